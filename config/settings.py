@@ -1,0 +1,138 @@
+"""One frozen `Settings`, parsed once at the edge and failing loudly by name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+N = TypeVar("N", int, float)
+
+
+class ConfigError(ValueError):
+    """A setting is missing or malformed; the message starts with its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that the environment decides. Numbers that change ranking live in `retrieval.Policy` instead."""
+
+    home: Path
+    database_url: str | None
+    redis_url: str | None
+    secret_key: bytes
+    searches_per_minute: int
+    embedding_model: str
+    llamacpp_url: str | None
+    llamacpp_model: str
+    soft_cap: int
+    token_budget: int
+    max_results: int
+    min_score: float | None
+    web_workers: int
+    trusted_proxies: int
+    log_level: str
+
+
+def load(env: Mapping[str, str] | None = None) -> Settings:
+    """Read the settings; create the data folder and its secret key when they do not exist yet.
+
+    Raises `ConfigError` naming the first setting that cannot be used.
+    """
+    env = os.environ if env is None else env
+    home = Path(env.get("COMMONPLACE_HOME") or ".data").expanduser().resolve()
+    return Settings(
+        home=_folder(home),
+        database_url=_url(env, "DATABASE_URL", {"postgresql", "postgres"}),
+        redis_url=_url(env, "REDIS_URL", {"redis", "rediss"}),
+        secret_key=_secret(env, home),
+        searches_per_minute=_number(env, "COMMONPLACE_SEARCHES_PER_MINUTE", 10, int, 0, 1_000_000),
+        embedding_model=env.get("COMMONPLACE_EMBEDDING_MODEL") or "bundled",
+        llamacpp_url=_url(env, "COMMONPLACE_LLAMACPP_URL", {"http", "https"}),
+        llamacpp_model=env.get("COMMONPLACE_LLAMACPP_MODEL") or "default",
+        soft_cap=_number(env, "COMMONPLACE_SOFT_CAP", 200, int, 1, 10_000_000),
+        token_budget=_number(env, "COMMONPLACE_TOKEN_BUDGET", 1000, int, 1, 1_000_000),
+        max_results=_number(env, "COMMONPLACE_MAX_RESULTS", 10, int, 1, 50),
+        min_score=_optional(env, "COMMONPLACE_MIN_SCORE", float, 0, 1),
+        web_workers=_number(env, "COMMONPLACE_WEB_WORKERS", 2, int, 1, 64),
+        trusted_proxies=_number(env, "COMMONPLACE_TRUSTED_PROXIES", 0, int, 0, 10),
+        log_level=_choice(env, "COMMONPLACE_LOG_LEVEL", "INFO", {"DEBUG", "INFO", "WARNING", "ERROR"}),
+    )
+
+
+def _folder(home: Path) -> Path:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"COMMONPLACE_HOME: cannot make the data folder {home}: {error.strerror}") from error
+    return home
+
+
+def _number(env: Mapping[str, str], name: str, default: N, kind: Callable[[str], N], low: float, high: float) -> N:
+    raw = env.get(name, "").strip()
+    if not raw:
+        return default
+    try:
+        value = kind(raw)
+    except ValueError:
+        raise ConfigError(f"{name} must be a number, not {raw!r}") from None
+    if not low <= value <= high:
+        raise ConfigError(f"{name} must be between {low:g} and {high:g}, not {raw}")
+    return value
+
+
+def _optional(env: Mapping[str, str], name: str, kind: Callable[[str], float], low: float, high: float) -> float | None:
+    return _number(env, name, low, kind, low, high) if env.get(name, "").strip() else None
+
+
+def _choice(env: Mapping[str, str], name: str, default: str, allowed: set[str]) -> str:
+    value = env.get(name, "").strip().upper() or default
+    if value not in allowed:
+        raise ConfigError(f"{name} must be one of {', '.join(sorted(allowed))}, not {value!r}")
+    return value
+
+
+def _url(env: Mapping[str, str], name: str, schemes: set[str]) -> str | None:
+    value = env.get(name, "").strip()
+    if not value:
+        return None
+    if urlsplit(value).scheme not in schemes:
+        raise ConfigError(f"{name} must be a URL that starts with {' or '.join(sorted(schemes))}://")
+    return value
+
+
+def _secret(env: Mapping[str, str], home: Path) -> bytes:
+    """COMMONPLACE_SECRET_KEY, or the file that COMMONPLACE_SECRET_KEY_FILE names, or one kept in the folder."""
+    if value := env.get("COMMONPLACE_SECRET_KEY", "").strip():
+        return _long_enough(value.encode(), "COMMONPLACE_SECRET_KEY")
+    if named := env.get("COMMONPLACE_SECRET_KEY_FILE", "").strip():
+        try:
+            return _long_enough(Path(named).read_bytes().strip(), "COMMONPLACE_SECRET_KEY_FILE")
+        except OSError as error:
+            raise ConfigError(f"COMMONPLACE_SECRET_KEY_FILE: cannot read {named}: {error.strerror}") from error
+    return _kept_secret(home / "secret.key")
+
+
+def _long_enough(value: bytes, name: str) -> bytes:
+    if len(value) < 32:
+        raise ConfigError(f"{name} must be at least 32 characters long")
+    return value
+
+
+def _kept_secret(path: Path) -> bytes:
+    """Write a whole file under another name first, so that two starting processes agree on one key."""
+    if not path.exists():
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_bytes(secrets.token_hex(32).encode())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return _long_enough(path.read_bytes().strip(), str(path))

@@ -1,0 +1,91 @@
+"""How much of the bare model's speed is left when texts are remembered and embedded for real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from evals.stock import model_of
+from evals.tables import table
+from evals.timing import timed
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.embedding.base import Embedder
+from memory.remember import remember_many
+from memory.spaces import create_space
+from tasks.runtime import Runtime
+
+SPACE = "bench-ingest"
+BATCH = 500
+WARM_UP = 64
+LEAST_RATIO = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class IngestBench:
+    """Seconds for the same texts: embedded by the bare model, remembered, and embedded by the worker's loop."""
+
+    texts: int
+    bare: float
+    remembered: float
+    embedded: float
+
+    @property
+    def ratio(self) -> float:
+        """Return the rate of remembering and embedding over the bare model's rate."""
+        return round(self.bare / (self.remembered + self.embedded), 3)
+
+
+def bench_ingest(
+    runtime: Runtime,
+    user_id: UUID,
+    texts: Sequence[str],
+    *,
+    now: datetime,
+    on_progress: Callable[[int], None] = lambda _texts: None,
+) -> IngestBench:
+    """Measure with different texts in a new space; raises `RuntimeError` when a text was not embedded."""
+    runtime.backfill.adopt(user_id)
+    with user_session(runtime.sessions, user_id) as session:
+        embedder = runtime.providers.embedder(model_of(session, user_id)).embedder
+        create_space(session, user_id, SPACE, soft_cap=len(texts), now=now, actor="bench")
+    embedder.embed(texts[:WARM_UP])
+    _, bare = timed(lambda: _embed(embedder, texts, on_progress))
+    _, remembered = timed(lambda: _remember(runtime, user_id, texts, now))
+    done, embedded = timed(lambda: runtime.backfill.run(on_progress))
+    if done < len(texts):
+        raise RuntimeError(f"{done} of {len(texts)} texts were embedded: the rest merged or failed")
+    return IngestBench(len(texts), bare / 1000, remembered / 1000, embedded / 1000)
+
+
+def _embed(embedder: Embedder, texts: Sequence[str], on_progress: Callable[[int], None]) -> None:
+    embedder.embed(texts)
+    on_progress(len(texts))
+
+
+def _remember(runtime: Runtime, user_id: UUID, texts: Sequence[str], now: datetime) -> None:
+    for start in range(0, len(texts), BATCH):
+        drafts = [Draft(each) for each in texts[start : start + BATCH]]
+        with user_session(runtime.sessions, user_id) as session:
+            remember_many(session, user_id, SPACE, drafts, keys=runtime.keys, now=now, actor="bench")
+
+
+def to_dict(bench: IngestBench) -> dict[str, Any]:
+    """Return the measurements in values that JSON can carry."""
+    return {**asdict(bench), "ratio": bench.ratio, "least_ratio": LEAST_RATIO}
+
+
+def to_text(bench: IngestBench) -> str:
+    """Return the measurements as a table."""
+    seconds = {
+        "bare model": bench.bare,
+        "remembered": bench.remembered,
+        "embedded and stored": bench.embedded,
+        "remembered and embedded": bench.remembered + bench.embedded,
+    }
+    rows = [(name, took, bench.texts / took) for name, took in seconds.items()]
+    verdict = f"rate beside the bare model: {bench.ratio:.2f} (at least {LEAST_RATIO})"
+    return f"{table((f'{bench.texts} texts', 'seconds', 'texts/s'), rows, digits=1)}\n\n{verdict}"

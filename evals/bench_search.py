@@ -1,0 +1,146 @@
+"""How long a search takes among many memories, stage by stage, beside the bare exact scan of the same vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from pgvector import HalfVector
+from sqlalchemy.orm import Session
+
+from evals.stock import model_of
+from evals.tables import table
+from evals.timing import Latency, latency, timed
+from memory.database import user_session
+from memory.embedding.cache import CachedEmbedder
+from retrieval.policy import NAMED
+from retrieval.query import Dense, Query, Result
+from retrieval.search import search
+from tasks.runtime import Runtime
+
+WARM_UP = 20
+# Ranking and SQL may take so many times the bare scan.
+LARGEST_RATIO = 2.5
+
+_BARE = """
+SELECT memory_id FROM embeddings
+WHERE user_id = %s AND space_id = %s AND model_id = %s AND state = 'ready' AND live
+ORDER BY vector <=> %s::halfvec LIMIT 100
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchBench:
+    """What was measured, in milliseconds. `stages` are of searches with the question's vector in the cache.
+
+    `ranking_and_sql` is a whole search less the embedding of the question; `transaction` adds beginning and
+    committing to a cached search.
+    """
+
+    memories: int
+    bare_owner: Latency
+    bare_app: Latency
+    uncached: Latency
+    cached: Latency
+    transaction: Latency
+    ranking_and_sql: Latency
+    stages: dict[str, Latency]
+
+    @property
+    def ratio(self) -> float:
+        """Return the median of ranking and SQL over the median of the bare scan under row-level security."""
+        return round(self.ranking_and_sql.p50 / self.bare_app.p50, 2)
+
+
+def bench_search(
+    runtime: Runtime, user_id: UUID, space_id: UUID, questions: Sequence[str], *, memories: int, now: datetime
+) -> SearchBench:
+    """Measure searches for different questions in a space that holds `memories`, after a warm-up."""
+    bench = _Bench(runtime, user_id, space_id, now)
+    with user_session(runtime.sessions, user_id) as session:
+        model = model_of(session, user_id)
+        session.expunge(model)
+    remembering = runtime.providers.embedder(model)
+    # Of one entry, so that it never holds the next question.
+    forgetting = CachedEmbedder(remembering.embedder, size=1)
+    vectors = [remembering.embed_one(each)[0] for each in questions]
+    bench.run(Dense(model.id, model.dimensions, forgetting), questions[:WARM_UP])
+    uncached = bench.run(Dense(model.id, model.dimensions, forgetting), questions)
+    cached = bench.run(Dense(model.id, model.dimensions, remembering), questions)
+    results = [result for result, _ in cached]
+    return SearchBench(
+        memories=memories,
+        bare_owner=latency(bench.bare(runtime.databases.owner, model.id, vectors)),
+        bare_app=latency(bench.bare(runtime.databases.app, model.id, vectors)),
+        uncached=latency([result.timings["total"] for result, _ in uncached]),
+        cached=latency([result.timings["total"] for result in results]),
+        transaction=latency([milliseconds for _, milliseconds in cached]),
+        ranking_and_sql=latency([each.timings["total"] - each.timings["embed"] for each in results]),
+        stages=_stages(results),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    runtime: Runtime
+    user_id: UUID
+    space_id: UUID
+    now: datetime
+
+    def run(self, dense: Dense, questions: Sequence[str]) -> list[tuple[Result, float]]:
+        """Return the result of each search and the milliseconds of its whole transaction."""
+        return [timed(lambda each=each: self._transaction(dense, each)) for each in questions]  # type: ignore[misc]
+
+    def _transaction(self, dense: Dense, question: str) -> Result:
+        with user_session(self.runtime.sessions, self.user_id) as session:
+            return self._search(session, dense, question)
+
+    def _search(self, session: Session, dense: Dense, question: str) -> Result:
+        query = Query(self.user_id, self.space_id, question)
+        result = search(session, query, NAMED["balanced"], dense=dense, now=self.now)
+        if result.error or result.degraded:
+            raise RuntimeError(f"a search went without {', '.join(result.degraded)}")
+        return result
+
+    def bare(self, url: str, model_id: UUID, vectors: Sequence[NDArray[np.float32]]) -> list[float]:
+        """Return the milliseconds of an exact scan for each vector, over one connection with nothing between."""
+        with psycopg.connect(url, options="-c jit=off") as connection:
+            connection.execute("SELECT set_config('app.user_id', %s, true)", [str(self.user_id)])
+            scope = (self.user_id, self.space_id, model_id)
+            wanted = [(*scope, HalfVector(vector).to_text()) for vector in (*vectors[:WARM_UP], *vectors)]
+            took = [timed(lambda each=each: connection.execute(_BARE, each).fetchall())[1] for each in wanted]  # type: ignore[misc]
+        return took[len(vectors[:WARM_UP]) :]
+
+
+def _stages(results: Sequence[Result]) -> dict[str, Latency]:
+    names = dict.fromkeys(name for result in results for name in result.timings if name != "total")
+    found = {name: latency([each.timings.get(name, 0.0) for each in results]) for name in names}
+    rest = [2 * each.timings["total"] - sum(each.timings.values()) for each in results]
+    return {**found, "rest": latency(rest)}
+
+
+def to_dict(bench: SearchBench) -> dict[str, Any]:
+    """Return the measurements in values that JSON can carry."""
+    return {**asdict(bench), "ratio": bench.ratio, "largest_ratio": LARGEST_RATIO}
+
+
+def to_text(bench: SearchBench) -> str:
+    """Return the measurements as a table."""
+    rows = {
+        "bare exact scan, owner": bench.bare_owner,
+        "bare exact scan, app role": bench.bare_app,
+        "search, question embedded": bench.uncached,
+        "search, question cached": bench.cached,
+        "  with begin and commit": bench.transaction,
+        "ranking and SQL": bench.ranking_and_sql,
+        **{f"  {name}": each for name, each in bench.stages.items()},
+    }
+    body = table(("milliseconds", "p50", "p95"), [(name, each.p50, each.p95) for name, each in rows.items()])
+    verdict = f"ranking and SQL / bare scan: {bench.ratio:.2f} (at most {LARGEST_RATIO})"
+    return f"{bench.memories} memories, {bench.cached.count} questions\n\n{body}\n\n{verdict}"

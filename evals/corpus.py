@@ -1,0 +1,82 @@
+"""Texts to measure with: made-up dialogue with a natural distribution of words, or turns of a LoCoMo file."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice
+
+from evals.locomo import Conversation
+from evals.locomo_import import memory_text
+
+VOCABULARY = 8_000
+TOPICS = 64
+# Words that a topic has for itself: what makes one memory answer a question better than another.
+TOPIC_WORDS = 40
+NAMES = ("Ada", "Ben", "Chiara", "David", "Elif", "Femi", "Greta", "Hugo")
+
+_COMMON = (
+    "the I to and a you of that it was in is my for we have so with on just at this but be me really not about "
+    "like what are they do your had from all been out she he can one how it's time when up there would her"
+)
+_ONSETS = ("b", "br", "c", "cl", "d", "f", "g", "gr", "h", "k", "l", "m", "n", "p", "pl", "r", "s", "st", "t", "v")
+_NUCLEI = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
+_CODAS = ("", "", "n", "r", "l", "s", "t", "nd", "ck", "m")
+
+
+class WordModel:
+    """Sentences of a topic over a vocabulary whose frequencies follow Zipf's law; the same seed, the same texts."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)
+        rare = list(islice(self._invented(), VOCABULARY))
+        self._words = [*_COMMON.split(), *rare]
+        self._weights = list(accumulate(1 / rank for rank in range(1, len(self._words) + 1)))
+        self.topics = [self._random.sample(rare, TOPIC_WORDS) for _ in range(TOPICS)]
+
+    def texts(self, count: int) -> list[str]:
+        """Return `count` different memories of about 20 words, "Name: what was said"."""
+        made: dict[str, None] = {}
+        while len(made) < count:
+            name = self._random.choice(NAMES)
+            made[f"{name}: {self._sentence(self._random.choice(self.topics), 20).capitalize()}."] = None
+        return list(made)
+
+    def questions(self, count: int) -> list[str]:
+        """Return `count` different questions of about 9 words."""
+        made: dict[str, None] = {}
+        while len(made) < count:
+            name = self._random.choice(NAMES)
+            made[f"What did {name} say about {self._sentence(self._random.choice(self.topics), 5)}?"] = None
+        return list(made)
+
+    def _sentence(self, topic: Sequence[str], mean: int) -> str:
+        length = max(3, round(self._random.gauss(mean, mean / 3)))
+        said = self._random.choices(self._words, cum_weights=self._weights, k=length)
+        own = self._random.sample(topic, max(1, length // 6))
+        words = [*said[len(own) :], *own]
+        self._random.shuffle(words)
+        return " ".join(words)
+
+    def _invented(self) -> Iterator[str]:
+        seen: set[str] = set()
+        while True:
+            syllables = self._random.choice((1, 2, 2, 3))
+            word = "".join(self._syllable() for _ in range(syllables))
+            if word not in seen and len(word) > 2:
+                seen.add(word)
+                yield word
+
+    def _syllable(self) -> str:
+        return "".join(self._random.choice(part) for part in (_ONSETS, _NUCLEI, _CODAS))
+
+
+def recombined(conversations: Sequence[Conversation], count: int, seed: int = 0) -> list[str]:
+    """Return `count` different memories: the turns as they are, then halves of two turns put together."""
+    chance = random.Random(seed)
+    turns = [memory_text(turn) for each in conversations for turn in each.turns if turn.text.strip()]
+    made = dict.fromkeys(turns)
+    while len(made) < count:
+        first, second = chance.choice(turns).split(), chance.choice(turns).split()
+        made[" ".join([*first[: len(first) // 2 + 1], *second[len(second) // 2 :]])] = None
+    return list(made)[:count]

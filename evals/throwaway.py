@@ -1,0 +1,77 @@
+"""A database of its own for a measurement, gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy.orm import Session, sessionmaker
+
+import config
+from memory import schema
+from memory.accounts import create_user
+from memory.database import make_engine
+from tasks.runtime import Runtime, build
+
+EMAIL = "measure@example.org"
+# The account cannot be reached from outside and dies with its folder.
+PASSWORD = "measured-and-gone"  # noqa: S105
+EMBEDDING_MODEL = "COMMONPLACE_EMBEDDING_MODEL"
+
+
+@contextmanager
+def throwaway(*, now: datetime) -> Iterator[tuple[Runtime, UUID]]:
+    """Give a runtime on a fresh embedded PostgreSQL, migrated, and the id of its one user.
+
+    The user's own data folder and DATABASE_URL stay untouched; of the environment only the embedding model
+    counts. The server is stopped and the folder removed at the end, whatever happened.
+    """
+    with temporary_home() as home:
+        runtime = build(config.load(_environment(home)))
+        try:
+            yield runtime, _prepare(runtime, now)
+        finally:
+            close(runtime)
+
+
+@contextmanager
+def temporary_home() -> Iterator[Path]:
+    """Give an empty folder that PostgreSQL can use, and remove it at the end."""
+    home = Path(tempfile.mkdtemp(prefix="commonplace-"))
+    # Started by root, PostgreSQL runs as another user, who must be able to pass through.
+    home.chmod(0o711)
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def close(runtime: Runtime) -> None:
+    """Close the connections and let go of the embedded server."""
+    runtime.sessions.kw["bind"].dispose()
+    if runtime.server is not None:
+        runtime.server.release()
+
+
+def _environment(home: Path) -> dict[str, str]:
+    model = os.environ.get(EMBEDDING_MODEL, "")
+    return {"COMMONPLACE_HOME": str(home), EMBEDDING_MODEL: model}
+
+
+def _prepare(runtime: Runtime, now: datetime) -> UUID:
+    owner = make_engine(runtime.databases.owner, pool_size=1)
+    try:
+        schema.upgrade(owner, runtime.databases, runtime.keys)
+        # The connection was made before there was a vector type to register.
+        owner.dispose()
+        with sessionmaker(owner, class_=Session).begin() as session:
+            soft_cap = runtime.settings.soft_cap
+            return create_user(session, EMAIL, PASSWORD, soft_cap=soft_cap, now=now).id
+    finally:
+        owner.dispose()

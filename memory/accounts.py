@@ -1,0 +1,174 @@
+"""Users, passwords and tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from memory.database import act_as
+from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.ids import new_id
+from memory.journal import record
+from memory.models import Token, User
+from memory.spaces import DEFAULT_SPACE, create_space, get_space
+
+SCOPES = ("read", "write", "forget", "admin", "service")
+SHORTEST_PASSWORD = 10
+# Writing the time of every request would make each a write; a minute is exact enough to spot a stale token.
+LAST_USE_GRAIN = timedelta(minutes=1)
+
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+_hasher = PasswordHasher()
+# Verified when there is no such user, so that an unknown address takes as long as a wrong password.
+_NOBODY = _hasher.hash(secrets.token_hex())
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """Who a request comes from: a token or a browser session, and for whom it acts."""
+
+    user_id: UUID
+    actor: str
+    scopes: frozenset[str]
+    token_id: UUID | None = None
+    space_id: UUID | None = None
+    session_key: str = ""
+
+
+def create_user(
+    session: Session,
+    email: str,
+    password: str,
+    *,
+    soft_cap: int,
+    now: datetime,
+    role: str = "user",
+    display_name: str = "",
+) -> User:
+    """Add a user with a `default` space; needs the owner's connection.
+
+    Raises `InvalidError` for a bad address or a short password, `ConflictError` when the address is taken.
+    """
+    email = email.strip().lower()
+    if not _EMAIL.fullmatch(email) or len(email) > 254:
+        raise InvalidError("email", "must be an e-mail address")
+    if len(password) < SHORTEST_PASSWORD:
+        raise InvalidError("password", f"must be at least {SHORTEST_PASSWORD} characters")
+    if session.scalar(select(User.id).where(User.email == email)) is not None:
+        raise ConflictError(f"there is a user {email} already")
+    user = User(id=new_id(), email=email, display_name=display_name or email.partition("@")[0], role=role)
+    user.password_hash = _hasher.hash(password)
+    user.created_at = now
+    session.add(user)
+    session.flush()
+    act_as(session, user.id)
+    create_space(session, user.id, DEFAULT_SPACE, soft_cap=soft_cap, now=now, actor="system", name="Default")
+    record(session, user.id, "user.created", actor="system", now=now, subject_id=user.id)
+    return user
+
+
+def check_password(session: Session, email: str, password: str) -> UUID | None:
+    """Return the id of the user with this address and password, None for any other; takes equally long."""
+    row = session.execute(select("*").select_from(func.find_login(email.strip()))).one_or_none()
+    try:
+        _hasher.verify(row.password_hash if row else _NOBODY, password)
+    except (VerificationError, InvalidHashError):
+        return None
+    return row.id if row else None
+
+
+def find_user(session: Session, name: str) -> UUID | None:
+    """Return the id of the user with this address or id; for service tokens and the command line."""
+    return session.scalar(select(func.find_user(name.strip())))
+
+
+def create_token(
+    session: Session,
+    user_id: UUID,
+    name: str,
+    scopes: Sequence[str],
+    *,
+    now: datetime,
+    space: str | None = None,
+    expires_at: datetime | None = None,
+) -> str:
+    """Add a token and return its secret, which is shown this once and kept only as a hash."""
+    if not 1 <= len(name.strip()) <= 100:
+        raise InvalidError("name", "must be between 1 and 100 characters")
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown or not scopes:
+        raise InvalidError("scopes", f"must be some of {', '.join(SCOPES)}")
+    if {"admin", "service"} & set(scopes) and session.scalar(select(User.role).where(User.id == user_id)) != "admin":
+        raise InvalidError("scopes", "only an admin may hold the scopes admin and service")
+    secret = f"cp_{secrets.token_urlsafe(32)}"
+    token = Token(
+        user_id=user_id,
+        id=new_id(),
+        name=name.strip(),
+        prefix=secret[:11],
+        hash=hash_token(secret),
+        scopes=sorted(set(scopes)),
+        space_id=get_space(session, user_id, space).id if space else None,
+        created_at=now,
+        expires_at=expires_at,
+    )
+    session.add(token)
+    session.flush()
+    details = {"name": token.name, "prefix": token.prefix, "scopes": token.scopes}
+    record(session, user_id, "token.created", actor="user", now=now, subject_id=token.id, details=details)
+    return secret
+
+
+def hash_token(secret: str) -> bytes:
+    """Return the SHA-256 of a token: 256 random bits need no slow hash."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def authenticate(session: Session, secret: str, now: datetime) -> Credential | None:
+    """Return who holds this token, and confine the session to that user; None when it opens nothing."""
+    found = session.execute(select("*").select_from(func.find_token(hash_token(secret)))).one_or_none()
+    if found is None:
+        return None
+    act_as(session, found.user_id)
+    token = session.get_one(Token, (found.user_id, found.id))
+    if not token.usable(now):
+        return None
+    _touch(session, token, now)
+    return Credential(
+        user_id=token.user_id,
+        actor=f"token:{token.prefix}",
+        scopes=frozenset(token.scopes),
+        token_id=token.id,
+        space_id=token.space_id,
+        session_key=f"token:{token.id}",
+    )
+
+
+def _touch(session: Session, token: Token, now: datetime) -> None:
+    if token.last_used_at is None or now - token.last_used_at > LAST_USE_GRAIN:
+        statement = update(Token).where(Token.user_id == token.user_id, Token.id == token.id)
+        session.execute(statement.values(last_used_at=now).execution_options(synchronize_session=False))
+
+
+def revoke_token(session: Session, user_id: UUID, token_id: UUID, *, now: datetime, actor: str) -> None:
+    """Close a token for good; raises `NotFoundError`."""
+    token = session.get(Token, (user_id, token_id))
+    if token is None:
+        raise NotFoundError("there is no such token")
+    token.revoked_at = token.revoked_at or now
+    record(session, user_id, "token.revoked", actor=actor, now=now, subject_id=token_id)
+
+
+def list_tokens(session: Session, user_id: UUID) -> Sequence[Token]:
+    """Return the user's tokens, the newest first."""
+    return session.scalars(select(Token).where(Token.user_id == user_id).order_by(Token.created_at.desc())).all()

@@ -1,0 +1,183 @@
+"""Reading memories in order, a page at a time."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, func, select, tuple_
+from sqlalchemy.orm import Session
+
+from memory.errors import InvalidError
+from memory.models import Embedding, EmbeddingModel, LastScore, Memory, PossibleUpdate, Space, Theme
+
+LARGEST_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which memories to list; None means any."""
+
+    space: str | None = None
+    theme: str | None = None
+    type: str | None = None
+    tag: str | None = None
+    status: str | None = "active"
+    pinned: bool | None = None
+    manually_saved: bool | None = None
+    source_id: str | None = None
+    embedding: str | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A memory as it is shown: with its space, theme, last score and the state of its vector."""
+
+    memory: Memory
+    space: str
+    theme: str | None
+    last_scores: dict[str, Any] | None
+    embedding: str
+    embedding_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some entries, newest first, and the cursor of the next page (None at the end)."""
+
+    entries: Sequence[Entry]
+    next_cursor: str | None
+
+
+def list_entries(
+    session: Session, user_id: UUID, filters: Filters, *, limit: int, cursor: str | None, now: datetime
+) -> Page:
+    """Return a page of entries by (created_at, id), newest first; raises `InvalidError` for a bad cursor."""
+    if not 1 <= limit <= LARGEST_PAGE:
+        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    statement = _filtered(_entries(user_id, now), user_id, filters)
+    if cursor is not None:
+        statement = statement.where(tuple_(Memory.created_at, Memory.id) < _from_cursor(cursor))
+    statement = statement.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(limit + 1)
+    entries = [_to_entry(row) for row in session.execute(statement)]
+    more = len(entries) > limit
+    return Page(entries[:limit], _to_cursor(entries[limit - 1].memory) if more else None)
+
+
+def count_entries(session: Session, user_id: UUID, filters: Filters, *, now: datetime) -> int:
+    """Return how many memories the filters leave."""
+    statement = select(Memory.id).join(Space, (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id))
+    counted = _filtered(statement.where(Memory.user_id == user_id, _unexpired(now)), user_id, filters).subquery()
+    return session.scalar(select(func.count()).select_from(counted)) or 0
+
+
+def get_entry(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime) -> Entry | None:
+    """Return one memory with all that is shown of it."""
+    row = session.execute(_entries(user_id, now).where(Memory.id == memory_id)).one_or_none()
+    return _to_entry(row) if row else None
+
+
+def possible_updates(session: Session, user_id: UUID, memory_id: UUID) -> Sequence[tuple[PossibleUpdate, Memory]]:
+    """Return the memories that may be an update of this one, or it of them, for the user to decide."""
+    statement = (
+        select(PossibleUpdate, Memory)
+        .join(
+            Memory,
+            (Memory.user_id == PossibleUpdate.user_id)
+            & Memory.id.in_((PossibleUpdate.memory_id, PossibleUpdate.older_id))
+            & (Memory.id != memory_id),
+        )
+        .where(
+            PossibleUpdate.user_id == user_id,
+            (PossibleUpdate.memory_id == memory_id) | (PossibleUpdate.older_id == memory_id),
+        )
+        .order_by(Memory.created_at, Memory.id)
+    )
+    return [(link, memory) for link, memory in session.execute(statement)]
+
+
+def _unexpired(now: datetime) -> ColumnElement[bool]:
+    return Memory.expires_at.is_(None) | (Memory.expires_at > now)
+
+
+def _entries(user_id: UUID, now: datetime) -> Select[*tuple[Any, ...]]:
+    return (
+        select(Memory, Space.slug, Theme.slug, LastScore, Embedding.state, Embedding.error)
+        .join(Space, (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id))
+        .outerjoin(Theme, (Theme.user_id == Memory.user_id) & (Theme.id == Memory.theme_id))
+        .outerjoin(LastScore, (LastScore.user_id == Memory.user_id) & (LastScore.memory_id == Memory.id))
+        .outerjoin(EmbeddingModel, (EmbeddingModel.user_id == Memory.user_id) & (EmbeddingModel.state == "active"))
+        .outerjoin(
+            Embedding,
+            (Embedding.user_id == Memory.user_id)
+            & (Embedding.memory_id == Memory.id)
+            & (Embedding.model_id == EmbeddingModel.id),
+        )
+        .where(Memory.user_id == user_id, _unexpired(now))
+    )
+
+
+def _filtered(statement: Select[*tuple[Any, ...]], user_id: UUID, filters: Filters) -> Select[*tuple[Any, ...]]:
+    conditions = {
+        "space": Space.slug == filters.space,
+        "type": Memory.type == filters.type,
+        "tag": Memory.tags.any_() == filters.tag,
+        "status": Memory.status == filters.status,
+        "pinned": Memory.pinned == filters.pinned,
+        "manually_saved": Memory.manually_saved == filters.manually_saved,
+        "source_id": Memory.source_ids.any_() == filters.source_id,
+        "created_after": Memory.created_at >= filters.created_after,
+        "created_before": Memory.created_at < filters.created_before,
+        "embedding": _embedding_state(filters.embedding),
+    }
+    chosen = [condition for name, condition in conditions.items() if getattr(filters, name) is not None]
+    statement = statement.where(*chosen)
+    if filters.theme is not None:
+        theme = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == filters.theme)
+        statement = statement.where(Memory.theme_id.in_(theme))
+    return statement
+
+
+def _embedding_state(state: str | None) -> Any:
+    failed = (
+        select(Embedding.memory_id)
+        .where(Embedding.user_id == Memory.user_id, Embedding.memory_id == Memory.id, Embedding.state == "error")
+        .exists()
+    )
+    if state == "error":
+        return failed
+    return Memory.needs_embedding & ~failed if state == "pending" else ~Memory.needs_embedding
+
+
+def _to_entry(row: Any) -> Entry:
+    memory, space, theme, score, state, error = row
+    if memory.needs_embedding:
+        state = state if state == "error" else "pending"
+    return Entry(memory, space, theme, _scores(score), state or "pending", error)
+
+
+def _scores(score: LastScore | None) -> dict[str, Any] | None:
+    if score is None:
+        return None
+    parts = {name: getattr(score, name) for name in ("relevance", "recency", "importance", "total")}
+    return {**parts, "computed_at": score.computed_at.isoformat()}
+
+
+def _to_cursor(memory: Memory) -> str:
+    key = [memory.created_at.isoformat(), str(memory.id)]
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
+
+
+def _from_cursor(cursor: str) -> tuple[datetime, UUID]:
+    try:
+        created_at, memory_id = json.loads(base64.urlsafe_b64decode(cursor))
+        return datetime.fromisoformat(created_at), UUID(memory_id)
+    except (ValueError, TypeError, AttributeError):
+        raise InvalidError("cursor", "is not one that this server gave") from None

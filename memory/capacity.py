@@ -1,0 +1,71 @@
+"""The soft cap of a space: what has the lowest total score goes, and nothing that the user holds on to."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import Interval, bindparam, select, text
+from sqlalchemy.orm import Session
+
+from memory.journal import record
+from memory.models import Space
+
+STALE_AFTER = timedelta(hours=24)
+DEFAULT_TAU_DAYS = 7.0
+
+# Recency as in retrieval.scoring: exp(-age / tau). Relevance is 0, as there is no question.
+_REFRESH = text("""
+INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
+SELECT m.user_id, m.id, 0, r.recency, m.importance, r.recency + m.importance, :now
+FROM memories m
+LEFT JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id,
+LATERAL (SELECT exp(-greatest(0, extract(epoch FROM :now - m.created_at)) / :tau)::double precision AS recency) r
+WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
+  AND NOT m.pinned AND NOT m.manually_saved
+  AND (s.computed_at IS NULL OR s.computed_at < :now - :stale)
+ON CONFLICT (user_id, memory_id) DO UPDATE SET
+    relevance = 0, recency = excluded.recency, importance = excluded.importance,
+    total = excluded.total, computed_at = excluded.computed_at
+""").bindparams(bindparam("stale", type_=Interval()))
+
+_TRIM = text("""
+DELETE FROM memories WHERE user_id = :user_id AND id IN (
+    SELECT m.id FROM memories m JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
+    WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
+      AND NOT m.pinned AND NOT m.manually_saved
+    ORDER BY s.total, m.created_at, m.id LIMIT :overage
+) RETURNING id
+""")
+
+
+def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: str) -> tuple[UUID, ...]:
+    """Delete the lowest totals beyond the soft cap and return their ids.
+
+    Scores that are missing or older than 24 hours are computed first, with relevance 0. Pinned and manually saved
+    rows are never touched: if they alone exceed the cap, an audit event says so. The caller holds the space's lock.
+    """
+    # The trigger has counted what was just flushed; the loaded object has not seen it.
+    active = session.scalar(select(Space.documents).where(Space.user_id == space.user_id, Space.id == space.id))
+    overage = (active or 0) - space.soft_cap
+    if overage <= 0:
+        return ()
+    scope = {"user_id": space.user_id, "space_id": space.id}
+    tau = float(space.policy.get("tau_days", DEFAULT_TAU_DAYS)) * 86_400
+    session.execute(_REFRESH, {**scope, "now": now, "tau": tau, "stale": STALE_AFTER})
+    trimmed = tuple(session.scalars(_TRIM, {**scope, "overage": overage}))
+    details = {"space": space.slug, "ids": [str(memory_id) for memory_id in trimmed]}
+    if trimmed:
+        record(
+            session,
+            space.user_id,
+            "memory.trimmed",
+            actor=actor,
+            now=now,
+            count=len(trimmed),
+            details=details,
+        )
+    if len(trimmed) < overage:
+        held = {"space": space.slug, "over_cap": overage - len(trimmed)}
+        record(session, space.user_id, "memory.trim_blocked", actor=actor, now=now, details=held)
+    return trimmed

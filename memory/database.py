@@ -1,0 +1,103 @@
+"""Where the database is, and engines and sessions for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pgvector.psycopg import register_vector
+from psycopg import Connection as PsycopgConnection
+from psycopg import errors as pg
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.orm import Session, SessionTransaction, sessionmaker
+
+from memory.keys import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Databases:
+    """Two plain libpq URLs of one database: `owner` migrates, `app` does all the rest under row-level security."""
+
+    owner: str
+    app: str
+
+    @property
+    def app_role(self) -> str:
+        """Return the name of the role that the application connects as."""
+        role = make_url(self.app).username
+        assert role is not None
+        return role
+
+
+def from_owner_url(owner: str, keys: Keys) -> Databases:
+    """Derive the application's URL: a role named after the database, with a password from the secret."""
+    url = make_url(owner).set(drivername="postgresql")
+    role = f"{url.database}_app"
+    app = url.set(username=role, password=keys.password(role))
+    return Databases(url.render_as_string(hide_password=False), app.render_as_string(hide_password=False))
+
+
+def make_engine(url: str, *, pool_size: int = 10) -> Engine:
+    """Return an engine for a libpq URL; connections are checked before use and know the vector types."""
+    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), **engine_options(pool_size))
+    listen_for_vectors(engine)
+    return engine
+
+
+def engine_options(pool_size: int = 10) -> dict[str, Any]:
+    """Return the keyword arguments that every engine of ours shares."""
+    # JIT compiles for longer than these statements run; idle transactions would hold up purges and trims.
+    options = "-c jit=off -c idle_in_transaction_session_timeout=120000 -c timezone=UTC"
+    return {
+        "pool_pre_ping": True,
+        "pool_size": pool_size,
+        "max_overflow": 10,
+        "pool_timeout": 10,
+        "connect_args": {"options": options, "connect_timeout": 5, "application_name": "commonplace"},
+    }
+
+
+def listen_for_vectors(engine: Engine) -> None:
+    """Teach each new connection the `halfvec` type, once the extension exists."""
+
+    @event.listens_for(engine, "connect")
+    def _register(connection: PsycopgConnection[Any], _record: object) -> None:
+        try:
+            register_vector(connection)
+        except pg.ProgrammingError:
+            # Before the first migration there is no such type, and nothing that needs it.
+            connection.rollback()
+        else:
+            connection.rollback()
+
+
+def act_as(session: Session, user_id: UUID | None) -> None:
+    """Confine the session to one user's rows, in this transaction and every later one of this session."""
+    session.info["user_id"] = user_id
+    if session.in_transaction():
+        _set_user(session.connection(), user_id)
+
+
+def _set_user(connection: Connection, user_id: UUID | None) -> None:
+    connection.execute(text("SELECT set_config('app.user_id', :user, true)"), {"user": str(user_id or "")})
+
+
+@event.listens_for(Session, "after_begin")
+def _confine(session: Session, transaction: SessionTransaction, connection: Connection) -> None:
+    if transaction.nested:
+        return
+    user_id = session.info.get("user_id")
+    if user_id is not None:
+        _set_user(connection, user_id)
+
+
+@contextmanager
+def user_session(sessions: sessionmaker[Session], user_id: UUID) -> Iterator[Session]:
+    """Open a transaction confined to one user; commit at the end, roll back on an error."""
+    with sessions() as session:
+        act_as(session, user_id)
+        with session.begin():
+            yield session

@@ -1,0 +1,96 @@
+"""What a caller wants remembered, checked field by field before anything is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.errors import InvalidError
+from memory.models import ROLES, STATUSES, TYPES
+
+MAX_TEXT_BYTES = 64 * 1024
+MAX_TAGS = 32
+MAX_TAG_LENGTH = 64
+MAX_SOURCE_IDS = 64
+MAX_SOURCE_ID_LENGTH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A memory before it is stored. `importance` in [0, 1] overrides the heuristics; `created_at` is aware."""
+
+    text: str
+    type: str = "note"
+    role: str = "user"
+    tags: tuple[str, ...] = ()
+    theme: str | None = None
+    source_ids: tuple[str, ...] = ()
+    source_message: str | None = None
+    manually_saved: bool = False
+    importance: float | None = None
+    metadata_confidence: float | None = None
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        check_text(self.text)
+        check_choice("type", self.type, TYPES)
+        check_choice("role", self.role, ROLES)
+        check_words("tags", self.tags, MAX_TAGS, MAX_TAG_LENGTH)
+        check_words("source_ids", self.source_ids, MAX_SOURCE_IDS, MAX_SOURCE_ID_LENGTH)
+        check_share("importance", self.importance)
+        check_share("metadata_confidence", self.metadata_confidence)
+        check_moment("created_at", self.created_at)
+        check_moment("expires_at", self.expires_at)
+
+
+def check_text(text: str, field: str = "text") -> None:
+    """Refuse what cannot be stored whole: nothing but white space, NUL, half a surrogate pair, over 64 KiB."""
+    if not text.strip():
+        raise InvalidError(field, "must not be empty")
+    if "\x00" in text:
+        raise InvalidError(field, "must not contain NUL bytes")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidError(field, "is not valid Unicode text") from None
+    if size > MAX_TEXT_BYTES:
+        raise InvalidError(field, f"must be at most {MAX_TEXT_BYTES} bytes of UTF-8, not {size}")
+
+
+def check_choice(field: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a value that is not one of `allowed`."""
+    if value not in allowed:
+        raise InvalidError(field, f"must be one of {', '.join(allowed)}")
+
+
+def check_status(value: str) -> None:
+    """Refuse an unknown status."""
+    check_choice("status", value, STATUSES)
+
+
+def check_words(field: str, words: tuple[str, ...], most: int, longest: int) -> None:
+    """Refuse too many words, and words that are empty, too long or not storable."""
+    if len(words) > most:
+        raise InvalidError(field, f"must be at most {most}, not {len(words)}")
+    for word in words:
+        check_text(word, field)
+        if len(word) > longest:
+            raise InvalidError(field, f"must be at most {longest} characters each")
+
+
+def check_share(field: str, value: float | None) -> None:
+    """Refuse a number outside [0, 1], NaN included."""
+    if value is not None and not 0 <= value <= 1:
+        raise InvalidError(field, "must be between 0 and 1")
+
+
+def check_moment(field: str, value: datetime | None) -> None:
+    """Refuse a time without a zone."""
+    if value is not None and value.tzinfo is None:
+        raise InvalidError(field, "must have a time zone")
+
+
+def merged_words(old: list[str], new: tuple[str, ...], most: int) -> list[str]:
+    """Return `old` followed by what `new` adds, in order, without repeats, at most `most`."""
+    return list(dict.fromkeys([*old, *new]))[:most]

@@ -1,0 +1,47 @@
+"""The protocol that every embedding provider follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class EmbeddingError(Exception):
+    """An embedding failed; `permanent` says that trying again cannot help. Never carries texts or keys."""
+
+    def __init__(self, message: str, *, permanent: bool) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors. `provider` and `model` together name the vector space."""
+
+    provider: str
+    model: str
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row of length 1 per text, in order: shape (len(texts), dim). Raises `EmbeddingError`."""
+        ...
+
+
+def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows of a (n, dim) array scaled to length 1.
+
+    Raises a permanent `EmbeddingError` for a row that has no direction: NaN, infinite or zero.
+    """
+    # In double precision, or the squares of large float32 values overflow.
+    wide = rows.astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        raise EmbeddingError("a vector is zero or not finite", permanent=True)
+    scaled: NDArray[np.float32] = (wide / lengths).astype(np.float32)
+    return scaled
+
+
+def encodable(texts: Iterable[str]) -> list[str]:
+    """Return the texts with lone surrogates, which no tokeniser or UTF-8 can carry, replaced by "?"."""
+    return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]

@@ -1,0 +1,160 @@
+"""Embeddings by an HTTP provider: OpenAI-compatible, llama.cpp, Ollama or a custom endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.embedding.base import EmbeddingError, encodable, unit
+
+
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """Where a provider listens, relative to the root of its endpoint; None means the endpoint as given."""
+
+    embed: str | None
+    health: str | None
+
+
+_WIRES = {
+    "openai": _Wire("/v1/embeddings", "/v1/models"),
+    "llamacpp": _Wire("/v1/embeddings", "/health"),
+    "ollama": _Wire("/api/embed", "/api/version"),
+    "custom_http": _Wire(None, None),
+}
+PROVIDERS = tuple(_WIRES)
+
+_BATCH = 64
+# The endings with which people paste an endpoint; the wire table adds the right one back.
+_ENDINGS = ("/", "/embeddings", "/api/embed", "/v1", "/")
+_RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+
+
+class HttpEmbedder:
+    """Posts texts, at most 64 a request, to an embedding endpoint; safe to share between threads.
+
+    `dimensions` None accepts any, as long as all rows agree. `timeout` in seconds applies to connecting and
+    to each read and write. Raises a permanent `EmbeddingError` for an unknown provider, a URL that is not
+    HTTP or a key that a header cannot carry.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        endpoint_url: str,
+        model: str,
+        api_key: str | None,
+        dimensions: int | None,
+        timeout: float = 15.0,
+    ) -> None:
+        if provider not in _WIRES:
+            raise EmbeddingError(f"unknown embedding provider {provider!r}", permanent=True)
+        self.provider = provider
+        self.model = model
+        self._dimensions = dimensions
+        self._embed_url = _address(endpoint_url, _WIRES[provider].embed)
+        self._health_url = _address(endpoint_url, _WIRES[provider].health)
+        self._client = httpx.Client(timeout=timeout, headers=_headers(api_key))
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit row per text: shape (len(texts), dim); (0, dimensions or 0) without texts.
+
+        Raises `EmbeddingError`: transient for time-outs, connection errors, 408, 429 and 5xx, else permanent.
+        """
+        clean = encodable(texts)
+        parts = [self._batch(clean[start : start + _BATCH]) for start in range(0, len(clean), _BATCH)]
+        if not parts:
+            return np.empty((0, self._dimensions or 0), dtype=np.float32)
+        expected = self._dimensions or parts[0].shape[1]
+        if wrong := next((part.shape[1] for part in parts if part.shape[1] != expected), None):
+            raise self._error(f"returned {wrong} dimensions instead of {expected}", permanent=True)
+        return unit(np.concatenate(parts))
+
+    def healthy(self, timeout: float = 1.0) -> bool:
+        """Say whether the provider answers within about `timeout` seconds.
+
+        A custom endpoint has no health address: there, any answer but a server error will do.
+        """
+        try:
+            status = self._client.get(self._health_url, timeout=timeout).status_code
+        except httpx.HTTPError:
+            return False
+        return status < 500 if self.provider == "custom_http" else 200 <= status < 300
+
+    def _batch(self, texts: list[str]) -> NDArray[np.float32]:
+        try:
+            rows = _matrix(self._post({"model": self.model, "input": texts}))
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+            raise self._error("returned vectors in an unknown shape", permanent=True) from None
+        if len(rows) != len(texts):
+            raise self._error(f"returned {len(rows)} vectors for {len(texts)} texts", permanent=True)
+        return rows
+
+    def _post(self, body: dict[str, Any]) -> Any:
+        # Messages name the failure's kind only: an exception's own text may quote a header or a URL.
+        try:
+            response = self._client.post(self._embed_url, json=body)
+        except httpx.HTTPError as error:
+            raise self._error(f"did not answer ({type(error).__name__})", permanent=False) from None
+        status = response.status_code
+        if not response.is_success:
+            transient = status >= 500 or status in _RETRIABLE
+            raise self._error(f"answered HTTP {status}", permanent=not transient)
+        try:
+            return response.json()
+        except ValueError:
+            raise self._error("answered something that is not JSON", permanent=True) from None
+
+    def _error(self, message: str, *, permanent: bool) -> EmbeddingError:
+        return EmbeddingError(f"the {self.provider} embedding provider {message}", permanent=permanent)
+
+
+def _address(endpoint_url: str, path: str | None) -> str:
+    try:
+        usable = httpx.URL(endpoint_url).scheme in {"http", "https"} and bool(httpx.URL(endpoint_url).host)
+    except httpx.InvalidURL:
+        usable = False
+    if not usable:
+        raise EmbeddingError("the embedding endpoint is not an http or https URL", permanent=True)
+    if path is None:
+        return endpoint_url
+    for ending in _ENDINGS:
+        endpoint_url = endpoint_url.removesuffix(ending)
+    return endpoint_url + path
+
+
+def _headers(api_key: str | None) -> dict[str, str]:
+    key = (api_key or "").strip()
+    # The HTTP library would quote such a key in its own error.
+    if not (key.isascii() and key.isprintable()):
+        raise EmbeddingError("the embedding API key has characters that a header cannot carry", permanent=True)
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _matrix(payload: Any) -> NDArray[np.float32]:
+    """Return the vectors of an answer as rows; raises `ValueError` and its like for anything else."""
+    # float64 first: numpy refuses ragged rows and text there, and `unit` refuses what overflows here.
+    wide = np.asarray(_vectors(payload), dtype=np.float64)
+    if wide.ndim != 2 or wide.shape[1] == 0:
+        raise ValueError("not a table of numbers")
+    with np.errstate(over="ignore"):
+        return wide.astype(np.float32)
+
+
+def _vectors(payload: Any) -> list[Any]:
+    """Return the vectors of an {"embeddings": [...]} or {"data": [{"index", "embedding"}]} answer, in order.
+
+    Items without an index count by position.
+    """
+    if "embeddings" in payload:
+        return list(payload["embeddings"])
+    items = {item.get("index", position): item["embedding"] for position, item in enumerate(payload["data"])}
+    if sorted(items) != list(range(len(payload["data"]))):
+        raise ValueError("indexes are not 0 to n-1")
+    return [items[index] for index in range(len(items))]

@@ -1,0 +1,171 @@
+"""Which model serves a user, and the online switch from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import delete, exists, func, select, text, update
+from sqlalchemy.orm import Session
+
+from memory.embedding.queue import enqueue_missing
+from memory.ids import new_id
+from memory.journal import record
+from memory.models import Embedding, EmbeddingModel, Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The model that a user should have by the rules of precedence. `api_key` is encrypted."""
+
+    provider_type: str
+    model: str
+    endpoint_url: str | None = None
+    api_key: str | None = None
+    dimensions: int | None = None
+
+    def same_vectors(self, model: EmbeddingModel) -> bool:
+        """Tell whether vectors of `model` are vectors of this target."""
+        return (self.provider_type, self.model, self.endpoint_url) == (
+            model.provider_type,
+            model.model,
+            model.endpoint_url,
+        )
+
+
+def user_models(session: Session, user_id: UUID) -> Sequence[EmbeddingModel]:
+    """Return the user's models, the active one first."""
+    statement = select(EmbeddingModel).where(EmbeddingModel.user_id == user_id).order_by(EmbeddingModel.state)
+    return session.scalars(statement).all()
+
+
+def active_model(session: Session, user_id: UUID) -> EmbeddingModel | None:
+    """Return the model whose vectors serve the user's searches."""
+    return next((model for model in user_models(session, user_id) if model.state == "active"), None)
+
+
+def reconcile(session: Session, user_id: UUID, target: Target | None, *, now: datetime) -> bool:
+    """Move the user towards `target`; returns whether anything changed.
+
+    A first model is active at once. Later a new model is filled as `building` while the old one serves, and
+    `flip_if_complete` swaps them. Without a target nothing is taken away: old vectors go on serving.
+    """
+    if target is None:
+        return False
+    # One reconciler at a time per user, or two workers would add the same model twice.
+    session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:user, 0))"), {"user": str(user_id)})
+    models = {model.state: model for model in user_models(session, user_id)}
+    active, building = models.get("active"), models.get("building")
+    if active is not None and target.same_vectors(active):
+        _refresh_credentials(active, target)
+        if building is not None:
+            session.delete(building)
+        return building is not None
+    if building is not None and target.same_vectors(building):
+        _refresh_credentials(building, target)
+        return False
+    if building is not None:
+        session.delete(building)
+        session.flush()
+    _add(session, user_id, target, "building" if active else "active", now)
+    return True
+
+
+def _refresh_credentials(model: EmbeddingModel, target: Target) -> None:
+    if model.api_key != target.api_key:
+        model.api_key = target.api_key
+
+
+def _add(session: Session, user_id: UUID, target: Target, state: str, now: datetime) -> None:
+    model = EmbeddingModel(
+        user_id=user_id,
+        id=new_id(),
+        provider_type=target.provider_type,
+        endpoint_url=target.endpoint_url,
+        model=target.model,
+        api_key=target.api_key,
+        dimensions=target.dimensions,
+        state=state,
+        created_at=now,
+    )
+    session.add(model)
+    session.flush()
+    enqueue_missing(session, user_id, now)
+    details = {"model": target.model, "provider": target.provider_type, "state": state}
+    record(
+        session,
+        user_id,
+        "embedding.model_added",
+        actor="system",
+        now=now,
+        subject_id=model.id,
+        details=details,
+    )
+
+
+def note_dimensions(session: Session, user_id: UUID, model_id: UUID, dimensions: int) -> bool:
+    """Fix a model's dimensions at its first vector; returns whether `dimensions` fits what is fixed."""
+    statement = (
+        update(EmbeddingModel)
+        .where(EmbeddingModel.user_id == user_id, EmbeddingModel.id == model_id)
+        .values(dimensions=func.coalesce(EmbeddingModel.dimensions, dimensions))
+        .returning(EmbeddingModel.dimensions)
+    )
+    return session.scalar(statement) == dimensions
+
+
+def flip_if_complete(session: Session, user_id: UUID, *, now: datetime) -> bool:
+    """Make the building model active once every active memory has its vector; returns whether it did.
+
+    Old and new change places in one transaction, so a query sees all of one or all of the other.
+    """
+    models = {model.state: model for model in user_models(session, user_id)}
+    active, building = models.get("active"), models.get("building")
+    if active is None or building is None or _waiting(session, building):
+        return False
+    session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:user, 0))"), {"user": str(user_id)})
+    details = {"from": active.model, "to": building.model}
+    session.execute(delete(EmbeddingModel).where(EmbeddingModel.user_id == user_id, EmbeddingModel.id == active.id))
+    building.state = "active"
+    session.flush()
+    _recount(session, user_id, building.id)
+    record(
+        session,
+        user_id,
+        "embedding.model_flipped",
+        actor="system",
+        now=now,
+        subject_id=building.id,
+        details=details,
+    )
+    return True
+
+
+def _waiting(session: Session, model: EmbeddingModel) -> bool:
+    """Tell whether an active memory still lacks the model's vector; rows in error do not hold up the flip."""
+    settled = exists().where(
+        Embedding.user_id == Memory.user_id,
+        Embedding.memory_id == Memory.id,
+        Embedding.model_id == model.id,
+        Embedding.state.in_(("ready", "error")),
+    )
+    missing = select(Memory.id).where(Memory.user_id == model.user_id, Memory.status == "active", ~settled).limit(1)
+    return session.scalar(missing) is not None
+
+
+def _recount(session: Session, user_id: UUID, model_id: UUID) -> None:
+    """Set `needs_embedding` by the vectors of the model that serves now."""
+    ready = exists().where(
+        Embedding.user_id == Memory.user_id,
+        Embedding.memory_id == Memory.id,
+        Embedding.model_id == model_id,
+        Embedding.state == "ready",
+    )
+    session.execute(
+        update(Memory)
+        .where(Memory.user_id == user_id, Memory.needs_embedding == ready)
+        .values(needs_embedding=~ready)
+        .execution_options(synchronize_session=False)
+    )

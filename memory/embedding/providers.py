@@ -1,0 +1,170 @@
+"""Which provider embeds for a user: system llama.cpp, the user's endpoint, the local model, or none."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from memory.embedding.base import Embedder, EmbeddingError
+from memory.embedding.cache import CachedEmbedder
+from memory.embedding.http import HttpEmbedder
+from memory.embedding.local import LocalEmbedder, resolve_model
+from memory.embedding.models import Target, active_model
+from memory.errors import DomainError
+from memory.keys import Keys
+from memory.models import EmbeddingModel, ProviderSetting
+
+HEALTH_SECONDS = 30.0
+NO_LOCAL_MODEL = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What the installation offers. `local_model` is a folder, a hub name, `bundled` or `none`."""
+
+    local_model: str
+    llamacpp_url: str | None = None
+    llamacpp_model: str = "default"
+    threads: int | None = None
+
+
+class Providers:
+    """The embedders of one process, each made once and shared by its threads."""
+
+    def __init__(self, system: System, keys: Keys) -> None:
+        self.system = system
+        self._keys = keys
+        self._made: dict[tuple[Any, ...], CachedEmbedder] = {}
+        self._lock = threading.Lock()
+        self._healthy_until = 0.0
+
+    def target(self, session: Session, user_id: UUID) -> Target | None:
+        """Return the model that the rules of precedence give this user now.
+
+        A user who is on the system endpoint already stays on it while it is configured: an outage must not
+        re-embed everything, it only degrades search.
+        """
+        active = active_model(session, user_id)
+        if self.system.llamacpp_url and (self._on_system(active) or self.system_healthy()):
+            return Target("llamacpp", self.system.llamacpp_model, self.system.llamacpp_url)
+        setting = session.get(ProviderSetting, user_id)
+        if setting is not None and setting.enabled:
+            return Target(
+                setting.provider_type,
+                setting.model,
+                setting.endpoint_url,
+                setting.api_key,
+                setting.dimensions,
+            )
+        if self.system.local_model != NO_LOCAL_MODEL:
+            return Target("local", resolve_model(self.system.local_model)[1])
+        return None
+
+    def _on_system(self, active: EmbeddingModel | None) -> bool:
+        return active is not None and (active.provider_type, active.endpoint_url) == (
+            "llamacpp",
+            self.system.llamacpp_url,
+        )
+
+    def system_healthy(self) -> bool:
+        """Tell whether the system's llama.cpp endpoint answers; a good answer is believed for 30 seconds."""
+        if self.system.llamacpp_url is None:
+            return False
+        if time.monotonic() < self._healthy_until:
+            return True
+        probe = HttpEmbedder("llamacpp", self.system.llamacpp_url, self.system.llamacpp_model, None, None)
+        healthy = probe.healthy()
+        if healthy:
+            self._healthy_until = time.monotonic() + HEALTH_SECONDS
+        return healthy
+
+    def embedder(self, model: EmbeddingModel) -> CachedEmbedder:
+        """Return the embedder of a stored model.
+
+        Raises a permanent `EmbeddingError` when this installation cannot run it (any more).
+        """
+        key: tuple[Any, ...] = ("local", model.model)
+        if model.provider_type != "local":
+            key = (model.provider_type, model.model, model.endpoint_url, model.api_key, model.dimensions)
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = CachedEmbedder(self._make(model))
+            return self._made[key]
+
+    def query_embedder(self, model: EmbeddingModel) -> QueryEmbedder:
+        """Return what embeds questions for a stored model; whatever is wrong shows when it is used."""
+        return QueryEmbedder(self, model)
+
+    def _make(self, model: EmbeddingModel) -> Embedder:
+        if model.provider_type == "local":
+            return self._local(model.model)
+        api_key = self._keys.decrypt(model.api_key) if model.api_key else None
+        return HttpEmbedder(model.provider_type, model.endpoint_url or "", model.model, api_key, model.dimensions)
+
+    def _local(self, label: str) -> LocalEmbedder:
+        # An older local model serves until its successor is complete: it is found by the label it was stored
+        # under, which is the folder or hub name, or the bundled model's own.
+        for name in (self.system.local_model, "bundled", label):
+            if name == NO_LOCAL_MODEL:
+                continue
+            path, found = resolve_model(name)
+            if found == label:
+                return LocalEmbedder(path, self.system.threads)
+        raise EmbeddingError(f"the local model {label!r} is not installed", permanent=True)
+
+    def preload(self) -> None:
+        """Load the configured local model, so that the first search does not wait for it."""
+        if self.system.local_model != NO_LOCAL_MODEL:
+            label = resolve_model(self.system.local_model)[1]
+            embedder = self.embedder(EmbeddingModel(provider_type="local", model=label))
+            embedder.embed_one("warm up")
+
+
+class QueryEmbedder:
+    """Embeds questions by one stored model, which it looks up only when it is asked."""
+
+    def __init__(self, providers: Providers, model: EmbeddingModel) -> None:
+        self._providers = providers
+        self._model = model
+
+    def embed_one(self, text: str) -> tuple[NDArray[np.float32], bool]:
+        """Return (unit vector, cached); raises `EmbeddingError`, also when the model cannot be run here."""
+        try:
+            embedder = self._providers.embedder(self._model)
+        except DomainError as error:
+            raise EmbeddingError(str(error), permanent=True) from error
+        return embedder.embed_one(text)
+
+
+def setting_of(session: Session, user_id: UUID) -> ProviderSetting | None:
+    """Return the endpoint that the user chose."""
+    return session.scalar(select(ProviderSetting).where(ProviderSetting.user_id == user_id))
+
+
+def clear_setting(session: Session, user_id: UUID) -> None:
+    """Forget the endpoint that the user chose."""
+    session.execute(delete(ProviderSetting).where(ProviderSetting.user_id == user_id))
+
+
+def save_setting(
+    session: Session, user_id: UUID, fields: Mapping[str, Any], *, keys: Keys, now: datetime
+) -> ProviderSetting:
+    """Store the endpoint that the user chose, its key encrypted."""
+    setting = setting_of(session, user_id) or ProviderSetting(user_id=user_id)
+    for name in ("enabled", "provider_type", "endpoint_url", "model", "dimensions"):
+        setattr(setting, name, fields[name])
+    setting.api_key = keys.encrypt(fields["api_key"]) if fields.get("api_key") else None
+    setting.updated_at = now
+    session.add(setting)
+    session.flush()
+    return setting

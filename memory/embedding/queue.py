@@ -1,0 +1,165 @@
+"""Which vectors are wanted: the rows that wait, their claims, and what came of them.
+
+`memories.needs_embedding` is the truth: it is false only while the active model has a vector of the present text.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+MAX_ATTEMPTS = 6
+# Longer than the slowest batch may take: a claim whose worker was killed falls due again after this.
+LEASE = timedelta(seconds=30)
+BACKOFF = timedelta(seconds=2)
+LONGEST_BACKOFF = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One text to embed with one model. `version` is the memory's at the time of the claim."""
+
+    user_id: UUID
+    memory_id: UUID
+    model_id: UUID
+    version: int
+    attempts: int
+    text: str
+
+
+# The lock on the model waits for a flip that is deleting it, instead of failing on the foreign key.
+_ENQUEUE = text("""
+INSERT INTO embeddings (user_id, memory_id, model_id, space_id, live, version, due_at, created_at, updated_at)
+SELECT m.user_id, m.id, e.id, m.space_id, m.status = 'active', m.version, :now, :now, :now
+FROM memories m JOIN embedding_models e ON e.user_id = m.user_id
+WHERE m.user_id = :user_id AND m.id = ANY(:ids)
+FOR KEY SHARE OF e
+ON CONFLICT (user_id, memory_id, model_id) DO UPDATE SET
+    state = 'pending', vector = NULL, version = excluded.version, attempts = 0, error = NULL,
+    due_at = excluded.due_at, created_at = excluded.created_at, updated_at = excluded.updated_at
+""")
+
+_ENQUEUE_MISSING = text("""
+INSERT INTO embeddings (user_id, memory_id, model_id, space_id, live, version, due_at, created_at, updated_at)
+SELECT m.user_id, m.id, e.id, m.space_id, m.status = 'active', m.version, :now, :now, :now
+FROM memories m JOIN embedding_models e ON e.user_id = m.user_id
+WHERE m.user_id = :user_id AND NOT EXISTS (
+    SELECT 1 FROM embeddings x WHERE x.user_id = m.user_id AND x.memory_id = m.id AND x.model_id = e.id
+)
+ON CONFLICT DO NOTHING
+""")
+
+_CLAIM = text("""
+WITH due AS (
+    SELECT user_id, memory_id, model_id FROM embeddings
+    WHERE user_id = :user_id AND state = 'pending' AND due_at <= :now
+    ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED
+), claimed AS (
+    UPDATE embeddings e SET attempts = e.attempts + 1, due_at = :lease_ends
+    FROM due WHERE e.user_id = due.user_id AND e.memory_id = due.memory_id AND e.model_id = due.model_id
+    RETURNING e.user_id, e.memory_id, e.model_id, e.version, e.attempts
+)
+SELECT c.user_id, c.memory_id, c.model_id, c.version, c.attempts, m.text
+FROM claimed c JOIN memories m ON m.user_id = c.user_id AND m.id = c.memory_id
+""")
+
+# A text that was changed while its vector was made has a newer version, and keeps waiting.
+_STORE = text("""
+UPDATE embeddings e SET state = 'ready', vector = v.vector, error = NULL, updated_at = :now
+FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:versions AS int[]), CAST(:vectors AS halfvec[]))
+    AS v(memory_id, version, vector)
+WHERE e.user_id = :user_id AND e.memory_id = v.memory_id AND e.model_id = :model_id
+  AND e.version = v.version AND e.state <> 'ready'
+""")
+
+_MARK_DONE = text("""
+UPDATE memories m SET needs_embedding = false FROM embeddings e, embedding_models a
+WHERE m.user_id = :user_id AND m.id = ANY(:memory_ids) AND m.needs_embedding
+  AND e.user_id = m.user_id AND e.memory_id = m.id AND e.state = 'ready' AND e.version = m.version
+  AND a.user_id = m.user_id AND a.id = e.model_id AND a.state = 'active'
+""")
+
+_FAIL = text("""
+UPDATE embeddings SET error = :error, state = :state, due_at = :due_at, updated_at = :now
+WHERE user_id = :user_id AND memory_id = :memory_id AND model_id = :model_id
+  AND version = :version AND state = 'pending'
+""")
+
+_RETRY_FAILED = text("""
+UPDATE embeddings SET state = 'pending', attempts = 0, error = NULL, due_at = :now
+WHERE user_id = :user_id AND state = 'error'
+""")
+
+
+def enqueue(session: Session, user_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> None:
+    """Ask for vectors of these memories by every model of the user, whatever vectors there were."""
+    if memory_ids:
+        session.execute(_ENQUEUE, {"user_id": user_id, "ids": list(memory_ids), "now": now})
+
+
+def enqueue_missing(session: Session, user_id: UUID, now: datetime) -> int:
+    """Ask for every vector that the user's models lack; return how many were added."""
+    return int(session.execute(_ENQUEUE_MISSING, {"user_id": user_id, "now": now}).rowcount)  # type: ignore[attr-defined]
+
+
+def retry_failed(session: Session, user_id: UUID, now: datetime) -> int:
+    """Let rows in error wait again; return how many."""
+    return int(session.execute(_RETRY_FAILED, {"user_id": user_id, "now": now}).rowcount)  # type: ignore[attr-defined]
+
+
+def claim(session: Session, user_id: UUID, most: int, now: datetime) -> list[Job]:
+    """Take up to `most` due rows, skipping those that another worker is taking; the caller commits.
+
+    A claim counts as an attempt and lapses after `LEASE`, so a killed worker loses nothing.
+    """
+    rows = session.execute(_CLAIM, {"user_id": user_id, "most": most, "now": now, "lease_ends": now + LEASE})
+    return [Job(*row) for row in rows]
+
+
+def store(session: Session, jobs: Sequence[Job], vectors: NDArray[np.float32], now: datetime) -> None:
+    """Write vectors, shape (len(jobs), dimensions), of jobs of one user and one model; the caller commits."""
+    if not jobs:
+        return
+    user_id, model_id = jobs[0].user_id, jobs[0].model_id
+    ids = [job.memory_id for job in jobs]
+    parameters = {
+        "user_id": user_id,
+        "model_id": model_id,
+        "memory_ids": ids,
+        "versions": [job.version for job in jobs],
+        "vectors": [HalfVector(row).to_text() for row in vectors],
+        "now": now,
+    }
+    session.execute(_STORE, parameters)
+    session.execute(_MARK_DONE, {"user_id": user_id, "memory_ids": ids})
+
+
+def fail(session: Session, job: Job, error: str, *, permanent: bool, now: datetime) -> None:
+    """Put a job back with exponential back-off and jitter, or mark it `error` after the last attempt."""
+    over = permanent or job.attempts >= MAX_ATTEMPTS
+    parameters = {
+        "user_id": job.user_id,
+        "memory_id": job.memory_id,
+        "model_id": job.model_id,
+        "version": job.version,
+        "error": error[:500],
+        "state": "error" if over else "pending",
+        "due_at": now + backoff(job.attempts),
+        "now": now,
+    }
+    session.execute(_FAIL, parameters)
+
+
+def backoff(attempts: int) -> timedelta:
+    """Return 2 s, 4 s, 8 s … for attempts 1, 2, 3 …, at most ten minutes, times 0.5 to 1.5 at random."""
+    wait: timedelta = min(BACKOFF * 2 ** max(0, attempts - 1), LONGEST_BACKOFF)
+    return wait * random.uniform(0.5, 1.5)  # noqa: S311 - spreads retries, guards nothing

@@ -1,0 +1,32 @@
+"""What the domain refuses; `webapp.errors` maps each to a status in one place."""
+
+from __future__ import annotations
+
+
+class DomainError(Exception):
+    """Base of everything that the domain refuses; `str(error)` is fit for the user."""
+
+
+class NotFoundError(DomainError):
+    """There is no such thing for this user; whether it exists for another is not said."""
+
+
+class InvalidError(DomainError):
+    """A field has a value that cannot be stored; `field` names it and nothing was changed."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+
+class ConflictError(DomainError):
+    """The state of things forbids it (a name is taken, a version is stale)."""
+
+
+class RefusedError(DomainError):
+    """A policy of the user forbids it: `reason` is `memory_off`, `incognito` or `tombstone`."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason

@@ -1,0 +1,71 @@
+"""Incognito: while it is on for a session, nothing is stored, nothing is recalled, no content is logged."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from memory.errors import InvalidError
+from memory.journal import record
+from memory.models import IncognitoSession, Space
+
+LONGEST_KEY = 200
+
+
+def start(session: Session, user_id: UUID, session_key: str, *, now: datetime, actor: str) -> None:
+    """Turn incognito on for a session."""
+    _set(session, user_id, session_key, active=True, now=now)
+    record(session, user_id, "incognito.started", actor=actor, now=now)
+
+
+def end(session: Session, user_id: UUID, session_key: str, *, now: datetime, actor: str) -> int:
+    """Turn incognito off for a session, against a space's default too; returns how many writes it refused."""
+    row = session.get(IncognitoSession, (user_id, session_key))
+    refused = row.refused_writes if row else 0
+    _set(session, user_id, session_key, active=False, now=now)
+    details = {"refused_writes": refused}
+    record(session, user_id, "incognito.ended", actor=actor, now=now, details=details)
+    return refused
+
+
+def _set(session: Session, user_id: UUID, session_key: str, *, active: bool, now: datetime) -> None:
+    if not 1 <= len(session_key) <= LONGEST_KEY:
+        raise InvalidError("session", f"must be between 1 and {LONGEST_KEY} characters")
+    values = {"active": active, "refused_writes": 0, "ended_at": None if active else now, "started_at": now}
+    statement = insert(IncognitoSession).values(user_id=user_id, session_key=session_key, **values)
+    if not active:
+        values = {"active": False, "ended_at": now}
+    keys = [IncognitoSession.user_id, IncognitoSession.session_key]
+    session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values))
+    session.expire_all()
+
+
+def is_on(session: Session, user_id: UUID, session_key: str, space: Space | None) -> bool:
+    """Tell whether the session is incognito: by its own switch, else by the space's default."""
+    statement = select(IncognitoSession.active).where(
+        IncognitoSession.user_id == user_id, IncognitoSession.session_key == session_key
+    )
+    active = session.scalar(statement)
+    if active is None:
+        return space is not None and space.incognito_default
+    return active
+
+
+def count_refusals(session: Session, user_id: UUID, session_key: str, writes: int, now: datetime) -> None:
+    """Count writes that incognito refused; the count is all that is kept of them."""
+    statement = (
+        insert(IncognitoSession)
+        .values(user_id=user_id, session_key=session_key, active=True, refused_writes=writes, started_at=now)
+        .on_conflict_do_nothing()
+        .returning(IncognitoSession.session_key)
+    )
+    if session.scalar(statement) is None:
+        session.execute(
+            update(IncognitoSession)
+            .where(IncognitoSession.user_id == user_id, IncognitoSession.session_key == session_key)
+            .values(refused_writes=IncognitoSession.refused_writes + writes)
+        )

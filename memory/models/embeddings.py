@@ -1,0 +1,90 @@
+"""Vectors and the models that make them."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from pgvector.sqlalchemy import HALFVEC
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from memory.models.base import Base, Id, Moment, Owner
+
+PROVIDERS = ("local", "llamacpp", "ollama", "openai", "custom_http")
+
+
+class ProviderSetting(Base):
+    """The HTTP endpoint that a user chose; the key is encrypted."""
+
+    __tablename__ = "provider_settings"
+
+    user_id: Mapped[Owner]
+    enabled: Mapped[bool] = mapped_column(server_default=text("true"), default=True)
+    provider_type: Mapped[str]
+    endpoint_url: Mapped[str]
+    model: Mapped[str]
+    api_key: Mapped[str | None]
+    dimensions: Mapped[int | None]
+    updated_at: Mapped[Moment]
+
+
+class EmbeddingModel(Base):
+    """A model that serves (`active`) or is being filled (`building`) for a user; at most one of each."""
+
+    __tablename__ = "embedding_models"
+    __table_args__ = (
+        CheckConstraint("state IN ('active', 'building')", name="state"),
+        UniqueConstraint("user_id", "state"),
+    )
+
+    user_id: Mapped[Owner]
+    id: Mapped[Id]
+    provider_type: Mapped[str]
+    endpoint_url: Mapped[str | None]
+    model: Mapped[str]
+    api_key: Mapped[str | None]
+    dimensions: Mapped[int | None]
+    state: Mapped[str]
+    created_at: Mapped[Moment]
+
+
+class Embedding(Base):
+    """One vector per memory and model, in a narrow table of its own so that a scan reads little else.
+
+    `live` mirrors `status = 'active'` and `space_id` the memory's space; a trigger keeps both.
+    """
+
+    __tablename__ = "embeddings"
+    __table_args__ = (
+        ForeignKeyConstraint(["user_id", "memory_id"], ["memories.user_id", "memories.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["user_id", "model_id"], ["embedding_models.user_id", "embedding_models.id"], ondelete="CASCADE"
+        ),
+        CheckConstraint("state IN ('pending', 'ready', 'error')", name="state"),
+        CheckConstraint("(state = 'ready') = (vector IS NOT NULL)", name="ready_has_vector"),
+        Index(
+            "ix_embeddings_scan",
+            "user_id",
+            "space_id",
+            "model_id",
+            postgresql_where=text("state = 'ready' AND live"),
+        ),
+        Index("ix_embeddings_due", "user_id", "due_at", postgresql_where=text("state = 'pending'")),
+        Index("ix_embeddings_due_any", "due_at", postgresql_where=text("state = 'pending'")),
+        Index("ix_embeddings_model", "user_id", "model_id"),
+    )
+
+    user_id: Mapped[Owner]
+    memory_id: Mapped[UUID] = mapped_column(primary_key=True)
+    model_id: Mapped[UUID] = mapped_column(primary_key=True)
+    space_id: Mapped[UUID]
+    live: Mapped[bool] = mapped_column(server_default=text("true"), default=True)
+    state: Mapped[str] = mapped_column(server_default="pending", default="pending")
+    version: Mapped[int]
+    attempts: Mapped[int] = mapped_column(server_default=text("0"), default=0)
+    error: Mapped[str | None]
+    due_at: Mapped[Moment]
+    created_at: Mapped[Moment]
+    updated_at: Mapped[Moment]
+    vector: Mapped[Any | None] = mapped_column(HALFVEC(), deferred=True)

@@ -1,0 +1,209 @@
+"""Memories, what is derived from them, and what remains when they are forgotten."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Computed,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Text,
+)
+from sqlalchemy import (
+    text as sql,
+)
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.orm import Mapped, mapped_column
+
+from memory.ids import new_id
+from memory.models.base import Base, Id, Moment, Owner, Words
+
+TYPES = ("preference", "fact", "instruction", "decision", "note", "summary", "other")
+ROLES = ("user", "assistant", "system", "tool_call", "tool_result")
+STATUSES = ("active", "superseded", "archived")
+
+
+def _one_of(column: str, allowed: tuple[str, ...]) -> CheckConstraint:
+    values = ", ".join(f"'{value}'" for value in allowed)
+    return CheckConstraint(f"{column} IN ({values})", name=column)
+
+
+def _band(number: int) -> Computed:
+    # As `memory.text.bands`: the most significant 16 bits first.
+    # Stored columns rather than expression indexes: under row-level security a function that is not leakproof
+    # may not be evaluated by an index.
+    return Computed(f"((simhash >> {48 - 16 * number}) & 65535)::integer", persisted=True)
+
+
+class Memory(Base):
+    """The atomic unit. `simhash` is unsigned 64-bit stored as a signed bigint; `version` counts text changes."""
+
+    __tablename__ = "memories"
+    __table_args__ = (
+        ForeignKeyConstraint(["user_id", "space_id"], ["spaces.user_id", "spaces.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(["user_id", "theme_id"], ["themes.user_id", "themes.id"], ondelete="SET NULL (theme_id)"),
+        ForeignKeyConstraint(
+            ["user_id", "supersedes"], ["memories.user_id", "memories.id"], ondelete="SET NULL (supersedes)"
+        ),
+        _one_of("type", TYPES),
+        _one_of("role", ROLES),
+        _one_of("status", STATUSES),
+        CheckConstraint("importance BETWEEN 0 AND 1", name="importance"),
+        CheckConstraint("metadata_confidence BETWEEN 0 AND 1", name="metadata_confidence"),
+        # The last line of defence against two writers of the same text; the space lock is the first.
+        Index(
+            "uq_memories_text",
+            "user_id",
+            "space_id",
+            "text_digest",
+            unique=True,
+            postgresql_where=sql("status = 'active'"),
+        ),
+        *(
+            Index(
+                f"ix_memories_band{n}",
+                "user_id",
+                "space_id",
+                f"band{n}",
+                postgresql_where=sql("status = 'active'"),
+            )
+            for n in range(4)
+        ),
+        Index("ix_memories_listing", "user_id", "space_id", "created_at", "id"),
+        Index("ix_memories_theme", "user_id", "theme_id", "created_at"),
+        Index("ix_memories_type", "user_id", "type"),
+        Index("ix_memories_supersedes", "user_id", "supersedes"),
+        Index("ix_memories_waiting", "user_id", "created_at", postgresql_where=sql("needs_embedding")),
+        Index("ix_memories_expiry", "expires_at", postgresql_where=sql("expires_at IS NOT NULL")),
+    )
+
+    # Reading the generated columns back would send every row's tsvector over the wire.
+    __mapper_args__ = {"eager_defaults": False}  # noqa: RUF012 - SQLAlchemy declares it, as no class variable
+
+    user_id: Mapped[Owner]
+    id: Mapped[Id]
+    space_id: Mapped[UUID]
+    theme_id: Mapped[UUID | None]
+    type: Mapped[str]
+    role: Mapped[str]
+    text: Mapped[str]
+    text_digest: Mapped[bytes]
+    version: Mapped[int] = mapped_column(server_default=sql("1"), default=1)
+    tags: Mapped[Words]
+    source_ids: Mapped[Words]
+    source_message: Mapped[str | None]
+    status: Mapped[str] = mapped_column(server_default="active", default="active")
+    supersedes: Mapped[UUID | None]
+    simhash: Mapped[int] = mapped_column(BigInteger)
+    band0: Mapped[int] = mapped_column(Integer, _band(0))
+    band1: Mapped[int] = mapped_column(Integer, _band(1))
+    band2: Mapped[int] = mapped_column(Integer, _band(2))
+    band3: Mapped[int] = mapped_column(Integer, _band(3))
+    repeat_count: Mapped[int] = mapped_column(server_default=sql("0"), default=0)
+    importance: Mapped[float]
+    metadata_confidence: Mapped[float | None]
+    pinned: Mapped[bool] = mapped_column(server_default=sql("false"), default=False)
+    manually_saved: Mapped[bool] = mapped_column(server_default=sql("false"), default=False)
+    needs_embedding: Mapped[bool] = mapped_column(server_default=sql("true"), default=True)
+    created_at: Mapped[Moment]
+    updated_at: Mapped[Moment]
+    expires_at: Mapped[Moment | None]
+    tsv: Mapped[str] = mapped_column(
+        TSVECTOR,
+        Computed(
+            "to_tsvector('english'::regconfig, text) || to_tsvector('english'::regconfig, tags_text(tags))",
+            persisted=True,
+        ),
+        deferred=True,
+    )
+
+
+class Posting(Base):
+    """One lexeme of one active memory; `length` is the memory's number of lexeme occurrences. Kept by a trigger."""
+
+    __tablename__ = "postings"
+    __table_args__ = (
+        # Covering, in the order of a lookup, so that scoring reads the index alone.
+        PrimaryKeyConstraint("user_id", "space_id", "lexeme", "memory_id", postgresql_include=["tf", "length"]),
+    )
+
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    space_id: Mapped[UUID]
+    lexeme: Mapped[str] = mapped_column(Text(collation="C"))
+    memory_id: Mapped[UUID]
+    tf: Mapped[int] = mapped_column(SmallInteger)
+    length: Mapped[int]
+
+
+class LastScore(Base):
+    """The last tri-score of a memory, apart from the wide row because every search rewrites it."""
+
+    __tablename__ = "last_scores"
+    __table_args__ = (
+        ForeignKeyConstraint(["user_id", "memory_id"], ["memories.user_id", "memories.id"], ondelete="CASCADE"),
+    )
+
+    user_id: Mapped[Owner]
+    memory_id: Mapped[UUID] = mapped_column(primary_key=True)
+    relevance: Mapped[float]
+    recency: Mapped[float]
+    importance: Mapped[float]
+    total: Mapped[float]
+    computed_at: Mapped[Moment]
+
+
+class PossibleUpdate(Base):
+    """Two near-duplicates that differ in something that matters, for the user to decide."""
+
+    __tablename__ = "possible_updates"
+    __table_args__ = (
+        ForeignKeyConstraint(["user_id", "memory_id"], ["memories.user_id", "memories.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(["user_id", "older_id"], ["memories.user_id", "memories.id"], ondelete="CASCADE"),
+        Index("ix_possible_updates_older", "user_id", "older_id"),
+    )
+
+    user_id: Mapped[Owner]
+    memory_id: Mapped[UUID] = mapped_column(primary_key=True)
+    older_id: Mapped[UUID] = mapped_column(primary_key=True)
+    differs_in: Mapped[str]
+    created_at: Mapped[Moment]
+
+
+class Tombstone(Base):
+    """What forgetting leaves for 24 hours: keyed digests and the simhash, never the text."""
+
+    __tablename__ = "tombstones"
+    __table_args__ = (
+        ForeignKeyConstraint(["user_id", "space_id"], ["spaces.user_id", "spaces.id"], ondelete="CASCADE"),
+        Index("ix_tombstones_scope", "user_id", "space_id", "expires_at"),
+    )
+
+    user_id: Mapped[Owner]
+    id: Mapped[Id]
+    space_id: Mapped[UUID]
+    memory_id: Mapped[UUID]
+    digest: Mapped[bytes]
+    marks_digest: Mapped[bytes]
+    simhash: Mapped[int] = mapped_column(BigInteger)
+    created_at: Mapped[Moment]
+    expires_at: Mapped[Moment]
+
+
+class Forgotten(Base):
+    """A forgotten memory inside its undo window, outside every read path; gone for good at `purge_at`."""
+
+    __tablename__ = "forgotten"
+    __table_args__ = (Index("ix_forgotten_purge_at", "purge_at"),)
+
+    user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    id: Mapped[UUID] = mapped_column(primary_key=True, default=new_id)
+    row: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    purge_at: Mapped[Moment]

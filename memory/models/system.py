@@ -1,0 +1,18 @@
+"""What belongs to no user."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from memory.models.base import Base, Moment
+
+
+class RateCount(Base):
+    """How often something was done in one window; the key is a digest. Unlogged: a crash may forget it."""
+
+    __tablename__ = "rate_counts"
+    __table_args__ = {"prefixes": ["UNLOGGED"]}  # noqa: RUF012 - SQLAlchemy declares it, as no class variable
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    window_start: Mapped[Moment] = mapped_column(primary_key=True)
+    count: Mapped[int]

@@ -1,0 +1,281 @@
+"""The write path: normalise, tombstones, near-duplicates, merge or insert, importance, pinning, capacity."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from memory.capacity import enforce_capacity
+from memory.difference import differs
+from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, Draft, merged_words
+from memory.embedding.queue import enqueue
+from memory.ids import new_id
+from memory.importance import Importance, Term, assess, repeat_boost
+from memory.journal import record
+from memory.keys import Keys
+from memory.models import Memory, PossibleUpdate, Space
+from memory.spaces import ensure_themes, lock_space
+from memory.text import NEAR, bands, from_signed, hamming, normalise, simhash64, to_signed
+from memory.tombstones import Graveyard, graveyard
+from memory.trace import Neighbour, Outcome, Trace
+
+PINNED_WHEN_SAVED = frozenset({"preference", "instruction"})
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A draft with everything that can be worked out without the database."""
+
+    draft: Draft
+    normalised: str
+    simhash: int
+    digest: bytes
+
+
+def prepare(draft: Draft) -> Prepared:
+    """Normalise and fingerprint a draft."""
+    normalised = normalise(draft.text)
+    return Prepared(draft, normalised, simhash64(normalised), text_digest(draft.text))
+
+
+def text_digest(text: str) -> bytes:
+    """Return 16 bytes that are equal for texts that differ in case and white space at most."""
+    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return hashlib.blake2b(folded.encode(), digest_size=16).digest()
+
+
+def remember(
+    session: Session, user_id: UUID, space: str, draft: Draft, *, keys: Keys, now: datetime, actor: str
+) -> Outcome:
+    """Remember one text; see `remember_many`."""
+    return remember_many(session, user_id, space, [draft], keys=keys, now=now, actor=actor)[0]
+
+
+def remember_many(
+    session: Session,
+    user_id: UUID,
+    space: str,
+    drafts: Sequence[Draft],
+    *,
+    keys: Keys,
+    now: datetime,
+    actor: str,
+) -> list[Outcome]:
+    """Store drafts in order, each as if it came alone, and return an outcome for each.
+
+    Locks the space until the transaction ends; the caller commits, then nudges the embedder. Raises
+    `InvalidError` for an unknown space or a bad theme. Near-duplicates merge at Hamming distance <= 3 unless they
+    differ in a number, a date, a negation, a name or a link.
+    """
+    prepared = [prepare(draft) for draft in drafts]
+    locked = lock_space(session, user_id, space)
+    if not locked.memory_enabled:
+        return [_refused(item, "memory_off", f"memory is off in the space {space!r}") for item in prepared]
+    writer = _Writer(session, locked, now)
+    writer.themes = ensure_themes(session, user_id, {d.theme for d in drafts if d.theme}, now)
+    writer.load(prepared)
+    stones = graveyard(session, user_id, locked.id, keys, now)
+    outcomes = [writer.write(item, stones) for item in prepared]
+    session.flush()
+    enqueue(session, user_id, [memory.id for memory in writer.created], now)
+    trimmed = enforce_capacity(session, locked, now=now, actor=actor)
+    _record(session, user_id, locked, outcomes, actor=actor, now=now)
+    return [_with_trim(outcome, trimmed) for outcome in outcomes]
+
+
+class _Writer:
+    """One locked space and the rows that a batch may meet in it, those that the batch adds included."""
+
+    def __init__(self, session: Session, space: Space, now: datetime) -> None:
+        self.session = session
+        self.space = space
+        self.now = now
+        self.themes: dict[str, UUID] = {}
+        self.created: list[Memory] = []
+        self._by_digest: dict[bytes, Memory] = {}
+        self._by_band: dict[tuple[int, int], list[Memory]] = {}
+
+    def load(self, items: Sequence[Prepared]) -> None:
+        """Fetch every row that shares a digest or one of the four bands with the batch, in one statement."""
+        columns = (Memory.band0, Memory.band1, Memory.band2, Memory.band3)
+        wanted = [{bands(item.simhash)[n] for item in items if item.simhash} for n in range(4)]
+        statement = select(Memory).where(
+            Memory.user_id == self.space.user_id,
+            Memory.space_id == self.space.id,
+            Memory.status == "active",
+            or_(
+                Memory.text_digest.in_([item.digest for item in items]),
+                *(column.in_(values) for column, values in zip(columns, wanted, strict=True)),
+            ),
+        )
+        for memory in self.session.scalars(statement.execution_options(populate_existing=True)):
+            self._remember_row(memory)
+
+    def _remember_row(self, memory: Memory) -> None:
+        self._by_digest[memory.text_digest] = memory
+        for number, band in enumerate(bands(from_signed(memory.simhash))):
+            self._by_band.setdefault((number, band), []).append(memory)
+
+    def write(self, item: Prepared, stones: Graveyard) -> Outcome:
+        """Refuse, merge or insert one prepared draft."""
+        if stones.blocks(item.draft.text, item.normalised, item.simhash) is not None:
+            return _refused(item, "tombstone", "this was forgotten less than 24 hours ago")
+        neighbours = self._neighbours(item)
+        for memory, neighbour in neighbours:
+            if neighbour.differs_in is None:
+                return self._merge(memory, item, [n for _, n in neighbours])
+        return self._insert(item, [n for _, n in neighbours])
+
+    def _neighbours(self, item: Prepared) -> list[tuple[Memory, Neighbour]]:
+        """Return near rows, the exact repeat first, then by distance and age."""
+        found: dict[UUID, tuple[Memory, Neighbour]] = {}
+        exact = self._by_digest.get(item.digest)
+        if exact is not None:
+            found[exact.id] = (exact, Neighbour(exact.id, 0, exact=True, differs_in=None))
+        for memory in self._sharing_a_band(item):
+            distance = hamming(from_signed(memory.simhash), item.simhash)
+            if memory.id not in found and distance <= NEAR:
+                differs_in = differs(memory.text, item.draft.text)
+                found[memory.id] = (
+                    memory,
+                    Neighbour(memory.id, distance, exact=False, differs_in=differs_in),
+                )
+        return sorted(found.values(), key=lambda pair: (not pair[1].exact, pair[1].distance, pair[0].id))
+
+    def _sharing_a_band(self, item: Prepared) -> Iterable[Memory]:
+        if item.simhash == 0:
+            return  # Nothing but links: only an exact repeat is the same.
+        for key in enumerate(bands(item.simhash)):
+            yield from self._by_band.get(key, ())
+
+    def _merge(self, memory: Memory, item: Prepared, neighbours: list[Neighbour]) -> Outcome:
+        draft = item.draft
+        memory.repeat_count += 1
+        boost = repeat_boost(memory.repeat_count)
+        terms = [Term("repeat", boost, f"said {memory.repeat_count + 1} times")]
+        if draft.manually_saved and not memory.manually_saved:
+            terms.append(Term("explicit", 0.5, "saved by hand"))
+        memory.importance = min(1.0, memory.importance + sum(term.delta for term in terms))
+        memory.manually_saved = memory.manually_saved or draft.manually_saved
+        memory.tags = merged_words(memory.tags, draft.tags, MAX_TAGS)
+        memory.source_ids = merged_words(memory.source_ids, draft.source_ids, MAX_SOURCE_IDS)
+        memory.source_message = memory.source_message or draft.source_message
+        memory.theme_id = memory.theme_id or self.themes.get(draft.theme or "")
+        memory.updated_at = self.now
+        apply_pinning_policy(memory)
+        reason = "an exact repeat" if neighbours[0].exact else "a near-duplicate that differs in nothing that matters"
+        trace = _trace(item, reason, memory, tuple(terms), neighbours)
+        return Outcome(memory.id, "merged", "pending" if memory.needs_embedding else "ready", trace)
+
+    def _insert(self, item: Prepared, neighbours: list[Neighbour]) -> Outcome:
+        importance = _importance(item.draft)
+        memory = self._row(item, importance)
+        apply_pinning_policy(memory)
+        self.session.add(memory)
+        self.created.append(memory)
+        self._remember_row(memory)
+        for neighbour in neighbours:
+            self._link(memory, neighbour)
+        reason = "new" if not neighbours else "near an older memory, but it differs: kept as a possible update"
+        return Outcome(memory.id, "created", "pending", _trace(item, reason, memory, importance.terms, neighbours))
+
+    def _row(self, item: Prepared, importance: Importance) -> Memory:
+        draft = item.draft
+        return Memory(
+            user_id=self.space.user_id,
+            id=new_id(),
+            space_id=self.space.id,
+            theme_id=self.themes.get(draft.theme or ""),
+            type=draft.type,
+            role=draft.role,
+            text=draft.text,
+            text_digest=item.digest,
+            version=1,
+            tags=merged_words([], draft.tags, MAX_TAGS),
+            source_ids=merged_words([], draft.source_ids, MAX_SOURCE_IDS),
+            source_message=draft.source_message,
+            status="active",
+            simhash=to_signed(item.simhash),
+            repeat_count=0,
+            importance=importance.value,
+            metadata_confidence=draft.metadata_confidence,
+            pinned=False,
+            manually_saved=draft.manually_saved,
+            needs_embedding=True,
+            created_at=draft.created_at or self.now,
+            updated_at=self.now,
+            expires_at=draft.expires_at,
+        )
+
+    def _link(self, memory: Memory, neighbour: Neighbour) -> None:
+        self.session.add(
+            PossibleUpdate(
+                user_id=memory.user_id,
+                memory_id=memory.id,
+                older_id=neighbour.id,
+                differs_in=neighbour.differs_in or "",
+                created_at=self.now,
+            )
+        )
+
+
+def apply_pinning_policy(memory: Memory) -> None:
+    """Pin what the user saved by hand and means to hold always: preferences and instructions."""
+    if memory.manually_saved and memory.type in PINNED_WHEN_SAVED:
+        memory.pinned = True
+
+
+def _importance(draft: Draft) -> Importance:
+    if draft.importance is not None:
+        return Importance(draft.importance, (Term("given", draft.importance, "set by the caller"),))
+    return assess(
+        draft.text,
+        explicit=draft.manually_saved,
+        metadata_confidence=draft.metadata_confidence,
+        has_metadata=bool(draft.tags),
+    )
+
+
+def _trace(
+    item: Prepared, reason: str, memory: Memory, terms: tuple[Term, ...], neighbours: Sequence[Neighbour]
+) -> Trace:
+    return Trace(
+        normalised=item.normalised,
+        simhash=f"{item.simhash:016x}",
+        reason=reason,
+        neighbours=tuple(neighbours),
+        importance=memory.importance,
+        terms=terms,
+        repeat_count=memory.repeat_count,
+        pinned=memory.pinned,
+        possible_update_of=tuple(n.id for n in neighbours if n.differs_in is not None),
+    )
+
+
+def _refused(item: Prepared, refusal: str, reason: str) -> Outcome:
+    trace = Trace(normalised=item.normalised, simhash=f"{item.simhash:016x}", reason=reason)
+    return Outcome(None, "refused", "none", trace, refusal)
+
+
+def _with_trim(outcome: Outcome, trimmed: tuple[UUID, ...]) -> Outcome:
+    return replace(outcome, trace=replace(outcome.trace, trimmed=trimmed)) if trimmed else outcome
+
+
+def _record(
+    session: Session, user_id: UUID, space: Space, outcomes: Sequence[Outcome], *, actor: str, now: datetime
+) -> None:
+    """Write one audit event for each kind of outcome, however large the batch."""
+    for verdict, count in Counter((o.outcome, o.refusal) for o in outcomes).items():
+        ids = [str(o.id) for o in outcomes if o.outcome == verdict[0] and o.id is not None]
+        action = f"memory.{verdict[0]}" if verdict[1] is None else f"memory.refused_{verdict[1]}"
+        subject = UUID(ids[0]) if len(ids) == 1 else None
+        details = {"space": space.slug, **({"ids": ids} if len(ids) > 1 else {})}
+        record(session, user_id, action, actor=actor, now=now, subject_id=subject, count=count, details=details)

@@ -1,0 +1,88 @@
+"""Bring the schema up or down, and let the application's role in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from psycopg import sql
+from sqlalchemy import Connection, Engine, text
+
+from memory.database import Databases
+from memory.keys import Keys
+from memory.models import Base
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+# Any number will do, as long as nothing else in this database locks it.
+MIGRATION_LOCK = 0x436F6D6D6F6E
+
+
+def upgrade(engine: Engine, databases: Databases, keys: Keys, revision: str = "head") -> None:
+    """Migrate up to `revision` and set up the application's role; safe to run at once from several processes."""
+    with engine.begin() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+        command.upgrade(_config(connection), revision)
+        _admit_app_role(connection, databases, keys)
+
+
+def downgrade(engine: Engine, revision: str = "base") -> None:
+    """Migrate down to `revision`."""
+    with engine.begin() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
+        command.downgrade(_config(connection), revision)
+
+
+def current_revision(connection: Connection) -> str | None:
+    """Return the revision that the database is at; None before the first migration."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def head_revision() -> str | None:
+    """Return the revision that this code needs."""
+    return ScriptDirectory(str(MIGRATIONS)).get_current_head()
+
+
+def differences(connection: Connection) -> list[object]:
+    """Return what the models say and the database lacks, or the other way round."""
+    context = MigrationContext.configure(connection, opts={"include_object": _ours})
+    return list(compare_metadata(context, Base.metadata))
+
+
+def _ours(_object: object, name: str | None, kind: str, _reflected: bool, _other: object) -> bool:
+    # The queue's tables are huey's, and indexes per embedding model come and go with the models.
+    if kind == "table":
+        return not (name or "").startswith("huey_")
+    return not (kind == "index" and (name or "").startswith("hnsw_"))
+
+
+def _config(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _admit_app_role(connection: Connection, databases: Databases, keys: Keys) -> None:
+    """Make the role that may read and write rows but owns nothing and bypasses nothing."""
+    role = databases.app_role
+    exists = connection.execute(text("SELECT 1 FROM pg_roles WHERE rolname = :role"), {"role": role}).scalar()
+    verb = "ALTER" if exists else "CREATE"
+    password = keys.password(role)
+    for statement in (
+        f"{verb} ROLE {{role}} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS PASSWORD {{password}}",
+        "GRANT USAGE ON SCHEMA public TO {role}",
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
+        "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",
+        "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {role}",
+        # Accounts are made by the owner alone, and what was done stays as it was written.
+        "REVOKE INSERT, DELETE ON users FROM {role}",
+        "REVOKE UPDATE, DELETE ON audit_events FROM {role}",
+        "REVOKE DELETE ON tool_calls FROM {role}",
+        "REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role}",
+    ):
+        composed = sql.SQL(statement).format(role=sql.Identifier(role), password=sql.Literal(password))
+        connection.exec_driver_sql(composed.as_string(None))

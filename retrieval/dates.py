@@ -1,0 +1,151 @@
+"""Dates named in a question, as a soft signal for memories of that time. Everything is in UTC.
+
+A question names either parts of a date ("May 2023", "7 May", "2023-05-07") or a span relative to now ("last
+week", "3 days ago", "last summer"). Named parts win where both occur: "last week of May 2023" means that May.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class DateHint:
+    """Either some of year, month (1-12) and day (1-31), or the half-open span [start, end)."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+_WEIGHTS = {"year": 1, "month": 2, "day": 1}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# Also everyday words: they name a month only beside a preposition, a day or a year.
+_AMBIGUOUS = {"may", "mar", "march"}
+# Northern hemisphere, by the first month of three.
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_STEPS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(_NUMBERS)}
+
+_YEAR_TEXT = r"(?:19|20)\d\d"
+_ISO = re.compile(rf"\b({_YEAR_TEXT})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?(?!\d|-\d)")
+# Not a year: an amount ("$2000"), a decimal ("1.2023", "2000.5") or a longer number ("2,000,000").
+_YEAR = re.compile(rf"(?<![\w$€£.,:/-])({_YEAR_TEXT})(?![\w%]|[.,:]\d)")
+_NAMED = re.compile(
+    r"""(?:\b(?P<lead>in|during|since|until|till|by|before|after|around|of|last|early|late|mid)[\s-]+)?
+    (?:(?<![\w:.])(?P<before>\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?)?
+    \b(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?
+       |oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?
+    (?:\s+(?:the\s+)?(?P<after>\d{1,2})(?:st|nd|rd|th)?\b(?!:))?
+    (?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d)\b)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_AGO = re.compile(rf"\b(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?\s+ago\b", re.IGNORECASE)
+_RECENT = re.compile(
+    r"\b(?:(?P<day>today|yesterday)|(?P<which>last|this)\s+(?P<unit>week|month|year))\b", re.IGNORECASE
+)
+_SEASON = re.compile(rf"\blast\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
+
+
+def parse(question: str, now: datetime) -> DateHint | None:
+    """The first date that `question` names, or None.
+
+    Relative dates count back from `now` in whole calendar units: "2 weeks ago" is all of that week.
+    """
+    moment = _utc(now)
+    return _iso(question) or _parts(question) or _relative(question, moment) or _season(question, moment)
+
+
+def match(hint: DateHint, created_at: datetime) -> float:
+    """How well `created_at` fits, in [0, 1].
+
+    For parts: the matched share of the named weight (year 1, month 2, day 1). For a span: 1 inside, falling
+    linearly to 0 at one more span length before or after it.
+    """
+    moment = _utc(created_at)
+    if hint.start is not None and hint.end is not None:
+        outside = max(hint.start - moment, moment - hint.end, timedelta(0))
+        return max(0.0, 1 - outside / (hint.end - hint.start))
+    named = {part: weight for part, weight in _WEIGHTS.items() if getattr(hint, part) is not None}
+    fitting = sum(weight for part, weight in named.items() if getattr(hint, part) == getattr(moment, part))
+    return fitting / sum(named.values()) if named else 0.0
+
+
+def _iso(question: str) -> DateHint | None:
+    found = _ISO.search(question)
+    if found is None:
+        return None
+    year, month, day = found.groups()
+    return DateHint(int(year), int(month), int(day) if day else None)
+
+
+def _parts(question: str) -> DateHint | None:
+    year, named = _YEAR.search(question), _named_month(question)
+    if named is None:
+        return DateHint(year=int(year[1])) if year else None
+    own_year = named["year"] or (year[1] if year else None)
+    day = int(named["before"] or named["after"] or 0)
+    return DateHint(
+        year=int(own_year) if own_year else None,
+        month=_MONTHS.index(named["month"][:3].lower()) + 1,
+        day=day if 1 <= day <= 31 else None,
+    )
+
+
+def _named_month(question: str) -> re.Match[str] | None:
+    for found in _NAMED.finditer(question):
+        context = any(found[part] for part in ("lead", "before", "after", "year"))
+        if context or found["month"].lower() not in _AMBIGUOUS:
+            return found
+    return None
+
+
+def _relative(question: str, now: datetime) -> DateHint | None:
+    if found := _AGO.search(question):
+        steps, unit = found[1].lower(), found[2].lower()
+        return _span(now, unit, _STEPS[steps] if steps in _STEPS else int(steps))
+    if found := _RECENT.search(question):
+        past = (found["day"] or found["which"]).lower() in {"yesterday", "last"}
+        return _span(now, (found["unit"] or "day").lower(), int(past))
+    return None
+
+
+def _span(now: datetime, unit: str, back: int) -> DateHint | None:
+    """The calendar day, week (from Monday), month or year, `back` of them before the one that holds `now`."""
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    try:
+        if unit in {"day", "week"}:
+            length = timedelta(days=1 if unit == "day" else 7)
+            start = today - (timedelta(days=today.weekday()) if unit == "week" else timedelta(0)) - back * length
+            return DateHint(start=start, end=start + length)
+        months = 1 if unit == "month" else 12
+        first = today.month if unit == "month" else 1
+        start = _month(today.year, first - back * months)
+        return DateHint(start=start, end=_month(start.year, start.month + months))
+    except (OverflowError, ValueError):  # before year 1: "9999 years ago" names no date
+        return None
+
+
+def _season(question: str, now: datetime) -> DateHint | None:
+    """The latest such season that is over: in July, "last summer" is the one of the year before."""
+    found = _SEASON.search(question)
+    if found is None:
+        return None
+    first = _SEASONS[found[1].lower()]
+    ends = (_month(year, first + 3) for year in (now.year, now.year - 1, now.year - 2))
+    end = next(each for each in ends if each <= now)
+    return DateHint(start=_month(end.year, end.month - 3), end=end)
+
+
+def _month(year: int, month: int) -> datetime:
+    """The first instant of a month; months outside 1-12 roll over into other years."""
+    years, index = divmod(month - 1, 12)
+    return datetime(year + years, index + 1, 1, tzinfo=UTC)
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -1,0 +1,110 @@
+"""Two legs, one relevance: how keyword and semantic scores of a candidate become a number in [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from retrieval.policy import Leg, Policy
+from retrieval.types import Candidate
+
+
+def fuse(candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float) -> dict[UUID, float]:
+    """Relevance in [0, 1] of each candidate by its id, whatever the order of `candidates`.
+
+    `bm25_bound` is the largest BM25 score the question can reach, sum(idf) * (k1 + 1). A leg outside
+    `policy.legs` contributes nothing; a leg alone has weight 1. By `policy.fusion`:
+
+    - `convex`: w * cosine + (1 - w) * bm25 / bound, the theoretical-maximum normalisation that makes scores
+      comparable between questions. Bruch, Gai and Ingber 2023, "An Analysis of Fusion Functions for Hybrid
+      Retrieval".
+    - `minmax`: the same combination of scores stretched to [0, 1] among what each leg listed.
+    - `rrf`: reciprocal ranks over their maximum. Cormack, Clarke and Büttcher 2009.
+    - `cosine`: the cosine where there is one, else the keyword share.
+    """
+    if policy.fusion == "minmax":
+        return _minmax(candidates, policy)
+    relevance = {"convex": _convex, "rrf": _rrf, "cosine": _cosine}[policy.fusion]
+    return {each.id: _clip(relevance(each, policy, bm25_bound)) for each in candidates}
+
+
+def rrf_score(ranks: Iterable[int | None], k: int) -> float:
+    """Sum of 1 / (k + rank) over the 1-based ranks that are not None; not normalised.
+
+    >>> round(rrf_score([1, 3], k=60), 6)  # 1/61 + 1/63 = 0.016393 + 0.015873
+    0.032266
+    >>> rrf_score([None, None], k=60)
+    0.0
+    """
+    return sum((1 / (k + rank) for rank in ranks if rank is not None), start=0.0)
+
+
+def keyword_share(bm25: float, bound: float) -> float:
+    """How much of the question's largest possible BM25 score was reached, in [0, 1]; 0 without a bound."""
+    return _clip(bm25 / bound) if bound > 0 else 0.0
+
+
+def evidence(candidate: Candidate, policy: Policy, bound: float) -> float:
+    """The stronger of the absolute scores of the policy's legs, in [0, 1], whatever the other candidates."""
+    return max(_absolute(candidate, policy, bound).values())
+
+
+def _absolute(candidate: Candidate, policy: Policy, bound: float) -> dict[Leg, float]:
+    scores: dict[Leg, float] = {
+        "keyword": keyword_share(candidate.bm25, bound),
+        "semantic": _clip(candidate.cosine or 0.0),
+    }
+    return {leg: scores[leg] for leg in policy.legs}
+
+
+def _weights(policy: Policy) -> dict[Leg, float]:
+    if len(set(policy.legs)) == 1:
+        return {policy.legs[0]: 1.0}
+    return {"keyword": 1 - policy.semantic_weight, "semantic": policy.semantic_weight}
+
+
+def _convex(candidate: Candidate, policy: Policy, bound: float) -> float:
+    scores = _absolute(candidate, policy, bound)
+    return sum(weight * scores[leg] for leg, weight in _weights(policy).items())
+
+
+def _cosine(candidate: Candidate, policy: Policy, bound: float) -> float:
+    scores = _absolute(candidate, policy, bound)
+    if "semantic" in scores and candidate.cosine is not None:
+        return scores["semantic"]
+    return scores.get("keyword", 0.0)
+
+
+def _rrf(candidate: Candidate, policy: Policy, _bound: float) -> float:
+    legs = set(policy.legs)
+    score = rrf_score((_rank(candidate, leg) for leg in legs), policy.rrf_k)
+    return score * (policy.rrf_k + 1) / len(legs)
+
+
+def _minmax(candidates: Sequence[Candidate], policy: Policy) -> dict[UUID, float]:
+    fused = dict.fromkeys((each.id for each in candidates), 0.0)
+    for leg, weight in _weights(policy).items():
+        for key, value in _stretched(candidates, leg).items():
+            fused[key] = _clip(fused[key] + weight * value)
+    return fused
+
+
+def _stretched(candidates: Sequence[Candidate], leg: Leg) -> dict[UUID, float]:
+    """Scores of what the leg listed, its worst at 0 and its best at 1; all 1 where they do not differ."""
+    raw = {each.id: _raw(each, leg) for each in candidates if _rank(each, leg) is not None}
+    low, high = min(raw.values(), default=0.0), max(raw.values(), default=0.0)
+    if high <= low:
+        return dict.fromkeys(raw, 1.0)
+    return {key: (value - low) / (high - low) for key, value in raw.items()}
+
+
+def _rank(candidate: Candidate, leg: Leg) -> int | None:
+    return candidate.keyword_rank if leg == "keyword" else candidate.semantic_rank
+
+
+def _raw(candidate: Candidate, leg: Leg) -> float:
+    return candidate.bm25 if leg == "keyword" else candidate.cosine or 0.0
+
+
+def _clip(value: float) -> float:
+    return min(1.0, max(0.0, value))

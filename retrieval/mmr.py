@@ -1,0 +1,91 @@
+"""Maximal marginal relevance: good hits that are not near copies of better hits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.types import Ranked, Scored
+
+Floats = NDArray[np.float64]
+
+# Values closer than this are a tie: vectors come in single precision, so further digits are noise.
+_TIE = 1e-6
+
+
+def select(scored: Sequence[Scored], *, limit: int, lam: float) -> list[Ranked]:
+    """At most `limit` hits, each the one with the largest marginal value when it was taken; ranks from 1.
+
+    value = lam * total - (1 - lam) * likeness to the nearest hit taken so far (Carbonell and Goldstein 1998).
+    The likeness, in [0, 1], is the cosine of the vectors, or the Jaccard overlap of the tags where one of the
+    two has no vector. Ties go to fewer tags in common with the hits taken, then to the higher total, then by
+    id. `lam` is in [0, 1]; 1 asks for no diversity and keeps the order given.
+    """
+    if lam >= 1:
+        return [Ranked(item, 0.0, rank) for rank, item in enumerate(scored[: max(0, limit)], start=1)]
+    tags = _tag_matrix(scored)
+    units, usable = _unit_vectors(scored)
+    worth = lam * np.array([item.score.total for item in scored], dtype=np.float64)
+    penalty, seen_tags = np.zeros(len(scored)), np.zeros(tags.shape[1])
+    chosen: list[Ranked] = []
+    for rank in range(1, min(limit, len(scored)) + 1):
+        best = _pick(worth - penalty, tags @ seen_tags, scored)
+        chosen.append(Ranked(scored[best], float(penalty[best]), rank))
+        worth[best] = -np.inf
+        # One row at a time: a product of all pairs runs on BLAS threads, and while another process keeps one
+        # of two cores busy its 95th percentile is 5 to 8 ms instead of 1.
+        likeness = units @ units[best] if usable.all() else _mixed(units, usable, tags, best)
+        penalty = np.maximum(penalty, (1 - lam) * likeness.clip(0.0, 1.0))
+        seen_tags = np.maximum(seen_tags, tags[best])
+    return chosen
+
+
+def _pick(values: Floats, shared_tags: Floats, scored: Sequence[Scored]) -> int:
+    tied = np.flatnonzero(values >= values.max() - _TIE)
+    return min(
+        (int(index) for index in tied),
+        key=lambda i: (shared_tags[i], -scored[i].score.total, str(scored[i].candidate.id)),
+    )
+
+
+def _unit_vectors(scored: Sequence[Scored]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Rows of length 1, shape (n, dimension), and which of them stand for a real vector.
+
+    A vector of another dimension than the first, of length 0 or with a value that is not finite is none.
+    """
+    vectors = [item.candidate.vector for item in scored]
+    dimension = next((vector.size for vector in vectors if vector is not None), 0)
+    rows = np.zeros((len(scored), dimension))
+    for row, vector in zip(rows, vectors, strict=True):
+        if vector is not None and vector.size == dimension:
+            row[:] = vector
+    lengths = np.linalg.norm(rows, axis=1)
+    usable = np.isfinite(lengths) & (lengths > 0)
+    rows[~usable] = 0.0
+    rows[usable] /= lengths[usable, None]
+    return rows, usable
+
+
+def _tag_matrix(scored: Sequence[Scored]) -> Floats:
+    """1 where an item has a tag, shape (n, distinct tags)."""
+    known = {tag: column for column, tag in enumerate(sorted({t for s in scored for t in s.candidate.tags}))}
+    matrix = np.zeros((len(scored), len(known)))
+    for row, item in zip(matrix, scored, strict=True):
+        row[[known[tag] for tag in item.candidate.tags]] = 1.0
+    return matrix
+
+
+def _mixed(units: Floats, usable: NDArray[np.bool_], tags: Floats, one: int) -> Floats:
+    """Likeness of each item to one of them, shape (n,), by tags wherever one of the two has no vector."""
+    if not usable[one]:
+        return _jaccard(tags, one)
+    return np.where(usable, units @ units[one], _jaccard(tags, one))
+
+
+def _jaccard(tags: Floats, one: int) -> Floats:
+    shared = tags @ tags[one]
+    union = tags.sum(axis=1) + tags[one].sum() - shared
+    overlap: Floats = shared / np.maximum(union, 1.0)  # no tags on either side: 0 / 1
+    return overlap

@@ -1,0 +1,76 @@
+"""What is asked, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from retrieval.policy import Policy
+from retrieval.types import Ranked, Vector
+
+MAX_QUERY = 8192
+DEFAULT_LIMIT = 10
+LARGEST_LIMIT = 50
+DEFAULT_TOKEN_BUDGET = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question within one space of one user. None means any; `token_budget` None means no limit."""
+
+    user_id: UUID
+    space_id: UUID
+    text: str
+    limit: int = DEFAULT_LIMIT
+    theme: str | None = None
+    types: tuple[str, ...] | None = None
+    created_after: datetime | None = None
+    token_budget: int | None = DEFAULT_TOKEN_BUDGET
+
+    @property
+    def filtered(self) -> bool:
+        """Tell whether anything but the scope narrows the candidates."""
+        return self.theme is not None or self.types is not None or self.created_after is not None
+
+
+class QueryEmbedder(Protocol):
+    """Turns a question into a unit vector, and says whether that was remembered."""
+
+    def embed_one(self, text: str) -> tuple[Vector, bool]:
+        """Return (vector, cached); raises an `EmbeddingError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """The model whose vectors are searched, and the embedder that speaks it."""
+
+    model_id: UUID
+    dimensions: int | None
+    embedder: QueryEmbedder
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A result with everything that explains it; `snippet` is the text, cut where the budget ended."""
+
+    ranked: Ranked
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Ranked hits within the budget. `timings` are milliseconds per stage; `degraded` names what was skipped."""
+
+    hits: tuple[Hit, ...]
+    policy: Policy
+    token_count: int = 0
+    truncated: bool = False
+    considered: int = 0
+    degraded: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    timings: Mapping[str, float] = field(default_factory=dict)
+    error: bool = False

@@ -1,0 +1,68 @@
+"""Values that pass through the ranking: all frozen, none knows the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A memory that at least one leg found, before ranking.
+
+    Ranks are 1-based positions in the leg, None where the leg did not list it. `bm25` is the raw keyword score
+    (0 without a match); `cosine` in [-1, 1] is None while no vector is ready.
+    """
+
+    id: UUID
+    text: str
+    type: str
+    role: str
+    created_at: datetime
+    importance: float
+    theme: str | None = None
+    tags: tuple[str, ...] = ()
+    source_ids: tuple[str, ...] = ()
+    pinned: bool = False
+    summary: str | None = None
+    bm25: float = 0.0
+    keyword_rank: int | None = None
+    cosine: float | None = None
+    semantic_rank: int | None = None
+    vector: Vector | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The three parts, each in [0, 1], and their weighted sum."""
+
+    relevance: float
+    recency: float
+    importance: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate with its scores; `evidence` in [0, 1] is the stronger of the two legs' absolute scores."""
+
+    candidate: Candidate
+    score: Score
+    evidence: float
+    keyword_share: float
+    date_match: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A selected candidate; `mmr_penalty` is what its likeness to better hits took from its total."""
+
+    scored: Scored
+    mmr_penalty: float
+    rank: int

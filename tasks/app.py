@@ -1,0 +1,53 @@
+"""The queue: the same PostgreSQL as the data, or Redis where `REDIS_URL` names one."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import psycopg
+from huey import Huey, PostgresHuey, RedisHuey
+from huey.storage import PostgresStorage
+from psycopg import sql
+
+from tasks.runtime import Runtime
+
+_runtime: list[Runtime] = []
+
+
+def configure(runtime: Runtime) -> None:
+    """Tell the queue and the tasks of this process what to work with."""
+    _runtime[:] = [runtime]
+
+
+def runtime() -> Runtime:
+    """Return what `configure` was given."""
+    if not _runtime:
+        raise RuntimeError("tasks.configure() was not called in this process")
+    return _runtime[0]
+
+
+def _connect() -> psycopg.Connection[Any]:
+    return psycopg.connect(runtime().databases.app, connect_timeout=5, application_name="commonplace-queue")
+
+
+def _make() -> Huey:
+    # The one setting that must be known when the tasks are declared; the rest waits for `configure`.
+    if url := os.environ.get("REDIS_URL", "").strip():
+        return RedisHuey("commonplace", url=url, results=False)
+    return PostgresHuey("commonplace", connection=_connect, create_tables=False, results=False, read_timeout=1)
+
+
+huey = _make()
+
+
+def create_queue_tables(owner_url: str, app_role: str) -> None:
+    """Make the queue's tables as the owner and let the application use them."""
+    storage = PostgresStorage("commonplace", dsn=owner_url, create_tables=True)
+    storage.close()
+    with psycopg.connect(owner_url, autocommit=True) as connection:
+        for table in (storage.table_kv, storage.table_schedule, storage.table_task, storage.table_counter):
+            names = {"table": sql.Identifier(table), "role": sql.Identifier(app_role)}
+            connection.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {role}").format(**names))
+        role = sql.Identifier(app_role)
+        connection.execute(sql.SQL("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {}").format(role))

@@ -1,0 +1,61 @@
+"""Embedding in the background. The rows are the truth, and a task is only a nudge."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from huey import crontab
+from huey.exceptions import HueyException
+from psycopg import Error as PostgresError
+from redis.exceptions import RedisError
+
+from memory.database import make_engine
+from memory.embedding.backfill import utc_now
+from memory.embedding.indexes import maintain_indexes
+from retrieval.search import EXACT_SCAN_LIMIT
+from tasks.app import huey, runtime
+
+logger = logging.getLogger(__name__)
+
+
+def nudge() -> None:
+    """Ask a worker to look for waiting rows; call it after commit.
+
+    A queued look that has not begun will see what was just committed, so one is enough. A queue that is down is
+    no reason to fail a write: the sweep finds the rows.
+    """
+    try:
+        if huey.immediate or not huey.pending_count():
+            embed_waiting()
+    except (PostgresError, RedisError, HueyException, OSError):
+        logger.warning("the embedder was not nudged; the sweep will find the rows", exc_info=True)
+
+
+@huey.task()
+def embed_waiting() -> int:
+    """Embed all that is due, then come back for what falls due later: retries and lapsed claims."""
+    backfill = runtime().backfill
+    done = backfill.run()
+    due = backfill.next_due()
+    if due is not None and not huey.immediate and not huey.scheduled_count():
+        embed_waiting.schedule(delay=max(1.0, (due - utc_now()) / timedelta(seconds=1)))
+    return done
+
+
+@huey.periodic_task(crontab(minute="*"))
+def sweep() -> int:
+    """Find rows whose nudge was lost and users whose model changed, then embed."""
+    queued = runtime().backfill.sweep()
+    embed_waiting.call_local()
+    return queued
+
+
+@huey.periodic_task(crontab(minute="*/10"))
+def index_vectors() -> list[str]:
+    """Build the vector indexes that grown scopes need."""
+    owner = make_engine(runtime().databases.owner, pool_size=1)
+    try:
+        return maintain_indexes(owner, EXACT_SCAN_LIMIT)
+    finally:
+        owner.dispose()

@@ -1,0 +1,146 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.difference import Marks, differs, digest_material, distinguishing
+
+ASCII = st.text(alphabet=st.characters(max_codepoint=126), max_size=80)
+WORDS = """
+Alice bob Robin likes hates not never 3 4 3pm 15:30 $5 5% May march Monday today HERON-42 snake_case uv .
+, over https://example.org/a [1] twenty-one first no longer can't
+"""
+PHRASES = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kind"),
+    [
+        ("Meet at 3pm", "Meet at 4pm", "number"),
+        ("The fee is $1,200", "The fee is €1,200", "number"),
+        ("moved from 3 to 4", "moved from 4 to 3", "number"),
+        ("has two cats", "has three cats", "number"),
+        ("grew 5%", "grew 5 kg", "number"),
+        ("a 10-year plan", "an 11-year plan", "number"),
+        ("it is -5 outside", "it is 5 outside", "number"),
+        ("needs Python 3.1", "needs Python 3.10", "number"),
+        ("Due 3 May 2026", "Due 4 May 2026", "date"),
+        ("Due in May", "Due in June", "date"),
+        ("Due 2026-05-03", "Due 2026-05-04", "date"),
+        ("call on Monday", "call on Tuesday", "date"),
+        ("call next Friday", "call last Friday", "date"),
+        ("arrives today", "arrives tomorrow", "date"),
+        ("paid next week", "paid last week", "date"),
+        ("standup in the morning", "standup in the evening", "date"),
+        ("likes tea", "does not like tea", "negation"),
+        ("drinks coffee", "no longer drinks coffee", "negation"),
+        ("likes cilantro", "hates cilantro", "negation"),
+        ("is fond of nuts", "is allergic to nuts", "negation"),
+        ("eats sugar", "eats without sugar", "negation"),
+        ("loves cats, hates dogs", "hates cats, loves dogs", "negation"),
+        ("call before lunch", "call after lunch", "negation"),
+        ("Alice likes tea.", "Bob likes tea.", "name"),
+        ("lives in Lisbon", "lives in Porto", "name"),
+        ("Alice manages Bob", "Bob manages Alice", "name"),
+        ("alice manages bob", "Bob manages Alice", "name"),
+        ("ship HERON-42", "ship HERON-43", "name"),
+        ("set max_rows", "set max_cols", "name"),
+        ("edit app.py", "edit cli.py", "name"),
+        ("writes C++", "writes C#", "name"),
+        ("commit 3f9a2b", "commit 3f9a2c", "name"),
+        ("docs at https://example.org/a", "docs at https://example.org/b", "name"),
+        ("prefers uv over pip", "prefers pip over uv", "order"),
+    ],
+)
+def test_different_statements_differ(a: str, b: str, kind: str) -> None:
+    assert differs(a, b) == kind
+    assert differs(b, a) == kind
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("alice likes tea", "Alice likes tea"),
+        ("ALICE LIKES TEA", "Alice likes tea."),
+        ("Prefers dark mode", "prefers dark mode"),
+        ("Robin can't swim", "robin cannot swim"),
+        ("Robin doesn\u2019t swim", "Robin does not swim"),
+        ("Due 3 May 2026", "due May 3rd, 2026"),
+        ("Due 2026-05-03", "Due May 3, 2026"),
+        ("meet at 3 p.m.", "meet at 15:00"),
+        ("twenty-one cats", "21 cats"),
+        ("grew five percent", "grew 5%"),
+        ("costs $1,000", "costs 1000 dollars"),
+        ("weighs 5 kg", "weighs 5kg"),
+        ("Robin likes tea [1].", "Robin likes tea [2]."),
+        ("docs at https://example.org/a", "docs at"),
+        ("Use tabs. The user said so.", "use tabs. the user said so"),
+        ("You may go", "you May go"),
+    ],
+)
+def test_the_same_statement_does_not_differ(a: str, b: str) -> None:
+    assert differs(a, b) is None
+    assert differs(b, a) is None
+
+
+def test_marks_of_a_sentence() -> None:
+    text = "On Monday, 3 May 2026 at 15:30 Robin didn't meet Ana about HERON-42 for $1,200.50 and two prints."
+    assert distinguishing(text) == Marks(
+        numbers=("15:30", "1200.50$", "2"),
+        dates=("mon", "2026-5-3"),
+        negations=("not",),
+        names=("robin", "ana", "heron-42"),
+    )
+
+
+def test_a_common_word_opening_a_sentence_is_no_name() -> None:
+    assert distinguishing("The fig is ripe. We ate it! Today: You too.\n- Put it away.").names == ()
+
+
+def test_a_common_word_inside_a_sentence_is_a_name() -> None:
+    assert distinguishing("ask Will about it").names == ("will",)
+
+
+def test_digest_material_separates_updates_and_ignores_wording() -> None:
+    assert digest_material("Robin owes 3 euros") == digest_material("So Robin still owes 3 euros")
+    assert digest_material("Robin owes 3 euros") != digest_material("Robin owes 4 euros")
+
+
+@given(ASCII | PHRASES)
+def test_a_text_does_not_differ_from_itself(text: str) -> None:
+    assert differs(text, text) is None
+
+
+@given(ASCII | PHRASES)
+def test_case_alone_makes_no_difference(text: str) -> None:
+    assert differs(text, text.lower()) is None
+    assert differs(text, text.upper()) is None
+
+
+@given(PHRASES, PHRASES)
+def test_differing_is_mutual(a: str, b: str) -> None:
+    assert differs(a, b) == differs(b, a)
+
+
+@pytest.mark.parametrize("unit", ["[1,", "(a", "1,", "a-", "may ", "- ", "aA", "not ", "\n"])
+def test_the_longest_text_is_read_in_reasonable_time(unit: str) -> None:
+    text = (unit * 65536)[:65536]
+    started = time.perf_counter()
+    distinguishing(text)
+    assert time.perf_counter() - started < 2
+
+
+LONG = "We met the caterers about the spring party and they will bring a {} menu for the whole team. " + "filler " * 80
+
+
+def test_a_word_exchanged_in_a_long_text_keeps_the_texts_apart():
+    assert differs(LONG.format("vegetarian"), LONG.format("vegan")) == "wording"
+
+
+def test_a_sentence_added_to_a_long_text_keeps_the_texts_apart():
+    assert differs(LONG, LONG + "Remember the peanut allergy of everybody there.") == "wording"
+
+
+def test_emphasis_alone_does_not_keep_texts_apart():
+    assert differs("I enjoy hiking in the mountains", "I really do enjoy hiking in the mountains") is None

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from retrieval_builders import NOW
+
+from retrieval.dates import DateHint, match, parse
+
+
+def day(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("What did she paint in 2022?", (2022, None, None)),
+        ("What happened in June?", (None, 6, None)),
+        ("Where was Ann in Sept. 2021?", (2021, 9, None)),
+        ("Where were we in May?", (None, 5, None)),
+        ("Where were we around May 2023?", (2023, 5, None)),
+        ("Who called on 7 May?", (None, 5, 7)),
+        ("Who called on May 7th?", (None, 5, 7)),
+        ("Who called on the 7th of May, 2023?", (2023, 5, 7)),
+        ("Who called on December 24, 2020?", (2020, 12, 24)),
+        ("In 2023, who called on 3 June?", (2023, 6, 3)),
+        ("Notes of 2023-05-07", (2023, 5, 7)),
+        ("Notes of 2023-05", (2023, 5, None)),
+        ("At 12:30 June came home", (None, 6, None)),
+        ("the last week of May 2023", (2023, 5, None)),
+    ],
+)
+def test_a_named_date_gives_its_parts(question, parts):
+    assert parse(question, NOW) == DateHint(*parts)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "What may I eat?",
+        "May I ask what the mayor said?",
+        "Who ran the pride march?",
+        "Who paid $2000 or 2,000 or 1999.50?",
+        "Who was Augustus?",
+        "Who lived 9999 years ago?",
+        "What lasts?",
+    ],
+)
+def test_a_question_without_a_date_gives_no_hint(question):
+    assert parse(question, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "start", "end"),
+    [
+        ("What did I do today?", "2024-07-10", "2024-07-11"),
+        ("And yesterday?", "2024-07-09", "2024-07-10"),
+        ("this week", "2024-07-08", "2024-07-15"),
+        ("last week", "2024-07-01", "2024-07-08"),
+        ("this month", "2024-07-01", "2024-08-01"),
+        ("Last month", "2024-06-01", "2024-07-01"),
+        ("this year", "2024-01-01", "2025-01-01"),
+        ("last year", "2023-01-01", "2024-01-01"),
+        ("3 days ago", "2024-07-07", "2024-07-08"),
+        ("two weeks ago", "2024-06-24", "2024-07-01"),
+        ("8 months ago", "2023-11-01", "2023-12-01"),
+        ("a year ago", "2023-01-01", "2024-01-01"),
+        ("last spring", "2024-03-01", "2024-06-01"),
+        ("last summer", "2023-06-01", "2023-09-01"),
+        ("last autumn", "2023-09-01", "2023-12-01"),
+        ("last fall", "2023-09-01", "2023-12-01"),
+        ("last winter", "2023-12-01", "2024-03-01"),
+    ],
+)
+def test_a_relative_date_gives_a_span(question, start, end):
+    assert parse(question, NOW) == DateHint(start=day(start), end=day(end))
+
+
+def test_last_month_in_january_is_december():
+    assert parse("last month", day("2024-01-31")) == DateHint(start=day("2023-12-01"), end=day("2024-01-01"))
+
+
+def test_last_winter_in_february_is_the_one_before():
+    assert parse("last winter", day("2024-02-10")) == DateHint(start=day("2022-12-01"), end=day("2023-03-01"))
+
+
+def test_today_is_the_day_in_utc():
+    evening_in_new_york = datetime(2024, 7, 10, 22, tzinfo=timezone(timedelta(hours=-4)))
+    assert parse("today", evening_in_new_york) == DateHint(start=day("2024-07-11"), end=day("2024-07-12"))
+
+
+@pytest.mark.parametrize(
+    ("created", "fit"),
+    [
+        ("2023-05-07", 1.0),
+        ("2023-05-08", 0.75),  # (1 + 2) / 4
+        ("2022-05-07", 0.75),  # (2 + 1) / 4
+        ("2023-06-08", 0.25),  # 1 / 4
+        ("2022-06-08", 0.0),
+    ],
+)
+def test_parts_match_by_their_weights(created, fit):
+    assert match(DateHint(2023, 5, 7), day(created)) == pytest.approx(fit)
+
+
+def test_only_named_parts_count():
+    assert match(DateHint(month=5), day("1999-05-30")) == 1
+
+
+@pytest.mark.parametrize(
+    ("created", "fit"),
+    [
+        ("2024-07-01", 1.0),
+        ("2024-07-11", 1.0),
+        ("2024-07-16", 0.5),  # 5 of 10 days outside
+        ("2024-06-24", 0.3),  # 7 of 10 days outside
+        ("2024-07-21", 0.0),
+        ("2020-01-01", 0.0),
+    ],
+)
+def test_a_span_fades_out_over_its_own_length(created, fit):
+    hint = DateHint(start=day("2024-07-01"), end=day("2024-07-11"))
+    assert match(hint, day(created)) == pytest.approx(fit)
+
+
+@given(st.text(), st.datetimes(), st.datetimes())
+def test_any_text_and_moment_gives_a_match_between_zero_and_one(question, now, created):
+    hint = parse(question, now.replace(tzinfo=UTC))
+    assert hint is None or 0 <= match(hint, created.replace(tzinfo=UTC)) <= 1
+
+
+@given(
+    st.sampled_from(["last winter", "last fall", "last year", "last week", "yesterday", "10 months ago"]),
+    st.datetimes(),
+)
+def test_a_relative_date_never_fails_even_at_the_edges_of_the_calendar(question, now):
+    parse(question, now.replace(tzinfo=UTC))

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from retrieval_builders import NOW, candidate, candidate_lists
+
+from retrieval.policy import Policy
+from retrieval.scoring import rank, recency, score
+
+WEEK = 7 * 86_400.0
+AGES = st.floats(-1e9, 1e12)
+
+
+def ids(found):
+    return [each.candidate.id.int for each in found]
+
+
+def order(candidates, policy, question="what?"):
+    return rank(candidates, policy, bm25_bound=10.0, question=question, now=NOW)
+
+
+def test_recency_after_one_tau_is_one_over_e():
+    assert recency(WEEK, WEEK) == pytest.approx(1 / math.e)
+
+
+def test_a_memory_from_the_future_is_as_recent_as_now():
+    assert recency(-5.0, WEEK) == 1
+
+
+@given(AGES, AGES, st.floats(1, 1e9))
+def test_recency_never_grows_with_age(one, other, tau):
+    assert recency(max(one, other), tau) <= recency(min(one, other), tau)
+
+
+def test_the_total_is_the_weighted_sum():
+    # 2 * 0.5 + 1 * exp(-7/7) + 3 * 0.4 = 1 + 0.3678794 + 1.2
+    policy = Policy(alpha=2, beta=1, gamma=3, tau_days=7)
+    assert score(0.5, NOW - timedelta(days=7), 0.4, policy, NOW).total == pytest.approx(2.5678794)
+
+
+@given(st.floats(-5, 5), st.floats(-5, 5), AGES.filter(lambda age: abs(age) < 1e10))
+def test_every_part_is_between_zero_and_one(relevance, importance, age):
+    found = score(relevance, NOW - timedelta(seconds=age), importance, Policy(), NOW)
+    assert all(0 <= part <= 1 for part in (found.relevance, found.recency, found.importance))
+
+
+def test_the_best_total_comes_first():
+    found = order([candidate(1, bm25=3.0), candidate(2, bm25=8.0), candidate(3, bm25=5.0)], Policy())
+    assert ids(found) == [2, 3, 1]
+
+
+def test_equal_totals_are_ordered_by_id():
+    assert ids(order([candidate(n, bm25=5.0) for n in (3, 1, 2)], Policy())) == [1, 2, 3]
+
+
+def test_a_candidate_without_enough_evidence_is_dropped():
+    assert order([candidate(bm25=1.9, importance=1.0)], Policy(min_score=0.2)) == []
+
+
+def test_evidence_at_the_threshold_is_enough():
+    assert ids(order([candidate(bm25=2.0)], Policy(min_score=0.2))) == [1]
+
+
+def test_either_leg_is_enough():
+    found = order([candidate(1, bm25=9.0), candidate(2, cosine=0.9)], Policy(min_score=0.5))
+    assert sorted(ids(found)) == [1, 2]
+
+
+def test_a_named_date_lifts_the_memory_of_that_date():
+    then = candidate(1, cosine=0.5, created_at=NOW - timedelta(days=400))
+    found = order([then, candidate(2, cosine=0.55)], Policy(beta=0, date_boost=0.5), "what in June 2023?")
+    assert ids(found) == [1, 2]
+
+
+def test_the_date_boost_adds_to_the_fused_relevance():
+    policy = Policy(legs=("semantic",), date_boost=0.15)
+    assert order([candidate(cosine=0.5)], policy, "today")[0].score.relevance == pytest.approx(0.65)
+
+
+def test_relevance_with_a_date_boost_stays_at_most_one():
+    found = order([candidate(cosine=1.0, bm25=10.0)], Policy(date_boost=1.0), "today")
+    assert found[0].score.relevance == 1
+
+
+def test_a_date_alone_is_no_match():
+    assert order([candidate()], Policy(date_boost=1.0), "today") == []
+
+
+def test_without_a_date_boost_no_date_match_is_claimed():
+    assert order([candidate(cosine=0.9)], Policy(date_boost=0.0), "today")[0].date_match == 0
+
+
+@given(candidate_lists(), st.randoms(use_true_random=False))
+def test_the_order_does_not_depend_on_the_order_of_candidates(found, chance):
+    assert order(found, Policy()) == order(chance.sample(found, len(found)), Policy())

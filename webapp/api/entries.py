@@ -1,0 +1,133 @@
+"""`/v1/memory/entries`: list, store, read, change, pin, forget."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from flask import Response, jsonify, make_response
+
+from memory.browse import Filters, list_entries, possible_updates
+from memory.errors import InvalidError
+from memory.forget import UNDO_WINDOW
+from webapp.api.blueprint import api_blueprint
+from webapp.api.schemas import (
+    CLEARABLE,
+    BatchBody,
+    DeleteQuery,
+    EntryBody,
+    EntryPatch,
+    EntryPath,
+    EntryQuery,
+    entry_json,
+    moment,
+    outcome_json,
+)
+from webapp.context import credential, session, utc_now
+from webapp.guards import needs
+from webapp.operations import (
+    bring_back,
+    change,
+    is_incognito,
+    remove,
+    set_pin,
+    space_for,
+    store,
+    visible_entry,
+)
+
+bp = api_blueprint("entries", "Memories, one by one", "/v1/memory/entries")
+
+STATUS = {"created": 201, "merged": 200, "refused": 409}
+
+
+@bp.get("", summary="List memories, newest first")
+@needs("read")
+def list_(query: EntryQuery) -> Response:
+    """Answer a page; `next_cursor` is null at the end."""
+    scope = space_for(query.space) if query.space or credential().space_id else None
+    if is_incognito(scope):
+        return jsonify({"entries": [], "next_cursor": None, "skipped": "incognito"})
+    values: dict[str, Any] = {f.name: getattr(query, f.name) for f in fields(Filters) if hasattr(query, f.name)}
+    values["space"] = scope.slug if scope else None
+    values["status"] = None if query.status == "any" else query.status
+    filters = Filters(**values)
+    page = list_entries(session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor, now=utc_now())
+    return jsonify({"entries": [entry_json(entry) for entry in page.entries], "next_cursor": page.next_cursor})
+
+
+@bp.post("", summary="Store a memory")
+@needs("write")
+def create(body: EntryBody) -> Response:
+    """Answer 201 when it is new, 200 when it was merged, 409 when it was refused; always with the trace."""
+    outcome = store([body.to_draft()], body.space)[0]
+    return make_response(jsonify(outcome_json(outcome)), STATUS[outcome.outcome])
+
+
+@bp.post("/batch", summary="Store up to 1,000 memories")
+@needs("write")
+def create_batch(body: BatchBody) -> Response:
+    """Answer 200 with one outcome per entry, in order. A bad field stores nothing at all."""
+    drafts = []
+    for number, entry in enumerate(body.entries):
+        if entry.space not in {None, body.space}:
+            raise InvalidError(f"entries.{number}.space", "a batch has one space, set beside `entries`")
+        try:
+            drafts.append(entry.to_draft())
+        except InvalidError as error:
+            raise InvalidError(f"entries.{number}.{error.field}", error.message) from error
+    outcomes = [outcome_json(outcome) for outcome in store(drafts, body.space)]
+    counts = {name: sum(o["outcome"] == name for o in outcomes) for name in STATUS}
+    return jsonify({"results": outcomes, "counts": counts})
+
+
+@bp.get("/<uuid:entry_id>", summary="Read a memory")
+@needs("read")
+def read(path: EntryPath) -> Response:
+    """Answer every field, the state of its vector, and what may be an update of it."""
+    entry = visible_entry(path.entry_id)
+    links = possible_updates(session(), credential().user_id, path.entry_id)
+    updates = [{"id": str(memory.id), "text": memory.text, "differs_in": link.differs_in} for link, memory in links]
+    return jsonify({**entry_json(entry), "possible_updates": updates})
+
+
+@bp.patch("/<uuid:entry_id>", summary="Change a memory")
+@needs("write")
+def patch(path: EntryPath, body: EntryPatch) -> Response:
+    """Change the fields that were sent; an empty change is refused."""
+    changes = body.model_dump(exclude_unset=True)
+    for name, value in changes.items():
+        if value is None and name not in CLEARABLE:
+            raise InvalidError(name, "must not be null")
+    if not changes:
+        raise InvalidError("body", "must change at least one field")
+    return jsonify(entry_json(change(path.entry_id, changes)))
+
+
+@bp.delete("/<uuid:entry_id>", summary="Forget a memory")
+@needs("forget")
+def delete(path: EntryPath, query: DeleteQuery) -> Response:
+    """Forget at once; with `undo=true` it can be restored for ten minutes."""
+    forgotten = remove(path.entry_id, UNDO_WINDOW if query.undo else None)
+    return jsonify({"id": str(forgotten.id), "forgotten": True, "undo_until": moment(forgotten.undo_until)})
+
+
+@bp.post("/<uuid:entry_id>/restore", summary="Undo a forgetting")
+@needs("forget")
+def undo(path: EntryPath) -> Response:
+    """Bring back what was forgotten with `undo=true` less than ten minutes ago."""
+    return jsonify(entry_json(bring_back(path.entry_id)))
+
+
+@bp.post("/<uuid:entry_id>/pin", summary="Pin a memory")
+@needs("write")
+def pin(path: EntryPath) -> Response:
+    """Keep a memory whatever the soft cap says."""
+    return jsonify(entry_json(set_pin(path.entry_id, pinned=True)))
+
+
+@bp.delete("/<uuid:entry_id>/pin", summary="Unpin a memory")
+@needs("write")
+def unpin(path: EntryPath) -> Response:
+    """Let the soft cap decide again, unless the memory was saved by hand."""
+    return jsonify(entry_json(set_pin(path.entry_id, pinned=False)))

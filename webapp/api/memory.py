@@ -1,0 +1,152 @@
+"""`/v1/memory`: the summary, the switches, themes, the prompt block and assembled context."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+
+from flask import Response, g, jsonify, make_response
+
+from memory import incognito
+from memory.errors import InvalidError
+from memory.spaces import create_theme, list_themes, update_space
+from memory.summary import summarise
+from retrieval.budget import Fitted
+from retrieval.context import assemble
+from retrieval.tokens import count
+from webapp.api.blueprint import api_blueprint
+from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, space_json
+from webapp.context import credential, runtime, session, utc_now
+from webapp.guards import needs
+from webapp.operations import find, skipped, space_for
+from webapp.prompt import prompt_block
+
+bp = api_blueprint("memory", "Switches, themes and what goes into a prompt", "/v1/memory")
+
+
+@bp.get("/summary", summary="What is remembered, in words and numbers")
+@needs("read")
+def summary(query: SpaceQuery) -> Response:
+    """Answer a human-readable summary of a space; empty while recall is off."""
+    space = space_for(query.space)
+    if why := skipped(space):
+        return jsonify({"space": space.slug, "summary": "", "skipped": why})
+    return jsonify(summarise(session(), space, now=utc_now()))
+
+
+@bp.post("/settings", summary="Turn memory or the incognito default on or off in a space")
+@needs("write")
+def settings(body: SettingsBody) -> Response:
+    """Change what was sent, and answer the space."""
+    changes = body.model_dump(exclude_unset=True, exclude={"space"})
+    if not changes or None in changes.values():
+        raise InvalidError("body", "must set memory_enabled or incognito_default to true or false")
+    space = space_for(body.space)
+    changed = update_space(
+        session(), credential().user_id, space.slug, changes, now=utc_now(), actor=credential().actor
+    )
+    session().commit()
+    return jsonify(space_json(changed))
+
+
+@bp.get("/settings", summary="The switches of a space")
+@needs("read")
+def read_settings(query: SpaceQuery) -> Response:
+    """Answer the space with its settings."""
+    return jsonify(space_json(space_for(query.space)))
+
+
+@bp.post("/incognito/start", summary="Store and recall nothing in this session")
+@needs("write")
+def start_incognito(body: IncognitoBody) -> Response:
+    """Turn incognito on."""
+    _choose_session(body)
+    who = credential()
+    incognito.start(session(), who.user_id, who.session_key, now=utc_now(), actor=who.actor)
+    session().commit()
+    return jsonify({"incognito": True, "session": who.session_key})
+
+
+@bp.post("/incognito/end", summary="Remember again in this session")
+@needs("write")
+def end_incognito(body: IncognitoBody) -> Response:
+    """Turn incognito off, and answer how many writes it refused."""
+    _choose_session(body)
+    who = credential()
+    refused = incognito.end(session(), who.user_id, who.session_key, now=utc_now(), actor=who.actor)
+    session().commit()
+    return jsonify({"incognito": False, "session": who.session_key, "refused_writes": refused})
+
+
+def _choose_session(body: IncognitoBody) -> None:
+    if body.session:
+        g.credential = replace(credential(), session_key=f"session:{body.session}")
+
+
+@bp.get("/themes", summary="List themes")
+@needs("read")
+def themes() -> Response:
+    """Answer themes with the number of their memories, the fullest first."""
+    rows = list_themes(session(), credential().user_id, space_id=credential().space_id)
+    return jsonify(
+        {
+            "themes": [
+                {
+                    "slug": theme.slug,
+                    "display_name": theme.display_name,
+                    "description": theme.description,
+                    "memories": total,
+                }
+                for theme, total in rows
+            ]
+        }
+    )
+
+
+@bp.post("/themes", summary="Add a theme")
+@needs("write")
+def add_theme(body: ThemeBody) -> Response:
+    """Answer the new theme."""
+    theme = create_theme(
+        session(),
+        credential().user_id,
+        body.slug,
+        now=utc_now(),
+        display_name=body.display_name,
+        description=body.description,
+    )
+    session().commit()
+    return make_response(jsonify({"slug": theme.slug, "display_name": theme.display_name}), 201)
+
+
+@bp.get("/prompt", summary="The block to put into an agent's system prompt")
+@needs("read")
+def prompt(query: SpaceQuery) -> Response:
+    """Answer one or two lines and at most ten themes, never a memory's text; empty while recall is off."""
+    space = space_for(query.space)
+    if why := skipped(space):
+        return jsonify({"prompt": "", "token_count": 0, "skipped": why})
+    rows = list_themes(session(), credential().user_id, space_id=space.id)
+    block = prompt_block([theme for theme, total in rows if total])
+    return jsonify({"prompt": block, "token_count": count(block)})
+
+
+@bp.post("/context", summary="Recalled memories as one marked block for a prompt")
+@needs("read")
+def context(body: ContextBody) -> Response:
+    """Answer a block that fits the token budget exactly, delimiters included."""
+    budget = body.token_budget or runtime().settings.token_budget
+    result = find(body.query, space=body.space, limit=body.limit, token_budget=budget, policy=body.policy)
+    session().commit()
+    items = tuple((hit.ranked, hit.snippet) for hit in result.hits)
+    block = assemble(Fitted(items, result.token_count, result.truncated), budget=budget, fence=secrets.token_hex(8))
+    return jsonify(
+        {
+            "context": block,
+            "token_count": count(block),
+            "count": len(result.hits),
+            "truncated": result.truncated,
+            "degraded": list(result.degraded),
+            "error": result.error,
+        }
+    )

@@ -1,0 +1,112 @@
+"""What operators' machines ask: alive, ready, metrics."""
+
+from __future__ import annotations
+
+import ipaddress
+from http import HTTPStatus
+from typing import Any
+
+from flask import Blueprint, Response, jsonify, make_response, request
+from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+from sqlalchemy import func, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from memory.schema import current_revision, head_revision
+from webapp.context import session, utc_now
+from webapp.errors import problem
+
+bp = Blueprint("ops", __name__)
+
+_COUNTERS = {
+    "commonplace_dedupe_saves": ("memory.merged", "Writes merged into an existing memory"),
+    "commonplace_trims": ("memory.trimmed", "Memories removed by a soft cap"),
+    "commonplace_trims_blocked": ("memory.trim_blocked", "Times a soft cap met only pinned or saved memories"),
+    "commonplace_tombstone_blocks": ("memory.refused_tombstone", "Writes refused by a tombstone"),
+    "commonplace_forgets": ("memory.forgotten", "Memories forgotten"),
+    "commonplace_pins": ("memory.pinned", "Memories pinned"),
+    "commonplace_incognito_starts": ("incognito.started", "Incognito sessions started"),
+}
+_GAUGES = {
+    "commonplace_embedding_backlog": ("embedding_backlog", "Memories that wait for a vector"),
+    "commonplace_embedding_backlog_age_seconds": ("embedding_backlog_age", "Age of the oldest waiting memory"),
+    "commonplace_embedding_errors": ("embedding_errors", "Vectors given up on"),
+    "commonplace_memories": ("memories", "Memories stored"),
+    "commonplace_users": ("users", "Users"),
+}
+
+
+@bp.get("/healthz")
+def healthz() -> Response:
+    """Answer that this process lives, whatever the database does."""
+    return jsonify({"status": "ok"})
+
+
+@bp.get("/readyz")
+def readyz() -> Response:
+    """Answer 200 when the database answers and is migrated, else 503 with the reason."""
+    try:
+        found = current_revision(session().connection())
+    except SQLAlchemyError:
+        session().rollback()
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, "the database does not answer")
+    if found != head_revision():
+        detail = f"the schema is at {found}, this code needs {head_revision()}: run `commonplace migrate`"
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, detail)
+    return jsonify({"status": "ready", "schema": found})
+
+
+@bp.get("/metrics")
+def metrics() -> Response:
+    """Answer Prometheus metrics, to this machine only."""
+    if not ipaddress.ip_address(request.remote_addr or "0.0.0.0").is_loopback:  # noqa: S104 - compared, not bound
+        return problem(HTTPStatus.FORBIDDEN, "metrics are open on loopback only")
+    registry = CollectorRegistry()
+    registry.register(_Telemetry(session().scalar(select(func.telemetry(utc_now()))) or {}))
+    response = make_response(generate_latest(registry))
+    response.headers["Content-Type"] = CONTENT_TYPE_LATEST
+    return response
+
+
+class _Telemetry(Collector):
+    """Turns the numbers that the database keeps for all processes into metric families."""
+
+    def __init__(self, numbers: dict[str, Any]) -> None:
+        self._numbers = numbers
+
+    def collect(self) -> list[Metric]:
+        """Return every family."""
+        actions = self._numbers.get("actions") or {}
+        counters: list[Metric] = [
+            CounterMetricFamily(name, text, value=actions.get(action, 0)) for name, (action, text) in _COUNTERS.items()
+        ]
+        gauges: list[Metric] = [
+            GaugeMetricFamily(name, text, value=float(self._numbers.get(key) or 0))
+            for name, (key, text) in _GAUGES.items()
+        ]
+        return [*counters, *gauges, *self._latencies(), *self._calls()]
+
+    def _latencies(self) -> list[Metric]:
+        families: list[Metric] = []
+        for stage, text in (("embed", "Time from write to vector"), ("search", "Time of a search")):
+            family = GaugeMetricFamily(f"commonplace_{stage}_seconds", f"{text}, last hour", labels=["quantile"])
+            for label, key in (("0.5", "p50"), ("0.95", "p95")):
+                family.add_metric([label], float((self._numbers.get(stage) or {}).get(key) or 0))
+            families.append(family)
+        return families
+
+    def _calls(self) -> list[Metric]:
+        search = self._numbers.get("search") or {}
+        return [
+            GaugeMetricFamily(
+                "commonplace_retrieval_hit_rate",
+                "Share of searches of the last hour that found something",
+                value=float(search.get("hit_rate") or 0),
+            ),
+            CounterMetricFamily("commonplace_tool_calls", "Tool calls", value=self._numbers.get("tool_calls") or 0),
+            CounterMetricFamily(
+                "commonplace_tool_failures", "Failed tool calls", value=self._numbers.get("tool_failures") or 0
+            ),
+        ]

@@ -1,0 +1,82 @@
+"""`/v1/spaces`: the divisions of a user's memory."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from flask import Response, jsonify, make_response
+
+from memory.errors import InvalidError
+from memory.spaces import create_space, list_spaces, update_space
+from retrieval.policy import NAMED, policy_from
+from webapp.api.blueprint import api_blueprint
+from webapp.api.schemas import SpaceBody, SpacePatch, SpacePath, space_json
+from webapp.context import credential, runtime, session, utc_now
+from webapp.guards import needs
+from webapp.operations import space_for
+
+bp = api_blueprint("spaces", "Namespaces that do not see one another", "/v1/spaces")
+
+
+@bp.get("", summary="List spaces")
+@needs("read")
+def list_() -> Response:
+    """Answer the spaces that this token may see, the default first."""
+    who = credential()
+    spaces = [s for s in list_spaces(session(), who.user_id) if who.space_id in {None, s.id}]
+    return jsonify({"spaces": [space_json(space) for space in spaces]})
+
+
+@bp.post("", summary="Add a space")
+@needs("write")
+def create(body: SpaceBody) -> Response:
+    """Answer the new space."""
+    who = credential()
+    if who.space_id is not None:
+        raise InvalidError("slug", "a token that is confined to one space cannot add another")
+    fields = body.model_dump(exclude_none=True, exclude={"slug", "soft_cap"})
+    cap = body.soft_cap or runtime().settings.soft_cap
+    space = create_space(
+        session(), who.user_id, body.slug, soft_cap=cap, now=utc_now(), actor=who.actor, **_checked(fields)
+    )
+    session().commit()
+    return make_response(jsonify(space_json(space)), 201)
+
+
+@bp.get("/<slug>", summary="Read a space")
+@needs("read")
+def read(path: SpacePath) -> Response:
+    """Answer a space with its settings."""
+    return jsonify(space_json(space_for(path.slug)))
+
+
+@bp.patch("/<slug>", summary="Change a space")
+@needs("write")
+def patch(path: SpacePath, body: SpacePatch) -> Response:
+    """Change the settings that were sent."""
+    changes = body.model_dump(exclude_unset=True)
+    for name, value in changes.items():
+        if value is None:
+            raise InvalidError(name, "must not be null")
+    if not changes:
+        raise InvalidError("body", "must change at least one field")
+    slug = space_for(path.slug).slug
+    who = credential()
+    space = update_space(session(), who.user_id, slug, _checked(changes), now=utc_now(), actor=who.actor)
+    session().commit()
+    return jsonify(space_json(space))
+
+
+@bp.get("/policies", summary="The named ranking policies")
+@needs("read")
+def policies() -> Response:
+    """Answer every number of every named policy."""
+    return jsonify({"policies": [asdict(policy) for policy in NAMED.values()]})
+
+
+def _checked(fields: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a stored policy that no search could use."""
+    if "policy" in fields:
+        policy_from(fields["policy"], NAMED["balanced"])
+    return fields

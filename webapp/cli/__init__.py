@@ -1,0 +1,5 @@
+"""The `commonplace` command."""
+
+from webapp.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,76 @@
+"""The demo user, so that the first look has something to look at."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from memory.accounts import create_user, find_user
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.edit import pin
+from memory.embedding.backfill import utc_now
+from memory.keys import Keys
+from memory.remember import remember_many
+from memory.spaces import create_space, create_theme
+from tasks.embedding import nudge
+from tasks.runtime import Runtime
+from webapp.cli.wiring import owner_session
+
+EMAIL = "robin@example.com"
+PASSWORD = "commonplace-demo"  # noqa: S105 - printed on every start, and served on loopback by default
+DATA = Path(__file__).resolve().parent.parent / "demo.json"
+
+
+def ensure_demo(runtime: Runtime) -> str:
+    """Make the demo user unless there is one, and return the address to log in with."""
+    with runtime.sessions() as session:
+        if find_user(session, EMAIL) is not None:
+            return EMAIL
+    data, now = json.loads(DATA.read_text()), utc_now()
+    with owner_session(runtime) as session:
+        cap = runtime.settings.soft_cap
+        user = create_user(session, EMAIL, PASSWORD, soft_cap=cap, now=now, role="admin", display_name="Robin")
+        user_id = user.id
+    with user_session(runtime.sessions, user_id) as session:
+        for space in data["spaces"]:
+            create_space(session, user_id, space["slug"], soft_cap=cap, now=now, actor="demo", name=space["name"])
+        for theme in data["themes"]:
+            create_theme(session, user_id, theme["slug"], now=now, **_texts(theme))
+        _remember(session, user_id, data["memories"], runtime.keys, now)
+    nudge()
+    return EMAIL
+
+
+def _texts(theme: dict[str, str]) -> dict[str, str]:
+    return {"display_name": theme["display_name"], "description": theme["description"]}
+
+
+def _remember(session: Session, user_id: UUID, memories: Sequence[dict[str, Any]], keys: Keys, now: datetime) -> None:
+    by_space: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for memory in sorted(memories, key=lambda each: -each["days_ago"]):
+        by_space[memory["space"]].append(memory)
+    for space, group in by_space.items():
+        drafts = [_to_draft(memory, now) for memory in group]
+        outcomes = remember_many(session, user_id, space, drafts, keys=keys, now=now, actor="demo")
+        for memory, outcome in zip(group, outcomes, strict=True):
+            if memory["pinned"] and outcome.id is not None:
+                pin(session, user_id, outcome.id, pinned=True, now=now, actor="demo")
+
+
+def _to_draft(memory: dict[str, Any], now: datetime) -> Draft:
+    return Draft(
+        text=memory["text"],
+        type=memory["type"],
+        theme=memory["theme"],
+        tags=tuple(memory["tags"]),
+        manually_saved=memory["manually_saved"],
+        created_at=now - timedelta(days=memory["days_ago"]),
+    )

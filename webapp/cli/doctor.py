@@ -1,0 +1,168 @@
+"""`doctor`: what is wrong, in words, and what to do about it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import click
+from redis import Redis
+from redis.exceptions import RedisError
+from sqlalchemy import func, select, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+import config
+from config import ConfigError, Settings
+from memory.database import make_engine
+from memory.embedding.backfill import utc_now
+from memory.embedding.base import EmbeddingError
+from memory.errors import DomainError
+from memory.schema import current_revision, head_revision
+from memory.server import ServerError
+from tasks.runtime import Runtime, build
+
+LEAST_FREE = 500 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at; `advice` says what to do when it is not well."""
+
+    name: str
+    well: bool
+    says: str
+    advice: str = ""
+
+
+@click.command()
+def doctor() -> None:
+    """Look at the settings, the data folder, the database, the queue and the model."""
+    findings = list(examine())
+    for finding in findings:
+        click.echo(f"{'ok  ' if finding.well else 'BAD '} {finding.name}: {finding.says}")
+        if not finding.well and finding.advice:
+            click.echo(f"     -> {finding.advice}")
+    if not all(finding.well for finding in findings):
+        raise SystemExit(1)
+
+
+def examine() -> Iterator[Finding]:
+    """Look at everything that can go wrong, stopping where nothing further can be looked at."""
+    try:
+        settings = config.load()
+    except ConfigError as error:
+        yield Finding("settings", False, str(error), "Correct the environment variable; the README lists them all.")
+        return
+    yield Finding("settings", True, "every setting can be read")
+    yield _folder(settings)
+    try:
+        runtime = build(settings)
+    except (ServerError, SQLAlchemyError) as error:
+        advice = "Read the log that is named; `rm` a stale postmaster.pid only when no postgres runs on this folder."
+        yield Finding("database", False, str(error), advice)
+        return
+    for look in (_database, _extension, _schema, _role, _queue, _model, _backlog):
+        finding = _examined(look, runtime)
+        yield finding
+        if not finding.well and finding.name in {"database", "schema"}:
+            return
+
+
+def _examined(look: Callable[[Runtime], Finding], runtime: Runtime) -> Finding:
+    try:
+        return look(runtime)
+    except DBAPIError as error:
+        return Finding(look.__name__.strip("_"), False, str(error.orig).strip(), "Run `commonplace migrate`.")
+
+
+def _folder(settings: Settings) -> Finding:
+    free = shutil.disk_usage(settings.home).free
+    says = f"{settings.home}, {free // 1024**2} MiB free"
+    if not os.access(settings.home, os.W_OK):
+        return Finding("data folder", False, says, "It cannot be written to: change its owner or COMMONPLACE_HOME.")
+    return Finding("data folder", free >= LEAST_FREE, says, "The disk is nearly full.")
+
+
+def _database(runtime: Runtime) -> Finding:
+    engine = make_engine(runtime.databases.owner, pool_size=1)
+    try:
+        with engine.connect() as connection:
+            version = connection.execute(text("SHOW server_version")).scalar_one()
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", error)).strip()
+        return Finding("database", False, reason, "Is the server of DATABASE_URL up, and are the credentials right?")
+    finally:
+        engine.dispose()
+    embedded = "embedded" if runtime.server else "DATABASE_URL"
+    return Finding("database", True, f"PostgreSQL {version} ({embedded})")
+
+
+def _extension(runtime: Runtime) -> Finding:
+    engine = make_engine(runtime.databases.owner, pool_size=1)
+    with engine.connect() as connection:
+        query = "SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'"
+        row = connection.execute(text(query)).one_or_none()
+    engine.dispose()
+    if row is None:
+        advice = "Install pgvector 0.8 or newer on the server, then run `commonplace migrate`."
+        return Finding("extension", False, "pgvector is not installed on the server", advice)
+    if row.installed_version is None:
+        advice = "Run `commonplace migrate` as a role that may CREATE EXTENSION."
+        return Finding("extension", False, "pgvector is not enabled in this database", advice)
+    return Finding("extension", True, f"pgvector {row.installed_version}")
+
+
+def _schema(runtime: Runtime) -> Finding:
+    engine = make_engine(runtime.databases.owner, pool_size=1)
+    with engine.connect() as connection:
+        found = current_revision(connection)
+    engine.dispose()
+    says = f"at {found}, this code needs {head_revision()}"
+    return Finding("schema", found == head_revision(), says, "Run `commonplace migrate`.")
+
+
+def _role(runtime: Runtime) -> Finding:
+    with runtime.sessions() as session:
+        row = session.execute(
+            text("SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user")
+        ).one()
+        owned = session.scalar(text("SELECT count(*) FROM pg_tables WHERE tableowner = current_user"))
+    says = f"{row.rolname} owns {owned} tables"
+    well = not (row.rolsuper or row.rolbypassrls or owned)
+    return Finding("application role", well, says, "It can bypass row-level security: run `commonplace migrate`.")
+
+
+def _queue(runtime: Runtime) -> Finding:
+    if runtime.settings.redis_url is None:
+        with runtime.sessions() as session:
+            waiting = session.scalar(text("SELECT count(*) FROM huey_task"))
+        return Finding("queue", True, f"PostgreSQL, {waiting} tasks wait")
+    try:
+        Redis.from_url(runtime.settings.redis_url, socket_connect_timeout=3).ping()
+    except RedisError as error:
+        return Finding("queue", False, f"Redis does not answer: {error}", "Start it, or unset REDIS_URL.")
+    return Finding("queue", True, "Redis answers")
+
+
+def _model(runtime: Runtime) -> Finding:
+    name = runtime.settings.embedding_model
+    if name == "none":
+        return Finding("model", True, "none: search goes by words alone")
+    try:
+        runtime.providers.preload()
+    except (EmbeddingError, DomainError, OSError) as error:
+        advice = "Set COMMONPLACE_EMBEDDING_MODEL to bundled, to none, or to a folder that holds a model."
+        return Finding("model", False, str(error), advice)
+    return Finding("model", True, f"{name} loads and embeds")
+
+
+def _backlog(runtime: Runtime) -> Finding:
+    with runtime.sessions() as session:
+        numbers = session.scalar(select(func.telemetry(utc_now()))) or {}
+    waiting, failed = numbers["embedding_backlog"], numbers["embedding_errors"]
+    age = float(numbers["embedding_backlog_age"])
+    says = f"{waiting} wait, the oldest for {age:.0f} s; {failed} failed"
+    well = (waiting == 0 or age < 600) and failed == 0
+    return Finding("embeddings", well, says, "Is a worker running? `commonplace backfill` embeds what waits.")

@@ -1,0 +1,35 @@
+"""What a view may lean on during a request."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from flask import current_app, g
+from sqlalchemy.orm import Session
+
+from memory.accounts import Credential
+from memory.embedding.backfill import utc_now
+from tasks.runtime import Runtime
+from webapp.extensions import db
+
+__all__ = ["credential", "request_id", "runtime", "session", "utc_now"]
+
+
+def runtime() -> Runtime:
+    """Return the wiring of this process."""
+    return cast(Runtime, current_app.extensions["commonplace"])
+
+
+def session() -> Session:
+    """Return the request's database session."""
+    return db.session()
+
+
+def credential() -> Credential:
+    """Return who is asking; the guards have set it."""
+    return cast(Credential, g.credential)
+
+
+def request_id() -> str:
+    """Return the correlation id of this request."""
+    return cast(str, g.get("request_id", "-"))

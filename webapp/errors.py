@@ -1,0 +1,129 @@
+"""Every refusal and failure as RFC 9457 problem details for programs, as a page for people. One place."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from flask import Flask, Response, jsonify, make_response, render_template, request
+from pydantic import ValidationError
+from sqlalchemy.exc import IntegrityError, OperationalError
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
+from retrieval.policy import PolicyError
+from webapp.context import request_id
+from webapp.extensions import db
+
+logger = logging.getLogger(__name__)
+
+# Tools that answer with nothing found, rather than fail, when the database is away: an agent must go on.
+FAIL_CLOSED: dict[str, dict[str, Any]] = {
+    "/v1/tools/memory_search": {"results": [], "count": 0, "truncated": False, "token_count": 0},
+    "/v1/tools/query_memory": {"memories": [], "metadata": {"count": 0, "truncated": False}},
+}
+
+_STATUS: dict[type[DomainError], HTTPStatus] = {
+    NotFoundError: HTTPStatus.NOT_FOUND,
+    InvalidError: HTTPStatus.UNPROCESSABLE_ENTITY,
+    ConflictError: HTTPStatus.CONFLICT,
+    RefusedError: HTTPStatus.CONFLICT,
+}
+
+
+def problem(status: HTTPStatus, detail: str, **more: Any) -> Response:
+    """Return problem details (RFC 9457) with our request id; `errors` lists {field, message}."""
+    body = {
+        "type": "about:blank",
+        "title": status.phrase,
+        "status": status.value,
+        "detail": detail,
+        "instance": request.path,
+        "request_id": request_id(),
+        **more,
+    }
+    response = make_response(jsonify(body), status)
+    response.mimetype = "application/problem+json"
+    return response
+
+
+def answer(status: HTTPStatus, detail: str, **more: Any) -> Response:
+    """Return a problem to programs and a page to people."""
+    if request.path.startswith("/v1/") or request.accept_mimetypes.best == "application/json":
+        return problem(status, detail, **more)
+    page = render_template("errors/error.html", status=status, detail=detail, request_id=request_id())
+    return make_response(page, status)
+
+
+def field_errors(error: ValidationError) -> list[dict[str, str]]:
+    """Return pydantic's findings as {field, message}, the field as a dotted path."""
+    return [
+        {"field": ".".join(str(part) for part in found["loc"]) or "body", "message": found["msg"]}
+        for found in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+
+
+def invalid_request(error: ValidationError) -> Response:
+    """Answer a request whose fields do not fit."""
+    errors = field_errors(error)
+    detail = "; ".join(f"{found['field']}: {found['message']}" for found in errors[:3])
+    return answer(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=errors)
+
+
+def init_app(app: Flask) -> None:
+    """Map exceptions to answers."""
+    app.register_error_handler(DomainError, _domain)
+    app.register_error_handler(PolicyError, _policy)
+    app.register_error_handler(ValidationError, invalid_request)
+    app.register_error_handler(IntegrityError, _integrity)
+    app.register_error_handler(OperationalError, _database_away)
+    app.register_error_handler(HTTPException, _http)
+    app.register_error_handler(Exception, _unexpected)
+
+
+def _domain(error: DomainError) -> Response:
+    db.session.rollback()
+    status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
+    more: dict[str, Any] = {}
+    if isinstance(error, InvalidError):
+        more["errors"] = [{"field": error.field, "message": error.message}]
+    if isinstance(error, RefusedError):
+        more["reason"] = error.reason
+    return answer(status, str(error), **more)
+
+
+def _policy(error: PolicyError) -> Response:
+    found = [{"field": f"policy.{error.field}", "message": error.message}]
+    return answer(HTTPStatus.UNPROCESSABLE_ENTITY, f"policy.{error}", errors=found)
+
+
+def _integrity(error: IntegrityError) -> Response:
+    db.session.rollback()
+    logger.warning("a constraint refused a write: %s", type(error.orig).__name__)
+    return answer(HTTPStatus.CONFLICT, "another request changed the same thing at the same moment; nothing was stored")
+
+
+def _database_away(error: OperationalError) -> Response:
+    logger.error("the database is away: %s", type(error.orig).__name__)
+    db.session.remove()
+    if request.path in FAIL_CLOSED:
+        return make_response(jsonify({**FAIL_CLOSED[request.path], "error": True, "degraded": ["database"]}))
+    response = answer(HTTPStatus.SERVICE_UNAVAILABLE, "the database does not answer; nothing was stored")
+    response.headers["Retry-After"] = "2"
+    return response
+
+
+def _http(error: HTTPException) -> Response:
+    if error.response is not None:
+        return make_response(error.response)
+    response = answer(HTTPStatus(error.code or 500), error.description or "")
+    if isinstance(error, MethodNotAllowed) and error.valid_methods:
+        response.headers["Allow"] = ", ".join(error.valid_methods)
+    return response
+
+
+def _unexpected(_error: Exception) -> Response:
+    logger.exception("unexpected error")
+    db.session.rollback()
+    return answer(HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong on our side; the log has the request id")

@@ -1,0 +1,75 @@
+"""The application, wired top to bottom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+from flask_migrate import Migrate
+from flask_openapi3.models.info import Info
+from flask_openapi3.openapi import OpenAPI
+from sqlalchemy import make_url
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+import tasks
+from memory.database import engine_options, listen_for_vectors
+from memory.schema import MIGRATIONS
+from tasks.runtime import Runtime
+from webapp import api, csrf, errors, observe, pages
+from webapp.extensions import db, htmx
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSION = "0.1.0"
+# A batch of 1,000 texts of 64 KiB, and room for the rest of the JSON.
+LARGEST_BODY = 66 * 1024 * 1024
+
+
+def create_app(runtime: Runtime) -> Flask:
+    """Build the application on a runtime; the database must have been migrated."""
+    app = OpenAPI(
+        "commonplace",
+        root_path=str(ROOT),
+        template_folder=str(ROOT / "templates"),
+        static_folder=str(ROOT / "static"),
+        info=Info(title="Commonplace", version=VERSION, description="Long-term memory for AI agents."),
+        security_schemes={"bearer": {"type": "http", "scheme": "bearer"}},
+        validation_error_callback=errors.invalid_request,
+        validation_error_model=api.Problem,
+        doc_prefix="/v1",
+        doc_url="/openapi.json",
+    )
+    _configure(app, runtime)
+    db.init_app(app)
+    with app.app_context():
+        listen_for_vectors(db.engine)
+    Migrate(app, db, directory=str(MIGRATIONS))
+    htmx.init_app(app)
+    tasks.configure(runtime)
+    observe.init_app(app)
+    csrf.init_app(app)
+    errors.init_app(app)
+    api.register(app)
+    pages.register(app)
+    return app
+
+
+def _configure(app: Flask, runtime: Runtime) -> None:
+    settings = runtime.settings
+    url = make_url(runtime.databases.app).set(drivername="postgresql+psycopg")
+    app.extensions["commonplace"] = runtime
+    app.config.from_mapping(
+        SECRET_KEY=runtime.keys.password("browser sessions"),
+        SQLALCHEMY_DATABASE_URI=url,
+        SQLALCHEMY_ENGINE_OPTIONS=engine_options(),
+        MAX_CONTENT_LENGTH=LARGEST_BODY,
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Lax",
+        PERMANENT_SESSION_LIFETIME=60 * 60 * 24 * 14,
+        SEND_FILE_MAX_AGE_DEFAULT=60 * 60 * 24,
+    )
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    if settings.trusted_proxies:
+        count = settings.trusted_proxies
+        proxied: Any = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)
+        app.wsgi_app = proxied  # type: ignore[method-assign]

