@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import psycopg
-from numpy.typing import NDArray
 from pgvector import HalfVector
 from sqlalchemy.orm import Session
 
@@ -22,6 +21,7 @@ from memory.embedding.cache import CachedEmbedder
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query, Result
 from retrieval.search import search
+from retrieval.types import Vector
 from tasks.runtime import Runtime
 
 WARM_UP = 20
@@ -69,16 +69,16 @@ def bench_search(
     remembering = runtime.providers.embedder(model)
     # Of one entry, so that it never holds the next question.
     forgetting = CachedEmbedder(remembering.embedder, size=1)
+    questions = [*questions[:WARM_UP], *questions]
     vectors = [remembering.embed_one(each)[0] for each in questions]
-    bench.run(Dense(model.id, model.dimensions, forgetting), questions[:WARM_UP])
     uncached = bench.run(Dense(model.id, model.dimensions, forgetting), questions)
-    cached = bench.run(Dense(model.id, model.dimensions, remembering), questions)
+    cached, owner, app = bench.beside_scans(Dense(model.id, model.dimensions, remembering), questions, vectors)
     results = [result for result, _ in cached]
     return SearchBench(
         memories=memories,
-        bare_owner=latency(bench.bare(runtime.databases.owner, model.id, vectors)),
-        bare_app=latency(bench.bare(runtime.databases.app, model.id, vectors)),
-        uncached=latency([result.timings["total"] for result, _ in uncached]),
+        bare_owner=latency(owner),
+        bare_app=latency(app),
+        uncached=latency([result.timings["total"] for result, _ in uncached[WARM_UP:]]),
         cached=latency([result.timings["total"] for result in results]),
         transaction=latency([milliseconds for _, milliseconds in cached]),
         ranking_and_sql=latency([each.timings["total"] - each.timings["embed"] for each in results]),
@@ -108,14 +108,29 @@ class _Bench:
             raise RuntimeError(f"a search went without {', '.join(result.degraded)}")
         return result
 
-    def bare(self, url: str, model_id: UUID, vectors: Sequence[NDArray[np.float32]]) -> list[float]:
-        """Return the milliseconds of an exact scan for each vector, over one connection with nothing between."""
-        with psycopg.connect(url, options="-c jit=off") as connection:
+    def beside_scans(
+        self, dense: Dense, questions: Sequence[str], vectors: Sequence[Vector]
+    ) -> tuple[list[tuple[Result, float]], list[float], list[float]]:
+        """Return searches, and milliseconds of exact scans as the owner and as the application's role.
+
+        One of each in turn, so that whatever else this machine does slows all three alike.
+        """
+        databases = self.runtime.databases
+        scope = (self.user_id, self.space_id, dense.model_id)
+        searches, owned, confined = [], [], []
+        with self._connection(databases.owner) as owner, self._connection(databases.app) as app:
+            for question, vector in zip(questions, vectors, strict=True):
+                values = (*scope, HalfVector(vector).to_text())
+                owned.append(timed(lambda: owner.execute(_BARE, values).fetchall())[1])  # noqa: B023 - run at once
+                searches += self.run(dense, [question])
+                confined.append(timed(lambda: app.execute(_BARE, values).fetchall())[1])  # noqa: B023 - run at once
+        return searches[WARM_UP:], owned[WARM_UP:], confined[WARM_UP:]
+
+    @contextmanager
+    def _connection(self, url: str) -> Iterator[psycopg.Connection[Any]]:
+        with psycopg.connect(url, options="-c jit=off -c plan_cache_mode=force_custom_plan") as connection:
             connection.execute("SELECT set_config('app.user_id', %s, true)", [str(self.user_id)])
-            scope = (self.user_id, self.space_id, model_id)
-            wanted = [(*scope, HalfVector(vector).to_text()) for vector in (*vectors[:WARM_UP], *vectors)]
-            took = [timed(lambda each=each: connection.execute(_BARE, each).fetchall())[1] for each in wanted]  # type: ignore[misc]
-        return took[len(vectors[:WARM_UP]) :]
+            yield connection
 
 
 def _stages(results: Sequence[Result]) -> dict[str, Latency]:

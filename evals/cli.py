@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from evals import bench_http, bench_ingest, bench_search, report
+from evals import bench_http, bench_ingest, bench_search, report, timing
 from evals.cli_support import (
     bring_in,
     deliver,
@@ -22,7 +22,6 @@ from evals.corpus import WordModel, recombined
 from evals.run_locomo import evaluate, scored, variants
 from evals.stock import stock
 from evals.throwaway import throwaway
-from evals.timing import machine
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 JSON = click.Path(dir_okay=False, writable=True, path_type=Path)
@@ -101,8 +100,9 @@ def search_command(memories: int, queries: int, fast: bool, locomo: Path | None,
         vectors = invented_vectors(runtime, user_id, words, memories) if fast else None
         space_id = stock(runtime, user_id, texts, now=now, vectors=vectors, on_progress=advance)
         found = bench_search.bench_search(runtime, user_id, space_id, questions, memories=memories, now=now)
-        facts = machine(runtime.sessions)
-    deliver(bench_search.to_text(found), {"machine": facts, "search": bench_search.to_dict(found)}, path)
+        facts = timing.machine(runtime.sessions)
+    text = f"{bench_search.to_text(found)}\n\n{timing.to_text(facts)}"
+    deliver(text, {"machine": facts, "search": bench_search.to_dict(found)}, path)
 
 
 @bench_group.command("ingest")
@@ -112,10 +112,11 @@ def ingest_command(count: int, path: Path | None) -> None:
     """Remember and embed many texts, beside the bare model."""
     texts = WordModel().texts(count)
     now = datetime.now(UTC)
-    with throwaway(now=now) as (runtime, user_id), progress(2 * count, "texts") as advance:
+    with throwaway(now=now) as (runtime, user_id), progress(count, "texts") as advance:
         found = bench_ingest.bench_ingest(runtime, user_id, texts, now=now, on_progress=advance)
-        facts = machine(runtime.sessions)
-    deliver(bench_ingest.to_text(found), {"machine": facts, "ingest": bench_ingest.to_dict(found)}, path)
+        facts = timing.machine(runtime.sessions)
+    text = f"{bench_ingest.to_text(found)}\n\n{timing.to_text(facts)}"
+    deliver(text, {"machine": facts, "ingest": bench_ingest.to_dict(found)}, path)
 
 
 @bench_group.command("http")

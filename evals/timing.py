@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TypeVar
@@ -53,3 +53,8 @@ def machine(sessions: sessionmaker[Session]) -> dict[str, str]:
         "postgresql": f"{postgres}, vector {vector}",
         **{name: version(name) for name in PACKAGES},
     }
+
+
+def to_text(facts: Mapping[str, str]) -> str:
+    """Return the facts in one line."""
+    return ", ".join(f"{name} {value}" for name, value in facts.items())

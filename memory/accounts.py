@@ -142,6 +142,7 @@ def authenticate(session: Session, secret: str, now: datetime) -> Credential | N
     act_as(session, found.user_id)
     token = session.get_one(Token, (found.user_id, found.id))
     if not token.usable(now):
+        act_as(session, None)
         return None
     _touch(session, token, now)
     return Credential(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -124,36 +124,42 @@ def _entries(user_id: UUID, now: datetime) -> Select[*tuple[Any, ...]]:
     )
 
 
+def _embedding_state(state: str) -> ColumnElement[bool]:
+    # Of the model that serves: what another failed at is nothing that the reader misses.
+    failed = (
+        select(Embedding.memory_id)
+        .join(EmbeddingModel, (EmbeddingModel.user_id == Embedding.user_id) & (EmbeddingModel.id == Embedding.model_id))
+        .where(Embedding.user_id == Memory.user_id, Embedding.memory_id == Memory.id)
+        .where(Embedding.state == "error", EmbeddingModel.state == "active")
+        .exists()
+    )
+    if state == "error":
+        return Memory.needs_embedding & failed
+    return Memory.needs_embedding & ~failed if state == "pending" else ~Memory.needs_embedding
+
+
+_CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
+    "space": lambda slug: Space.slug == slug,
+    "type": lambda kind: Memory.type == kind,
+    "tag": lambda tag: Memory.tags.any_() == tag,
+    "status": lambda status: Memory.status == status,
+    "pinned": lambda pinned: Memory.pinned == pinned,
+    "manually_saved": lambda saved: Memory.manually_saved == saved,
+    "source_id": lambda source_id: Memory.source_ids.any_() == source_id,
+    "created_after": lambda moment: Memory.created_at >= moment,
+    "created_before": lambda moment: Memory.created_at < moment,
+    "embedding": _embedding_state,
+}
+
+
 def _filtered(statement: Select[*tuple[Any, ...]], user_id: UUID, filters: Filters) -> Select[*tuple[Any, ...]]:
-    conditions = {
-        "space": Space.slug == filters.space,
-        "type": Memory.type == filters.type,
-        "tag": Memory.tags.any_() == filters.tag,
-        "status": Memory.status == filters.status,
-        "pinned": Memory.pinned == filters.pinned,
-        "manually_saved": Memory.manually_saved == filters.manually_saved,
-        "source_id": Memory.source_ids.any_() == filters.source_id,
-        "created_after": Memory.created_at >= filters.created_after,
-        "created_before": Memory.created_at < filters.created_before,
-        "embedding": _embedding_state(filters.embedding),
-    }
-    chosen = [condition for name, condition in conditions.items() if getattr(filters, name) is not None]
-    statement = statement.where(*chosen)
+    for name, condition in _CONDITIONS.items():
+        if (value := getattr(filters, name)) is not None:
+            statement = statement.where(condition(value))
     if filters.theme is not None:
         theme = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == filters.theme)
         statement = statement.where(Memory.theme_id.in_(theme))
     return statement
-
-
-def _embedding_state(state: str | None) -> Any:
-    failed = (
-        select(Embedding.memory_id)
-        .where(Embedding.user_id == Memory.user_id, Embedding.memory_id == Memory.id, Embedding.state == "error")
-        .exists()
-    )
-    if state == "error":
-        return failed
-    return Memory.needs_embedding & ~failed if state == "pending" else ~Memory.needs_embedding
 
 
 def _to_entry(row: Any) -> Entry:
@@ -179,5 +185,5 @@ def _from_cursor(cursor: str) -> tuple[datetime, UUID]:
     try:
         created_at, memory_id = json.loads(base64.urlsafe_b64decode(cursor))
         return datetime.fromisoformat(created_at), UUID(memory_id)
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise InvalidError("cursor", "is not one that this server gave") from None

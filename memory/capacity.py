@@ -29,13 +29,17 @@ ON CONFLICT (user_id, memory_id) DO UPDATE SET
     total = excluded.total, computed_at = excluded.computed_at
 """).bindparams(bindparam("stale", type_=Interval()))
 
+# Locked in the order of the ids, as the embedder locks them: two orders would wait for each other.
 _TRIM = text("""
-DELETE FROM memories WHERE user_id = :user_id AND id IN (
+WITH lowest AS (
     SELECT m.id FROM memories m JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
     WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
       AND NOT m.pinned AND NOT m.manually_saved
     ORDER BY s.total, m.created_at, m.id LIMIT :overage
-) RETURNING id
+), locked AS (
+    SELECT id FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM lowest) ORDER BY id FOR UPDATE
+)
+DELETE FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM locked) RETURNING id
 """)
 
 

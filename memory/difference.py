@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from itertools import groupby
 
 from memory.text import links, without_references
 
@@ -19,6 +20,11 @@ _MOST_EXTRA_WORDS = 2
 _LONGEST_FILLER = 3
 _EMPHASIS_WORDS = "really very just also quite actually that this with have been will would then"
 _EMPHASIS = frozenset(_EMPHASIS_WORDS.split())
+_LONGEST_TEMPLATE = 500
+_FEWEST_TEMPLATE_WORDS = 3
+# Begins what stands for a mark: a letter to the patterns below, and in no language's ordinary words.
+_MASK = "\u01c2"
+_DATE_MASK, _NUMBER_MASK, _NAME_MASK = f"{_MASK}date", f"{_MASK}number", f"{_MASK}name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +95,44 @@ def digest_material(text: str) -> str:
     return "\n".join(f"{field.name}={'|'.join(getattr(marks, field.name))}" for field in fields(Marks))
 
 
+def template(text: str) -> str | None:
+    """Return the words of a text with each number, date and name masked by its kind; None when too few are left.
+
+    Texts with one template may be updates of one another: "The dentist is at 3pm" and "The dentist is at 4pm".
+    Polarity words are left out, so that "is allergic" and "is not allergic" share a template too. A long text has
+    none: there, SimHash finds what differs in little.
+    """
+    if len(text) > _LONGEST_TEMPLATE:
+        return None
+    rest = _plain(text)
+    for pattern, mask in ((_DATE, _DATE_MASK), (_POLARITY, ""), (_NUMBER, _NUMBER_MASK)):
+        rest = pattern.sub(f" {mask} ", rest)
+    tokens = [_masked(token) for token in _TOKEN.finditer(rest)]
+    words = [word for word in tokens if not word.startswith(_MASK)]
+    if len(words) < _FEWEST_TEMPLATE_WORDS or not any(map(_is_content, words)):
+        return None
+    # "3 May 2024" and "Ada Lovelace" are one mark each, as are "May" and "Ada".
+    return " ".join(word for word, _ in groupby(tokens))
+
+
+def _masked(token: re.Match[str]) -> str:
+    word = token.group()
+    return _NAME_MASK if not word.startswith(_MASK) and _is_name(token) else word.lower()
+
+
 def _read(text: str) -> tuple[Marks, list[str]]:
     """Return the marks and the remaining words in lower case. Each kind takes its text from the next."""
-    rest = unicodedata.normalize("NFKC", without_references(text)).replace("\u2019", "'")
+    rest = _plain(text)
     dates, rest = _take(_DATE, _date, rest)
     negations, rest = _take(_POLARITY, lambda match: str(match.lastgroup), rest)
     numbers, rest = _take(_NUMBER, _number, rest)
     tokens = list(_TOKEN.finditer(rest))
     names = tuple(token.group().lower() for token in tokens if _is_name(token))
     return Marks(numbers, dates, negations, names), [token.group().lower() for token in tokens]
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", without_references(text)).replace("\u2019", "'")
 
 
 def _take(

@@ -17,14 +17,15 @@ from memory.forget import get_memory
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import Memory, Space
-from memory.remember import apply_pinning_policy, prepare
-from memory.spaces import ensure_themes, lock_space_of
+from memory.remember import Prepared, apply_pinning_policy, prepare
+from memory.spaces import check_slug, ensure_themes, lock_space_of
 from memory.text import to_signed
 from memory.tombstones import graveyard
 
 # Checked as a draft's fields are; the rest have rules of their own below.
 _DRAFT_FIELDS = ("text", "type", "tags", "source_ids", "theme", "importance", "expires_at", "manually_saved")
 _OTHER_FIELDS = ("status", "pinned", "supersedes")
+_CLEARABLE = frozenset({"theme", "expires_at"})
 
 
 def pin(session: Session, user_id: UUID, memory_id: UUID, *, pinned: bool, now: datetime, actor: str) -> Memory:
@@ -33,14 +34,18 @@ def pin(session: Session, user_id: UUID, memory_id: UUID, *, pinned: bool, now: 
     lock_space_of(session, memory)
     if memory.pinned == pinned:
         return memory
-    memory.pinned = pinned
-    if pinned and not memory.manually_saved:
-        memory.manually_saved = True
-        memory.importance = min(1.0, memory.importance + 0.5)
+    _set_pinned(memory, pinned)
     memory.updated_at = now
     action = "memory.pinned" if pinned else "memory.unpinned"
     record(session, user_id, action, actor=actor, now=now, subject_id=memory_id)
     return memory
+
+
+def _set_pinned(memory: Memory, pinned: bool) -> None:
+    if pinned and not memory.manually_saved:
+        memory.manually_saved = True
+        memory.importance = min(1.0, memory.importance + 0.5)
+    memory.pinned = pinned
 
 
 def update(
@@ -58,17 +63,20 @@ def update(
     A new text is fingerprinted and embedded again. Raises `InvalidError` for a bad field, `ConflictError` when
     another memory of the space has this text, `RefusedError` when the text was forgotten.
     """
-    unknown = set(changes) - {*_DRAFT_FIELDS, *_OTHER_FIELDS}
-    if unknown:
-        raise InvalidError(sorted(unknown)[0], "cannot be changed")
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
-    space = lock_space_of(session, memory)
-    if "text" in changes and draft.text != memory.text:
-        _rewrite(session, space, memory, draft, keys, now)
+    older_id = changes.get("supersedes")
+    space = lock_space_of(session, memory, *([older_id] if older_id else []))
+    older = _superseded(session, memory, older_id) if older_id else None
+    # All that may refuse comes before the first change: a caller that goes on must not store half of one.
+    rewritten = _fingerprinted(session, space, memory, draft, keys, now) if "text" in changes else None
+    _refuse_twin(session, memory, rewritten, changes.get("status") or memory.status)
+    if older is not None:
+        older.status, older.updated_at, memory.supersedes = "superseded", now, older.id
     _apply(session, memory, draft, changes, now)
     memory.updated_at = now
-    _refuse_twin(session, memory)
+    if rewritten is not None:
+        _rewrite(session, memory, rewritten, now)
     session.flush()
     details = {"fields": sorted(changes)}
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
@@ -76,6 +84,15 @@ def update(
 
 
 def _checked(memory: Memory, changes: Mapping[str, Any]) -> Draft:
+    for name, value in changes.items():
+        if name not in {*_DRAFT_FIELDS, *_OTHER_FIELDS}:
+            raise InvalidError(name, "cannot be changed")
+        if value is None and name not in _CLEARABLE:
+            raise InvalidError(name, "must not be null")
+    if "status" in changes:
+        check_status(changes["status"])
+    if changes.get("theme"):
+        check_slug(changes["theme"], "theme")
     given = {name: changes[name] for name in _DRAFT_FIELDS if name in changes}
     for name in ("tags", "source_ids"):
         if name in given:
@@ -83,13 +100,22 @@ def _checked(memory: Memory, changes: Mapping[str, Any]) -> Draft:
     return Draft(**{"text": memory.text, **given})
 
 
-def _rewrite(session: Session, space: Space, memory: Memory, draft: Draft, keys: Keys, now: datetime) -> None:
+def _fingerprinted(
+    session: Session, space: Space, memory: Memory, draft: Draft, keys: Keys, now: datetime
+) -> Prepared | None:
+    """Return the new text with its fingerprints, None if it is the old one; refuses what was forgotten."""
+    if draft.text == memory.text:
+        return None
     item = prepare(draft)
     stones = graveyard(session, memory.user_id, space.id, keys, now)
     if stones.blocks(draft.text, item.normalised, item.simhash) is not None:
         raise RefusedError("tombstone", "this text was forgotten less than 24 hours ago")
-    memory.text = draft.text
-    memory.text_digest, memory.simhash = item.digest, to_signed(item.simhash)
+    return item
+
+
+def _rewrite(session: Session, memory: Memory, item: Prepared, now: datetime) -> None:
+    memory.text = item.draft.text
+    memory.text_digest, memory.simhash, memory.template_digest = item.digest, to_signed(item.simhash), item.template
     memory.version += 1
     memory.needs_embedding = True
     session.flush()
@@ -103,41 +129,44 @@ def _apply(session: Session, memory: Memory, draft: Draft, changes: Mapping[str,
     for name in ("tags", "source_ids"):
         if name in changes:
             setattr(memory, name, list(dict.fromkeys(getattr(draft, name))))
-    if draft.importance is not None and "importance" in changes:
-        memory.importance = draft.importance
     if "theme" in changes:
         themes = ensure_themes(session, memory.user_id, {draft.theme} if draft.theme else set(), now)
         memory.theme_id = themes.get(draft.theme or "")
-    if changes.get("status") is not None:
-        check_status(changes["status"])
+    if "status" in changes:
         memory.status = changes["status"]
-    if changes.get("supersedes") is not None:
-        _supersede(session, memory, changes["supersedes"], now)
-    apply_pinning_policy(memory)
-    if changes.get("pinned") is not None:
-        memory.pinned = changes["pinned"]
+    if {"type", "manually_saved"} & set(changes):
+        apply_pinning_policy(memory)
+    if "pinned" in changes:
+        _set_pinned(memory, changes["pinned"])
+    if draft.importance is not None:
+        memory.importance = draft.importance
 
 
-def _supersede(session: Session, memory: Memory, older_id: UUID, now: datetime) -> None:
-    if older_id == memory.id:
-        raise InvalidError("supersedes", "must be another memory")
-    older = session.get(Memory, (memory.user_id, older_id), with_for_update=True)
+def _superseded(session: Session, memory: Memory, older_id: UUID) -> Memory:
+    """Return the memory that is to be superseded, which must not supersede this one, however indirectly."""
+    older = session.get(Memory, (memory.user_id, older_id))
     if older is None or older.space_id != memory.space_id:
         raise InvalidError("supersedes", "there is no such memory in this space")
-    older.status, older.updated_at = "superseded", now
-    memory.supersedes = older.id
+    link: Memory | None = older
+    while link is not None:
+        if link.id == memory.id:
+            raise InvalidError("supersedes", "must be another memory, and none that this one was superseded by")
+        link = session.get(Memory, (memory.user_id, link.supersedes)) if link.supersedes else None
+    return older
 
 
-def _refuse_twin(session: Session, memory: Memory) -> None:
-    with session.no_autoflush:
-        twin = session.scalar(
-            select(Memory.id).where(
-                Memory.user_id == memory.user_id,
-                Memory.space_id == memory.space_id,
-                Memory.text_digest == memory.text_digest,
-                Memory.status == "active",
-                Memory.id != memory.id,
-            )
+def _refuse_twin(session: Session, memory: Memory, rewritten: Prepared | None, status: str) -> None:
+    """Refuse to make a second active memory of one text in a space."""
+    if status != "active":
+        return
+    twin = session.scalar(
+        select(Memory.id).where(
+            Memory.user_id == memory.user_id,
+            Memory.space_id == memory.space_id,
+            Memory.text_digest == (rewritten.digest if rewritten else memory.text_digest),
+            Memory.status == "active",
+            Memory.id != memory.id,
         )
-    if twin is not None and memory.status == "active":
+    )
+    if twin is not None:
         raise ConflictError(f"another memory of this space has this text: {twin}")

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, or_, select
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
@@ -17,11 +17,13 @@ from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, NotFoundError
 from memory.journal import record, redact
 from memory.keys import Keys
-from memory.models import Forgotten, Memory, Space, Tombstone
-from memory.spaces import lock_space_of
+from memory.models import Forgotten, Memory, PossibleUpdate, Tombstone
+from memory.spaces import lock_space_of, lock_spaces
 from memory.tombstones import bury, lift
 
 UNDO_WINDOW = timedelta(minutes=10)
+# Beside the columns of a forgotten row: what tied it to other memories.
+LINKS = "_links"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ def forget(
     lock_space_of(session, memory)
     bury(session, memory, keys, now)
     if undo is not None:
-        session.add(Forgotten(user_id=user_id, id=memory.id, row=_to_row(memory), purge_at=now + undo))
+        row = {**_to_row(memory), LINKS: _links(session, memory)}
+        session.add(Forgotten(user_id=user_id, id=memory.id, row=row, purge_at=now + undo))
     else:
         redact(session, [memory.id], [memory.text])
     session.delete(memory)
@@ -76,28 +79,76 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
     forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True)
     if forgotten is None or forgotten.purge_at <= now:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
-    memory = _from_row(forgotten.row)
-    space = session.get(Space, (user_id, memory.space_id), with_for_update=True)
-    if space is None:
+    row = dict(forgotten.row)
+    links = row.pop(LINKS)
+    memory = _from_row(row)
+    if not lock_spaces(session, user_id, {memory.space_id}):
         raise ConflictError("the space of this memory is gone")
-    twin = select(Memory.id).where(
-        Memory.user_id == user_id,
-        Memory.space_id == memory.space_id,
-        Memory.text_digest == memory.text_digest,
-        Memory.status == "active",
-    )
-    if session.scalar(twin) is not None:
-        raise ConflictError("the same text was stored again since")
+    _refuse_twin(session, memory)
     lift(session, user_id, memory_id)
     session.delete(forgotten)
     memory.needs_embedding, memory.updated_at = True, now
-    if memory.supersedes and session.get(Memory, (user_id, memory.supersedes)) is None:
-        memory.supersedes = None
     session.add(memory)
+    _relink(session, memory, links)
     session.flush()
     enqueue(session, user_id, [memory_id], now)
     record(session, user_id, "memory.restored", actor=actor, now=now, subject_id=memory_id)
     return memory
+
+
+def _refuse_twin(session: Session, memory: Memory) -> None:
+    twin = select(Memory.id).where(
+        Memory.user_id == memory.user_id,
+        Memory.space_id == memory.space_id,
+        Memory.text_digest == memory.text_digest,
+        Memory.status == "active",
+    )
+    if memory.status == "active" and session.scalar(twin) is not None:
+        raise ConflictError("the same text was stored again since")
+
+
+def _links(session: Session, memory: Memory) -> dict[str, Any]:
+    """Return what points at a memory or comes from it, and goes with the row: ids and kinds, no text."""
+    mine = select(PossibleUpdate).where(
+        PossibleUpdate.user_id == memory.user_id,
+        or_(PossibleUpdate.memory_id == memory.id, PossibleUpdate.older_id == memory.id),
+    )
+    newer = select(Memory.id).where(Memory.user_id == memory.user_id, Memory.supersedes == memory.id)
+    return {
+        "superseded_by": [str(memory_id) for memory_id in session.scalars(newer)],
+        "possible_updates": [
+            [str(link.memory_id), str(link.older_id), link.differs_in, link.created_at.isoformat()]
+            for link in session.scalars(mine)
+        ],
+    }
+
+
+def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
+    """Tie a restored memory to those of its neighbours that are still there."""
+    older_id, memory.supersedes = memory.supersedes, None
+    session.flush()
+    if older_id is not None and session.get(Memory, (memory.user_id, older_id)) is not None:
+        memory.supersedes = older_id
+    elif older_id is not None:
+        _leave_word(session, memory, older_id)
+    for newer_id in links["superseded_by"]:
+        newer = session.get(Memory, (memory.user_id, UUID(newer_id)), with_for_update=True)
+        if newer is not None and newer.supersedes is None:
+            newer.supersedes = memory.id
+    for memory_id, other_id, differs_in, created_at in links["possible_updates"]:
+        ends = {"memory_id": UUID(memory_id), "older_id": UUID(other_id)}
+        if all(session.get(Memory, (memory.user_id, end)) is not None for end in ends.values()):
+            moment = datetime.fromisoformat(created_at)
+            session.add(PossibleUpdate(user_id=memory.user_id, **ends, differs_in=differs_in, created_at=moment))
+
+
+def _leave_word(session: Session, memory: Memory, older_id: UUID) -> None:
+    """Tell a superseded memory that is forgotten too who superseded it, in case it is restored."""
+    older = session.get(Forgotten, (memory.user_id, older_id), with_for_update=True)
+    if older is not None:
+        links = dict(older.row[LINKS])
+        links["superseded_by"] = [*links["superseded_by"], str(memory.id)]
+        older.row = {**older.row, LINKS: links}
 
 
 def purge(session: Session, user_id: UUID, *, now: datetime) -> int:
@@ -118,11 +169,18 @@ def purge(session: Session, user_id: UUID, *, now: datetime) -> int:
 
 
 def _expire(session: Session, user_id: UUID, now: datetime) -> Sequence[Memory]:
-    memories = session.scalars(select(Memory).where(Memory.user_id == user_id, Memory.expires_at <= now)).all()
-    for memory in memories:
-        lock_space_of(session, memory)
-        session.delete(memory)
+    due = (Memory.user_id == user_id, Memory.expires_at <= now)
+    # Spaces before memories, as every writer; then asked again, as an expiry may have been moved meanwhile.
+    spaces = session.scalars(select(Memory.space_id).where(*due).distinct()).all()
+    if not spaces:
+        return ()
+    lock_spaces(session, user_id, spaces)
+    memories = session.scalars(
+        select(Memory).where(*due, Memory.space_id.in_(spaces)).order_by(Memory.id).with_for_update()
+    ).all()
     redact(session, [memory.id for memory in memories], [memory.text for memory in memories])
+    for memory in memories:
+        session.delete(memory)
     return memories
 
 

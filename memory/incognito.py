@@ -24,7 +24,7 @@ def start(session: Session, user_id: UUID, session_key: str, *, now: datetime, a
 
 def end(session: Session, user_id: UUID, session_key: str, *, now: datetime, actor: str) -> int:
     """Turn incognito off for a session, against a space's default too; returns how many writes it refused."""
-    row = session.get(IncognitoSession, (user_id, session_key))
+    row = session.get(IncognitoSession, (user_id, session_key), with_for_update=True)
     refused = row.refused_writes if row else 0
     _set(session, user_id, session_key, active=False, now=now)
     details = {"refused_writes": refused}
@@ -38,7 +38,7 @@ def _set(session: Session, user_id: UUID, session_key: str, *, active: bool, now
     values = {"active": active, "refused_writes": 0, "ended_at": None if active else now, "started_at": now}
     statement = insert(IncognitoSession).values(user_id=user_id, session_key=session_key, **values)
     if not active:
-        values = {"active": False, "ended_at": now}
+        values = {"active": False, "refused_writes": 0, "ended_at": now}
     keys = [IncognitoSession.user_id, IncognitoSession.session_key]
     session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values))
     session.expire_all()
@@ -56,10 +56,13 @@ def is_on(session: Session, user_id: UUID, session_key: str, space: Space | None
 
 
 def count_refusals(session: Session, user_id: UUID, session_key: str, writes: int, now: datetime) -> None:
-    """Count writes that incognito refused; the count is all that is kept of them."""
+    """Count writes that incognito refused; the count is all that is kept of them.
+
+    The switch stays as it is: what one space's default refused must not turn incognito on everywhere.
+    """
     statement = (
         insert(IncognitoSession)
-        .values(user_id=user_id, session_key=session_key, active=True, refused_writes=writes, started_at=now)
+        .values(user_id=user_id, session_key=session_key, active=None, refused_writes=writes, started_at=now)
         .on_conflict_do_nothing()
         .returning(IncognitoSession.session_key)
     )

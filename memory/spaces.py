@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -43,21 +43,26 @@ def lock_space(session: Session, user_id: UUID, slug: str) -> Space:
     return space
 
 
-def lock_space_of(session: Session, memory: Memory) -> Space:
-    """Lock the space that a memory is in, then the memory itself, read anew.
+def lock_space_of(session: Session, memory: Memory, *others: UUID) -> Space:
+    """Lock the space that a memory is in, then the memory and `others` of the user, read anew.
 
     Raises `NotFoundError` when the memory was forgotten while we waited.
     """
-    statement = (
-        select(Space)
-        .where(Space.user_id == memory.user_id, Space.id == memory.space_id)
-        .with_for_update(key_share=True)
-    )
-    space = session.scalars(statement.execution_options(populate_existing=True)).one()
-    key = (memory.user_id, memory.id)
-    if session.get(Memory, key, with_for_update=True, populate_existing=True) is None:
+    space = lock_spaces(session, memory.user_id, {memory.space_id})[0]
+    # In the order of the ids, as everyone who locks several memories does.
+    rows = select(Memory).where(Memory.user_id == memory.user_id, Memory.id.in_({memory.id, *others}))
+    locked = session.scalars(rows.order_by(Memory.id).with_for_update().execution_options(populate_existing=True)).all()
+    if memory not in locked:
         raise NotFoundError("there is no such memory")
     return space
+
+
+def lock_spaces(session: Session, user_id: UUID, ids: Collection[UUID] | None = None) -> Sequence[Space]:
+    """Return spaces of the user, all without `ids`, locked in one order for everyone."""
+    statement = select(Space).where(Space.user_id == user_id).order_by(Space.id).with_for_update(key_share=True)
+    if ids is not None:
+        statement = statement.where(Space.id.in_(ids))
+    return session.scalars(statement.execution_options(populate_existing=True)).all()
 
 
 def list_spaces(session: Session, user_id: UUID) -> Sequence[Space]:

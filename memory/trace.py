@@ -13,7 +13,7 @@ Verdict = Literal["created", "merged", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A memory of the same space at Hamming distance at most 3, and what became of the likeness."""
+    """A memory of the same space at Hamming distance at most 3, or of the same template, and how it differs."""
 
     id: UUID
     distance: int

@@ -45,7 +45,7 @@ class Policy:
     tau_days: float = 7.0
     min_score: float = 0.2
     mmr_lambda: float = 0.95
-    depth: int = 100
+    depth: int = 50
     date_boost: float = 0.15
 
     def __post_init__(self) -> None:

@@ -19,7 +19,11 @@ DEFAULT_TOKEN_BUDGET = 1000
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question within one space of one user. None means any; `token_budget` None means no limit."""
+    """A question within one space of one user. None means any; `token_budget` None means no limit.
+
+    `scope_size` is how many memories the space has, as `Space.documents` counts them: it decides between an exact
+    scan and the vector index.
+    """
 
     user_id: UUID
     space_id: UUID
@@ -29,6 +33,7 @@ class Query:
     types: tuple[str, ...] | None = None
     created_after: datetime | None = None
     token_budget: int | None = DEFAULT_TOKEN_BUDGET
+    scope_size: int = 0
 
     @property
     def filtered(self) -> bool:

@@ -1,22 +1,29 @@
-"""The SQL of the two legs. Builders return statements and run nothing."""
+"""The SQL of a search. Builders return statements and run nothing; equal questions share one statement."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
 
-from sqlalchemy import ARRAY, Float, Text, Uuid, bindparam, text
+from sqlalchemy import text
 from sqlalchemy.sql.elements import TextClause
-
-from retrieval.query import Query
 
 # Narrows either leg's rows `x` to what the caller may want; joined only when something narrows, as the memory
 # row is wide.
 _NARROWED = """
 JOIN memories m ON m.user_id = x.user_id AND m.id = x.memory_id
-    AND (CAST(:types AS text[]) IS NULL OR m.type = ANY(:types))
-    AND (CAST(:created_after AS timestamptz) IS NULL OR m.created_at >= :created_after)
+    AND (CAST(:types AS text[]) IS NULL OR m.type = ANY(CAST(:types AS text[])))
+    AND (CAST(:created_after AS timestamptz) IS NULL OR m.created_at >= CAST(:created_after AS timestamptz))
     AND (CAST(:theme AS text) IS NULL OR m.theme_id = (
-        SELECT t.id FROM themes t WHERE t.user_id = :user_id AND t.slug = :theme))
+        SELECT t.id FROM themes t WHERE t.user_id = :user_id AND t.slug = CAST(:theme AS text)))
+"""
+
+# Stored vectors have length 1, so the inner product is the cosine and costs half as much: `<=>` works out both norms
+# for every row. pgvector's `<#>` is the negative inner product. It is selected as it stands, since an expression that
+# is also the sort key is worked out once a row.
+_NEAREST = """
+SELECT x.memory_id, {vector} <#> CAST(:vector AS halfvec) AS distance FROM embeddings x {narrowed}
+WHERE x.user_id = :user_id AND x.space_id = :space_id AND x.model_id = {model} AND x.state = 'ready' AND x.live
+ORDER BY distance LIMIT :depth
 """
 
 # BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
@@ -24,43 +31,57 @@ JOIN memories m ON m.user_id = x.user_id AND m.id = x.memory_id
 # contains (OR, not AND), with N and the mean length of the caller's scope. `bound` is the score that a memory
 # would approach by saying every word of the question for ever: the sum of all idf, of words that no memory has
 # included.
-_KEYWORD = """
-WITH scope AS (
-    SELECT s.documents AS n, s.tokens::double precision / greatest(s.documents, 1) AS mean_length
+# The pool is what either leg listed, each row with what ranking needs and no more. Memories in `near` are scored
+# at whatever rank; the others get their distance here.
+_POOL = """
+WITH scope AS MATERIALIZED (
+    SELECT s.documents::float8 AS n, s.tokens::float8 / greatest(s.documents, 1) AS mean_length
     FROM spaces s WHERE s.user_id = :user_id AND s.id = :space_id
-), words AS (
-    SELECT lexeme FROM unnest(to_tsvector('english'::regconfig, :question))
+), words AS MATERIALIZED (
+    SELECT lexeme COLLATE "C" AS lexeme, row_number() OVER () AS word
+    FROM unnest(to_tsvector('english'::regconfig, CAST(:question AS text)))
 ), matches AS MATERIALIZED (
-    SELECT p.lexeme COLLATE "C" AS lexeme, p.user_id, p.memory_id, p.tf, p.length
-    FROM words w JOIN postings p
-      ON p.user_id = :user_id AND p.space_id = :space_id AND p.lexeme = w.lexeme COLLATE "C"
-), weights AS (
-    SELECT w.lexeme COLLATE "C" AS lexeme, ln(1 + (s.n - count(m.memory_id) + 0.5) / (count(m.memory_id) + 0.5)) AS idf
-    FROM scope s CROSS JOIN words w LEFT JOIN matches m ON m.lexeme = w.lexeme COLLATE "C"
-    GROUP BY w.lexeme, s.n
-), scored AS (
+    SELECT w.word, p.user_id, p.memory_id, p.tf, p.length, count(*) OVER (PARTITION BY w.word)::float8 AS df
+    FROM words w CROSS JOIN LATERAL (
+        SELECT * FROM postings p WHERE p.user_id = :user_id AND p.space_id = :space_id AND p.lexeme = w.lexeme
+    ) p
+), known AS (
+    SELECT DISTINCT word, df FROM matches
+), bound AS MATERIALIZED (
+    SELECT coalesce(sum(
+        ln(1 + (s.n - coalesce(k.df, 0) + 0.5::float8) / (coalesce(k.df, 0) + 0.5::float8))), 0) AS bound
+    FROM words w CROSS JOIN scope s LEFT JOIN known k ON k.word = w.word
+), scored AS MATERIALIZED (
     SELECT x.memory_id,
-           sum(w.idf * x.tf / (x.tf + :k1 * (1 - :b + :b * x.length / s.mean_length)))::double precision AS score
-    FROM matches x JOIN weights w ON w.lexeme = x.lexeme CROSS JOIN scope s {narrowed}
+           sum(ln(1 + (s.n - x.df + 0.5::float8) / (x.df + 0.5::float8))
+               * x.tf / (x.tf + CAST(:k1 AS float8) * (1 - CAST(:b AS float8)
+                                                      + CAST(:b AS float8) * x.length / s.mean_length))) AS score
+    FROM matches x CROSS JOIN scope s {narrowed}
     GROUP BY x.memory_id
-), ranked AS (
+), listed AS MATERIALIZED (
     SELECT memory_id, score, row_number() OVER (ORDER BY score DESC, memory_id) AS rank FROM scored
+    ORDER BY score DESC, memory_id LIMIT :depth
+), pool AS (
+    SELECT memory_id, score, rank, memory_id = ANY(CAST(:near AS uuid[])) AS is_near FROM listed
+    UNION ALL
+    SELECT n.id, s.score, NULL, true FROM unnest(CAST(:near AS uuid[])) AS n(id)
+    LEFT JOIN scored s ON s.memory_id = n.id
+    WHERE n.id NOT IN (SELECT memory_id FROM listed)
 )
-SELECT memory_id, score, rank, (SELECT sum(idf) FROM weights)::double precision AS bound
-FROM ranked WHERE rank <= :depth OR memory_id = ANY(:also)
-UNION ALL
-SELECT NULL, 0, 0, (SELECT sum(idf) FROM weights)::double precision
+SELECT m.id, p.score, p.rank, m.created_at, m.importance, m.pinned,
+       e.vector <#> CAST(:vector AS halfvec) AS distance, (SELECT bound FROM bound) AS bound
+FROM pool p
+JOIN memories m ON m.user_id = :user_id AND m.id = p.memory_id AND m.space_id = :space_id AND m.status = 'active'
+  AND (m.expires_at IS NULL OR m.expires_at > :now)
+LEFT JOIN embeddings e ON NOT p.is_near AND CAST(:vector AS halfvec) IS NOT NULL
+  AND e.user_id = :user_id AND e.memory_id = p.memory_id AND e.model_id = :model_id AND e.state = 'ready'
 """
 
-_EXACT = """
-SELECT x.memory_id FROM embeddings x {narrowed}
-WHERE x.user_id = :user_id AND x.space_id = :space_id AND x.model_id = :model_id AND x.state = 'ready' AND x.live
-ORDER BY x.vector <=> CAST(:vector AS halfvec) LIMIT :depth
-"""
-
-_FETCH = """
-SELECT m.id, m.text, m.type, m.role, m.created_at, m.importance, t.slug AS theme, m.tags, m.source_ids, m.pinned,
-       s.text AS summary, e.vector
+# The rest, for the few that may be shown. A summary that names a long memory as its source stands in for it. The
+# vector comes in its binary form, as parsing its text would cost more than everything else here.
+_WIDE = """
+SELECT m.id, m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary,
+       halfvec_send(e.vector) AS vector
 FROM memories m
 LEFT JOIN themes t ON t.user_id = m.user_id AND t.id = m.theme_id
 LEFT JOIN embeddings e ON e.user_id = m.user_id AND e.memory_id = m.id AND e.model_id = :model_id AND e.state = 'ready'
@@ -69,16 +90,16 @@ LEFT JOIN LATERAL (
     WHERE y.user_id = m.user_id AND y.space_id = m.space_id AND y.type = 'summary' AND y.status = 'active'
       AND y.id <> m.id AND y.source_ids @> ARRAY[m.id::text] LIMIT 1
 ) s ON octet_length(m.text) > :long_text
-WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.id = ANY(:ids) AND m.status = 'active'
-  AND (m.expires_at IS NULL OR m.expires_at > :now)
+WHERE m.user_id = :user_id AND m.id = ANY(CAST(:ids AS uuid[]))
 """
 
-# A lost score is computed again, so this write need not wait for the disk.
-SAVE_SCORES = """
+# Lost scores are computed again, so a transaction that writes nothing else need not wait for the disk.
+_SAVE_SCORES = """
 INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
 SELECT :user_id, v.id, v.relevance, v.recency, v.importance, v.total, :now
 FROM unnest(CAST(:ids AS uuid[]), CAST(:relevance AS float8[]), CAST(:recency AS float8[]),
-            CAST(:importance AS float8[]), CAST(:total AS float8[])) AS v(id, relevance, recency, importance, total)
+            CAST(:importance AS float8[]), CAST(:total AS float8[])) AS v(id, relevance, recency, importance, total),
+     set_config('synchronous_commit', 'off', true)
 WHERE EXISTS (SELECT 1 FROM memories m WHERE m.user_id = :user_id AND m.id = v.id)
 ORDER BY v.id
 ON CONFLICT (user_id, memory_id) DO UPDATE SET
@@ -87,34 +108,39 @@ ON CONFLICT (user_id, memory_id) DO UPDATE SET
 """
 
 
-def keyword_statement(query: Query) -> TextClause:
-    """BM25 over the postings of the scope: rows (memory_id, score, rank, bound), the last one for the bound."""
-    return _typed(_KEYWORD, query)
+@lru_cache
+def pool_statement(*, filtered: bool) -> TextClause:
+    """BM25 over the postings of the scope, joined with the semantic leg's memories: the candidates of both legs."""
+    return text(_POOL.format(narrowed=_NARROWED if filtered else ""))
 
 
-def exact_statement(query: Query) -> TextClause:
+@lru_cache
+def exact_statement(*, filtered: bool) -> TextClause:
     """The nearest memories by cosine, every vector of the scope compared (recall 1.0)."""
-    return _typed(_EXACT, query)
+    return text(_nearest("x.vector", ":model_id", filtered=filtered))
 
 
-def approximate_statement(query: Query, model_id: str, dimensions: int) -> TextClause:
+@lru_cache(maxsize=1024)
+def approximate_statement(model_id: str, dimensions: int, *, filtered: bool) -> TextClause:
     """The nearest memories by the model's HNSW index.
 
     The index is partial and on an expression, so the model and its dimensions stand in the text. Both come from
     our own tables, as a UUID and an integer.
     """
-    vector = f"x.vector::halfvec({int(dimensions)})"
-    statement = _EXACT.replace("x.vector <=> CAST(:vector AS halfvec)", f"{vector} <=> CAST(:vector AS halfvec)")
-    return _typed(statement.replace(":model_id", f"'{model_id}'"), query)
+    return text(_nearest(f"x.vector::halfvec({int(dimensions)})", f"'{model_id}'", filtered=filtered))
 
 
-def fetch_statement() -> TextClause:
+def _nearest(vector: str, model: str, *, filtered: bool) -> str:
+    return _NEAREST.format(vector=vector, model=model, narrowed=_NARROWED if filtered else "")
+
+
+@lru_cache
+def wide_statement() -> TextClause:
     """The memories themselves, with their vectors by the searched model."""
-    return text(_FETCH).bindparams(bindparam("ids", type_=ARRAY(Uuid)))
+    return text(_WIDE)
 
 
-def _typed(statement: str, query: Query) -> TextClause:
-    narrowed = text(statement.format(narrowed=_NARROWED if query.filtered else ""))
-    names = narrowed.compile().params
-    types: dict[str, Any] = {"k1": Float(), "b": Float(), "also": ARRAY(Uuid), "types": ARRAY(Text)}
-    return narrowed.bindparams(*(bindparam(name, type_=kind) for name, kind in types.items() if name in names))
+@lru_cache
+def save_scores_statement() -> TextClause:
+    """Write the last scores of memories that still exist, in the order of their ids so that no two searches lock."""
+    return text(_SAVE_SCORES)

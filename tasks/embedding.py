@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
-from retrieval.search import EXACT_SCAN_LIMIT
+from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.app import huey, runtime
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,8 @@ from typing import Any
 
 from flask import Flask, Response, jsonify, make_response, render_template, request
 from pydantic import ValidationError
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 # Tools that answer with nothing found, rather than fail, when the database is away: an agent must go on.
 FAIL_CLOSED: dict[str, dict[str, Any]] = {
-    "/v1/tools/memory_search": {"results": [], "count": 0, "truncated": False, "token_count": 0},
+    "/v1/tools/memory_search": {"results": [], "count": 0, "truncated": False, "token_count": 0, "timings": {}},
     "/v1/tools/query_memory": {"memories": [], "metadata": {"count": 0, "truncated": False}},
 }
 
@@ -77,7 +78,9 @@ def init_app(app: Flask) -> None:
     app.register_error_handler(PolicyError, _policy)
     app.register_error_handler(ValidationError, invalid_request)
     app.register_error_handler(IntegrityError, _integrity)
-    app.register_error_handler(OperationalError, _database_away)
+    app.register_error_handler(DataError, _unstorable)
+    for away in (OperationalError, InterfaceError, PoolTimeoutError):
+        app.register_error_handler(away, _database_away)
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, _unexpected)
 
@@ -94,6 +97,7 @@ def _domain(error: DomainError) -> Response:
 
 
 def _policy(error: PolicyError) -> Response:
+    db.session.rollback()
     found = [{"field": f"policy.{error.field}", "message": error.message}]
     return answer(HTTPStatus.UNPROCESSABLE_ENTITY, f"policy.{error}", errors=found)
 
@@ -104,8 +108,16 @@ def _integrity(error: IntegrityError) -> Response:
     return answer(HTTPStatus.CONFLICT, "another request changed the same thing at the same moment; nothing was stored")
 
 
-def _database_away(error: OperationalError) -> Response:
-    logger.error("the database is away: %s", type(error.orig).__name__)
+def _unstorable(error: DataError) -> Response:
+    """Answer what slipped through the checks of fields: a value that no column can hold."""
+    db.session.rollback()
+    logger.warning("the database refused a value: %s", type(error.orig).__name__)
+    return answer(HTTPStatus.UNPROCESSABLE_ENTITY, "a value cannot be stored; nothing was changed")
+
+
+def _database_away(error: SQLAlchemyError) -> Response:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    logger.error("the database is away: %s", type(cause).__name__)
     db.session.remove()
     if request.path in FAIL_CLOSED:
         return make_response(jsonify({**FAIL_CLOSED[request.path], "error": True, "degraded": ["database"]}))

@@ -1,25 +1,39 @@
-"""Who may do what: bearer tokens for agents, scopes per endpoint."""
+"""Who may do what: bearer tokens for agents, scopes per endpoint, and bodies that are JSON objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
 from http import HTTPStatus
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-from flask import Response, abort, g, request
+from flask import abort, current_app, g, request
+from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
-from memory.accounts import Credential, authenticate, find_user
+from memory.accounts import LAST_USE_GRAIN, Credential, authenticate, find_user
 from memory.database import act_as
+from memory.models import Token
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 
-P = ParamSpec("P")
-R = TypeVar("R")
+V = TypeVar("V", bound=Callable[..., Any])
 
 SESSION_HEADER = "X-Commonplace-Session"
 USER_HEADER = "X-Commonplace-User"
+# Any valid token will do; the view itself says what else it needs.
+ANY = ""
+
+_SCOPE = "required_scope"
+
+
+def needs(scope: str) -> Callable[[V], V]:
+    """Mark a view with the scope that its callers must have; `scope_required` looks for the mark."""
+
+    def mark(view: V) -> V:
+        setattr(view, _SCOPE, scope)
+        return view
+
+    return mark
 
 
 def bearer_required() -> None:
@@ -30,7 +44,50 @@ def bearer_required() -> None:
         refusal = problem(HTTPStatus.UNAUTHORIZED, "a valid bearer token is needed")
         refusal.headers["WWW-Authenticate"] = 'Bearer realm="commonplace"'
         abort(refusal)
+    _keep_last_use(found)
     g.credential = _with_session(_acting_for(found))
+
+
+def scope_required() -> None:
+    """End the request with 403 when the token lacks the scope of the endpoint, before its arguments are read."""
+    view = current_app.view_functions[request.endpoint or ""]
+    scope = getattr(view, _SCOPE, None)
+    if scope is None:
+        abort(problem(HTTPStatus.FORBIDDEN, "this endpoint names no scope, so nobody may use it"))
+    require_scope(scope)
+
+
+def require_scope(scope: str) -> None:
+    """End the request with 403 when the credential lacks the scope."""
+    if scope != ANY and scope not in credential().scopes:
+        abort(problem(HTTPStatus.FORBIDDEN, f"the token lacks the scope {scope}"))
+
+
+def object_required() -> None:
+    """End the request with 400, 413, 415 or 422 when it has a body that is not one JSON object."""
+    if not request.get_data():
+        return
+    try:
+        body = request.get_json()
+    except RecursionError:
+        abort(problem(HTTPStatus.BAD_REQUEST, "the JSON is nested too deeply"))
+    except UnsupportedMediaType:
+        abort(problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body with Content-Type: application/json"))
+    except BadRequest:
+        abort(problem(HTTPStatus.BAD_REQUEST, "the body is not valid JSON"))
+    if not isinstance(body, dict):
+        found = [{"field": "body", "message": "must be a JSON object"}]
+        abort(problem(HTTPStatus.UNPROCESSABLE_ENTITY, "body: must be a JSON object", errors=found))
+
+
+def _keep_last_use(found: Credential) -> None:
+    """Commit the time of use, once a minute and whatever becomes of the request.
+
+    Otherwise a read would lose it, and a slow search would hold the token's row against every other request.
+    """
+    token = session().get_one(Token, (found.user_id, found.token_id))
+    if token.last_used_at is None or utc_now() - token.last_used_at > LAST_USE_GRAIN:
+        session().commit()
 
 
 def _acting_for(found: Credential) -> Credential:
@@ -38,32 +95,23 @@ def _acting_for(found: Credential) -> Credential:
     name = request.headers.get(USER_HEADER)
     if name is None:
         return found
-    if "service" not in found.scopes:
-        abort(problem(HTTPStatus.FORBIDDEN, f"only a token with the scope service may send {USER_HEADER}"))
-    user_id = find_user(session(), name)
+    if "service" not in found.scopes or found.space_id is not None:
+        detail = f"only a token with the scope service, and confined to no space, may send {USER_HEADER}"
+        abort(problem(HTTPStatus.FORBIDDEN, detail))
+    user_id = find_user(session(), name.replace("\x00", ""))
     if user_id is None:
         abort(problem(HTTPStatus.FORBIDDEN, "there is no such user to act for"))
     act_as(session(), user_id)
     # Rights of the service's own account stay behind: it acts with the named user's data and nothing more.
     scopes = found.scopes - {"admin", "service"}
-    return replace(found, user_id=user_id, scopes=scopes, space_id=None, session_key=f"{found.session_key}:{user_id}")
+    return replace(found, user_id=user_id, scopes=scopes, session_key=f"{found.session_key}:{user_id}")
 
 
 def _with_session(found: Credential) -> Credential:
-    key = request.headers.get(SESSION_HEADER, "").strip()
-    return replace(found, session_key=f"session:{key[:150]}") if key else found
+    key = request.headers.get(SESSION_HEADER, "")
+    return replace(found, session_key=session_key(key)) if key.strip() else found
 
 
-def needs(scope: str) -> Callable[[Callable[P, R]], Callable[P, R | Response]]:
-    """Refuse with 403 a credential that lacks the scope."""
-
-    def decorate(view: Callable[P, R]) -> Callable[P, R | Response]:
-        @wraps(view)
-        def guarded(*args: P.args, **kwargs: P.kwargs) -> R | Response:
-            if scope not in credential().scopes:
-                return problem(HTTPStatus.FORBIDDEN, f"the token lacks the scope {scope}")
-            return view(*args, **kwargs)
-
-        return guarded
-
-    return decorate
+def session_key(name: str) -> str:
+    """Return the key of the session that a caller names, in the header or in a body."""
+    return f"session:{name.strip()[:150]}".replace("\x00", "")

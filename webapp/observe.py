@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from typing import Any
+from urllib.parse import quote
 
 from flask import Flask, Response, g, has_request_context, request
 
@@ -52,5 +53,6 @@ def init_app(app: Flask) -> None:
 
 def _log(response: Response) -> None:
     elapsed: Any = (time.perf_counter() - g.started) * 1000 if "started" in g else 0.0
-    # The path alone: a query string may hold what the user searched for.
-    logger.info("%s %s %d %.1f ms", request.method, request.path, response.status_code, elapsed)
+    # The path alone: a query string may hold what the user searched for. Quoted: a path may hold a line break.
+    path = quote(request.path, safe="/:@")
+    logger.info("%s %s %d %.1f ms", request.method, path, response.status_code, elapsed)

@@ -8,18 +8,21 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from flask import g
+
 from memory import edit, incognito
 from memory.browse import Entry, get_entry
 from memory.drafts import Draft
 from memory.embedding.models import active_model
-from memory.errors import NotFoundError, RefusedError
+from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import Forgetting, forget, restore
-from memory.models import Space
+from memory.journal import record
+from memory.models import Forgotten, Space
 from memory.remember import prepare, remember_many
-from memory.spaces import DEFAULT_SPACE, get_space
+from memory.spaces import DEFAULT_SPACE, get_space, list_spaces
 from memory.trace import Outcome, Trace
 from retrieval.policy import NAMED, Policy, policy_from
-from retrieval.query import Dense, Query, Result
+from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import search
 from tasks.embedding import nudge
 from webapp.context import credential, request_id, runtime, session, utc_now
@@ -32,13 +35,33 @@ def space_for(slug: str | None) -> Space:
     if who.space_id is None:
         return get_space(session(), who.user_id, slug or DEFAULT_SPACE)
     own = session().get_one(Space, (who.user_id, who.space_id))
-    return own if slug in {None, own.slug} else get_space(session(), who.user_id, "")
+    if slug not in {None, own.slug}:
+        raise InvalidError("space", f"there is no space {slug!r}")
+    return own
 
 
 def is_incognito(space: Space | None) -> bool:
-    """Tell whether this session stores and recalls nothing."""
+    """Tell whether this session stores and recalls nothing; the request remembers that it did."""
     who = credential()
-    return incognito.is_on(session(), who.user_id, who.session_key, space)
+    on = incognito.is_on(session(), who.user_id, who.session_key, space)
+    g.incognito = g.get("incognito", False) or on
+    return on
+
+
+def was_incognito(slug: Any) -> bool:
+    """Tell whether this request met an incognito session; asks for the space of this name if nothing has asked."""
+    if "incognito" in g:
+        return bool(g.incognito)
+    try:
+        return is_incognito(space_for(slug if isinstance(slug, str) else None))
+    except InvalidError:
+        return is_incognito(None)
+
+
+def incognito_spaces() -> frozenset[str]:
+    """Return the names of the spaces that are incognito by their default in this session."""
+    spaces = list_spaces(session(), credential().user_id)
+    return frozenset(space.slug for space in spaces if space.incognito_default and is_incognito(space))
 
 
 def skipped(space: Space) -> str | None:
@@ -53,14 +76,24 @@ def store(drafts: Sequence[Draft], space: str | None) -> list[Outcome]:
     who, now = credential(), utc_now()
     target = space_for(space)
     if is_incognito(target):
-        incognito.count_refusals(session(), who.user_id, who.session_key, len(drafts), now)
-        session().commit()
+        _count_refusals(target, len(drafts))
         return [_refused_by_incognito(draft) for draft in drafts]
     outcomes = remember_many(session(), who.user_id, target.slug, drafts, keys=runtime().keys, now=now, actor=who.actor)
     session().commit()
     if any(outcome.outcome == "created" for outcome in outcomes):
         nudge()
     return outcomes
+
+
+def _count_refusals(space: Space, writes: int) -> None:
+    """Keep how many writes incognito refused: until the session ends it, or at once where a space's default did."""
+    who, now = credential(), utc_now()
+    if is_incognito(None):
+        incognito.count_refusals(session(), who.user_id, who.session_key, writes, now)
+    else:
+        details = {"space": space.slug}
+        record(session(), who.user_id, "incognito.refused", actor=who.actor, now=now, count=writes, details=details)
+    session().commit()
 
 
 def _refused_by_incognito(draft: Draft) -> Outcome:
@@ -79,11 +112,9 @@ def visible_entry(memory_id: UUID) -> Entry:
 
 
 def _refuse_in_incognito(space_id: UUID) -> None:
-    who = credential()
-    space = session().get_one(Space, (who.user_id, space_id))
+    space = session().get_one(Space, (credential().user_id, space_id))
     if is_incognito(space):
-        incognito.count_refusals(session(), who.user_id, who.session_key, 1, utc_now())
-        session().commit()
+        _count_refusals(space, 1)
         raise RefusedError("incognito", "this session is incognito: nothing is stored")
 
 
@@ -122,10 +153,11 @@ def remove(memory_id: UUID, undo: timedelta | None) -> Forgetting:
 def bring_back(memory_id: UUID) -> Entry:
     """Undo a forgetting inside its window."""
     who = credential()
-    memory = restore(session(), who.user_id, memory_id, now=utc_now(), actor=who.actor)
-    if who.space_id not in {None, memory.space_id}:
-        session().rollback()
+    forgotten = session().get(Forgotten, (who.user_id, memory_id))
+    # Asked first: a conflict in a space that this token does not see would tell what is in it.
+    if forgotten is not None and who.space_id is not None and forgotten.row["space_id"] != str(who.space_id):
         raise NotFoundError("there is nothing to restore: the undo window has closed")
+    restore(session(), who.user_id, memory_id, now=utc_now(), actor=who.actor)
     session().commit()
     nudge()
     return visible_entry(memory_id)
@@ -160,24 +192,26 @@ def find(
     """Search a space as the caller; commits the scores it wrote. Empty, and says why, when recall is off."""
     who, now, settings = credential(), utc_now(), runtime().settings
     target = space_for(space)
+    why = skipped(target)
     chosen = policy_for(target, policy, min_score)
-    if why := skipped(target):
+    if why:
         return Result((), chosen, degraded=(why,))
     query = Query(
         user_id=who.user_id,
         space_id=target.id,
-        text=text,
+        # One character too many says that it was longer; the rest is of no use and would be kept with the answer.
+        text=text[: MAX_QUERY + 1],
         limit=limit or settings.max_results,
         theme=theme,
         types=tuple(types) if types is not None else None,
         created_after=_days_before(now, recency_days),
         token_budget=token_budget if token_budget is not None else settings.token_budget,
+        scope_size=target.documents,
     )
     if over_limit(session(), who.user_id, settings.searches_per_minute, now):
-        session().commit()
-        return remembered(session(), query, chosen)
+        return remembered(session(), query, chosen, now)
     result = search(session(), query, chosen, dense=_dense(who.user_id), now=now, correlation_id=request_id())
-    if not result.error:
+    if settings.searches_per_minute and not result.error:
         remember_result(query, chosen, result, now)
     return result
 

@@ -14,24 +14,33 @@ from sqlalchemy.orm import Session
 from memory.models import Memory
 from memory.rates import count_use
 from retrieval.policy import Policy
-from retrieval.query import Query, Result
+from retrieval.query import Hit, Query, Result
+from retrieval.tokens import count
 
 WINDOW = timedelta(minutes=1)
 LIMITED = "rate_limited"
 _KEPT = 512
 
-_results: OrderedDict[tuple[Query, Policy], tuple[Result, datetime]] = OrderedDict()
+_Key = tuple[Query, Policy, timedelta | None]
+_results: OrderedDict[_Key, tuple[Result, datetime]] = OrderedDict()
 _lock = threading.Lock()
 
 
 def over_limit(session: Session, user_id: UUID, per_minute: int, now: datetime) -> bool:
-    """Count a search and tell whether it is one too many; 0 means no limit."""
-    return per_minute > 0 and count_use(session, f"search:{user_id}", WINDOW, now) > per_minute
+    """Count a search and tell whether it is one too many; 0 means no limit.
+
+    Commits the count, so that searches of one user do not wait for one another's.
+    """
+    if per_minute <= 0:
+        return False
+    used = count_use(session, f"search:{user_id}", WINDOW, now)
+    session.commit()
+    return used > per_minute
 
 
 def remember_result(query: Query, policy: Policy, result: Result, now: datetime) -> None:
     """Keep an answer for the time when the limit is reached."""
-    key = (replace(query, created_after=None), policy)
+    key = _key(query, policy, now)
     with _lock:
         _results[key] = (result, now)
         _results.move_to_end(key)
@@ -39,21 +48,37 @@ def remember_result(query: Query, policy: Policy, result: Result, now: datetime)
             _results.popitem(last=False)
 
 
-def remembered(session: Session, query: Query, policy: Policy) -> Result:
+def _key(query: Query, policy: Policy, now: datetime) -> _Key:
+    """Return what makes two searches the same: their age in days, not the moment that it leads to."""
+    age = now - query.created_after if query.created_after else None
+    return replace(query, created_after=None, scope_size=0), policy, age
+
+
+def remembered(session: Session, query: Query, policy: Policy, now: datetime) -> Result:
     """Return the last answer to this question without what was changed or forgotten since, or an empty one."""
     with _lock:
-        kept = _results.get((replace(query, created_after=None), policy))
+        kept = _results.get(_key(query, policy, now))
     if kept is None:
         return Result((), policy, degraded=(LIMITED,))
     result, at = kept
-    ids = [hit.ranked.scored.candidate.id for hit in result.hits]
+    unchanged = _unchanged(session, query, [hit.ranked.scored.candidate.id for hit in result.hits], at, now)
+    hits = tuple(hit for hit in result.hits if hit.ranked.scored.candidate.id in unchanged and _own_text(hit))
+    total = sum(count(hit.snippet) for hit in hits)
+    return replace(result, hits=hits, token_count=total, degraded=(*result.degraded, LIMITED), timings={})
+
+
+def _unchanged(session: Session, query: Query, ids: list[UUID], at: datetime, now: datetime) -> set[UUID]:
     statement = select(Memory.id).where(
         Memory.user_id == query.user_id,
         Memory.space_id == query.space_id,
         Memory.id.in_(ids),
         Memory.status == "active",
         Memory.updated_at <= at,
+        Memory.expires_at.is_(None) | (Memory.expires_at > now),
     )
-    unchanged = set(session.scalars(statement))
-    hits = tuple(hit for hit in result.hits if hit.ranked.scored.candidate.id in unchanged)
-    return replace(result, hits=hits, degraded=(*result.degraded, LIMITED), timings={})
+    return set(session.scalars(statement))
+
+
+def _own_text(hit: Hit) -> bool:
+    """Tell whether the snippet is the memory's own: a summary that stood in for it may be forgotten by now."""
+    return hit.ranked.scored.candidate.text.startswith(hit.snippet)

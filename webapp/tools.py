@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from memory.browse import possible_updates
 from memory.drafts import Draft
+from memory.errors import InvalidError
 from memory.spaces import list_themes
 from retrieval.query import Hit, Result
 from webapp.api.schemas import (
+    Line,
     MemoryStatus,
     MemoryType,
+    Overrides,
+    Question,
     Share,
     Strict,
     entry_json,
@@ -25,7 +29,6 @@ from webapp.api.schemas import (
 from webapp.context import credential, session
 from webapp.operations import change, find, remove, skipped, space_for, store, visible_entry
 
-SNIPPET = 2000
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
@@ -64,25 +67,27 @@ class Tool:
 class SearchArguments(Strict):
     """A question and what narrows it."""
 
-    query: str = Field(min_length=1, description="What to look for, in plain words; exact names and codes work too.")
+    query: Question = Field(description="What to look for, in plain words; exact names and codes work too.")
     limit: int | None = Field(None, ge=1, le=50, description="At most this many results (default 10).")
-    space: str | None = Field(None, description="Which space; default: the shared pool.")
-    theme: str | None = Field(None, description="Only memories of this theme (slug).")
+    space: Line | None = Field(None, description="Which space; default: the shared pool.")
+    theme: Line | None = Field(None, description="Only memories of this theme (slug).")
     types: list[MemoryType] | None = Field(None, description="Only memories of these types.")
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only memories of the last so many days.")
     min_score: Share | None = Field(None, description="Evidence that a hit needs from a leg, 0 to 1.")
     token_budget: int | None = Field(None, ge=1, le=100_000, description="Most tokens of text in all (default 1000).")
-    policy: dict[str, Any] | None = Field(None, description="Ranking weights for this call, or a policy's name.")
+    policy: Overrides | None = Field(None, description="Ranking weights for this call, or a policy's name.")
 
 
 class AddArguments(Strict):
-    """A memory to add."""
+    """A memory to add; agents are told to say the type, and one that does not gets a note."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"required": ["type", "content"]})
 
     type: MemoryType = Field("note", description="What kind of memory this is.")
     content: str = Field(description="The memory, as one self-contained statement.")
-    theme: str | None = Field(None, description="Slug of a theme; a new one is added.")
+    theme: Line | None = Field(None, description="Slug of a theme; a new one is added.")
     tags: list[str] = Field(default_factory=list)
-    space: str | None = None
+    space: Line | None = None
     source_ids: list[str] = Field(default_factory=list)
     manually_saved: bool = Field(False, description="True when the user asked to remember this.")
     importance: Share | None = None
@@ -99,7 +104,7 @@ class UpdateArguments(ItemArguments):
 
     content: str | None = None
     type: MemoryType | None = None
-    theme: str | None = None
+    theme: Line | None = None
     tags: list[str] | None = None
     importance: Share | None = None
     status: MemoryStatus | None = None
@@ -113,8 +118,7 @@ class NoArguments(Strict):
 class QueryArguments(Strict):
     """A question for `query_memory`."""
 
-    query: str = Field(
-        min_length=1,
+    query: Question = Field(
         description="Search query to find relevant memories: say in words what context would help.",
     )
     types: list[Literal["fact", "preference", "decision", "note"]] | None = Field(
@@ -131,10 +135,15 @@ def _search(arguments: SearchArguments) -> ToolResult:
         "token_count": result.token_count,
         "degraded": list(result.degraded),
         "timings": dict(result.timings),
-        **({"warnings": list(result.warnings)} if result.warnings else {}),
-        **({"error": True} if result.error else {}),
+        **_remarks(result),
     }
     return _found(result, answer)
+
+
+def _remarks(result: Result) -> dict[str, Any]:
+    """Return what is said only when there is something to say."""
+    remarks: dict[str, Any] = {"warnings": list(result.warnings)} if result.warnings else {}
+    return {**remarks, "error": True} if result.error else remarks
 
 
 def _found(result: Result, answer: dict[str, Any]) -> ToolResult:
@@ -150,7 +159,7 @@ def _hit_json(hit: Hit) -> dict[str, Any]:
         "id": str(memory.id),
         "theme": memory.theme,
         "type": memory.type,
-        "content_snippet": hit.snippet[:SNIPPET],
+        "content_snippet": hit.snippet,
         "created_at": moment(memory.created_at),
         "score": round(parts.total, 6),
         "scores": {
@@ -197,9 +206,9 @@ def _query_memory(arguments: QueryArguments) -> ToolResult:
             for hit in result.hits
         ],
         "metadata": {"count": len(result.hits), "truncated": result.truncated},
+        **_remarks(result),
+        **({"degraded": list(result.degraded)} if result.degraded else {}),
     }
-    if result.error:
-        answer["error"] = True
     return _found(result, answer)
 
 
@@ -244,6 +253,8 @@ def _update(arguments: UpdateArguments) -> ToolResult:
     changes = arguments.model_dump(exclude_unset=True, exclude={"item_id"}, exclude_none=True)
     if "content" in changes:
         changes["text"] = changes.pop("content")
+    if not changes:
+        raise InvalidError("body", "must change at least one field")
     entry = change(arguments.item_id, changes)
     return ToolResult({**entry_json(entry), "content": entry.memory.text}, affected=(str(arguments.item_id),))
 
@@ -255,7 +266,9 @@ def _delete(arguments: ItemArguments) -> ToolResult:
 
 def _list_themes(_arguments: NoArguments) -> ToolResult:
     space = space_for(None)
-    rows = [] if skipped(space) else list_themes(session(), credential().user_id, space_id=credential().space_id)
+    if why := skipped(space):
+        return ToolResult({"themes": [], "degraded": [why]}, {"degraded": [why]}, private=True)
+    rows = list_themes(session(), credential().user_id, space_id=credential().space_id)
     themes = [{"slug": theme.slug, "display_name": theme.display_name, "memories": total} for theme, total in rows]
     return ToolResult({"themes": themes}, {"count": len(themes)})
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import func, select
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.sql.functions import Function
+from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_after_delay, wait_exponential
 
 from memory.database import user_session
 from memory.embedding import queue
@@ -26,7 +31,9 @@ from memory.models import EmbeddingModel
 logger = logging.getLogger(__name__)
 
 BATCH = 256
+PATIENCE = 30.0  # seconds to wait for a database that is away
 Clock = Callable[[], datetime]
+T = TypeVar("T")
 
 
 def utc_now() -> datetime:
@@ -58,20 +65,37 @@ class Backfill:
                 logger.warning("no embedding model for user %s: %s", user_id, error)
             session.flush()
             queued = queue.enqueue_missing(session, user_id, now)
-            flip_if_complete(session, user_id, now=now)
+        self._flip(user_id)
         return queued
+
+    def _flip(self, user_id: UUID) -> None:
+        with user_session(self._sessions, user_id) as session:
+            flip_if_complete(session, user_id, now=self._clock())
 
     def adopt(self, user_id: UUID) -> int:
         """Give one user the right model and queue what it lacks; returns how many rows were queued."""
         return self._sweep_user(user_id)
 
     def run(self, on_progress: Callable[[int], None] = lambda _done: None) -> int:
-        """Embed everything that is due; returns how many rows were settled, well or badly."""
+        """Embed everything that is due; returns how many rows were settled, well or badly.
+
+        Outlives a database that starts again: what was claimed then falls due by itself.
+        """
         total = 0
-        while done := self.step():
+        while done := self._patiently(self.step):
             total += done
             on_progress(done)
         return total
+
+    @staticmethod
+    def _patiently(action: Callable[[], T]) -> T:
+        return Retrying(
+            retry=retry_if_exception_type(OperationalError),
+            wait=wait_exponential(0.25, max=2),
+            stop=stop_after_delay(PATIENCE),
+            before_sleep=before_sleep_log(logger, logging.WARNING),
+            reraise=True,
+        )(action)
 
     def step(self) -> int:
         """Claim one batch, embed it and store it; returns how many rows it claimed (0 when nothing is due)."""
@@ -82,8 +106,11 @@ class Backfill:
                 jobs += queue.claim(session, user_id, BATCH - len(jobs), self._clock())
             if len(jobs) >= BATCH:
                 break
-        for (user_id, model_id), group in groupby(sorted(jobs, key=_model_of), key=_model_of):
-            self._embed(user_id, model_id, list(group))
+        with Claims(self._sessions, jobs, self._clock) as claims:
+            for (user_id, model_id), group in groupby(sorted(jobs, key=_model_of), key=_model_of):
+                batch = list(group)
+                self._embed(user_id, model_id, batch)
+                claims.settle(batch)
         return len(jobs)
 
     def next_due(self) -> datetime | None:
@@ -106,17 +133,32 @@ class Backfill:
                 return  # The model was replaced since the claim, and its rows went with it.
             session.expunge(model)
         with self._failing(jobs):
-            vectors = self._providers.embedder(model).embedder.embed([job.text for job in jobs])
-            now = self._clock()
-            with user_session(self._sessions, user_id) as session:
-                if not note_dimensions(session, user_id, model_id, vectors.shape[1]):
-                    raise EmbeddingError(
-                        f"the model returned {vectors.shape[1]} dimensions, not what it had before",
-                        permanent=True,
-                    )
-                queue.store(session, jobs, vectors, now)
-            with user_session(self._sessions, user_id) as session:
-                flip_if_complete(session, user_id, now=now)
+            vectors = self._vectors(model, jobs)
+            # The work is done: a deadlock or a database that starts again is no reason to do it twice.
+            self._patiently(lambda: self._store(user_id, model_id, jobs, vectors))
+        self._flip(user_id)
+
+    def _vectors(self, model: EmbeddingModel, jobs: list[Job]) -> NDArray[np.float32]:
+        embedder = self._providers.embedder(model).embedder
+        try:
+            return embedder.embed([job.text for job in jobs])
+        except EmbeddingError:
+            raise
+        except Exception as error:
+            # The boundary to strangers' code: one text that it cannot bear must not stop everyone's.
+            logger.exception("the embedding model %r failed", model.model)
+            raise EmbeddingError(f"the model failed ({type(error).__name__})", permanent=True) from error
+
+    def _store(self, user_id: UUID, model_id: UUID, jobs: list[Job], vectors: NDArray[np.float32]) -> None:
+        with user_session(self._sessions, user_id) as session:
+            fixed = note_dimensions(session, user_id, model_id, vectors.shape[1])
+            if fixed is None:
+                return  # The model was replaced meanwhile.
+            if fixed != vectors.shape[1]:
+                raise EmbeddingError(
+                    f"the model returned {vectors.shape[1]} dimensions, not {fixed} as before", permanent=True
+                )
+            queue.store(session, jobs, vectors, self._clock())
 
     @contextmanager
     def _failing(self, jobs: list[Job]) -> Iterator[None]:
@@ -140,6 +182,47 @@ class Backfill:
         with user_session(self._sessions, jobs[0].user_id) as session:
             for job in jobs:
                 queue.fail(session, job, reason, permanent=permanent, now=now)
+
+
+class Claims:
+    """Renews the claims of a step from a thread while they are worked on."""
+
+    def __init__(self, sessions: sessionmaker[Session], jobs: Sequence[Job], clock: Clock) -> None:
+        self._sessions = sessions
+        self._clock = clock
+        self._open = {(job.user_id, job.memory_id, job.model_id): job for job in jobs}
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._renew_often, name="embedding-claims", daemon=True)
+
+    def __enter__(self) -> Claims:
+        if self._open:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def settle(self, jobs: Sequence[Job]) -> None:
+        """Renew these no more."""
+        for job in jobs:
+            self._open.pop((job.user_id, job.memory_id, job.model_id), None)
+
+    def _renew_often(self) -> None:
+        while not self._done.wait(queue.LEASE.total_seconds() / 3):
+            try:
+                self.renew()
+            except SQLAlchemyError:
+                # The next round tries again; if none gets through, the claims lapse, which costs work but no row.
+                logger.warning("claims were not renewed", exc_info=True)
+
+    def renew(self) -> None:
+        """Renew what is not settled yet."""
+        jobs = sorted(list(self._open.values()), key=_model_of)
+        for user_id, mine in groupby(jobs, key=lambda job: job.user_id):
+            with user_session(self._sessions, user_id) as session:
+                queue.renew(session, list(mine), self._clock())
 
 
 def _model_of(job: Job) -> tuple[UUID, UUID]:

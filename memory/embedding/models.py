@@ -10,10 +10,14 @@ from uuid import UUID
 from sqlalchemy import delete, exists, func, select, text, update
 from sqlalchemy.orm import Session
 
-from memory.embedding.queue import enqueue_missing
+from memory.embedding.queue import enqueue_missing, retry_failed
 from memory.ids import new_id
 from memory.journal import record
 from memory.models import Embedding, EmbeddingModel, Memory
+from memory.spaces import lock_spaces
+
+# More errors than this, for each vector that was made, and the old model goes on serving.
+MOST_FAILED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class Target:
 
     def same_vectors(self, model: EmbeddingModel) -> bool:
         """Tell whether vectors of `model` are vectors of this target."""
+        if None not in (self.dimensions, model.dimensions) and self.dimensions != model.dimensions:
+            return False
         return (self.provider_type, self.model, self.endpoint_url) == (
             model.provider_type,
             model.model,
@@ -38,7 +44,7 @@ class Target:
 def user_models(session: Session, user_id: UUID) -> Sequence[EmbeddingModel]:
     """Return the user's models, the active one first."""
     statement = select(EmbeddingModel).where(EmbeddingModel.user_id == user_id).order_by(EmbeddingModel.state)
-    return session.scalars(statement).all()
+    return session.scalars(statement.execution_options(populate_existing=True)).all()
 
 
 def active_model(session: Session, user_id: UUID) -> EmbeddingModel | None:
@@ -54,17 +60,16 @@ def reconcile(session: Session, user_id: UUID, target: Target | None, *, now: da
     """
     if target is None:
         return False
-    # One reconciler at a time per user, or two workers would add the same model twice.
-    session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:user, 0))"), {"user": str(user_id)})
+    _lock_models(session, user_id)
     models = {model.state: model for model in user_models(session, user_id)}
     active, building = models.get("active"), models.get("building")
     if active is not None and target.same_vectors(active):
-        _refresh_credentials(active, target)
+        _refresh(session, active, target, now)
         if building is not None:
             session.delete(building)
         return building is not None
     if building is not None and target.same_vectors(building):
-        _refresh_credentials(building, target)
+        _refresh(session, building, target, now)
         return False
     if building is not None:
         session.delete(building)
@@ -73,9 +78,18 @@ def reconcile(session: Session, user_id: UUID, target: Target | None, *, now: da
     return True
 
 
-def _refresh_credentials(model: EmbeddingModel, target: Target) -> None:
+def _lock_models(session: Session, user_id: UUID) -> None:
+    """Let one at a time change a user's models, or two workers would add or swap the same ones twice."""
+    session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:user, 0))"), {"user": str(user_id)})
+
+
+def _refresh(session: Session, model: EmbeddingModel, target: Target, now: datetime) -> None:
+    """Take over what does not change the vectors; with another key, what failed gets another chance."""
+    if model.dimensions is None:
+        model.dimensions = target.dimensions
     if model.api_key != target.api_key:
         model.api_key = target.api_key
+        retry_failed(session, model.user_id, now)
 
 
 def _add(session: Session, user_id: UUID, target: Target, state: str, now: datetime) -> None:
@@ -105,27 +119,31 @@ def _add(session: Session, user_id: UUID, target: Target, state: str, now: datet
     )
 
 
-def note_dimensions(session: Session, user_id: UUID, model_id: UUID, dimensions: int) -> bool:
-    """Fix a model's dimensions at its first vector; returns whether `dimensions` fits what is fixed."""
+def note_dimensions(session: Session, user_id: UUID, model_id: UUID, dimensions: int) -> int | None:
+    """Fix a model's dimensions at its first vector; returns what is fixed, None when the model is gone."""
     statement = (
         update(EmbeddingModel)
         .where(EmbeddingModel.user_id == user_id, EmbeddingModel.id == model_id)
         .values(dimensions=func.coalesce(EmbeddingModel.dimensions, dimensions))
         .returning(EmbeddingModel.dimensions)
     )
-    return session.scalar(statement) == dimensions
+    return session.scalar(statement)
 
 
 def flip_if_complete(session: Session, user_id: UUID, *, now: datetime) -> bool:
     """Make the building model active once every active memory has its vector; returns whether it did.
 
-    Old and new change places in one transaction, so a query sees all of one or all of the other.
+    Old and new change places in one transaction, so a query sees all of one or all of the other. The transaction
+    must have changed nothing before, as this waits for the writers of every space.
     """
-    models = {model.state: model for model in user_models(session, user_id)}
-    active, building = models.get("active"), models.get("building")
-    if active is None or building is None or _waiting(session, building):
+    if not _may_flip(session, user_id):
         return False
-    session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:user, 0))"), {"user": str(user_id)})
+    # Asked again under the locks: another worker may have flipped, or a writer added a memory.
+    _lock_models(session, user_id)
+    lock_spaces(session, user_id)
+    if not _may_flip(session, user_id):
+        return False
+    active, building = user_models(session, user_id)
     details = {"from": active.model, "to": building.model}
     session.execute(delete(EmbeddingModel).where(EmbeddingModel.user_id == user_id, EmbeddingModel.id == active.id))
     building.state = "active"
@@ -143,6 +161,11 @@ def flip_if_complete(session: Session, user_id: UUID, *, now: datetime) -> bool:
     return True
 
 
+def _may_flip(session: Session, user_id: UUID) -> bool:
+    models = {model.state: model for model in user_models(session, user_id)}
+    return len(models) == 2 and not _waiting(session, models["building"]) and not _failing(session, models["building"])
+
+
 def _waiting(session: Session, model: EmbeddingModel) -> bool:
     """Tell whether an active memory still lacks the model's vector; rows in error do not hold up the flip."""
     settled = exists().where(
@@ -153,6 +176,17 @@ def _waiting(session: Session, model: EmbeddingModel) -> bool:
     )
     missing = select(Memory.id).where(Memory.user_id == model.user_id, Memory.status == "active", ~settled).limit(1)
     return session.scalar(missing) is not None
+
+
+def _failing(session: Session, model: EmbeddingModel) -> bool:
+    """Tell whether so many rows are in error that it is the model which fails, not a few odd texts."""
+    mine = (Embedding.user_id == model.user_id, Embedding.model_id == model.id, Embedding.live)
+    ready, failed = session.execute(
+        select(func.count().filter(Embedding.state == "ready"), func.count().filter(Embedding.state == "error")).where(
+            *mine
+        )
+    ).one()
+    return bool(failed > ready * MOST_FAILED)
 
 
 def _recount(session: Session, user_id: UUID, model_id: UUID) -> None:

@@ -19,12 +19,13 @@ from memory.embedding.base import Embedder, EmbeddingError
 from memory.embedding.cache import CachedEmbedder
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.local import LocalEmbedder, resolve_model
-from memory.embedding.models import Target, active_model
+from memory.embedding.models import Target, user_models
 from memory.errors import DomainError
 from memory.keys import Keys
 from memory.models import EmbeddingModel, ProviderSetting
 
 HEALTH_SECONDS = 30.0
+ILLNESS_SECONDS = 3.0
 NO_LOCAL_MODEL = "none"
 
 
@@ -46,16 +47,16 @@ class Providers:
         self._keys = keys
         self._made: dict[tuple[Any, ...], CachedEmbedder] = {}
         self._lock = threading.Lock()
-        self._healthy_until = 0.0
+        self._health = (False, 0.0)
 
     def target(self, session: Session, user_id: UUID) -> Target | None:
         """Return the model that the rules of precedence give this user now.
 
-        A user who is on the system endpoint already stays on it while it is configured: an outage must not
-        re-embed everything, it only degrades search.
+        A user who is on the system endpoint already, or moving there, stays while it is configured: an outage must
+        not re-embed everything, it only degrades search.
         """
-        active = active_model(session, user_id)
-        if self.system.llamacpp_url and (self._on_system(active) or self.system_healthy()):
+        on_system = any(map(self._on_system, user_models(session, user_id)))
+        if self.system.llamacpp_url and (on_system or self.system_healthy()):
             return Target("llamacpp", self.system.llamacpp_model, self.system.llamacpp_url)
         setting = session.get(ProviderSetting, user_id)
         if setting is not None and setting.enabled:
@@ -70,22 +71,19 @@ class Providers:
             return Target("local", resolve_model(self.system.local_model)[1])
         return None
 
-    def _on_system(self, active: EmbeddingModel | None) -> bool:
-        return active is not None and (active.provider_type, active.endpoint_url) == (
-            "llamacpp",
-            self.system.llamacpp_url,
-        )
+    def _on_system(self, model: EmbeddingModel) -> bool:
+        return (model.provider_type, model.endpoint_url) == ("llamacpp", self.system.llamacpp_url)
 
     def system_healthy(self) -> bool:
-        """Tell whether the system's llama.cpp endpoint answers; a good answer is believed for 30 seconds."""
+        """Tell whether the system's llama.cpp endpoint answers; believed for 30 seconds, an outage for three."""
         if self.system.llamacpp_url is None:
             return False
-        if time.monotonic() < self._healthy_until:
-            return True
+        healthy, until = self._health
+        if time.monotonic() < until:
+            return healthy
         probe = HttpEmbedder("llamacpp", self.system.llamacpp_url, self.system.llamacpp_model, None, None)
         healthy = probe.healthy()
-        if healthy:
-            self._healthy_until = time.monotonic() + HEALTH_SECONDS
+        self._health = (healthy, time.monotonic() + (HEALTH_SECONDS if healthy else ILLNESS_SECONDS))
         return healthy
 
     def embedder(self, model: EmbeddingModel) -> CachedEmbedder:
@@ -114,13 +112,10 @@ class Providers:
     def _local(self, label: str) -> LocalEmbedder:
         # An older local model serves until its successor is complete: it is found by the label it was stored
         # under, which is the folder or hub name, or the bundled model's own.
-        for name in (self.system.local_model, "bundled", label):
-            if name == NO_LOCAL_MODEL:
-                continue
-            path, found = resolve_model(name)
-            if found == label:
-                return LocalEmbedder(path, self.system.threads)
-        raise EmbeddingError(f"the local model {label!r} is not installed", permanent=True)
+        path, found = resolve_model(label)
+        if found != label:
+            raise EmbeddingError(f"the local model {label!r} is not installed", permanent=True)
+        return LocalEmbedder(path, self.system.threads)
 
     def preload(self) -> None:
         """Load the configured local model, so that the first search does not wait for it."""

@@ -18,8 +18,9 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 MAX_ATTEMPTS = 6
-# Longer than the slowest batch may take: a claim whose worker was killed falls due again after this.
-LEASE = timedelta(seconds=30)
+# A claim whose worker was killed falls due again after this. A worker that lives renews its claims well before, so
+# the lease need not outlast the slowest batch; if it lapses all the same, a row is embedded twice and stored once.
+LEASE = timedelta(seconds=6)
 BACKOFF = timedelta(seconds=2)
 LONGEST_BACKOFF = timedelta(minutes=10)
 
@@ -55,9 +56,13 @@ FROM memories m JOIN embedding_models e ON e.user_id = m.user_id
 WHERE m.user_id = :user_id AND NOT EXISTS (
     SELECT 1 FROM embeddings x WHERE x.user_id = m.user_id AND x.memory_id = m.id AND x.model_id = e.id
 )
+ORDER BY m.id
+FOR KEY SHARE OF m, e
 ON CONFLICT DO NOTHING
 """)
 
+# The version is that of the text which is read here: an edit that commits in the middle of this statement shows in
+# the locked row of `embeddings`, but not yet in `memories`.
 _CLAIM = text("""
 WITH due AS (
     SELECT user_id, memory_id, model_id FROM embeddings
@@ -66,10 +71,23 @@ WITH due AS (
 ), claimed AS (
     UPDATE embeddings e SET attempts = e.attempts + 1, due_at = :lease_ends
     FROM due WHERE e.user_id = due.user_id AND e.memory_id = due.memory_id AND e.model_id = due.model_id
-    RETURNING e.user_id, e.memory_id, e.model_id, e.version, e.attempts
+    RETURNING e.user_id, e.memory_id, e.model_id, e.attempts
 )
-SELECT c.user_id, c.memory_id, c.model_id, c.version, c.attempts, m.text
+SELECT c.user_id, c.memory_id, c.model_id, m.version, c.attempts, m.text
 FROM claimed c JOIN memories m ON m.user_id = c.user_id AND m.id = c.memory_id
+""")
+
+_RENEW = text("""
+UPDATE embeddings e SET due_at = :lease_ends
+FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:model_ids AS uuid[]), CAST(:versions AS int[]))
+    AS v(memory_id, model_id, version)
+WHERE e.user_id = :user_id AND e.memory_id = v.memory_id AND e.model_id = v.model_id
+  AND e.version = v.version AND e.state = 'pending'
+""")
+
+# Memories before vectors, in the order of the ids: as an edit or a trim locks them, so that none waits for the other.
+_LOCK = text("""
+SELECT id FROM memories WHERE user_id = :user_id AND id = ANY(:memory_ids) ORDER BY id FOR NO KEY UPDATE
 """)
 
 # A text that was changed while its vector was made has a newer version, and keeps waiting.
@@ -119,10 +137,22 @@ def retry_failed(session: Session, user_id: UUID, now: datetime) -> int:
 def claim(session: Session, user_id: UUID, most: int, now: datetime) -> list[Job]:
     """Take up to `most` due rows, skipping those that another worker is taking; the caller commits.
 
-    A claim counts as an attempt and lapses after `LEASE`, so a killed worker loses nothing.
+    A claim counts as an attempt and lapses after `LEASE` unless it is renewed, so a killed worker loses nothing.
     """
     rows = session.execute(_CLAIM, {"user_id": user_id, "most": most, "now": now, "lease_ends": now + LEASE})
     return [Job(*row) for row in rows]
+
+
+def renew(session: Session, jobs: Sequence[Job], now: datetime) -> None:
+    """Keep the claims of jobs of one user from lapsing for another `LEASE`; the caller commits."""
+    parameters = {
+        "user_id": jobs[0].user_id,
+        "memory_ids": [job.memory_id for job in jobs],
+        "model_ids": [job.model_id for job in jobs],
+        "versions": [job.version for job in jobs],
+        "lease_ends": now + LEASE,
+    }
+    session.execute(_RENEW, parameters)
 
 
 def store(session: Session, jobs: Sequence[Job], vectors: NDArray[np.float32], now: datetime) -> None:
@@ -139,6 +169,7 @@ def store(session: Session, jobs: Sequence[Job], vectors: NDArray[np.float32], n
         "vectors": [HalfVector(row).to_text() for row in vectors],
         "now": now,
     }
+    session.execute(_LOCK, {"user_id": user_id, "memory_ids": ids})
     session.execute(_STORE, parameters)
     session.execute(_MARK_DONE, {"user_id": user_id, "memory_ids": ids})
 

@@ -13,13 +13,13 @@ from memory.models.base import Base, Document, Id, Moment, Owner
 
 
 class IncognitoSession(Base):
-    """The explicit state of one session's switch; without a row the space's default holds."""
+    """One session's switch and what it refused; without a row, or while `active` is null, the space's default holds."""
 
     __tablename__ = "incognito_sessions"
 
     user_id: Mapped[Owner]
     session_key: Mapped[str] = mapped_column(primary_key=True)
-    active: Mapped[bool]
+    active: Mapped[bool | None]
     refused_writes: Mapped[int] = mapped_column(server_default=text("0"), default=0)
     started_at: Mapped[Moment]
     ended_at: Mapped[Moment | None]

@@ -77,6 +77,15 @@ class Memory(Base):
             )
             for n in range(4)
         ),
+        # The newest of those that share a template come first, so that a look-up stops after a few.
+        Index(
+            "ix_memories_template",
+            "user_id",
+            "space_id",
+            "template_digest",
+            "id",
+            postgresql_where=sql("status = 'active' AND template_digest IS NOT NULL"),
+        ),
         Index("ix_memories_listing", "user_id", "space_id", "created_at", "id"),
         Index("ix_memories_theme", "user_id", "theme_id", "created_at"),
         Index("ix_memories_type", "user_id", "type"),
@@ -96,6 +105,7 @@ class Memory(Base):
     role: Mapped[str]
     text: Mapped[str]
     text_digest: Mapped[bytes]
+    template_digest: Mapped[bytes | None]
     version: Mapped[int] = mapped_column(server_default=sql("1"), default=1)
     tags: Mapped[Words]
     source_ids: Mapped[Words]

@@ -13,8 +13,9 @@ from memory.database import user_session
 from memory.drafts import Draft
 from memory.remember import remember_many
 from memory.spaces import create_space
+from retrieval.policy import Policy
 from retrieval.query import Query
-from retrieval.statements import keyword_statement
+from retrieval.search import search
 from tasks.runtime import Runtime
 
 pytest.importorskip("bm25s")
@@ -36,10 +37,11 @@ def scope(place: tuple[Runtime, UUID]) -> Iterator[tuple[Session, UUID, UUID]]:
 
 
 def ours(session: Session, user_id: UUID, space_id: UUID, question: str, k1: float, b: float) -> Found:
-    statement = keyword_statement(Query(user_id, space_id, question))
-    values = {"question": question, "k1": k1, "b": b, "depth": 1000, "also": []}
-    rows = session.execute(statement, {**values, "user_id": user_id, "space_id": space_id})
-    return {memory_id: score for memory_id, score, *_ in rows if memory_id is not None}
+    policy = Policy(legs=("keyword",), k1=k1, b=b, min_score=0.0, depth=500, mmr_lambda=1.0)
+    query = Query(user_id, space_id, question, limit=500, token_budget=None)
+    found = search(session, query, policy, dense=None, now=NOW)
+    candidates = [hit.ranked.scored.candidate for hit in found.hits]
+    return {candidate.id: candidate.bm25 for candidate in candidates}
 
 
 @pytest.mark.parametrize(("k1", "b"), [(1.2, 0.75), (2.0, 0.0), (0.5, 1.0)])

@@ -53,10 +53,15 @@ def test_the_keyword_leg_finds_what_the_reference_finds(place: Place, conversati
 
 
 def test_an_evaluation_leaves_nothing_behind(place: Place, conversations: list[Conversation]) -> None:
+    before = _last_scores(place)
+    evaluate(*place, conversations, {"balanced": variants()["balanced"]}, now=NOW)
+    assert _last_scores(place) == before
+
+
+def _last_scores(place: Place) -> int | None:
     runtime, user_id = place
-    evaluate(runtime, user_id, conversations, {"balanced": variants()["balanced"]}, now=NOW)
     with user_session(runtime.sessions, user_id) as session:
-        assert session.scalar(select(func.count()).select_from(LastScore)) == 0
+        return session.scalar(select(func.count()).select_from(LastScore))
 
 
 def test_progress_counts_the_questions_that_are_scored(place: Place, conversations: list[Conversation]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from flask import Response, jsonify, make_response
 
 from memory.browse import Filters, list_entries, possible_updates
-from memory.errors import InvalidError
+from memory.errors import InvalidError, RefusedError
 from memory.forget import UNDO_WINDOW
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import (
@@ -28,6 +28,7 @@ from webapp.guards import needs
 from webapp.operations import (
     bring_back,
     change,
+    incognito_spaces,
     is_incognito,
     remove,
     set_pin,
@@ -53,7 +54,9 @@ def list_(query: EntryQuery) -> Response:
     values["status"] = None if query.status == "any" else query.status
     filters = Filters(**values)
     page = list_entries(session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor, now=utc_now())
-    return jsonify({"entries": [entry_json(entry) for entry in page.entries], "next_cursor": page.next_cursor})
+    hidden = frozenset() if scope else incognito_spaces()
+    entries = [entry_json(entry) for entry in page.entries if entry.space not in hidden]
+    return jsonify({"entries": entries, "next_cursor": page.next_cursor})
 
 
 @bp.post("", summary="Store a memory")
@@ -68,17 +71,29 @@ def create(body: EntryBody) -> Response:
 @needs("write")
 def create_batch(body: BatchBody) -> Response:
     """Answer 200 with one outcome per entry, in order. A bad field stores nothing at all."""
+    space = _space_of(body)
     drafts = []
     for number, entry in enumerate(body.entries):
-        if entry.space not in {None, body.space}:
-            raise InvalidError(f"entries.{number}.space", "a batch has one space, set beside `entries`")
         try:
             drafts.append(entry.to_draft())
         except InvalidError as error:
             raise InvalidError(f"entries.{number}.{error.field}", error.message) from error
-    outcomes = [outcome_json(outcome) for outcome in store(drafts, body.space)]
-    counts = {name: sum(o["outcome"] == name for o in outcomes) for name in STATUS}
-    return jsonify({"results": outcomes, "counts": counts})
+    outcomes = store(drafts, space)
+    # What the soft cap took is the same for every entry of the batch: it is said once.
+    trimmed = [str(memory_id) for memory_id in outcomes[0].trace.trimmed]
+    results = [outcome_json(replace(o, trace=replace(o.trace, trimmed=()))) for o in outcomes]
+    counts = {name: sum(o.outcome == name for o in outcomes) for name in STATUS}
+    return jsonify({"results": results, "counts": counts, "trimmed": trimmed})
+
+
+def _space_of(body: BatchBody) -> str | None:
+    """Return the one space that a batch names, beside its entries or in them."""
+    space = body.space
+    for number, entry in enumerate(body.entries):
+        space = space or entry.space
+        if entry.space not in {None, space}:
+            raise InvalidError(f"entries.{number}.space", "a batch goes to one space")
+    return space
 
 
 @bp.get("/<uuid:entry_id>", summary="Read a memory")
@@ -86,6 +101,8 @@ def create_batch(body: BatchBody) -> Response:
 def read(path: EntryPath) -> Response:
     """Answer every field, the state of its vector, and what may be an update of it."""
     entry = visible_entry(path.entry_id)
+    if is_incognito(space_for(entry.space)):
+        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
     links = possible_updates(session(), credential().user_id, path.entry_id)
     updates = [{"id": str(memory.id), "text": memory.text, "differs_in": link.differs_in} for link, memory in links]
     return jsonify({**entry_json(entry), "possible_updates": updates})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from http import HTTPStatus
 
 from flask import Response, g, jsonify, make_response
 
 from memory import incognito
 from memory.errors import InvalidError
+from memory.models import Theme
 from memory.spaces import create_theme, list_themes, update_space
 from memory.summary import summarise
 from retrieval.budget import Fitted
@@ -17,7 +19,8 @@ from retrieval.tokens import count
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, space_json
 from webapp.context import credential, runtime, session, utc_now
-from webapp.guards import needs
+from webapp.errors import problem
+from webapp.guards import needs, session_key
 from webapp.operations import find, skipped, space_for
 from webapp.prompt import prompt_block
 
@@ -80,43 +83,36 @@ def end_incognito(body: IncognitoBody) -> Response:
 
 def _choose_session(body: IncognitoBody) -> None:
     if body.session:
-        g.credential = replace(credential(), session_key=f"session:{body.session}")
+        g.credential = replace(credential(), session_key=session_key(body.session))
 
 
 @bp.get("/themes", summary="List themes")
 @needs("read")
-def themes() -> Response:
-    """Answer themes with the number of their memories, the fullest first."""
-    rows = list_themes(session(), credential().user_id, space_id=credential().space_id)
-    return jsonify(
-        {
-            "themes": [
-                {
-                    "slug": theme.slug,
-                    "display_name": theme.display_name,
-                    "description": theme.description,
-                    "memories": total,
-                }
-                for theme, total in rows
-            ]
-        }
-    )
+def themes(query: SpaceQuery) -> Response:
+    """Answer themes with the number of their memories, the fullest first; of one space, where one is named."""
+    space = space_for(query.space)
+    if why := skipped(space):
+        return jsonify({"themes": [], "skipped": why})
+    confined = space.id if query.space else credential().space_id
+    rows = list_themes(session(), credential().user_id, space_id=confined)
+    return jsonify({"themes": [{**_theme_json(theme), "memories": total} for theme, total in rows]})
 
 
 @bp.post("/themes", summary="Add a theme")
 @needs("write")
 def add_theme(body: ThemeBody) -> Response:
     """Answer the new theme."""
-    theme = create_theme(
-        session(),
-        credential().user_id,
-        body.slug,
-        now=utc_now(),
-        display_name=body.display_name,
-        description=body.description,
-    )
+    who = credential()
+    if who.space_id is not None:
+        # Whether a name is taken would tell what the other spaces hold.
+        return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot add themes by themselves")
+    theme = create_theme(session(), who.user_id, now=utc_now(), **body.model_dump())
     session().commit()
-    return make_response(jsonify({"slug": theme.slug, "display_name": theme.display_name}), 201)
+    return make_response(jsonify(_theme_json(theme)), 201)
+
+
+def _theme_json(theme: Theme) -> dict[str, str]:
+    return {"slug": theme.slug, "display_name": theme.display_name, "description": theme.description}
 
 
 @bp.get("/prompt", summary="The block to put into an agent's system prompt")

@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.schema import current_revision, head_revision
-from webapp.context import session, utc_now
+from webapp.context import runtime, session, utc_now
 from webapp.errors import problem
 
 bp = Blueprint("ops", __name__)
@@ -61,13 +61,25 @@ def readyz() -> Response:
 @bp.get("/metrics")
 def metrics() -> Response:
     """Answer Prometheus metrics, to this machine only."""
-    if not ipaddress.ip_address(request.remote_addr or "0.0.0.0").is_loopback:  # noqa: S104 - compared, not bound
+    if not _from_here():
         return problem(HTTPStatus.FORBIDDEN, "metrics are open on loopback only")
     registry = CollectorRegistry()
     registry.register(_Telemetry(session().scalar(select(func.telemetry(utc_now()))) or {}))
     response = make_response(generate_latest(registry))
     response.headers["Content-Type"] = CONTENT_TYPE_LATEST
     return response
+
+
+def _from_here() -> bool:
+    """Tell whether the request comes from this machine, and was not passed on by a proxy that runs on it."""
+    if "X-Forwarded-For" in request.headers and not runtime().settings.trusted_proxies:
+        return False
+    try:
+        address = ipaddress.ip_address(request.remote_addr or "")
+    except ValueError:
+        return False
+    # A server that listens on [::] sees IPv4 callers so.
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 class _Telemetry(Collector):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from memory.browse import Entry
 from memory.drafts import Draft
 from memory.models import Space
+from memory.spaces import check_slug
 from memory.trace import Outcome
 
 MemoryType = Literal["preference", "fact", "instruction", "decision", "note", "summary", "other"]
@@ -20,10 +22,60 @@ EmbeddingState = Literal["pending", "ready", "error"]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
+def _storable(value: str) -> str:
+    if "\x00" in value:
+        raise PydanticCustomError("nul", "must not contain NUL bytes")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError("surrogate", "is not valid Unicode text") from None
+    return value
+
+
+def _in_utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError("moment", "must be within the years 1 to 9999 in UTC") from None
+
+
+def _askable(value: str) -> str:
+    """Return a question as it can be asked: a stray NUL or half a surrogate pair is no reason to fail an agent."""
+    asked = value.replace("\x00", " ").encode("utf-8", "replace").decode()
+    if not asked.strip():
+        raise PydanticCustomError("blank", "must not be empty")
+    return asked
+
+
+def _named(value: Any) -> Any:
+    """Let a name alone stand for the policy of that name."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+# Texts that go into a column or a comparison as they are; a memory's own text is checked by its draft.
+Line = Annotated[str, AfterValidator(_storable)]
+# PostgreSQL holds moments that Python cannot read back: one of those would break every list it is in.
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Question = Annotated[str, AfterValidator(_askable)]
+# A name alone stands for the policy of that name.
+Overrides = Annotated[
+    dict[str, Any], BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
+]
+
+
 class Strict(BaseModel):
-    """A body in which an unknown field is a mistake worth telling."""
+    """A body or a query in which an unknown field is a mistake worth telling."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class Omittable(Strict):
+    """A body that may be left out when it would be empty."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _absent_is_empty(cls, data: Any) -> Any:
+        return {} if data is None else data
 
 
 class FieldError(BaseModel):
@@ -42,6 +94,7 @@ class Problem(BaseModel):
     detail: str
     instance: str
     request_id: str
+    reason: str | None = None
     errors: list[FieldError] | None = None
 
 
@@ -55,21 +108,23 @@ class EntryBody(Strict):
     """A memory to store; `space` defaults to the token's space or `default`."""
 
     text: str
-    space: str | None = None
+    space: Line | None = None
     type: MemoryType = "note"
     role: MemoryRole = "user"
     tags: list[str] = Field(default_factory=list)
-    theme: str | None = None
+    theme: Line | None = None
     manually_saved: bool = False
     source_ids: list[str] = Field(default_factory=list)
-    source_message: str | None = Field(None, max_length=256)
-    created_at: AwareDatetime | None = None
-    expires_at: AwareDatetime | None = None
+    source_message: Line | None = Field(None, max_length=256)
+    created_at: Moment | None = None
+    expires_at: Moment | None = None
     importance: Share | None = None
     metadata_confidence: Share | None = None
 
     def to_draft(self) -> Draft:
         """Return the checked draft; raises `InvalidError`."""
+        if self.theme:
+            check_slug(self.theme, "theme")
         return Draft(
             text=self.text,
             type=self.type,
@@ -87,10 +142,13 @@ class EntryBody(Strict):
 
 
 class BatchBody(Strict):
-    """Up to 1,000 memories for one space, stored in order and all or none."""
+    """Up to 1,000 memories for one space, stored in order and all or none.
+
+    The space may stand beside the entries or in them, as long as it is one.
+    """
 
     entries: list[EntryBody] = Field(min_length=1, max_length=1000)
-    space: str | None = None
+    space: Line | None = None
 
 
 class EntryPatch(Strict):
@@ -99,118 +157,118 @@ class EntryPatch(Strict):
     text: str | None = None
     type: MemoryType | None = None
     tags: list[str] | None = None
-    theme: str | None = None
+    theme: Line | None = None
     source_ids: list[str] | None = None
     importance: Share | None = None
     status: MemoryStatus | None = None
     pinned: bool | None = None
     manually_saved: bool | None = None
     supersedes: UUID | None = None
-    expires_at: AwareDatetime | None = None
+    expires_at: Moment | None = None
 
 
 # Null takes these away; for the others there is nothing to fall back to.
 CLEARABLE = frozenset({"theme", "expires_at"})
 
 
-class EntryQuery(BaseModel):
+class EntryQuery(Strict):
     """Filters of the list."""
 
-    space: str | None = None
-    theme: str | None = None
+    space: Line | None = None
+    theme: Line | None = None
     type: MemoryType | None = None
-    tag: str | None = None
-    source_id: str | None = None
-    status: MemoryStatus | Literal["any"] = "active"
+    tag: Line | None = None
+    source_id: Line | None = None
+    status: Literal["active", "superseded", "archived", "any"] = "active"
     embedding: EmbeddingState | None = None
     pinned: bool | None = None
     manually_saved: bool | None = None
-    created_after: AwareDatetime | None = None
-    created_before: AwareDatetime | None = None
+    created_after: Moment | None = None
+    created_before: Moment | None = None
     limit: int = Field(50, ge=1, le=200)
-    cursor: str | None = None
+    cursor: Line | None = None
 
 
-class DeleteQuery(BaseModel):
+class DeleteQuery(Strict):
     """`undo` keeps the memory restorable for ten minutes."""
 
     undo: bool = False
 
 
-class SpaceQuery(BaseModel):
+class SpaceQuery(Strict):
     """Which space."""
 
-    space: str | None = None
+    space: Line | None = None
 
 
 class SpaceBody(Strict):
     """A new space."""
 
-    slug: str
-    name: str | None = None
+    slug: Line
+    name: Line | None = None
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
     retention_days: int | None = Field(None, ge=1, le=36_500)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
-    policy: dict[str, Any] | None = None
+    policy: Overrides | None = None
 
 
 class SpacePatch(Strict):
     """Settings of a space to change."""
 
-    name: str | None = None
+    name: Line | None = None
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
     retention_days: int | None = Field(None, ge=1, le=36_500)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
-    policy: dict[str, Any] | None = None
+    policy: Overrides | None = None
 
 
 class SpacePath(BaseModel):
     """The slug of a space."""
 
-    slug: str
+    slug: Line
 
 
 class ThemeBody(Strict):
     """A new theme."""
 
-    slug: str
-    display_name: str = Field("", max_length=200)
-    description: str = Field("", max_length=2000)
+    slug: Line
+    display_name: Line = Field("", max_length=200)
+    description: Line = Field("", max_length=2000)
 
 
 class SettingsBody(Strict):
     """The two switches of a space."""
 
-    space: str | None = None
+    space: Line | None = None
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
 
 
-class IncognitoBody(Strict):
+class IncognitoBody(Omittable):
     """Which session; by default the `X-Commonplace-Session` header, else the token itself."""
 
-    session: str | None = Field(None, min_length=1, max_length=150)
+    session: Line | None = Field(None, min_length=1, max_length=150)
 
 
 class ContextBody(Strict):
     """A question for which to assemble a block of recalled memories."""
 
-    query: str = Field(min_length=1)
-    space: str | None = None
+    query: Question
+    space: Line | None = None
     token_budget: int | None = Field(None, ge=1, le=100_000)
     limit: int | None = Field(None, ge=1, le=50)
-    policy: dict[str, Any] | None = None
+    policy: Overrides | None = None
 
 
 class ProviderBody(Strict):
     """The user's own embedding endpoint."""
 
     provider_type: Literal["openai", "ollama", "custom_http", "llamacpp"]
-    endpoint_url: str = Field(min_length=1, max_length=2000)
-    model: str = Field(min_length=1, max_length=200)
-    api_key: str | None = Field(None, max_length=2000)
+    endpoint_url: Line = Field(min_length=1, max_length=2000)
+    model: Line = Field(min_length=1, max_length=200)
+    api_key: Line | None = Field(None, max_length=2000)
     dimensions: int | None = Field(None, ge=1, le=16_000)
     enabled: bool = True
 

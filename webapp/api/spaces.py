@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from http import HTTPStatus
 from typing import Any
 
 from flask import Response, jsonify, make_response
 
-from memory.errors import InvalidError
+from memory.errors import InvalidError, NotFoundError
+from memory.models import Space
 from memory.spaces import create_space, list_spaces, update_space
 from retrieval.policy import NAMED, policy_from
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import SpaceBody, SpacePatch, SpacePath, space_json
 from webapp.context import credential, runtime, session, utc_now
+from webapp.errors import problem
 from webapp.guards import needs
 from webapp.operations import space_for
 
@@ -34,7 +37,7 @@ def create(body: SpaceBody) -> Response:
     """Answer the new space."""
     who = credential()
     if who.space_id is not None:
-        raise InvalidError("slug", "a token that is confined to one space cannot add another")
+        return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot add another")
     fields = body.model_dump(exclude_none=True, exclude={"slug", "soft_cap"})
     cap = body.soft_cap or runtime().settings.soft_cap
     space = create_space(
@@ -48,7 +51,15 @@ def create(body: SpaceBody) -> Response:
 @needs("read")
 def read(path: SpacePath) -> Response:
     """Answer a space with its settings."""
-    return jsonify(space_json(space_for(path.slug)))
+    return jsonify(space_json(_space_at(path.slug)))
+
+
+def _space_at(slug: str) -> Space:
+    """Return the space at this address, 404 where a field would be wrong elsewhere."""
+    try:
+        return space_for(slug)
+    except InvalidError as error:
+        raise NotFoundError(error.message) from None
 
 
 @bp.patch("/<slug>", summary="Change a space")
@@ -61,7 +72,7 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
             raise InvalidError(name, "must not be null")
     if not changes:
         raise InvalidError("body", "must change at least one field")
-    slug = space_for(path.slug).slug
+    slug = _space_at(path.slug).slug
     who = credential()
     space = update_space(session(), who.user_id, slug, _checked(changes), now=utc_now(), actor=who.actor)
     session().commit()

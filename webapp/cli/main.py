@@ -17,7 +17,7 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.errors import DomainError
 from memory.server import ServerError
-from retrieval.search import EXACT_SCAN_LIMIT
+from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime
 from webapp.cli.doctor import doctor
 from webapp.cli.serve import up, web, worker

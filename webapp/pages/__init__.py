@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from flask import Flask
 
+from webapp.pages import appearance, auth, browse, filters, headers, memory, privacy, remember, search
+
 
 def register(app: Flask) -> None:
-    """Mount every blueprint of the pages."""
-    del app
+    """Mount every blueprint of the pages, with what all templates share."""
+    headers.init_app(app)
+    filters.init_app(app)
+    for module in (auth, appearance, search, browse, memory, remember, privacy):
+        app.register_blueprint(module.bp)

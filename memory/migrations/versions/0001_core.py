@@ -89,7 +89,7 @@ def upgrade() -> None:
         "incognito_sessions",
         sa.Column("user_id", sa.Uuid(), nullable=False),
         sa.Column("session_key", sa.Text(), nullable=False),
-        sa.Column("active", sa.Boolean(), nullable=False),
+        sa.Column("active", sa.Boolean(), nullable=True),
         sa.Column("refused_writes", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
@@ -206,6 +206,7 @@ def upgrade() -> None:
         sa.Column("role", sa.Text(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("text_digest", sa.LargeBinary(), nullable=False),
+        sa.Column("template_digest", sa.LargeBinary(), nullable=True),
         sa.Column("version", sa.Integer(), server_default=sa.text("1"), nullable=False),
         sa.Column("tags", sa.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False),
         sa.Column("source_ids", sa.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False),
@@ -324,6 +325,13 @@ def upgrade() -> None:
     )
     op.create_index("ix_memories_listing", "memories", ["user_id", "space_id", "created_at", "id"], unique=False)
     op.create_index("ix_memories_supersedes", "memories", ["user_id", "supersedes"], unique=False)
+    op.create_index(
+        "ix_memories_template",
+        "memories",
+        ["user_id", "space_id", "template_digest", "id"],
+        unique=False,
+        postgresql_where=sa.text("status = 'active' AND template_digest IS NOT NULL"),
+    )
     op.create_index("ix_memories_theme", "memories", ["user_id", "theme_id", "created_at"], unique=False)
     op.create_index("ix_memories_type", "memories", ["user_id", "type"], unique=False)
     op.create_index(
@@ -499,6 +507,11 @@ def downgrade() -> None:
     op.drop_index("uq_memories_text", table_name="memories", postgresql_where=sa.text("status = 'active'"))
     op.drop_index("ix_memories_waiting", table_name="memories", postgresql_where=sa.text("needs_embedding"))
     op.drop_index("ix_memories_type", table_name="memories")
+    op.drop_index(
+        "ix_memories_template",
+        table_name="memories",
+        postgresql_where=sa.text("status = 'active' AND template_digest IS NOT NULL"),
+    )
     op.drop_index("ix_memories_theme", table_name="memories")
     op.drop_index("ix_memories_supersedes", table_name="memories")
     op.drop_index("ix_memories_listing", table_name="memories")

@@ -1,0 +1,64 @@
+# Everything runs in .venv, which `make install` makes. PIP_ARGS is passed to every pip install.
+PYTHON ?= python3
+PIP_ARGS ?=
+PYTEST_ARGS ?=
+BIN := .venv/bin
+# Kernels that only some machines need; a set one slows current numpy down and changes no result.
+RUN := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE
+
+.DEFAULT_GOAL := help
+.PHONY: help install up test test-slow check lint format types contracts eval bench clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+# torch goes first and by the constraints file: resolved later, it would bring gigabytes of CUDA along.
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e .
+	@touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+install: .venv/installed ## Make .venv and install into it
+
+up: .venv/installed ## Start everything on http://127.0.0.1:8765
+	@exec $(BIN)/commonplace up
+
+test: .venv/installed-dev ## Run every test but the slow ones
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+
+test-slow: .venv/installed-dev ## Run the slow tests: kills, load, real data
+	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+check: lint types contracts test ## Everything that a change must pass
+
+lint: .venv/installed-dev ## Lint, and check the format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/djlint templates --check --lint --quiet
+
+format: .venv/installed-dev ## Format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/djlint templates --reformat --quiet
+
+types: .venv/installed-dev ## Check types
+	$(BIN)/mypy
+
+contracts: .venv/installed-dev ## Check the direction of imports
+	$(BIN)/lint-imports
+
+eval: .venv/installed ## Evaluate retrieval on a LoCoMo file: make eval FILE=...
+	$(RUN) $(BIN)/commonplace eval locomo $(FILE)
+
+bench: .venv/installed-dev ## Measure search and ingest
+	$(RUN) $(BIN)/commonplace bench search
+	$(RUN) $(BIN)/commonplace bench ingest
+
+clean: ## Remove .venv and caches; the data folder stays
+	rm -rf .venv build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,43 @@
+"use strict";
+
+/* The colours change at once; the cookie makes the next page come in them. */
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button[name=appearance]");
+  if (!button) return;
+  event.preventDefault();
+  document.documentElement.dataset.appearance = button.value;
+  const secure = location.protocol === "https:" ? "; Secure" : "";
+  document.cookie = `appearance=${button.value}; path=/; max-age=31536000; SameSite=Lax${secure}`;
+  for (const other of button.form.elements) {
+    if (other.name === "appearance") other.setAttribute("aria-pressed", String(other === button));
+  }
+});
+
+/* Exact moments in the reader's own zone. */
+function localise(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const moment = new Date(time.dateTime);
+    if (!Number.isNaN(moment.getTime())) {
+      time.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
+    }
+  }
+}
+localise(document);
+document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
+
+/* A slash goes to the question, as in many search pages. */
+document.addEventListener("keydown", (event) => {
+  const box = document.getElementById("q");
+  if (event.key !== "/" || !box || event.target.closest("input, textarea, select")) return;
+  event.preventDefault();
+  box.focus();
+  box.select();
+});
+
+/* The server is away: say so where errors are said. */
+document.addEventListener("htmx:sendError", () => {
+  const notice = document.createElement("div");
+  notice.className = "notice notice-error";
+  notice.textContent = "The server does not answer. Nothing was changed; try again in a moment.";
+  document.getElementById("flash").replaceChildren(notice);
+});

@@ -1,0 +1,143 @@
+"""One real PostgreSQL for the whole run, real people in it, and the real local model."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlalchemy import make_url, text
+from sqlalchemy.orm import Session
+
+import config
+from memory.accounts import create_token, create_user
+from memory.database import make_engine, user_session
+from memory.embedding.backfill import utc_now
+from memory.server import EmbeddedServer
+from tasks.app import configure
+from tasks.runtime import Runtime, build
+from webapp import create_app
+from webapp.cli.wiring import migrate
+
+SECRET = "only-for-tests-" + "0123456789abcdef" * 2
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(scope="session")
+def home() -> Iterator[Path]:
+    # Not pytest's own folder: as root, PostgreSQL runs as another user, who must be able to reach it.
+    folder = Path(tempfile.mkdtemp(prefix="commonplace-test-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def database_url(home: Path) -> Iterator[str]:
+    """The owner's URL of a database that may be destroyed: its name must end in _test."""
+    given = os.environ.get("DATABASE_URL")
+    if given:
+        if not (make_url(given).database or "").endswith("_test"):
+            pytest.exit("DATABASE_URL names a database whose name does not end in _test", returncode=2)
+        yield given
+        return
+    server = EmbeddedServer(home, "commonplace_test")
+    yield server.url
+    server.release()
+
+
+@pytest.fixture(scope="session")
+def runtime(home: Path, database_url: str) -> Iterator[Runtime]:
+    """A migrated runtime; every test makes its own users, so that tests share nothing else."""
+    environment = {
+        "COMMONPLACE_HOME": str(home),
+        "DATABASE_URL": database_url,
+        "COMMONPLACE_SECRET_KEY": SECRET,
+        "COMMONPLACE_SEARCHES_PER_MINUTE": "0",
+    }
+    built = build(config.load(environment))
+    owner = make_engine(database_url, pool_size=1)
+    with owner.begin() as connection:
+        connection.execute(text("DROP SCHEMA IF EXISTS public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+    owner.dispose()
+    migrate(built)
+    configure(built)
+    yield built
+    built.sessions.kw["bind"].dispose()
+
+
+@dataclass(frozen=True)
+class Person:
+    """A user of the tests, with a token that may do everything."""
+
+    id: UUID
+    email: str
+    token: str
+    runtime: Runtime
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def session(self) -> Iterator[Session]:
+        return user_session(self.runtime.sessions, self.id)  # type: ignore[return-value]
+
+    def new_token(self, *scopes: str, space: str | None = None) -> dict[str, str]:
+        with user_session(self.runtime.sessions, self.id) as session:
+            secret = create_token(session, self.id, "another", scopes, now=utc_now(), space=space)
+        return {"Authorization": f"Bearer {secret}"}
+
+
+@pytest.fixture(scope="session")
+def new_person(runtime: Runtime, database_url: str) -> Callable[..., Person]:
+    """Make a user who has nothing yet."""
+    owner = make_engine(database_url, pool_size=2)
+
+    def make(name: str, role: str = "user", soft_cap: int = 200) -> Person:
+        email = f"{name}-{uuid4().hex[:12]}@example.org"
+        with Session(owner) as session, session.begin():
+            user = create_user(session, email, PASSWORD, soft_cap=soft_cap, now=utc_now(), role=role)
+            user_id = user.id
+        scopes = ["read", "write", "forget"] + (["admin", "service"] if role == "admin" else [])
+        with user_session(runtime.sessions, user_id) as session:
+            token = create_token(session, user_id, "test", scopes, now=utc_now())
+        return Person(user_id, email, token, runtime)
+
+    return make
+
+
+@pytest.fixture
+def ada(new_person: Callable[..., Person]) -> Person:
+    """The owner of the memories in a test."""
+    return new_person("ada")
+
+
+@pytest.fixture
+def bob(new_person: Callable[..., Person]) -> Person:
+    """The stranger."""
+    return new_person("bob")
+
+
+@pytest.fixture
+def root(new_person: Callable[..., Person]) -> Person:
+    """The admin."""
+    return new_person("root", role="admin")
+
+
+@pytest.fixture(scope="session")
+def app(runtime: Runtime) -> Flask:
+    application = create_app(runtime)
+    application.testing = False
+    return application
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()

@@ -1,0 +1,125 @@
+"""The write path against a real database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.errors import InvalidError
+from memory.models import Memory
+from memory.remember import remember, remember_many
+
+
+@pytest.fixture
+def write(runtime, ada):
+    def _write(text, space="default", **fields):
+        with ada.session() as session:
+            return remember(session, ada.id, space, Draft(text, **fields), keys=runtime.keys, now=utc_now(), actor="t")
+
+    return _write
+
+
+def load(ada, memory_id):
+    with ada.session() as session:
+        memory = session.get_one(Memory, (ada.id, memory_id))
+        session.expunge(memory)
+        return memory
+
+
+def test_a_new_text_becomes_a_row(write, ada):
+    outcome = write("I prefer uv over pip")
+    assert load(ada, outcome.id).text == "I prefer uv over pip"
+
+
+def test_an_exact_repeat_merges(write, ada):
+    first, second = write("I prefer uv over pip"), write("I  PREFER uv over pip ")
+    assert (second.outcome, second.id) == ("merged", first.id)
+
+
+def test_a_repeat_is_counted(write, ada):
+    ids = {write("I prefer uv over pip").id for _ in range(3)}
+    assert load(ada, ids.pop()).repeat_count == 2
+
+
+def test_a_repeat_raises_importance(write, ada):
+    first = write("The office plants are watered by Jo").trace.importance
+    assert write("The office plants are watered by Jo").trace.importance > first
+
+
+def test_a_merge_keeps_every_tag_and_source(write, ada):
+    first = write("The office has a piano", tags=("music",), source_ids=("a",))
+    write("The office has a piano", tags=("office",), source_ids=("b",))
+    row = load(ada, first.id)
+    assert (row.tags, row.source_ids) == (["music", "office"], ["a", "b"])
+
+
+def test_a_merge_keeps_the_wish_to_save(write, ada):
+    first = write("I prefer green tea", type="preference")
+    write("I prefer green tea", type="preference", manually_saved=True)
+    row = load(ada, first.id)
+    assert (row.manually_saved, row.pinned) == (True, True)
+
+
+LONG = "The quarterly planning meeting with the whole design team takes place in the large room at {} o'clock " + (
+    "and everybody brings the notes from the last quarter so that we can compare them in peace and quiet " * 6
+)
+
+
+def test_a_near_duplicate_that_differs_in_nothing_merges(write):
+    write(LONG.format(3))
+    assert write(LONG.format(3) + "!").outcome == "merged"
+
+
+def test_a_near_duplicate_that_differs_in_a_number_is_kept_and_linked(write):
+    first, second = write(LONG.format(3)), write(LONG.format(4))
+    assert second.outcome == "created"
+    assert second.trace.possible_update_of == (first.id,)
+
+
+def test_two_texts_that_differ_only_in_a_link_are_kept_apart(write):
+    write("The manual is at https://example.org/one")
+    assert write("The manual is at https://example.org/two").outcome == "created"
+
+
+def test_spaces_do_not_share_duplicates(write, runtime, ada, other_space):
+    first = write("I prefer uv over pip")
+    assert write("I prefer uv over pip", space=other_space).id != first.id
+
+
+@pytest.fixture
+def other_space(ada):
+    from memory.spaces import create_space
+
+    with ada.session() as session:
+        create_space(session, ada.id, "other", soft_cap=200, now=utc_now(), actor="t")
+    return "other"
+
+
+def test_an_unknown_space_is_named(write):
+    with pytest.raises(InvalidError, match="space"):
+        write("anything", space="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("", "empty"), ("  \n", "empty"), ("a\x00b", "NUL"), ("\ud800", "Unicode"), ("é" * 40_000, "bytes")],
+)
+def test_bad_text_is_refused(text, reason):
+    with pytest.raises(InvalidError, match=reason):
+        Draft(text)
+
+
+def test_a_batch_dedupes_within_itself(runtime, ada):
+    drafts = [Draft("Same thing"), Draft("Another thing"), Draft("same THING")]
+    with ada.session() as session:
+        outcomes = remember_many(session, ada.id, "default", drafts, keys=runtime.keys, now=utc_now(), actor="t")
+    assert [o.outcome for o in outcomes] == ["created", "created", "merged"]
+    assert outcomes[2].id == outcomes[0].id
+
+
+def test_created_at_is_kept(write, ada):
+    then = utc_now() - timedelta(days=400)
+    assert load(ada, write("Long ago", created_at=then).id).created_at == then

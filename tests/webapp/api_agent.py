@@ -1,0 +1,96 @@
+"""An agent that speaks to the API as a person of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from flask.testing import FlaskClient
+from sqlalchemy import text
+from werkzeug.test import TestResponse
+
+ENTRIES = "/v1/memory/entries"
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A client with a token, and whatever headers a session adds to it."""
+
+    client: FlaskClient
+    headers: dict[str, str]
+    more: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, method: str, path: str, **kwargs: Any) -> TestResponse:
+        headers = {**self.headers, **self.more, **kwargs.pop("headers", {})}
+        return self.client.open(path, method=method, headers=headers, **kwargs)
+
+    def get(self, path: str, **query: Any) -> TestResponse:
+        return self.ask("GET", path, query_string=query)
+
+    def post(self, path: str, body: Any = None, **kwargs: Any) -> TestResponse:
+        return self.ask("POST", path, json=body, **kwargs) if body is not None else self.ask("POST", path, **kwargs)
+
+    def patch(self, path: str, body: Any) -> TestResponse:
+        return self.ask("PATCH", path, json=body)
+
+    def delete(self, path: str, **query: Any) -> TestResponse:
+        return self.ask("DELETE", path, query_string=query)
+
+    def store(self, text_: str, **fields: Any) -> str:
+        """Store a memory and return its id."""
+        response = self.post(ENTRIES, {"text": text_, **fields})
+        assert response.status_code == 201, response.json
+        return str(response.json["id"])
+
+    def entry(self, memory_id: str) -> dict[str, Any]:
+        return dict(self.get(f"{ENTRIES}/{memory_id}").json)
+
+    def texts(self, **query: Any) -> list[str]:
+        """Return the texts that the list answers."""
+        return [entry["text"] for entry in self.get(ENTRIES, **query).json["entries"]]
+
+    def tool(self, name: str, **arguments: Any) -> TestResponse:
+        return self.post(f"/v1/tools/{name}", arguments)
+
+    def found(self, query: str, **arguments: Any) -> list[str]:
+        """Return the texts that a search finds."""
+        answer = self.tool("memory_search", query=query, **arguments).json
+        return [hit["content_snippet"] for hit in answer["results"]]
+
+    def in_session(self, name: str) -> Agent:
+        return Agent(self.client, self.headers, {"X-Commonplace-Session": name})
+
+
+def fields(response: TestResponse) -> list[str]:
+    """Return the fields that a problem names; it must be one."""
+    assert response.mimetype == "application/problem+json", response.text
+    return [error["field"] for error in response.json.get("errors", [])]
+
+
+def rows(person: Any, statement: str, **values: Any) -> Sequence[Any]:
+    """Run SQL as the person and return the rows."""
+    with person.session() as session:
+        return session.execute(text(statement), {"user": person.id, **values}).all()
+
+
+def memories_of(person: Any) -> int:
+    """Return how many memories the person has."""
+    return int(rows(person, "SELECT count(*) FROM memories")[0][0])
+
+
+def add_space(person: Any, slug: str, **settings: Any) -> str:
+    """Add a space and return its name."""
+    from memory.embedding.backfill import utc_now
+    from memory.spaces import create_space
+
+    with person.session() as session:
+        create_space(session, person.id, slug, soft_cap=200, now=utc_now(), actor="test", **settings)
+    return slug
+
+
+def embed(person: Any) -> None:
+    """Give every waiting memory its vector."""
+    person.runtime.backfill.adopt(UUID(str(person.id)))
+    person.runtime.backfill.run()

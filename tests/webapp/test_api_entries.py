@@ -1,0 +1,569 @@
+"""`/v1/memory/entries`, one by one and in batches."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows
+
+
+@pytest.fixture
+def agent(client, ada):
+    return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def memory_id(agent):
+    return agent.store("Ada keeps bees on the roof", type="fact", tags=["bees"])
+
+
+# --- create ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_text_answers_201(agent):
+    assert agent.post(ENTRIES, {"text": "Ada keeps bees"}).status_code == 201
+
+
+def test_a_repeat_answers_200(agent):
+    first = agent.post(ENTRIES, {"text": "Ada keeps bees"})
+    second = agent.post(ENTRIES, {"text": "ada keeps BEES"})
+    assert (second.status_code, second.json["outcome"], second.json["id"]) == (200, "merged", first.json["id"])
+
+
+def test_a_forgotten_text_answers_409(agent, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}")
+    response = agent.post(ENTRIES, {"text": "Ada keeps bees on the roof"})
+    assert (response.status_code, response.json["outcome"], response.json["reason"]) == (409, "refused", "tombstone")
+
+
+@pytest.mark.parametrize("outcome", ["created", "merged", "refused"])
+def test_every_outcome_has_the_same_shape(agent, memory_id, outcome):
+    if outcome == "refused":
+        agent.delete(f"{ENTRIES}/{memory_id}")
+    text = "Something else" if outcome == "created" else "Ada keeps bees on the roof"
+    answer = agent.post(ENTRIES, {"text": text}).json
+    assert answer["outcome"] == outcome
+    assert {"id", "outcome", "embedding", "trace"} <= set(answer)
+
+
+def test_a_new_memory_waits_for_its_vector(agent):
+    assert agent.post(ENTRIES, {"text": "Ada keeps bees"}).json["embedding"] == "pending"
+
+
+def test_a_vector_makes_it_ready(agent, ada, memory_id):
+    embed(ada)
+    assert agent.entry(memory_id)["embedding"] == {"state": "ready", "error": None}
+
+
+def test_the_trace_says_why(agent):
+    trace = agent.post(ENTRIES, {"text": "I prefer tea", "manually_saved": True}).json["trace"]
+    assert trace["reason"] == "new"
+    assert {"explicit"} <= {term["name"] for term in trace["terms"]}
+
+
+FULL = {
+    "text": "Ada will visit Kyoto in May",
+    "space": "travel",
+    "type": "decision",
+    "role": "assistant",
+    "tags": ["japan", "trips"],
+    "theme": "holidays",
+    "manually_saved": True,
+    "source_ids": ["mail-7", "call-9"],
+    "source_message": "m-1",
+    "created_at": "2024-02-29T12:00:00+02:00",
+    "expires_at": "2999-01-01T00:00:00+00:00",
+    "importance": 0.75,
+    "metadata_confidence": 0.5,
+}
+
+
+@pytest.mark.parametrize("name", sorted(FULL))
+def test_every_field_round_trips(agent, ada, name):
+    add_space(ada, "travel")
+    shown = agent.entry(agent.post(ENTRIES, FULL).json["id"])[name]
+    if name == "created_at":
+        assert datetime.fromisoformat(shown) == datetime(2024, 2, 29, 10, tzinfo=UTC)
+    else:
+        assert shown == FULL[name]
+
+
+@pytest.mark.parametrize("text", ["e\u0301", "𝔘𝔫𝔦", "line\nbreak", "\u202edlrow", "<|endoftext|>", "%s {} \\"])
+def test_unusual_text_comes_back_as_it_was(agent, text):
+    assert agent.entry(agent.store(text))["text"] == text
+
+
+# --- refuse ---------------------------------------------------------------------------------------------------------
+
+BAD = [
+    ({"text": ""}, "text"),
+    ({"text": " \n"}, "text"),
+    ({"text": "x" * 65_537}, "text"),
+    ({"text": "a\x00b"}, "text"),
+    ({"text": "half \ud800 pair"}, "text"),
+    ({"text": None}, "text"),
+    ({"text": 5}, "text"),
+    ({}, "text"),
+    ({"text": "a", "type": "rumour"}, "type"),
+    ({"text": "a", "role": "stranger"}, "role"),
+    ({"text": "a", "space": "nowhere"}, "space"),
+    ({"text": "a", "space": "no\x00where"}, "space"),
+    ({"text": "a", "space": "\ud800"}, "space"),
+    ({"text": "a", "tags": [str(n) for n in range(33)]}, "tags"),
+    ({"text": "a", "tags": ["ok", "a\x00b"]}, "tags"),
+    ({"text": "a", "tags": ["x" * 65]}, "tags"),
+    ({"text": "a", "tags": "one"}, "tags"),
+    ({"text": "a", "source_ids": ["\x00"]}, "source_ids"),
+    ({"text": "a", "source_message": "\x00"}, "source_message"),
+    ({"text": "a", "theme": "Not A Slug"}, "theme"),
+    ({"text": "a", "theme": "a\x00b"}, "theme"),
+    ({"text": "a", "created_at": "2024-01-01T00:00:00"}, "created_at"),
+    ({"text": "a", "created_at": "yesterday"}, "created_at"),
+    ({"text": "a", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at"),
+    ({"text": "a", "expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at"),
+    ({"text": "a", "created_at": 10**30}, "created_at"),
+    ({"text": "a", "importance": 1.01}, "importance"),
+    ({"text": "a", "importance": 10**400}, "importance"),
+    ({"text": "a", "metadata_confidence": -0.1}, "metadata_confidence"),
+    ({"text": "a", "user_id": "someone"}, "user_id"),
+]
+
+
+@pytest.mark.parametrize(("body", "field"), BAD, ids=[f"{n}-{field}" for n, (_, field) in enumerate(BAD)])
+def test_a_bad_field_is_named_and_nothing_is_stored(agent, ada, body, field):
+    response = agent.post(ENTRIES, body)
+    assert (response.status_code, fields(response)) == (422, [field])
+    assert memories_of(ada) == 0
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_number_that_is_none_is_refused(agent, number):
+    data = f'{{"text": "a", "importance": {number}}}'
+    response = agent.post(ENTRIES, data=data, content_type="application/json")
+    assert (response.status_code, fields(response)) == (422, ["importance"])
+
+
+DEEP = '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}"
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        ('{"text": "a"', 400),
+        ("not json", 400),
+        (b'{"text": "\xff\xfe"}', 400),
+        (DEEP, 400),
+        ('{"text": ' + "9" * 5000 + "}", 400),
+        ('["text"]', 422),
+        ('"{\\"text\\": \\"a\\"}"', 422),
+        ("null", 422),
+        ("", 422),
+    ],
+)
+def test_a_body_that_is_no_object_is_a_problem(agent, ada, data, status):
+    response = agent.post(ENTRIES, data=data, content_type="application/json")
+    assert (response.status_code, response.mimetype) == (status, "application/problem+json")
+    assert memories_of(ada) == 0
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])
+def test_a_body_of_another_type_answers_415(agent, kind):
+    response = agent.post(ENTRIES, data='{"text": "a"}', content_type=kind)
+    assert (response.status_code, response.mimetype) == (415, "application/problem+json")
+
+
+def test_an_array_names_the_body(agent):
+    assert fields(agent.post(ENTRIES, [1])) == ["body"]
+
+
+def test_a_huge_body_answers_413(agent, app):
+    response = agent.post(ENTRIES, data=b"x" * (app.config["MAX_CONTENT_LENGTH"] + 1), content_type="application/json")
+    assert (response.status_code, response.mimetype) == (413, "application/problem+json")
+
+
+def test_a_problem_repeats_nothing_of_the_text(agent):
+    assert "secret" not in agent.post(ENTRIES, {"text": "secret\x00"}).text
+
+
+# --- batch ----------------------------------------------------------------------------------------------------------
+
+
+def test_one_bad_entry_stores_none(agent, ada):
+    entries = [{"text": "a"}, {"text": "b"}, {"text": "c"}, {"text": ""}, {"text": "e"}]
+    assert fields(agent.post(f"{ENTRIES}/batch", {"entries": entries})) == ["entries.3.text"]
+    assert memories_of(ada) == 0
+
+
+@pytest.mark.parametrize(("entry", "field"), [({"text": "b", "theme": "A B"}, "theme"), ({"text": 5}, "text")])
+def test_a_batch_names_the_entry(agent, entry, field):
+    response = agent.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}, entry]})
+    assert (response.status_code, fields(response)) == (422, [f"entries.1.{field}"])
+
+
+def test_a_batch_answers_in_order(agent):
+    entries = [{"text": "one"}, {"text": "two"}, {"text": "ONE"}]
+    answer = agent.post(f"{ENTRIES}/batch", {"entries": entries}).json
+    assert [result["outcome"] for result in answer["results"]] == ["created", "created", "merged"]
+    assert answer["counts"] == {"created": 2, "merged": 1, "refused": 0}
+
+
+def test_a_batch_may_name_its_space_in_the_entries(agent, ada):
+    add_space(ada, "work")
+    agent.post(f"{ENTRIES}/batch", {"entries": [{"text": "a", "space": "work"}, {"text": "b", "space": "work"}]})
+    assert sorted(agent.texts(space="work")) == ["a", "b"]
+
+
+def test_a_batch_goes_to_one_space(agent, ada):
+    add_space(ada, "work")
+    entries = [{"text": "a", "space": "work"}, {"text": "b", "space": "default"}]
+    assert fields(agent.post(f"{ENTRIES}/batch", {"entries": entries})) == ["entries.1.space"]
+
+
+def test_a_thousand_entries_are_one_batch(client, new_person):
+    owner = new_person("hoarder", soft_cap=2000)
+    entries = [{"text": f"Drawer {n} holds {n * 7} screws"} for n in range(1000)]
+    answer = Agent(client, owner.headers).post(f"{ENTRIES}/batch", {"entries": entries})
+    stored = memories_of(owner)
+    rows(owner, "DELETE FROM memories WHERE user_id = :user RETURNING id")  # Nobody is to embed them.
+    assert (answer.status_code, answer.json["counts"]["created"], stored) == (200, 1000, 1000)
+
+
+@pytest.mark.parametrize("size", [0, 1001])
+def test_a_batch_has_1_to_1000_entries(agent, size):
+    assert fields(agent.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}] * size})) == ["entries"]
+
+
+def test_a_batch_over_the_soft_cap_says_once_what_went(client, new_person):
+    agent = Agent(client, new_person("small", soft_cap=3).headers)
+    answer = agent.post(f"{ENTRIES}/batch", {"entries": [{"text": f"Item {n}"} for n in range(9)]}).json
+    assert len(answer["trimmed"]) == 6
+    assert not any(result["trace"]["trimmed"] for result in answer["results"])
+
+
+def test_very_old_memories_do_not_stop_the_soft_cap(client, new_person):
+    agent = Agent(client, new_person("old", soft_cap=1).headers)
+    agent.store("The first", created_at="1969-07-20T20:17:00+00:00")
+    assert agent.post(ENTRIES, {"text": "The second"}).status_code == 201
+
+
+# --- list -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shelf(agent, ada):
+    """Two memories that differ in everything that can be filtered by."""
+    add_space(ada, "work")
+    agent.store("plain", created_at="2024-01-01T00:00:00+00:00")
+    marked = {"space": "work", "type": "fact", "tags": ["red"], "theme": "things", "source_ids": ["s1"]}
+    memory_id = agent.store("marked", manually_saved=True, created_at="2024-06-01T00:00:00+00:00", **marked)
+    agent.post(f"{ENTRIES}/{memory_id}/pin")
+    return memory_id
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("space", "work"),
+        ("type", "fact"),
+        ("tag", "red"),
+        ("theme", "things"),
+        ("source_id", "s1"),
+        ("pinned", "true"),
+        ("manually_saved", "true"),
+        ("created_after", "2024-03-01T00:00:00Z"),
+    ],
+)
+def test_a_filter_leaves_what_it_names(agent, shelf, name, value):
+    assert agent.texts(**{name: value}) == ["marked"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("space", "default"),
+        ("type", "note"),
+        ("pinned", "false"),
+        ("manually_saved", "false"),
+        ("created_before", "2024-03-01T00:00:00Z"),
+    ],
+)
+def test_a_filter_leaves_out_the_rest(agent, shelf, name, value):
+    assert agent.texts(**{name: value}) == ["plain"]
+
+
+@pytest.mark.parametrize(("state", "texts"), [("pending", ["marked", "plain"]), ("ready", []), ("error", [])])
+def test_the_state_of_the_vector_filters(agent, shelf, state, texts):
+    assert agent.texts(embedding=state) == texts
+
+
+def test_the_status_filters(agent, shelf):
+    agent.patch(f"{ENTRIES}/{shelf}", {"status": "archived"})
+    assert (agent.texts(), agent.texts(status="archived")) == (["plain"], ["marked"])
+    assert agent.texts(status="any") == ["marked", "plain"]
+
+
+def test_filters_combine(agent, shelf):
+    assert agent.texts(type="fact", tag="red", space="default") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"space": "nowhere"}, "space"),
+        ({"space": "\x00"}, "space"),
+        ({"theme": "\x00"}, "theme"),
+        ({"tag": "\x00"}, "tag"),
+        ({"source_id": "\x00"}, "source_id"),
+        ({"type": "rumour"}, "type"),
+        ({"status": "gone"}, "status"),
+        ({"pinned": "perhaps"}, "pinned"),
+        ({"created_after": "2024-01-01T00:00:00"}, "created_after"),
+        ({"created_before": "0001-01-01T00:00:00+14:00"}, "created_before"),
+        ({"limit": 0}, "limit"),
+        ({"limit": 201}, "limit"),
+        ({"limit": 10**30}, "limit"),
+        ({"cursor": "x"}, "cursor"),
+        ({"cursor": "\x00"}, "cursor"),
+        ({"cursor": "é"}, "cursor"),
+        ({"cursor": "W10="}, "cursor"),
+        ({"cursor": "WzEsIDJd"}, "cursor"),
+        ({"pined": "true"}, "pined"),
+    ],
+)
+def test_a_bad_filter_is_named(agent, query, field):
+    response = agent.get(ENTRIES, **query)
+    assert (response.status_code, fields(response)) == (422, [field])
+
+
+def test_a_cursor_walks_through_everything_once(agent):
+    same = "2024-01-01T00:00:00+00:00"
+    agent.post(f"{ENTRIES}/batch", {"entries": [{"text": f"Entry number {n}", "created_at": same} for n in range(7)]})
+    seen, cursor = [], None
+    for _ in range(10):
+        page = agent.get(ENTRIES, limit=3, **({"cursor": cursor} if cursor else {})).json
+        seen += [entry["text"] for entry in page["entries"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert sorted(seen) == [f"Entry number {n}" for n in range(7)]
+
+
+def test_a_cursor_is_not_moved_by_what_is_added(agent):
+    for n in range(3):
+        agent.store(f"Entry number {n}")
+    page = agent.get(ENTRIES, limit=2).json
+    agent.store("Entry number 9")
+    rest = agent.get(ENTRIES, limit=2, cursor=page["next_cursor"]).json
+    assert [entry["text"] for entry in rest["entries"]] == ["Entry number 0"]
+
+
+def test_the_newest_comes_first(agent):
+    agent.store("older", created_at="2020-01-01T00:00:00Z")
+    agent.store("newer", created_at="2021-01-01T00:00:00Z")
+    assert agent.texts() == ["newer", "older"]
+
+
+# --- change ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("text", "Ada keeps goats"),
+        ("type", "instruction"),
+        ("tags", ["goats", "roof"]),
+        ("theme", "animals"),
+        ("source_ids", ["a"]),
+        ("importance", 0.9),
+        ("status", "archived"),
+        ("pinned", True),
+        ("manually_saved", True),
+        ("expires_at", "2999-01-01T00:00:00+00:00"),
+    ],
+)
+def test_a_field_can_be_changed(agent, memory_id, name, value):
+    answer = agent.patch(f"{ENTRIES}/{memory_id}", {name: value}).json
+    assert answer[name] == value
+    assert agent.entry(memory_id)[name] == value
+
+
+def test_a_change_leaves_the_rest(agent, memory_id):
+    agent.patch(f"{ENTRIES}/{memory_id}", {"importance": 0.9})
+    entry = agent.entry(memory_id)
+    assert (entry["text"], entry["tags"], entry["type"]) == ("Ada keeps bees on the roof", ["bees"], "fact")
+
+
+def test_a_new_text_is_embedded_again(agent, ada, memory_id):
+    embed(ada)
+    assert agent.patch(f"{ENTRIES}/{memory_id}", {"text": "Ada keeps goats"}).json["needs_embedding"]
+
+
+def test_what_is_superseded_says_so(agent, memory_id):
+    newer = agent.store("Ada sold the bees")
+    assert agent.patch(f"{ENTRIES}/{newer}", {"supersedes": memory_id}).json["supersedes"] == memory_id
+    assert agent.entry(memory_id)["status"] == "superseded"
+
+
+@pytest.mark.parametrize("name", ["theme", "expires_at"])
+def test_null_takes_away(agent, name):
+    memory_id = agent.store("a", theme="things", expires_at="2999-01-01T00:00:00Z")
+    assert agent.patch(f"{ENTRIES}/{memory_id}", {name: None}).json[name] is None
+
+
+@pytest.mark.parametrize(
+    "name", ["text", "type", "tags", "source_ids", "importance", "status", "pinned", "manually_saved", "supersedes"]
+)
+def test_null_is_refused_where_it_means_nothing(agent, memory_id, name):
+    response = agent.patch(f"{ENTRIES}/{memory_id}", {name: None})
+    assert (response.status_code, fields(response)) == (422, [name])
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({}, "body"),
+        ({"text": ""}, "text"),
+        ({"text": "a\x00"}, "text"),
+        ({"theme": "A B"}, "theme"),
+        ({"status": "gone"}, "status"),
+        ({"supersedes": str(uuid4())}, "supersedes"),
+        ({"space": "work"}, "space"),
+        ({"id": str(uuid4())}, "id"),
+        ({"user_id": str(uuid4())}, "user_id"),
+        ({"created_at": "2024-01-01T00:00:00Z"}, "created_at"),
+    ],
+)
+def test_a_bad_change_changes_nothing(agent, memory_id, change, field):
+    before = agent.entry(memory_id)
+    response = agent.patch(f"{ENTRIES}/{memory_id}", {"importance": 0.9, **change} if change else {})
+    assert (response.status_code, fields(response)) == (422, [field])
+    assert agent.entry(memory_id) == before
+
+
+def test_nothing_supersedes_itself(agent, memory_id):
+    assert fields(agent.patch(f"{ENTRIES}/{memory_id}", {"supersedes": memory_id})) == ["supersedes"]
+
+
+def test_a_text_that_another_memory_has_answers_409(agent, memory_id):
+    other = agent.store("Ada keeps goats")
+    assert agent.patch(f"{ENTRIES}/{other}", {"text": "Ada keeps bees on the roof"}).status_code == 409
+
+
+def test_a_forgotten_text_does_not_come_back_by_a_change(agent, memory_id):
+    other = agent.store("Ada keeps goats")
+    agent.delete(f"{ENTRIES}/{memory_id}")
+    response = agent.patch(f"{ENTRIES}/{other}", {"text": "Ada keeps bees on the roof"})
+    assert (response.status_code, response.json["reason"]) == (409, "tombstone")
+
+
+# --- pin ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_memory_can_be_pinned(agent, memory_id):
+    assert agent.post(f"{ENTRIES}/{memory_id}/pin").json["pinned"]
+
+
+def test_a_memory_can_be_unpinned(agent, memory_id):
+    agent.post(f"{ENTRIES}/{memory_id}/pin")
+    assert agent.delete(f"{ENTRIES}/{memory_id}/pin").json["pinned"] is False
+
+
+def test_pinning_twice_is_pinning_once(agent, memory_id):
+    first = agent.post(f"{ENTRIES}/{memory_id}/pin").json
+    assert agent.post(f"{ENTRIES}/{memory_id}/pin").json == first
+
+
+def test_a_pinned_memory_survives_the_soft_cap(client, new_person):
+    agent = Agent(client, new_person("small", soft_cap=2).headers)
+    agent.post(f"{ENTRIES}/{agent.store('Kept', created_at='2001-01-01T00:00:00Z')}/pin")
+    agent.post(f"{ENTRIES}/batch", {"entries": [{"text": f"Item {n}"} for n in range(4)]})
+    assert "Kept" in agent.texts()
+
+
+# --- forget ---------------------------------------------------------------------------------------------------------
+
+
+def test_forgetting_answers_200(agent, memory_id):
+    response = agent.delete(f"{ENTRIES}/{memory_id}")
+    assert (response.status_code, response.json) == (200, {"id": memory_id, "forgotten": True, "undo_until": None})
+
+
+def test_a_forgotten_memory_is_out_of_every_read(agent, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}")
+    assert agent.get(f"{ENTRIES}/{memory_id}").status_code == 404
+    assert (agent.texts(status="any"), agent.found("bees roof")) == ([], [])
+
+
+def test_forgetting_twice_answers_404(agent, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}")
+    assert agent.delete(f"{ENTRIES}/{memory_id}").status_code == 404
+
+
+def test_undo_brings_it_back(agent, memory_id):
+    before = agent.entry(memory_id)
+    until = agent.delete(f"{ENTRIES}/{memory_id}", undo="true").json["undo_until"]
+    assert datetime.fromisoformat(until) - datetime.now(UTC) > timedelta(minutes=9)
+    restored = agent.post(f"{ENTRIES}/{memory_id}/restore").json
+    assert {**restored, "updated_at": None} == {**{k: before[k] for k in restored}, "updated_at": None}
+
+
+def test_what_waits_for_undo_is_out_of_every_read(agent, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
+    assert agent.get(f"{ENTRIES}/{memory_id}").status_code == 404
+    assert (agent.texts(status="any"), agent.found("bees roof")) == ([], [])
+
+
+def test_without_undo_nothing_can_be_restored(agent, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}")
+    assert agent.post(f"{ENTRIES}/{memory_id}/restore").status_code == 404
+
+
+def test_a_misspelt_undo_forgets_nothing(agent, memory_id):
+    assert fields(agent.delete(f"{ENTRIES}/{memory_id}", undoo="true")) == ["undoo"]
+    assert agent.get(f"{ENTRIES}/{memory_id}").status_code == 200
+
+
+# --- problems -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", f"{ENTRIES}/{uuid4()}", 404),
+        ("GET", f"{ENTRIES}/not-a-uuid", 404),
+        ("GET", f"{ENTRIES}/%00", 404),
+        ("GET", "/v1/nothing", 404),
+        ("PUT", ENTRIES, 405),
+        ("GET", f"{ENTRIES}/batch", 405),
+        ("POST", f"{ENTRIES}/{uuid4()}", 405),
+        ("POST", f"{ENTRIES}/{uuid4()}/pin", 404),
+        ("DELETE", f"{ENTRIES}/{uuid4()}", 404),
+    ],
+)
+def test_what_is_not_there_is_a_problem(agent, method, path, status):
+    response = agent.ask(method, path)
+    assert (response.status_code, response.mimetype) == (status, "application/problem+json")
+    assert response.json["status"] == status
+
+
+def test_a_wrong_method_names_the_right_ones(agent):
+    assert "POST" in agent.ask("PUT", ENTRIES).headers["Allow"]
+
+
+def test_head_answers_without_a_body(agent, memory_id):
+    response = agent.ask("HEAD", f"{ENTRIES}/{memory_id}")
+    assert (response.status_code, response.data) == (200, b"")
+
+
+def test_answers_are_kept_out_of_caches(agent, memory_id):
+    assert agent.get(f"{ENTRIES}/{memory_id}").headers["Cache-Control"] == "no-store"
+
+
+def test_a_deeply_nested_cursor_is_refused(agent):
+    import base64
+
+    cursor = base64.urlsafe_b64encode(json.dumps([]).encode()[:1] * 50_000).decode()
+    assert fields(agent.get(ENTRIES, cursor=cursor)) == ["cursor"]

@@ -1,0 +1,51 @@
+"""One URL, one context, two sizes of answer. Nothing else reads or writes `HX-*` headers."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Response, make_response, redirect, render_template
+from htmx_flask import request
+
+_READ = ("HX-Request", "HX-Boosted", "HX-History-Restore-Request")
+
+
+def wants_fragment() -> bool:
+    """Tell whether htmx will swap the answer into a page; boosted and restored pages are whole ones."""
+    htmx = request.htmx
+    return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
+
+
+def render(page: str, fragment: str, status: int = HTTPStatus.OK, **context: Any) -> Response:
+    """Answer with the page, or with the one fragment of it that htmx asked for."""
+    response = make_response(render_template(fragment if wants_fragment() else page, **context), status)
+    response.vary.update(_READ)
+    return response
+
+
+def swap_or_go(fragment: str, url: str, **context: Any) -> Response:
+    """Answer a POST: the fragment to htmx, 303 to `url` for a browser without it."""
+    if not wants_fragment():
+        return make_response(redirect(url, HTTPStatus.SEE_OTHER))
+    response = make_response(render_template(fragment, **context))
+    response.vary.update(_READ)
+    return response
+
+
+def go(url: str) -> Response:
+    """Send the whole window to another page, also when htmx asked for a part of one."""
+    if not wants_fragment():
+        return make_response(redirect(url, HTTPStatus.SEE_OTHER))
+    response = make_response("", HTTPStatus.UNAUTHORIZED)
+    response.headers["HX-Redirect"] = url
+    return response
+
+
+def current_page() -> str:
+    """Return path and query of the page that the visitor sees; for a plain POST that is not known: `/`."""
+    if wants_fragment():
+        parts = urlsplit(request.htmx.current_url or "/")
+        return f"{parts.path or '/'}?{parts.query}".rstrip("?")
+    return str(request.full_path).rstrip("?") if request.method == "GET" else "/"

@@ -1,0 +1,33 @@
+"""Light, dark, or as the system is: kept in a cookie, so that a page comes in the right colours at once."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from flask import Blueprint, Response, make_response, redirect, request
+
+from memory.errors import InvalidError
+from webapp.pages.visitor import local_path
+
+bp = Blueprint("appearance", __name__)
+
+COOKIE = "appearance"
+CHOICES = ("auto", "light", "dark")
+_YEAR = 60 * 60 * 24 * 365
+
+
+def chosen() -> str:
+    """Return this browser's choice."""
+    value = request.cookies.get(COOKIE, "")
+    return value if value in CHOICES else "auto"
+
+
+@bp.post("/appearance")
+def choose() -> Response:
+    """Keep the choice; a script does the same without asking the server."""
+    value = request.form.get("appearance", "")
+    if value not in CHOICES:
+        raise InvalidError("appearance", f"must be one of {', '.join(CHOICES)}")
+    response = make_response(redirect(local_path(request.form.get("next"), "/"), HTTPStatus.SEE_OTHER))
+    response.set_cookie(COOKIE, value, max_age=_YEAR, samesite="Lax", secure=request.is_secure)
+    return response

@@ -1,0 +1,128 @@
+"""A search result in words and bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from retrieval.policy import Policy
+from retrieval.query import Hit, Result
+from webapp.pages.words import ordinal
+from webapp.tools import NEAR_COSINE
+
+NOTICES = {
+    "semantic": "Searched by words alone: meaning was out of reach, because no embedding model answered in time.",
+    "rate_limited": "You have asked a lot in this minute. This is the last answer to the same question, if there was "
+    "one. Wait a few seconds and search again.",
+    "incognito": "Incognito is on: nothing is recalled. End it to search.",
+    "memory_off": "Memory is off in this space: nothing is recalled from it.",
+    "database": "The database does not answer. Nothing is lost; try again in a moment.",
+}
+# Switches and limits that leave no answer to explain.
+CLOSED = frozenset({"incognito", "memory_off", "database"})
+STAGES = {
+    "embed": "embed the question",
+    "semantic": "by meaning",
+    "keyword": "by words",
+    "fetch": "fetch",
+    "rank": "rank",
+    "budget": "fit the budget",
+    "persist": "keep scores",
+    "total": "in all",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A part of a score, drawn against the most that it can be."""
+
+    name: str
+    value: float
+    most: float = 1.0
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """Where a leg put a hit: its place in words, and its score, None without one."""
+
+    name: str
+    place: str
+    score: float | None
+    matched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A hit, and why it stands where it stands."""
+
+    hit: Hit
+    reason: str
+    bars: tuple[Bar, ...]
+    legs: tuple[Leg, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result as a page shows it."""
+
+    result: Result
+    hits: tuple[Explained, ...]
+    notices: tuple[str, ...]
+    timings: tuple[tuple[str, float], ...]
+    closed: bool
+
+
+def explain(result: Result) -> Answer:
+    """Return the result with its reasons."""
+    notices = (*(NOTICES.get(name, name) for name in result.degraded), *(f"Note: {text}." for text in result.warnings))
+    timings = tuple((said, result.timings[stage]) for stage, said in STAGES.items() if stage in result.timings)
+    hits = tuple(_explained(hit, result.policy) for hit in result.hits)
+    return Answer(result, hits, tuple(dict.fromkeys(notices)), timings, bool(CLOSED & set(result.degraded)))
+
+
+def _explained(hit: Hit, policy: Policy) -> Explained:
+    score = hit.ranked.scored.score
+    bars = (
+        Bar("Relevance", score.relevance, weight=policy.alpha),
+        Bar("Recency", score.recency, weight=policy.beta),
+        Bar("Importance", score.importance, weight=policy.gamma),
+        Bar("Total", score.total, most=policy.alpha + policy.beta + policy.gamma),
+    )
+    return Explained(hit, _reason(hit), bars, (_words(hit), _meaning(hit)))
+
+
+def _words(hit: Hit) -> Leg:
+    memory = hit.ranked.scored.candidate
+    if memory.bm25 <= 0:
+        return Leg("Words", "no match", None, matched=False)
+    return Leg("Words", _place(memory.keyword_rank), memory.bm25, matched=True)
+
+
+def _meaning(hit: Hit) -> Leg:
+    memory = hit.ranked.scored.candidate
+    if memory.cosine is None:
+        return Leg("Meaning", "no vector yet", None, matched=False)
+    return Leg("Meaning", _place(memory.semantic_rank), memory.cosine, matched=memory.cosine >= NEAR_COSINE)
+
+
+def _place(rank: int | None) -> str:
+    return ordinal(rank) if rank is not None else "far down"
+
+
+def _reason(hit: Hit) -> str:
+    """Say in one sentence what brought the hit here."""
+    scored = hit.ranked.scored
+    memory = scored.candidate
+    found = [
+        f"{ordinal(rank)} by {leg}"
+        for leg, rank, matched in (
+            ("words", memory.keyword_rank, True),
+            ("meaning", memory.semantic_rank, _meaning(hit).matched),
+        )
+        if rank is not None and matched
+    ]
+    if scored.date_match > 0:
+        found.append("of the time you name")
+    if hit.ranked.mmr_penalty >= 0.005:
+        found.append(f"moved down by {hit.ranked.mmr_penalty:.2f} for its likeness to a better hit")
+    return ", ".join(found) or "near enough by meaning"

@@ -1,0 +1,87 @@
+"""What the pages' forms may say."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar, get_origin
+
+from pydantic import BaseModel, Field
+from werkzeug.datastructures import MultiDict
+
+from memory.browse import Filters
+from memory.drafts import Draft
+from webapp.api.schemas import EmbeddingState, Line, MemoryStatus, MemoryType, Question
+
+F = TypeVar("F", bound=BaseModel)
+
+PolicyName = Literal["balanced", "specified"]
+
+
+class SearchForm(BaseModel):
+    """A question and what narrows it."""
+
+    q: Question = ""
+    space: Line | None = None
+    types: list[MemoryType] = []
+    policy: PolicyName | None = None
+    limit: int = Field(10, ge=1, le=50)
+
+
+class BrowseForm(BaseModel):
+    """Which memories to list."""
+
+    space: Line | None = None
+    theme: Line | None = None
+    type: MemoryType | None = None
+    tag: Line | None = None
+    status: MemoryStatus | Literal["any"] = "active"
+    embedding: EmbeddingState | None = None
+    pinned: bool | None = None
+    saved: bool | None = None
+    cursor: Line | None = None
+
+    def to_filters(self) -> Filters:
+        """Return the filters of the domain."""
+        return Filters(
+            space=self.space,
+            theme=self.theme,
+            type=self.type,
+            tag=self.tag,
+            status=None if self.status == "any" else self.status,
+            embedding=self.embedding,
+            pinned=self.pinned,
+            manually_saved=self.saved,
+        )
+
+    def chosen(self) -> dict[str, str]:
+        """Return what was chosen, as it stands in a link to the next page."""
+        given = self.model_dump(exclude_none=True, exclude_defaults=True, exclude={"cursor"})
+        return {name: str(value).lower() if value is True else str(value) for name, value in given.items()}
+
+
+class RememberForm(BaseModel):
+    """A memory to store; tags are divided by commas."""
+
+    text: str = ""
+    space: Line | None = None
+    type: MemoryType = "note"
+    theme: Line | None = None
+    tags: str = ""
+    saved: bool = False
+
+    def to_draft(self) -> Draft:
+        """Return the checked draft; raises `InvalidError`."""
+        tags = tuple(tag.strip() for tag in self.tags.split(",") if tag.strip())
+        # A form sends its line ends as CR LF.
+        text = self.text.replace("\r\n", "\n")
+        return Draft(text=text, type=self.type, theme=self.theme, tags=tags, manually_saved=self.saved)
+
+
+def parse(form: type[F], values: MultiDict[str, str]) -> F:
+    """Return the filled form; a blank field counts as left out. Raises pydantic's `ValidationError`."""
+    lists = {name for name, field in form.model_fields.items() if get_origin(field.annotation) is list}
+    given = {
+        name: values.getlist(name) if name in lists else value.strip()
+        for name, value in values.items()
+        if value.strip()
+    }
+    return form.model_validate(given)

@@ -1,0 +1,89 @@
+"""The few reads that pages need beside the domain's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from sqlalchemy import select
+
+from memory.browse import Entry, Page, count_entries, get_entry, list_entries, possible_updates
+from memory.models import Memory, PossibleUpdate, Space
+from memory.spaces import list_spaces, list_themes
+from memory.trace import Neighbour, Outcome
+from webapp.context import credential, session, utc_now
+from webapp.operations import incognito_spaces, visible_entry
+from webapp.pages.forms import BrowseForm
+
+PAGE = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the selects of a form offer."""
+
+    spaces: Sequence[Space]
+    themes: Sequence[tuple[str, str]]
+
+    @property
+    def space_pairs(self) -> Sequence[tuple[str, str]]:
+        """Return spaces as (slug, name with its size)."""
+        return [(space.slug, f"{space.name} ({space.documents})") for space in self.spaces]
+
+    @property
+    def memories(self) -> int:
+        """Return how many active memories there are in all."""
+        return sum(space.documents for space in self.spaces)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A memory with what it is linked to."""
+
+    entry: Entry
+    updates: Sequence[tuple[PossibleUpdate, Memory]]
+    older: Entry | None
+    newer: Sequence[Memory]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of memories, how many there are in all, and the names of the spaces that incognito keeps closed."""
+
+    page: Page
+    total: int
+    hidden: Sequence[str] = ()
+
+
+def choices() -> Choices:
+    """Return the user's spaces, and themes as (slug, name)."""
+    user_id = credential().user_id
+    themes = [(theme.slug, theme.display_name) for theme, _ in list_themes(session(), user_id)]
+    return Choices(list_spaces(session(), user_id), themes)
+
+
+def listing(form: BrowseForm) -> Listing:
+    """Return the page of memories that the form asks for."""
+    user_id, filters, now = credential().user_id, form.to_filters(), utc_now()
+    page = list_entries(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
+    hidden = frozenset() if form.space else incognito_spaces()
+    shown = [entry for entry in page.entries if entry.space not in hidden]
+    total = count_entries(session(), user_id, filters, now=now)
+    return Listing(replace(page, entries=shown), total, sorted(hidden))
+
+
+def opened(memory_id: UUID) -> Opened:
+    """Return one memory with possible updates and its line of supersession; raises `NotFoundError`."""
+    entry = visible_entry(memory_id)
+    user_id, older_id = credential().user_id, entry.memory.supersedes
+    older = get_entry(session(), user_id, older_id, now=utc_now()) if older_id else None
+    newer = select(Memory).where(Memory.user_id == user_id, Memory.supersedes == memory_id).order_by(Memory.created_at)
+    updates = possible_updates(session(), user_id, memory_id)
+    return Opened(entry, updates, older, session().scalars(newer).all())
+
+
+def neighbours(outcome: Outcome) -> list[tuple[Neighbour, Entry | None]]:
+    """Return what a write was compared with, each with the memory as it stands now."""
+    user_id, now = credential().user_id, utc_now()
+    return [(near, get_entry(session(), user_id, near.id, now=now)) for near in outcome.trace.neighbours]

@@ -1,0 +1,87 @@
+"""Who sits at the browser: the session cookie, and the guard in front of every page."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass
+from uuid import UUID
+
+from flask import Blueprint, Response, g, url_for
+from flask import session as cookie
+
+from memory.accounts import Credential
+from memory.database import act_as
+from memory.models import User
+from webapp.context import runtime, session
+from webapp.htmx import current_page, go
+from webapp.operations import is_incognito
+
+SCOPES = frozenset({"read", "write", "forget"})
+# One leading slash: browsers read two, or a slash and a backslash, as another host.
+_LOCAL = re.compile(r"/(?![/\\])[^\s\\\x00-\x1f]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """What the frame of a page shows of its reader: plain values, so that it also stands when the database is away."""
+
+    name: str
+    email: str
+    incognito: bool
+
+
+def guarded(name: str) -> Blueprint:
+    """Return a blueprint whose pages need a login."""
+    bp = Blueprint(name, "webapp.pages")
+    bp.before_request(login_required)
+    return bp
+
+
+def login_required() -> Response | None:
+    """Set `g.credential` and `g.visitor` from the cookie, or send the visitor to the login."""
+    user = _user_of_cookie()
+    if user is None:
+        cookie.clear()
+        return go(url_for("auth.login", next=current_page()))
+    scopes = SCOPES | {"admin"} if user.role == "admin" else SCOPES
+    g.credential = Credential(user.id, "user", scopes, session_key=f"browser:{cookie['key']}")
+    g.visitor = Visitor(user.display_name, user.email, is_incognito(None))
+    return None
+
+
+def _user_of_cookie() -> User | None:
+    try:
+        user_id = UUID(cookie["user"])
+    except (KeyError, ValueError):
+        return None
+    act_as(session(), user_id)
+    user = session().get(User, user_id)
+    if user is not None and user.disabled_at is None and secrets.compare_digest(cookie.get("mark", ""), _mark(user)):
+        return user
+    act_as(session(), None)
+    return None
+
+
+def _mark(user: User) -> str:
+    # A new password ends every session that was opened with the old one.
+    return runtime().keys.digest("browser session", user.password_hash).hex()[:32]
+
+
+def sign_in(user_id: UUID) -> None:
+    """Begin a new session: nothing of what the cookie held before survives."""
+    act_as(session(), user_id)
+    user = session().get_one(User, user_id)
+    cookie.clear()
+    cookie.permanent = True
+    cookie.update(user=str(user_id), key=secrets.token_urlsafe(18), mark=_mark(user))
+
+
+def sign_out() -> None:
+    """End the session of this browser."""
+    cookie.clear()
+
+
+def local_path(given: str | None, default: str) -> str:
+    """Return `given` when it is a path of this server, else `default`: nobody is sent to another site."""
+    return given if given and _LOCAL.fullmatch(given) else default

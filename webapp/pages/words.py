@@ -1,0 +1,67 @@
+"""Small matters of language: ordinals, ages, and the words of a question within a text."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from markupsafe import Markup, escape
+
+_WORD = re.compile(r"(\w+)")
+_ENDINGS = ("ingly", "edly", "ings", "ing", "ies", "ied", "es", "ed", "ly", "s", "e", "y")
+_SHORTEST_STEM = 3
+# Words that say nothing about what a text is about; the keyword leg leaves them out as well.
+_EMPTY = frozenset(
+    re.findall(
+        r"\w+",
+        """a about all also am an and any are as at be because been but by can could did do does for from had has have
+        he her him his how i if in into is it its just know me more my no not of on or our s she should so t tell than
+        that the their them then there these they this to us was we were what when where which who whom whose why will
+        with would you your""",
+    )
+)
+_UNITS = (
+    (31_557_600, "year"),
+    (2_629_800, "month"),
+    (604_800, "week"),
+    (86_400, "day"),
+    (3_600, "hour"),
+    (60, "minute"),
+)
+
+
+def ordinal(number: int) -> str:
+    """Return 1st, 2nd, 3rd, 4th, 11th and so on."""
+    ending = "th" if number % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """Return the distance between two moments in its largest unit: `3 days ago`, `in 2 weeks`, `just now`."""
+    seconds = (now - moment).total_seconds()
+    for size, unit in _UNITS:
+        if (count := int(abs(seconds) // size)) > 0:
+            spoken = f"{count} {unit}{'s' if count > 1 else ''}"
+            return f"{spoken} ago" if seconds > 0 else f"in {spoken}"
+    return "just now"
+
+
+def stem(word: str) -> str:
+    """Return a word without its commonest English endings: near enough to show a reader why a text was found."""
+    word = word.casefold()
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            word = word.removesuffix(ending)
+            break
+    return word[:-1] if len(word) > _SHORTEST_STEM and word[-1] == word[-2] else word
+
+
+def mark(text: str, question: str) -> Markup:
+    """Return the escaped text with each word that shares its stem with a word of the question in <mark>."""
+    wanted = {stem(word) for word in _WORD.findall(question) if word.casefold() not in _EMPTY}
+    pieces = _WORD.split(text)
+    # Every second piece is a word.
+    return Markup("").join(
+        Markup("<mark>{}</mark>").format(piece) if number % 2 and stem(piece) in wanted else escape(piece)
+        for number, piece in enumerate(pieces)
+    )
