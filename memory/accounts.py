@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from uuid import UUID
 
 from argon2 import PasswordHasher
@@ -29,8 +30,12 @@ LAST_USE_GRAIN = timedelta(minutes=1)
 
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _hasher = PasswordHasher()
-# Verified when there is no such user, so that an unknown address takes as long as a wrong password.
-_NOBODY = _hasher.hash(secrets.token_hex())
+
+
+@cache
+def _nobody() -> str:
+    """A hash that no password fits, verified for an unknown address so that it takes as long as a wrong password."""
+    return _hasher.hash(secrets.token_hex())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ def check_password(session: Session, email: str, password: str) -> UUID | None:
     """Return the id of the user with this address and password, None for any other; takes equally long."""
     row = session.execute(select("*").select_from(func.find_login(email.strip()))).one_or_none()
     try:
-        _hasher.verify(row.password_hash if row else _NOBODY, password)
+        _hasher.verify(row.password_hash if row else _nobody(), password)
     except (VerificationError, InvalidHashError):
         return None
     return row.id if row else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,6 +24,7 @@ from memory.tombstones import bury, lift
 UNDO_WINDOW = timedelta(minutes=10)
 # Beside the columns of a forgotten row: what tied it to other memories.
 LINKS = "_links"
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +131,12 @@ def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
     if older_id is not None and session.get(Memory, (memory.user_id, older_id)) is not None:
         memory.supersedes = older_id
     elif older_id is not None:
-        _leave_word(session, memory, older_id)
+        _leave_word(session, memory, older_id, lambda row: _with_successor(row, memory.id))
     for newer_id in links["superseded_by"]:
         newer = session.get(Memory, (memory.user_id, UUID(newer_id)), with_for_update=True)
-        if newer is not None and newer.supersedes is None:
+        if newer is None:
+            _leave_word(session, memory, UUID(newer_id), lambda row: {**row, "supersedes": str(memory.id)})
+        elif newer.supersedes is None:
             newer.supersedes = memory.id
     for memory_id, other_id, differs_in, created_at in links["possible_updates"]:
         ends = {"memory_id": UUID(memory_id), "older_id": UUID(other_id)}
@@ -142,13 +145,16 @@ def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
             session.add(PossibleUpdate(user_id=memory.user_id, **ends, differs_in=differs_in, created_at=moment))
 
 
-def _leave_word(session: Session, memory: Memory, older_id: UUID) -> None:
-    """Tell a superseded memory that is forgotten too who superseded it, in case it is restored."""
-    older = session.get(Forgotten, (memory.user_id, older_id), with_for_update=True)
-    if older is not None:
-        links = dict(older.row[LINKS])
-        links["superseded_by"] = [*links["superseded_by"], str(memory.id)]
-        older.row = {**older.row, LINKS: links}
+def _leave_word(session: Session, memory: Memory, other_id: UUID, change: Callable[[Row], Row]) -> None:
+    """Note a tie in the row of a memory that is forgotten too, in case it is restored."""
+    other = session.get(Forgotten, (memory.user_id, other_id), with_for_update=True)
+    if other is not None:
+        other.row = change(other.row)
+
+
+def _with_successor(row: Row, memory_id: UUID) -> Row:
+    links = row[LINKS]
+    return {**row, LINKS: {**links, "superseded_by": [*links["superseded_by"], str(memory_id)]}}
 
 
 def purge(session: Session, user_id: UUID, *, now: datetime) -> int:

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import LargeBinary, column, or_, select, true, values
@@ -27,6 +27,8 @@ from memory.text import NEAR, bands, from_signed, hamming, normalise, simhash64,
 from memory.tombstones import Graveyard, graveyard
 from memory.trace import Neighbour, Outcome, Trace
 
+# Between two memories of one sitting no more time passes than this.
+SITTING = timedelta(minutes=30)
 PINNED_WHEN_SAVED = frozenset({"preference", "instruction"})
 # A question that the user must decide is worth asking about the latest few, not about hundreds.
 MOST_LINKS = 3
@@ -115,6 +117,7 @@ class _Writer:
         self._by_digest: dict[bytes, Memory] = {}
         self._by_band: dict[tuple[int, int], list[Memory]] = {}
         self._by_template: dict[bytes, deque[Memory]] = {}
+        self._last: Memory | None = None
 
     def load(self, items: Sequence[Prepared]) -> None:
         """Fetch every row that a draft may meet: by digest, by one of the four bands, by template."""
@@ -122,6 +125,12 @@ class _Writer:
             self._remember_row(memory)
         for memory in self._load_alike(items):
             self._remember_template(memory)
+        self._last = self._load_last()
+
+    def _load_last(self) -> Memory | None:
+        """Return the row that was stored last in the space: ids are in the order of their making."""
+        scope = (Memory.user_id == self.space.user_id, Memory.space_id == self.space.id)
+        return self.session.scalar(select(Memory).where(*scope).order_by(Memory.id.desc()).limit(1))
 
     def _load_near(self, items: Sequence[Prepared]) -> Iterable[Memory]:
         columns = (Memory.band0, Memory.band1, Memory.band2, Memory.band3)
@@ -212,6 +221,13 @@ class _Writer:
                 found[memory.id] = Neighbour(memory.id, distance, exact=False, differs_in=differs_in)
         return [found[memory_id] for memory_id in sorted(found, reverse=True)[:MOST_LINKS]]
 
+    def _previous(self, memory: Memory) -> UUID | None:
+        """Return what was stored just before, when it belongs to the same sitting: a turn answers the turn before."""
+        last = self._last
+        if last is None or abs(memory.created_at - last.created_at) > SITTING:
+            return None
+        return last.id
+
     def _merge(self, memory: Memory, item: Prepared, neighbours: list[Neighbour]) -> Outcome:
         draft = item.draft
         memory.repeat_count += 1
@@ -239,6 +255,8 @@ class _Writer:
         memory = self._row(item, importance)
         apply_pinning_policy(memory)
         self.session.add(memory)
+        memory.previous_id = self._previous(memory)
+        self._last = memory
         self.created.append(memory)
         self._remember_row(memory)
         self._remember_template(memory)

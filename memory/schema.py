@@ -78,10 +78,10 @@ def _admit_app_role(connection: Connection, databases: Databases, keys: Keys) ->
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
         "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",
         "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {role}",
-        # Accounts are made by the owner alone, and what was done stays as it was written.
-        "REVOKE INSERT, DELETE ON users FROM {role}",
-        "REVOKE UPDATE, DELETE ON audit_events FROM {role}",
-        "REVOKE DELETE ON tool_calls FROM {role}",
+        # Accounts and roles are made by the owner alone, and what was done stays as it was written.
+        "REVOKE INSERT, UPDATE, DELETE ON users FROM {role}",
+        "GRANT UPDATE (display_name, password_hash) ON users TO {role}",
+        "REVOKE UPDATE, DELETE ON audit_events, tool_calls FROM {role}",
         "REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role}",
     ):
         composed = sql.SQL(statement).format(role=sql.Identifier(role), password=sql.Literal(password))

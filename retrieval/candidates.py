@@ -132,6 +132,7 @@ def _candidate(row: Any, near: Near, places: dict[UUID, int]) -> Candidate:
         keyword_rank=row.rank,
         cosine=near.cosines.get(row.id) if row.distance is None else -row.distance,
         semantic_rank=places.get(row.id),
+        previous_id=row.previous_id,
     )
 
 

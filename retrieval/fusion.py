@@ -12,7 +12,7 @@ from retrieval.types import Candidate
 def fuse(candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float) -> dict[UUID, float]:
     """Relevance in [0, 1] of each candidate by its id, whatever the order of `candidates`.
 
-    `bm25_bound` is the largest BM25 score the question can reach, sum(idf) * (k1 + 1). A leg outside
+    `bm25_bound` is the largest BM25 score the question can reach, sum(idf). A leg outside
     `policy.legs` contributes nothing; a leg alone has weight 1. By `policy.fusion`:
 
     - `convex`: w * cosine + (1 - w) * bm25 / bound, the theoretical-maximum normalisation that makes scores

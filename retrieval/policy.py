@@ -29,7 +29,8 @@ class Policy:
     is the recency decay constant in days. `semantic_weight` is the share of the semantic leg in `convex` and
     `minmax` fusion. `depth` is how many candidates each leg contributes. `min_score` in [0, 1] is the evidence
     that a candidate needs from at least one leg. `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
-    `date_boost` is what a date named in the question adds to the relevance of memories of that date.
+    `date_boost` is what a date named in the question adds to the relevance of memories of that date, `context_boost`
+    the share of the relevance of the memory before it that a memory gains: an answer follows its question.
     """
 
     name: str = "balanced"
@@ -47,6 +48,7 @@ class Policy:
     mmr_lambda: float = 0.95
     depth: int = 50
     date_boost: float = 0.15
+    context_boost: float = 0.2
 
     def __post_init__(self) -> None:
         _check_choices(self)
@@ -70,6 +72,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "mmr_lambda": (0, 1),
     "depth": (1, 500),
     "date_boost": (0, 1),
+    "context_boost": (0, 1),
 }
 
 
@@ -84,7 +87,14 @@ def _check_choices(policy: Policy) -> None:
 NAMED: dict[str, Policy] = {
     "balanced": Policy(),
     "specified": Policy(
-        name="specified", fusion="rrf", beta=1.0, gamma=1.0, min_score=0.3, mmr_lambda=0.7, date_boost=0.0
+        name="specified",
+        fusion="rrf",
+        beta=1.0,
+        gamma=1.0,
+        min_score=0.3,
+        mmr_lambda=0.7,
+        date_boost=0.0,
+        context_boost=0.0,
     ),
 }
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from retrieval import dates
-from retrieval.dates import DateHint
 from retrieval.fusion import evidence, fuse, keyword_share
 from retrieval.policy import Policy
 from retrieval.types import Candidate, Score, Scored
@@ -39,32 +38,31 @@ def rank(
 ) -> list[Scored]:
     """Candidates with enough evidence, best total first, equal totals by id.
 
-    A candidate with `evidence` below `policy.min_score` is dropped: neither recency nor importance nor a
-    date can make a match. A date named in `question` adds at most `policy.date_boost` to the relevance.
-    `bm25_bound` is as in `fusion.fuse`.
+    A candidate with `evidence` below `policy.min_score` is dropped: neither recency nor importance, neither a date
+    nor its neighbour can make a match. A date named in `question` adds at most `policy.date_boost` to the relevance,
+    the memory before it `policy.context_boost` times its own. `bm25_bound` is as in `fusion.fuse`.
     """
     relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
     hint = dates.parse(question, now) if policy.date_boost > 0 else None
-    scored = [
-        _scored(each, relevance[each.id], policy, bound=bm25_bound, hint=hint, now=now)
-        for each in candidates
-        if evidence(each, policy, bm25_bound) >= policy.min_score
-    ]
+    scored = []
+    for each in candidates:
+        found = evidence(each, policy, bm25_bound)
+        if found < policy.min_score:
+            continue
+        before = relevance.get(each.previous_id, 0.0) if each.previous_id is not None else 0.0
+        fit = dates.match(hint, each.created_at) if hint else 0.0
+        boosted = relevance[each.id] + policy.date_boost * fit + policy.context_boost * before
+        scored.append(
+            Scored(
+                candidate=each,
+                score=score(boosted, each.created_at, each.importance, policy, now),
+                evidence=found,
+                keyword_share=keyword_share(each.bm25, bm25_bound),
+                date_match=fit,
+                context=before,
+            )
+        )
     return sorted(scored, key=lambda each: (-each.score.total, str(each.candidate.id)))
-
-
-def _scored(
-    candidate: Candidate, fused: float, policy: Policy, *, bound: float, hint: DateHint | None, now: datetime
-) -> Scored:
-    fit = dates.match(hint, candidate.created_at) if hint else 0.0
-    boosted = fused + policy.date_boost * fit
-    return Scored(
-        candidate=candidate,
-        score=score(boosted, candidate.created_at, candidate.importance, policy, now),
-        evidence=evidence(candidate, policy, bound),
-        keyword_share=keyword_share(candidate.bm25, bound),
-        date_match=fit,
-    )
 
 
 def _clip(value: float) -> float:

@@ -38,25 +38,21 @@ WITH scope AS MATERIALIZED (
     SELECT s.documents::float8 AS n, s.tokens::float8 / greatest(s.documents, 1) AS mean_length
     FROM spaces s WHERE s.user_id = :user_id AND s.id = :space_id
 ), words AS MATERIALIZED (
-    SELECT lexeme COLLATE "C" AS lexeme, row_number() OVER () AS word
-    FROM unnest(to_tsvector('english'::regconfig, CAST(:question AS text)))
-), matches AS MATERIALIZED (
-    SELECT w.word, p.user_id, p.memory_id, p.tf, p.length, count(*) OVER (PARTITION BY w.word)::float8 AS df
-    FROM words w CROSS JOIN LATERAL (
-        SELECT * FROM postings p WHERE p.user_id = :user_id AND p.space_id = :space_id AND p.lexeme = w.lexeme
-    ) p
-), known AS (
-    SELECT DISTINCT word, df FROM matches
-), bound AS MATERIALIZED (
-    SELECT coalesce(sum(
-        ln(1 + (s.n - coalesce(k.df, 0) + 0.5::float8) / (coalesce(k.df, 0) + 0.5::float8))), 0) AS bound
-    FROM words w CROSS JOIN scope s LEFT JOIN known k ON k.word = w.word
+    SELECT w.lexeme, w.df, ln(1 + (s.n - w.df + 0.5::float8) / (w.df + 0.5::float8)) AS idf
+    FROM scope s CROSS JOIN (
+        SELECT q.lexeme COLLATE "C" AS lexeme, (
+            SELECT count(*) FROM postings p
+            WHERE p.user_id = :user_id AND p.space_id = :space_id AND p.lexeme = q.lexeme COLLATE "C"
+        )::float8 AS df
+        FROM unnest(to_tsvector('english'::regconfig, CAST(:question AS text))) q
+    ) w
 ), scored AS MATERIALIZED (
     SELECT x.memory_id,
-           sum(ln(1 + (s.n - x.df + 0.5::float8) / (x.df + 0.5::float8))
-               * x.tf / (x.tf + CAST(:k1 AS float8) * (1 - CAST(:b AS float8)
-                                                      + CAST(:b AS float8) * x.length / s.mean_length))) AS score
-    FROM matches x CROSS JOIN scope s {narrowed}
+           sum(w.idf * x.tf / (x.tf + CAST(:k1 AS float8) * (1 - CAST(:b AS float8)
+                                                            + CAST(:b AS float8) * x.length / s.mean_length))) AS score
+    FROM scope s CROSS JOIN words w CROSS JOIN LATERAL (
+        SELECT * FROM postings p WHERE p.user_id = :user_id AND p.space_id = :space_id AND p.lexeme = w.lexeme
+    ) x {narrowed}
     GROUP BY x.memory_id
 ), listed AS MATERIALIZED (
     SELECT memory_id, score, row_number() OVER (ORDER BY score DESC, memory_id) AS rank FROM scored
@@ -68,8 +64,8 @@ WITH scope AS MATERIALIZED (
     LEFT JOIN scored s ON s.memory_id = n.id
     WHERE n.id NOT IN (SELECT memory_id FROM listed)
 )
-SELECT m.id, p.score, p.rank, m.created_at, m.importance, m.pinned,
-       e.vector <#> CAST(:vector AS halfvec) AS distance, (SELECT bound FROM bound) AS bound
+SELECT m.id, p.score, p.rank, m.created_at, m.importance, m.pinned, m.previous_id,
+       e.vector <#> CAST(:vector AS halfvec) AS distance, (SELECT coalesce(sum(idf), 0) FROM words) AS bound
 FROM pool p
 JOIN memories m ON m.user_id = :user_id AND m.id = p.memory_id AND m.space_id = :space_id AND m.status = 'active'
   AND (m.expires_at IS NULL OR m.expires_at > :now)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import Any
 
-# The public `Encoding` refuses texts of a million characters or 200 000 tokens and has no `count`; the
-# binding below it has neither limit. The import takes 0.5 s (the package parses three vocabularies) and the
-# tokenizer 0.02 s, so there is nothing to gain from loading it later.
-from bpe_openai._bindings import tokenizer_for_encoding
-
-_TOKENIZER = tokenizer_for_encoding("cl100k_base")
 # Characters tried beyond the token boundary. Each costs a count of the whole prefix, and a run such as "===="
 # has tokens of 64 characters: without this limit a hostile 64 KiB text takes over a second.
 _REACH = 16
 
 
+@cache
+def tokenizer() -> Any:
+    """Load the tokenizer, once (0.5 s: the package parses three vocabularies when it is imported).
+
+    Every start of the server would wait for that, so servers call this beside their start. The package's public
+    `Encoding` refuses texts of a million characters and has no `count`; the binding below it has neither limit.
+    """
+    return import_module("bpe_openai._bindings").tokenizer_for_encoding("cl100k_base")
+
+
 def count(text: str) -> int:
     """Number of tokens. Names of special tokens such as "<|endoftext|>" are ordinary text."""
-    return int(_TOKENIZER.count(_encodable(text)))
+    return int(tokenizer().count(_encodable(text)))
 
 
 def cut(text: str, tokens: int) -> str:
@@ -27,14 +34,14 @@ def cut(text: str, tokens: int) -> str:
     encoding accepts, come back as "?".
     """
     text = _encodable(text)
-    ids = _TOKENIZER.encode(text)
+    ids = tokenizer().encode(text)
     if len(ids) <= tokens:
         return text
     # A prefix can have fewer tokens than the same characters have inside the text: the last piece may merge
     # differently once its end is gone. So start a little beyond the boundary and step back to the first fit.
     boundary, beyond = (_length(text, ids, max(0, tokens) + more) for more in (0, 2))
     for end in range(min(beyond, boundary + _REACH), 0, -1):
-        if _TOKENIZER.count(text[:end]) <= tokens:
+        if tokenizer().count(text[:end]) <= tokens:
             return text[:end]
     return ""
 
@@ -43,7 +50,7 @@ def _length(text: str, ids: list[int], tokens: int) -> int:
     """Characters covered by the first `tokens` ids, rounded up to whole characters."""
     for end in range(tokens, len(ids)):
         with suppress(ValueError):  # the ids end inside a character: take one more
-            return len(_TOKENIZER.decode(ids[:end]))
+            return len(tokenizer().decode(ids[:end]))
     return len(text)
 
 

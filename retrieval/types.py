@@ -17,7 +17,8 @@ class Candidate:
     """A memory that at least one leg found, before ranking.
 
     Ranks are 1-based positions in the leg, None where the leg did not list it. `bm25` is the raw keyword score
-    (0 without a match); `cosine` in [-1, 1] is None while no vector is ready.
+    (0 without a match); `cosine` in [-1, 1] is None while no vector is ready. `previous_id` is the memory that was
+    stored just before it in the same sitting.
     """
 
     id: UUID
@@ -36,6 +37,7 @@ class Candidate:
     cosine: float | None = None
     semantic_rank: int | None = None
     vector: Vector | None = field(default=None, compare=False, repr=False)
+    previous_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,17 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A candidate with its scores; `evidence` in [0, 1] is the stronger of the two legs' absolute scores."""
+    """A candidate with its scores; `evidence` in [0, 1] is the stronger of the two legs' absolute scores.
+
+    `context` in [0, 1] is the fused relevance of the memory before it, where that is a candidate too.
+    """
 
     candidate: Candidate
     score: Score
     evidence: float
     keyword_share: float
     date_match: float
+    context: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

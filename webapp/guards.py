@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from flask import abort, current_app, g, request
+from flask import Response, abort, current_app, g, request
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
-from memory.accounts import LAST_USE_GRAIN, Credential, authenticate, find_user
+from memory.accounts import Credential, authenticate, find_user
 from memory.database import act_as
-from memory.models import Token
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 
@@ -44,7 +45,6 @@ def bearer_required() -> None:
         refusal = problem(HTTPStatus.UNAUTHORIZED, "a valid bearer token is needed")
         refusal.headers["WWW-Authenticate"] = 'Bearer realm="commonplace"'
         abort(refusal)
-    _keep_last_use(found)
     g.credential = _with_session(_acting_for(found))
 
 
@@ -80,14 +80,12 @@ def object_required() -> None:
         abort(problem(HTTPStatus.UNPROCESSABLE_ENTITY, "body: must be a JSON object", errors=found))
 
 
-def _keep_last_use(found: Credential) -> None:
-    """Commit the time of use, once a minute and whatever becomes of the request.
-
-    Otherwise a read would lose it, and a slow search would hold the token's row against every other request.
-    """
-    token = session().get_one(Token, (found.user_id, found.token_id))
-    if token.last_used_at is None or utc_now() - token.last_used_at > LAST_USE_GRAIN:
-        session().commit()
+def keep_last_use(response: Response) -> Response:
+    """Commit the time of use that a read would lose otherwise; that alone is no reason to fail it."""
+    if request.method in {"GET", "HEAD"} and response.status_code < HTTPStatus.BAD_REQUEST:
+        with suppress(SQLAlchemyError):
+            session().commit()
+    return response
 
 
 def _acting_for(found: Credential) -> Credential:

@@ -219,7 +219,7 @@ class Claims:
 
     def renew(self) -> None:
         """Renew what is not settled yet."""
-        jobs = sorted(list(self._open.values()), key=_model_of)
+        jobs = sorted(self._open.values(), key=_model_of)
         for user_id, mine in groupby(jobs, key=lambda job: job.user_id):
             with user_session(self._sessions, user_id) as session:
                 queue.renew(session, list(mine), self._clock())

@@ -110,12 +110,8 @@ class Providers:
         return HttpEmbedder(model.provider_type, model.endpoint_url or "", model.model, api_key, model.dimensions)
 
     def _local(self, label: str) -> LocalEmbedder:
-        # An older local model serves until its successor is complete: it is found by the label it was stored
-        # under, which is the folder or hub name, or the bundled model's own.
-        path, found = resolve_model(label)
-        if found != label:
-            raise EmbeddingError(f"the local model {label!r} is not installed", permanent=True)
-        return LocalEmbedder(path, self.system.threads)
+        # An older local model serves until its successor is complete: its label is all that it takes to find it.
+        return LocalEmbedder(label, self.system.threads)
 
     def preload(self) -> None:
         """Load the configured local model, so that the first search does not wait for it."""

@@ -192,5 +192,5 @@ def fail(session: Session, job: Job, error: str, *, permanent: bool, now: dateti
 
 def backoff(attempts: int) -> timedelta:
     """Return 2 s, 4 s, 8 s … for attempts 1, 2, 3 …, at most ten minutes, times 0.5 to 1.5 at random."""
-    wait: timedelta = min(BACKOFF * 2 ** max(0, attempts - 1), LONGEST_BACKOFF)
+    wait: timedelta = min(BACKOFF * 2 ** min(max(0, attempts - 1), 20), LONGEST_BACKOFF)
     return wait * random.uniform(0.5, 1.5)  # noqa: S311 - spreads retries, guards nothing

@@ -112,6 +112,8 @@ class Memory(Base):
     source_message: Mapped[str | None]
     status: Mapped[str] = mapped_column(server_default="active", default="active")
     supersedes: Mapped[UUID | None]
+    # What was stored just before it in the same sitting; no foreign key, as it may be forgotten at any time.
+    previous_id: Mapped[UUID | None]
     simhash: Mapped[int] = mapped_column(BigInteger)
     band0: Mapped[int] = mapped_column(Integer, _band(0))
     band1: Mapped[int] = mapped_column(Integer, _band(1))

@@ -23,12 +23,22 @@ def test_bundled_names_resolve_to_the_packaged_model() -> None:
 def test_a_folder_resolves_to_itself(tmp_path: Path) -> None:
     folder = tmp_path / "my-model"
     folder.mkdir()
-    assert resolve_model(str(folder)) == (str(folder), "my-model")
+    assert resolve_model(str(folder)) == (str(folder), str(folder.resolve()))
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingError) as caught:
         resolve_model(str(tmp_path / "nothing"))
+    assert caught.value.permanent
+
+
+def test_a_hub_name_is_its_own_label() -> None:
+    assert resolve_model("sentence-transformers/nothing-here") == ("sentence-transformers/nothing-here",) * 2
+
+
+def test_a_hub_name_that_is_not_cached_fails_for_good_and_says_why() -> None:
+    with pytest.raises(EmbeddingError, match="HF_HUB_OFFLINE") as caught:
+        LocalEmbedder("sentence-transformers/nothing-here", threads=None).load()
     assert caught.value.permanent
 
 

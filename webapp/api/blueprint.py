@@ -8,7 +8,7 @@ from flask import Response
 from flask_openapi3.blueprint import APIBlueprint
 from flask_openapi3.models.tag import Tag
 
-from webapp.guards import bearer_required, object_required, scope_required
+from webapp.guards import bearer_required, keep_last_use, object_required, scope_required
 
 PROBLEMS = {
     "400": "The body is not valid JSON",
@@ -35,6 +35,7 @@ def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
     )
     for guard in (bearer_required, scope_required, object_required):
         bp.before_request(guard)
+    bp.after_request(keep_last_use)
     bp.after_request(_keep_private)
     return bp
 

@@ -9,6 +9,7 @@ import click
 from sqlalchemy import func, select
 from tqdm import tqdm
 
+import config
 from config import ConfigError
 from evals.cli import bench_group, eval_group, import_group
 from memory.accounts import SCOPES, create_token, create_user, find_user
@@ -18,9 +19,10 @@ from memory.embedding.indexes import maintain_indexes
 from memory.errors import DomainError
 from memory.server import ServerError
 from retrieval.candidates import EXACT_SCAN_LIMIT
-from tasks.runtime import Runtime
+from tasks.runtime import Runtime, build
 from webapp.cli.doctor import doctor
 from webapp.cli.serve import up, web, worker
+from webapp.cli.wiring import migrate as migrate_schema
 from webapp.cli.wiring import migrated_runtime, owner_session
 from webapp.observe import set_up_logging
 
@@ -46,7 +48,7 @@ def main() -> None:
 @main.command()
 def migrate() -> None:
     """Bring the database's schema up to date."""
-    migrated_runtime()
+    migrate_schema(build(config.load()))
     click.echo("The schema is up to date.")
 
 

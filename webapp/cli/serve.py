@@ -17,6 +17,7 @@ from gunicorn.app.base import BaseApplication
 
 import config
 from memory.server import EmbeddedServer, ServerError
+from retrieval.tokens import tokenizer
 from tasks.app import configure, huey
 from tasks.runtime import Runtime, build
 from webapp.cli.demo import PASSWORD, ensure_demo
@@ -168,8 +169,8 @@ class _Gunicorn(BaseApplication):
 
     def load(self) -> Any:
         """Build the application of one worker, and load the model behind its back."""
-        # One question at a time needs no more than the cores that the workers share.
-        runtime = build(config.load())
+        # One thread for each question: with more, two processes and the worker wait for one another at every step.
+        runtime = build(config.load(), threads=1)
         app = create_app(runtime)
         threading.Thread(target=_preload, args=[runtime], name="model-preload", daemon=True).start()
         return app
@@ -177,6 +178,7 @@ class _Gunicorn(BaseApplication):
 
 def _preload(runtime: Runtime) -> None:
     try:
+        tokenizer()
         runtime.providers.preload()
     except Exception:
         # The boundary of a thread: without the model, search degrades and says so.

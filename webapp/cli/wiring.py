@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 import config
@@ -19,9 +19,19 @@ from tasks.runtime import Runtime, build
 def migrated_runtime() -> Runtime:
     """Find or start the database, migrate it if it needs that, and return the runtime."""
     runtime = build(config.load())
-    migrate(runtime)
+    if not is_migrated(runtime):
+        migrate(runtime)
     configure(runtime)
     return runtime
+
+
+def is_migrated(runtime: Runtime) -> bool:
+    """Tell whether the application's own role can connect and finds the schema that this code needs."""
+    try:
+        with runtime.sessions() as session:
+            return schema.current_revision(session.connection()) == schema.head_revision()
+    except SQLAlchemyError:
+        return False
 
 
 def migrate(runtime: Runtime) -> None:

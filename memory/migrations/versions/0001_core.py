@@ -213,6 +213,7 @@ def upgrade() -> None:
         sa.Column("source_message", sa.Text(), nullable=True),
         sa.Column("status", sa.Text(), server_default="active", nullable=False),
         sa.Column("supersedes", sa.Uuid(), nullable=True),
+        sa.Column("previous_id", sa.Uuid(), nullable=True),
         sa.Column("simhash", sa.BigInteger(), nullable=False),
         sa.Column(
             "band0",

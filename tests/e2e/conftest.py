@@ -1,0 +1,110 @@
+"""The real application behind a real port, and a real Chromium in front of it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from flask import Flask
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from werkzeug.serving import make_server
+
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.remember import remember_many
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+TEXTS = (
+    "Ada is allergic to hazelnuts and carries an adrenaline pen.",
+    "The bakery on Mill Lane closes on Mondays.",
+    "Ada prefers aisle seats on night trains.",
+    *(f"Shelf {number} of the archive holds box {number * 7}." for number in range(30)),
+)
+
+
+@pytest.fixture(scope="session")
+def address(app: Flask) -> Iterator[str]:
+    """Serve the application on a free port of this host."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on the path")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def reader(ada: Any) -> Any:
+    """A user with a filled notebook, all of it embedded."""
+    with user_session(ada.runtime.sessions, ada.id) as session:
+        drafts = [Draft(text=text) for text in TEXTS]
+        remember_many(session, ada.id, "default", drafts, keys=ada.runtime.keys, now=utc_now(), actor="test")
+    ada.runtime.backfill.run(lambda _rows: None)
+    return ada
+
+
+@pytest.fixture
+def open_page(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
+    """Open pages of this host that must neither log an error nor ask another host for anything."""
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def watch(page: Page) -> None:
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: complaints.append(request.url) if _leaves(request.url) else None)
+
+    def _leaves(url: str) -> bool:
+        return urlsplit(url).scheme in {"http", "https", "ws", "wss"} and not url.startswith(f"{address}/")
+
+    def start(**options: Any) -> Page:
+        context = browser.new_context(base_url=address, **options)
+        context.set_default_timeout(15_000)
+        contexts.append(context)
+        page = context.new_page()
+        watch(page)
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def log_in(open_page: Callable[..., Page]) -> Callable[..., Page]:
+    """Open a page and go through the login."""
+
+    def start(person: Any, **options: Any) -> Page:
+        page = open_page(**options)
+        page.goto("/")
+        page.get_by_label("E-mail address").fill(person.email)
+        page.get_by_label("Password").fill("correct horse battery")
+        page.get_by_role("button", name="Log in").click()
+        page.wait_for_url("**/")
+        return page
+
+    return start

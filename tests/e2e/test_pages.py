@@ -1,0 +1,197 @@
+"""What a person does with the pages, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.e2e
+
+LogIn = Callable[..., Page]
+BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+
+
+def _search(page: Page, question: str) -> None:
+    page.goto("/")
+    page.get_by_label("Ask your memory").fill(question)
+    page.get_by_role("button", name="Search").click()
+
+
+@BOTH
+def test_a_search_finds_and_explains(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts)
+    _search(page, "Which nuts is Ada allergic to?")
+    first = page.locator(".entry").first
+    expect(first.locator("mark", has_text="allergic")).to_be_visible()
+    expect(first.locator(".entry-why")).to_contain_text("1st by words, 1st by meaning")
+    assert first.locator(".bar .bar-fill").count() == 4
+
+
+def test_bars_are_drawn_as_long_as_their_numbers_say(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    _search(page, "bakery Mondays")
+    bar = page.locator(".entry").first.locator(".bar", has_text="Relevance")
+    value = float(bar.locator(".bar-value").inner_text())
+    drawn, track = (bar.locator(name).bounding_box() for name in (".bar-fill", ".bar-track"))
+    assert drawn is not None and track is not None  # noqa: PT018 - one fact: both are there
+    assert drawn["width"] / track["width"] == pytest.approx(value, abs=0.02)
+
+
+def test_search_runs_as_one_types(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    page.get_by_label("Ask your memory").press_sequentially("hazelnuts", delay=10)
+    expect(page.locator(".entry").first).to_contain_text("hazelnuts")
+    expect(page).to_have_url(re.compile(r"/search\?q=hazelnuts"))
+    expect(page.get_by_label("Ask your memory")).to_be_focused()
+
+
+def test_the_address_of_a_search_can_be_kept(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    page.goto("/search?q=bakery")
+    page.reload()
+    expect(page.locator(".entry").first).to_contain_text("bakery")
+
+
+def test_pin_and_unpin_in_place(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    _search(page, "bakery")
+    entry = page.locator(".entry").first
+    entry.get_by_role("button", name="Pin").click()
+    expect(entry.get_by_role("button", name="Pinned")).to_have_attribute("aria-pressed", "true")
+    expect(entry.get_by_role("button", name="Pinned")).to_be_focused()
+    entry.get_by_role("button", name="Pinned").click()
+    expect(entry.get_by_role("button", name="Pin", exact=True)).to_have_attribute("aria-pressed", "false")
+
+
+def test_forget_and_undo_in_place(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    _search(page, "hazelnuts")
+    page.locator(".entry").first.get_by_role("button", name="Forget").click()
+    expect(page.locator(".notice")).to_contain_text("Forgotten")
+    expect(page.get_by_text("Ada is allergic")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("article.entry").first).to_contain_text("Ada is allergic to hazelnuts")
+
+
+def test_pin_forget_and_undo_without_scripts(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, java_script_enabled=False)
+    _search(page, "hazelnuts")
+    page.locator(".entry").first.get_by_role("button", name="Pin").click()
+    expect(page).to_have_url(re.compile(r"/search\?q=hazelnuts"))
+    expect(page.locator(".entry").first.get_by_role("button", name="Pinned")).to_be_visible()
+    page.locator(".entry").first.get_by_role("button", name="Forget").click()
+    expect(page.locator("#flash")).to_contain_text("Forgotten")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".entry-large")).to_contain_text("Ada is allergic to hazelnuts")
+
+
+@BOTH
+def test_browse_filter_and_load_more(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts)
+    page.get_by_role("link", name="Memories", exact=True).click()
+    expect(page.locator(".count")).to_contain_text("33 memories")
+    expect(page.locator("article.entry")).to_have_count(25)
+    page.get_by_role("link", name="Load more").click()
+    expect(page.locator("article.entry")).to_have_count(33 if scripts else 8)
+    page.get_by_label("Type").select_option("decision")
+    if not scripts:
+        page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_text("No memory fits these filters")).to_be_visible()
+
+
+@BOTH
+def test_remember_shows_the_trace(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts)
+    page.get_by_role("link", name="Remember", exact=True).click()
+    page.get_by_label("One self-contained statement").fill("Ada always drinks her coffee black.")
+    page.locator("form.stack").get_by_role("button", name="Remember").click()
+    trace = page.locator("#remember-trace")
+    expect(trace).to_contain_text("ada always drinks her coffee black.")
+    expect(trace).to_contain_text("+0.30")
+    trace.get_by_role("link", name="Open the memory").click()
+    expect(page.locator(".entry-large")).to_contain_text("Ada always drinks her coffee black.")
+
+
+@BOTH
+def test_incognito_closes_and_opens_the_notebook(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts)
+    page.goto("/search?q=hazelnuts")
+    page.get_by_role("button", name="Go incognito").click()
+    expect(page.get_by_role("region", name="Incognito")).to_be_visible()
+    expect(page.get_by_text("Ada is allergic")).to_have_count(0)
+    page.get_by_role("region", name="Incognito").get_by_role("button", name="End incognito").click()
+    expect(page.get_by_text("Ada is allergic")).to_be_visible()
+
+
+@BOTH
+def test_the_colours_can_be_switched_and_stay(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts, color_scheme="light")
+    light = _paper(page) if scripts else ""
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-appearance", "dark")
+    page.goto("/memories")
+    expect(page.get_by_role("button", name="Dark")).to_have_attribute("aria-pressed", "true")
+    assert not scripts or _paper(page) != light
+
+
+def test_dark_systems_get_dark_paper(log_in: LogIn, reader: Any) -> None:
+    assert _paper(log_in(reader, color_scheme="dark")) != _paper(log_in(reader, color_scheme="light"))
+
+
+def _paper(page: Page) -> str:
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+@pytest.mark.parametrize("width", [320, 360, 768, 1280, 3840])
+@pytest.mark.parametrize("path", ["/search?q=hazelnuts", "/memories", "/remember"])
+def test_no_page_scrolls_sideways(log_in: LogIn, reader: Any, path: str, width: int) -> None:
+    page = log_in(reader, viewport={"width": width, "height": 800})
+    page.goto(path)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("path", ["/login", "/search?q=hazelnuts", "/memories", "/remember"])
+def test_every_control_has_a_name(log_in: LogIn, reader: Any, path: str) -> None:
+    page = log_in(reader)
+    page.goto(path)
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, select, textarea, a, input:not([type=hidden])")]
+            .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
+            .map((each) => each.outerHTML)"""
+    )
+    assert nameless == []
+
+
+def test_the_keyboard_alone_reaches_a_hit(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    page.goto("/memories")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.goto("/")
+    page.locator("body").press("/")
+    page.keyboard.type("hazelnuts")
+    page.keyboard.press("Enter")
+    expect(page.locator(".entry").first).to_contain_text("hazelnuts")
+
+
+def test_a_session_that_ended_leads_to_the_login_and_back(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    page.goto("/memories?status=active")
+    page.context.clear_cookies()
+    # The browser itself logs an error for the 401 that carries the redirect; a link is followed without one.
+    page.get_by_role("link", name="Remember", exact=True).click()
+    expect(page).to_have_url(re.compile(r"/login\?next=/remember"))
+
+
+def test_logging_out_leaves_nothing_behind(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    page.goto("/memories")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.locator("#flash")).to_contain_text("You are logged out")
+    page.go_back()
+    expect(page).to_have_url(re.compile("/login"))
+    assert page.evaluate("localStorage.length + sessionStorage.length") == 0

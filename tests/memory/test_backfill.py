@@ -1,0 +1,578 @@
+"""The rows that wait, who embeds them, and the switch from one model to the next."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from local_provider import openai_shape
+from sqlalchemy import text
+
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.edit import update
+from memory.embedding import queue
+from memory.embedding.backfill import Backfill, Claims, utc_now
+from memory.embedding.models import active_model, flip_if_complete, reconcile
+from memory.embedding.providers import Providers, System, clear_setting, save_setting
+from memory.remember import remember_many
+
+TEXTS = ["Ada keeps bees", "The bridge opens in spring", "Tea grows on the hills", "Our cat sleeps all day"]
+
+
+def eight(text: str) -> list[float]:
+    return [float(len(text)), 1, 2, 3, 4, 5, 6, 7]
+
+
+def eight_wide(body: dict[str, Any]) -> dict[str, Any]:
+    return {"data": [{"index": i, "embedding": eight(words)} for i, words in enumerate(body["input"])]}
+
+
+def settings(provider: Any, **changes: Any) -> dict[str, Any]:
+    fields = {"enabled": True, "provider_type": "openai", "endpoint_url": provider.url, "model": "tiny"}
+    return {**fields, "api_key": None, "dimensions": None, **changes}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = utc_now()
+
+    def __call__(self) -> Any:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+class OneUser(Backfill):
+    """A backfill for one person alone: other tests leave rows behind that are no business of this one."""
+
+    user_id: Any
+    flips = True
+
+    def _across_users(self, function: Any) -> list[Any]:
+        return [self.user_id]
+
+    def _flip(self, user_id: Any) -> None:
+        if self.flips:
+            super()._flip(user_id)
+
+
+class Work:
+    """One person, their backfill and its clock."""
+
+    def __init__(self, runtime: Any, book: Any, providers: Providers, clock: Any) -> None:
+        self.book, self.providers, self.clock = book, providers, clock
+        self.backfill = OneUser(runtime.sessions, providers, clock)
+        self.backfill.user_id = book.user_id
+
+    def use(self, provider: Any, **changes: Any) -> None:
+        with self.book.session() as session:
+            fields = settings(provider, **changes)
+            save_setting(session, self.book.user_id, fields, keys=self.book.runtime.keys, now=self.clock())
+
+    def write(self, *texts: str) -> list[Any]:
+        drafts = [Draft(words) for words in texts or TEXTS]
+        with self.book.session() as session:
+            outcomes = remember_many(
+                session,
+                self.book.user_id,
+                "default",
+                drafts,
+                keys=self.book.runtime.keys,
+                now=self.clock(),
+                actor="test",
+            )
+        return [outcome.id for outcome in outcomes]
+
+    def claim(self, most: int = 100) -> list[queue.Job]:
+        with self.book.session() as session:
+            return queue.claim(session, self.book.user_id, most, self.clock())
+
+    def states(self, model: str = "tiny") -> list[str]:
+        return self.book.all(
+            "SELECT e.state FROM embeddings e JOIN embedding_models m ON m.id = e.model_id WHERE m.model = :model",
+            model=model,
+        )
+
+    def waiting(self) -> int:
+        return self.book.one("SELECT count(*) FROM memories WHERE needs_embedding")
+
+    def dimensions(self) -> set[int]:
+        return set(self.book.all("SELECT vector_dims(vector) FROM embeddings WHERE state = 'ready'"))
+
+    def active(self) -> Any:
+        with self.book.session() as session:
+            model = active_model(session, self.book.user_id)
+            session.expunge_all()
+            return model
+
+
+@pytest.fixture
+def work(runtime: Any, book: Any, no_model: Providers, clock: Clock, provider: Any) -> Work:
+    """Work by a remote provider of eight dimensions."""
+    provider.answer = eight_wide
+    made = Work(runtime, book, no_model, clock)
+    made.use(provider)
+    return made
+
+
+@pytest.fixture
+def local(runtime: Any, book: Any, clock: Clock) -> Work:
+    """Work by the bundled model."""
+    return Work(runtime, book, runtime.providers, clock)
+
+
+def test_every_row_gets_its_vector(local):
+    local.write()
+    local.backfill.run()
+    assert (local.waiting(), local.states("all-MiniLM-L6-v2")) == (0, ["ready"] * 4)
+
+
+def test_a_run_counts_what_it_settled(work):
+    work.write()
+    assert work.backfill.run() == 4
+
+
+def test_progress_is_told_per_batch(work):
+    work.write()
+    told: list[int] = []
+    work.backfill.run(told.append)
+    assert told == [4]
+
+
+def test_a_failing_provider_is_tried_again_later(work, provider):
+    work.write()
+    provider.status = 503
+    work.backfill.run()
+    assert (work.states(), work.claim()) == (["pending"] * 4, [])
+
+
+def test_what_failed_once_succeeds_after_the_pause(work, provider):
+    work.write()
+    provider.status = 503
+    work.backfill.run()
+    provider.status = 200
+    work.clock.now += timedelta(minutes=1)
+    work.backfill.run()
+    assert work.states() == ["ready"] * 4
+
+
+def test_pauses_grow_and_spread():
+    first = {queue.backoff(1) for _ in range(20)}
+    assert len(first) > 1
+    assert max(first) <= timedelta(seconds=3) < timedelta(seconds=16) <= min(queue.backoff(5) for _ in range(20)) * 1.01
+
+
+def test_pauses_have_a_limit():
+    assert queue.backoff(60) <= 1.5 * queue.LONGEST_BACKOFF
+
+
+def test_the_last_attempt_leaves_an_error_with_its_reason(work, provider):
+    work.write(TEXTS[0])
+    provider.status = 503
+    for _ in range(queue.MAX_ATTEMPTS):
+        work.backfill.run()
+        work.clock.now += timedelta(minutes=30)
+    assert work.states() == ["error"]
+    assert "HTTP 503" in work.book.one("SELECT error FROM embeddings")
+
+
+def test_an_error_gets_another_chance_on_request(work, provider):
+    work.write(TEXTS[0])
+    provider.status = 400
+    work.backfill.run()
+    provider.status = 200
+    with work.book.session() as session:
+        assert queue.retry_failed(session, work.book.user_id, work.clock()) == 1
+    work.backfill.run()
+    assert work.states() == ["ready"]
+
+
+def test_a_new_key_gives_errors_another_chance(work, provider):
+    work.write(TEXTS[0])
+    provider.status = 401
+    work.backfill.run()
+    provider.status = 200
+    work.use(provider, api_key="the right one")
+    work.backfill.sweep()
+    work.backfill.run()
+    assert work.states() == ["ready"]
+
+
+def picky(body: dict[str, Any]) -> Any:
+    return {"no": "vectors"} if any("bad" in words for words in body["input"]) else eight_wide(body)
+
+
+def test_one_text_that_the_provider_refuses_fails_alone(work, provider):
+    provider.answer = picky
+    bad = work.write(*TEXTS, "A bad text")[-1]
+    work.backfill.run()
+    assert sorted(work.states()) == ["error"] + ["ready"] * 4
+    assert work.book.one("SELECT memory_id FROM embeddings WHERE state = 'error'") == bad
+
+
+class Broken:
+    provider, model = "local", "broken"
+
+    def embed(self, texts: Any) -> Any:
+        if any("bad" in words for words in texts):
+            raise RuntimeError("segments of strangers")
+        return np.tile(np.float32([1, 0]), (len(texts), 1))
+
+
+class BrokenProviders(Providers):
+    """An installation whose model raises what no protocol foresees."""
+
+    def _make(self, model: Any) -> Any:
+        return Broken()
+
+
+def test_a_text_that_breaks_the_model_fails_alone(work):
+    work.backfill._providers = BrokenProviders(System("none"), work.book.runtime.keys)
+    work.write(*TEXTS, "A bad text")
+    work.backfill.run()
+    assert sorted(work.states()) == ["error"] + ["ready"] * 4
+
+
+def test_a_text_that_changes_while_it_is_embedded_keeps_waiting(work, provider):
+    (memory_id,) = work.write("The first text of all")
+
+    def edit_meanwhile(body: dict[str, Any]) -> dict[str, Any]:
+        provider.answer = eight_wide
+        work.book.do(
+            update, memory_id, {"text": "Another text entirely"}, keys=work.book.runtime.keys, now=work.clock()
+        )
+        return eight_wide(body)
+
+    provider.answer = edit_meanwhile
+    work.backfill.step()
+    assert (work.states(), work.waiting()) == (["pending"], 1)
+
+
+def test_a_text_that_changed_meanwhile_gets_its_own_vector(work, provider):
+    (memory_id,) = work.write("The first text of all")
+    jobs = (work.backfill.sweep(), work.claim())[1]
+    work.book.do(update, memory_id, {"text": "A new text"}, keys=work.book.runtime.keys, now=work.clock())
+    with work.book.session() as session:
+        queue.store(session, jobs, np.ones((1, 8), dtype=np.float32), work.clock())
+    work.backfill.run()
+    last = provider.requests[-1][3]["input"]
+    assert (last, work.states()) == (["A new text"], ["ready"])
+
+
+def test_a_claim_never_pairs_an_old_text_with_a_new_version(work):
+    (memory_id,) = work.write("The first text of all")
+    work.backfill.sweep()
+    with work.book.session() as session:
+        # As if the edit had committed in the middle of the claim: the embeddings row is newer than the memory read.
+        session.execute(text("UPDATE embeddings SET version = 2 WHERE memory_id = :id"), {"id": memory_id})
+    jobs = work.claim()
+    with work.book.session() as session:
+        queue.store(session, jobs, np.ones((1, 8), dtype=np.float32), work.clock())
+    assert work.states() == ["pending"]
+
+
+def test_two_workers_never_claim_the_same_row(work):
+    work.write(*(f"Memory of the day number {n}" for n in range(120)))
+    work.backfill.sweep()
+    found: list[Any] = []
+    barrier = threading.Barrier(6)
+
+    def take() -> None:
+        barrier.wait()
+        found.extend(job.memory_id for _ in range(4) for job in work.claim(5))
+
+    threads = [threading.Thread(target=take) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == len(set(found)) == 120
+
+
+def test_rows_that_another_transaction_holds_are_skipped(work):
+    first, second = work.write(*TEXTS[:2])
+    work.backfill.sweep()
+    with work.book.session() as session:
+        session.execute(text("SELECT 1 FROM embeddings WHERE memory_id = :id FOR UPDATE"), {"id": first})
+        assert [job.memory_id for job in work.claim()] == [second]
+
+
+def test_a_claim_lapses_when_its_worker_is_gone(work):
+    work.write(TEXTS[0])
+    work.backfill.sweep()
+    work.claim()
+    work.clock.now += queue.LEASE
+    assert len(work.claim()) == 1
+
+
+def test_a_worker_that_lives_keeps_its_claims(work, runtime):
+    work.write(TEXTS[0])
+    work.backfill.sweep()
+    jobs = work.claim()
+    work.clock.now += queue.LEASE * 0.9
+    Claims(runtime.sessions, jobs, work.clock).renew()
+    work.clock.now += queue.LEASE * 0.5
+    assert work.claim() == []
+
+
+def test_what_is_settled_is_renewed_no_more(work, runtime):
+    work.write(TEXTS[0])
+    work.backfill.sweep()
+    jobs = work.claim()
+    claims = Claims(runtime.sessions, jobs, work.clock)
+    claims.settle(jobs)
+    work.clock.now += queue.LEASE
+    claims.renew()
+    assert len(work.claim()) == 1
+
+
+def test_a_lost_nudge_is_found_by_the_sweep(work):
+    work.write()
+    assert work.states() == []
+    work.backfill.sweep()
+    assert work.states() == ["pending"] * 4
+
+
+def test_an_embedder_and_an_editor_do_not_wait_for_each_other(work):
+    """The editor holds a memory and wants its vector's row, while the embedder stores that vector."""
+    (memory_id,) = work.write(TEXTS[0])
+    work.backfill.sweep()
+    jobs = work.claim()
+    done = threading.Event()
+
+    def store() -> None:
+        with work.book.session() as session:
+            queue.store(session, jobs, np.ones((1, 8), dtype=np.float32), work.clock())
+        done.set()
+
+    with work.book.session() as session:
+        session.execute(text("UPDATE memories SET version = version + 1 WHERE id = :id"), {"id": memory_id})
+        thread = threading.Thread(target=store)
+        thread.start()
+        done.wait(0.3)
+        queue.enqueue(session, work.book.user_id, [memory_id], work.clock())
+    thread.join()
+    assert (done.is_set(), work.states()) == (True, ["pending"])
+
+
+def test_a_database_that_drops_its_connections_costs_no_row(work, provider, owner):
+    work.write()
+
+    def drop_connections(body: dict[str, Any]) -> dict[str, Any]:
+        provider.answer = eight_wide
+        with owner.begin() as connection:
+            connection.execute(
+                text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = :role"),
+                {"role": work.book.runtime.databases.app_role},
+            )
+        return eight_wide(body)
+
+    provider.answer = drop_connections
+    work.backfill.run()
+    assert work.states() == ["ready"] * 4
+
+
+# --- the switch ---
+
+
+@pytest.fixture
+def switching(local, provider):
+    """Four memories by the local model, and a remote one of eight dimensions that is to follow."""
+    local.write()
+    local.backfill.run()
+    provider.answer = eight_wide
+    local.use(provider)
+    return local
+
+
+def test_old_vectors_serve_until_the_new_ones_are_complete(switching, provider):
+    provider.status = 503
+    switching.backfill.sweep()
+    switching.backfill.run()
+    assert (switching.active().provider_type, switching.waiting(), switching.dimensions()) == ("local", 0, {384})
+
+
+def test_the_new_model_takes_over_once_it_is_complete(switching):
+    switching.backfill.sweep()
+    switching.backfill.run()
+    assert (switching.active().model, switching.active().dimensions) == ("tiny", 8)
+    assert (switching.dimensions(), switching.waiting()) == ({8}, 0)
+
+
+def test_what_is_written_during_a_switch_gets_both_vectors(switching):
+    switching.backfill.sweep()
+    (memory_id,) = switching.write("Written in the middle of it")
+    assert switching.book.one("SELECT count(*) FROM embeddings WHERE memory_id = :id", id=memory_id) == 2
+
+
+def test_a_memory_that_nobody_queued_holds_up_the_flip(switching):
+    switching.backfill.sweep()
+    switching.book.do(
+        lambda session, _user, **_: session.execute(text("DELETE FROM embeddings WHERE state = 'pending'"))
+    )
+    with switching.book.session() as session:
+        assert not flip_if_complete(session, switching.book.user_id, now=switching.clock())
+
+
+def test_a_model_that_fails_at_everything_never_takes_over(switching, provider):
+    provider.status = 404
+    switching.backfill.sweep()
+    switching.backfill.run()
+    assert (switching.active().provider_type, switching.states()) == ("local", ["error"] * 4)
+
+
+def test_a_few_odd_texts_do_not_hold_up_the_flip(switching, provider):
+    provider.answer = picky
+    bad = switching.write("A bad text", "And one more good text")[0]
+    switching.backfill.sweep()
+    switching.backfill.run()
+    assert switching.active().model == "tiny"
+    assert switching.book.all("SELECT id FROM memories WHERE needs_embedding") == [bad]
+
+
+def test_going_back_before_the_flip_keeps_the_old_vectors(switching, provider):
+    provider.status = 503
+    switching.backfill.sweep()
+    with switching.book.session() as session:
+        clear_setting(session, switching.book.user_id)
+    switching.backfill.sweep()
+    assert (switching.active().provider_type, switching.states()) == ("local", [])
+
+
+def test_going_back_after_the_flip_embeds_locally_again(switching):
+    switching.backfill.sweep()
+    switching.backfill.run()
+    with switching.book.session() as session:
+        clear_setting(session, switching.book.user_id)
+    switching.backfill.sweep()
+    switching.backfill.run()
+    assert (switching.active().provider_type, switching.dimensions()) == ("local", {384})
+
+
+def test_two_workers_flip_once(switching):
+    switching.backfill.sweep()
+    switching.backfill.flips = False
+    switching.backfill.run()
+    switching.backfill.flips = True
+    threads = [threading.Thread(target=switching.backfill.sweep) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    flips = "SELECT count(*) FROM audit_events WHERE action = 'embedding.model_flipped'"
+    assert (switching.book.one(flips), switching.active().model) == (1, "tiny")
+
+
+def test_writers_go_on_during_a_switch(switching):
+    """Writers hold a space and want a model; the flip holds models and wants the spaces."""
+    switching.backfill.sweep()
+    failures: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            for n in range(6):
+                switching.write(f"Written by {number} as the note {n} of many")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=[number]) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    switching.backfill.run()
+    for thread in threads:
+        thread.join()
+    switching.backfill.sweep()
+    switching.backfill.run()
+    assert (failures, switching.waiting(), switching.active().model) == ([], 0, "tiny")
+
+
+def test_a_changed_number_of_dimensions_is_never_stored(work, provider):
+    work.write(*TEXTS[:2])
+    work.backfill.run()
+    provider.answer = openai_shape
+    work.write(TEXTS[2])
+    work.backfill.run()
+    assert (work.dimensions(), sorted(work.states())) == ({8}, ["error", "ready", "ready"])
+    assert "dimensions" in work.book.one("SELECT error FROM embeddings WHERE state = 'error'")
+
+
+def test_other_dimensions_of_the_same_model_are_another_model(work, provider):
+    work.write()
+    work.backfill.run()
+    provider.answer = openai_shape
+    work.use(provider, dimensions=3)
+    work.backfill.sweep()
+    work.backfill.run()
+    assert (work.dimensions(), work.active().dimensions) == ({3}, 3)
+
+
+# --- precedence ---
+
+
+def target_of(work: Work, system: System) -> Any:
+    providers = Providers(system, work.book.runtime.keys)
+    with user_session(work.book.runtime.sessions, work.book.user_id) as session:
+        return providers.target(session, work.book.user_id)
+
+
+def test_a_healthy_system_endpoint_comes_first(work, provider):
+    assert target_of(work, System("bundled", provider.url)).provider_type == "llamacpp"
+
+
+def test_the_users_endpoint_comes_before_the_local_model(work):
+    assert target_of(work, System("bundled", "http://127.0.0.1:9")).provider_type == "openai"
+
+
+def test_a_disabled_endpoint_leaves_the_local_model(work, provider):
+    work.use(provider, enabled=False)
+    assert target_of(work, System("bundled")).provider_type == "local"
+
+
+def test_without_anything_there_is_no_model(local):
+    assert target_of(local, System("none")) is None
+
+
+def test_without_a_model_rows_wait_and_nothing_fails(runtime, book, no_model, clock):
+    work = Work(runtime, book, no_model, clock)
+    work.write()
+    assert (work.backfill.run(), work.waiting()) == (0, 4)
+
+
+def test_an_outage_of_the_system_endpoint_re_embeds_nothing(local, provider):
+    provider.answer = eight_wide
+    system = System("bundled", provider.url)
+    local.providers = Providers(system, local.book.runtime.keys)
+    local.backfill._providers = local.providers
+    local.write()
+    local.backfill.run()
+    gone = Providers(System("bundled", provider.url), local.book.runtime.keys)
+    provider.status = 503
+    local.backfill._providers = gone
+    local.backfill.sweep()
+    assert (local.active().provider_type, local.dimensions()) == ("llamacpp", {8})
+
+
+def test_an_outage_does_not_undo_a_move_to_the_system_endpoint(local, provider):
+    local.write()
+    local.backfill.run()
+    provider.answer = eight_wide
+    local.backfill._providers = Providers(System("bundled", provider.url), local.book.runtime.keys)
+    local.backfill.sweep()
+    provider.status = 503
+    local.backfill._providers = Providers(System("bundled", provider.url), local.book.runtime.keys)
+    local.backfill.sweep()
+    assert local.states("default") == ["pending"] * 4
+
+
+def test_reconciling_twice_changes_nothing(work):
+    with work.book.session() as session:
+        target = work.providers.target(session, work.book.user_id)
+        assert reconcile(session, work.book.user_id, target, now=work.clock())
+        assert not reconcile(session, work.book.user_id, target, now=work.clock())

@@ -1,0 +1,218 @@
+"""The soft cap, and the counters and postings that must always equal a recount."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from memory.drafts import Draft
+from memory.edit import update
+from memory.embedding.backfill import utc_now
+from memory.errors import DomainError
+from memory.forget import UNDO_WINDOW, forget, restore
+from memory.remember import remember_many
+from memory.spaces import update_space
+
+WORDS = ["apples", "bridges", "candles", "deserts", "engines", "forests", "gardens", "harbours"]
+
+
+@pytest.fixture
+def cap(book):
+    def _cap(soft_cap):
+        with book.session() as session:
+            update_space(session, book.user_id, "default", {"soft_cap": soft_cap}, now=utc_now(), actor="t")
+
+    return _cap
+
+
+def score(book, memory_id, total, age=timedelta(0)):
+    with book.session() as session:
+        session.execute(
+            text(
+                "INSERT INTO last_scores SELECT user_id, id, :total, 0, 0, :total, :at FROM memories WHERE id = :id"
+                " ON CONFLICT (user_id, memory_id) DO UPDATE SET total = excluded.total, computed_at = excluded.computed_at"
+            ),
+            {"id": memory_id, "total": total, "at": utc_now() - age},
+        )
+
+
+def texts(book):
+    return set(book.all("SELECT text FROM memories"))
+
+
+def test_below_the_cap_nothing_is_trimmed(book, cap):
+    cap(3)
+    assert [book.write(words).trace.trimmed for words in WORDS[:3]] == [()] * 3
+
+
+def test_the_lowest_totals_go(book, cap):
+    ids = [book.write(words).id for words in WORDS[:4]]
+    for memory_id, total in zip(ids, (3, 1, 2, 1.5), strict=True):
+        score(book, memory_id, total)
+    cap(3)
+    book.write("something new")
+    assert texts(book) == {"apples", "candles", "something new"}
+
+
+def test_the_answer_names_what_was_trimmed(book, cap):
+    first = book.write("apples").id
+    score(book, first, 0)
+    cap(1)
+    assert book.write("bridges").trace.trimmed == (first,)
+
+
+def test_the_audit_names_what_was_trimmed(book, cap):
+    first = book.write("apples").id
+    score(book, first, 0)
+    cap(1)
+    book.write("bridges")
+    assert book.one("SELECT details -> 'ids' FROM audit_events WHERE action = 'memory.trimmed'") == [str(first)]
+
+
+@pytest.mark.parametrize("held", [{"manually_saved": True}, {"type": "preference", "manually_saved": True}])
+def test_what_the_user_holds_on_to_is_never_trimmed(book, cap, held):
+    kept = book.write("apples", created_at=utc_now() - timedelta(days=900), **held).id
+    score(book, kept, -5)
+    cap(1)
+    book.write("bridges")
+    book.write("candles")
+    assert book.load(kept) is not None
+
+
+def test_a_pinned_memory_is_never_trimmed(book, cap):
+    kept = book.write("apples", created_at=utc_now() - timedelta(days=900)).id
+    book.do(update, kept, {"pinned": True}, keys=book.runtime.keys)
+    cap(1)
+    book.write("bridges")
+    assert book.load(kept) is not None
+
+
+def test_a_space_full_of_kept_memories_says_so(book, cap):
+    cap(1)
+    for words in WORDS[:3]:
+        book.write(words, manually_saved=True)
+    blocked = "SELECT details ->> 'over_cap' FROM audit_events WHERE action = 'memory.trim_blocked' ORDER BY id"
+    assert book.all(blocked) == ["1", "2"]
+
+
+def test_missing_scores_are_computed_without_relevance(book, cap):
+    old = book.write("apples", created_at=utc_now() - timedelta(days=7), importance=0.5).id
+    book.write("bridges", importance=0.9)
+    cap(2)
+    book.write("candles", importance=0.9, created_at=utc_now() - timedelta(days=60))
+    relevance, recency, total = (
+        book.one(f"SELECT {part} FROM last_scores WHERE memory_id = :id", id=old)
+        for part in ("relevance", "recency", "total")
+    )
+    assert relevance == 0
+    assert (recency, total) == pytest.approx((0.3679, 0.8679), abs=1e-3)
+
+
+def test_the_oldest_and_least_important_goes_first(book, cap):
+    book.write("apples", created_at=utc_now() - timedelta(days=60), importance=0.1)
+    book.write("bridges", created_at=utc_now() - timedelta(days=60), importance=0.9)
+    cap(2)
+    book.write("candles")
+    assert texts(book) == {"bridges", "candles"}
+
+
+def test_stale_scores_are_computed_again(book, cap):
+    old = book.write("apples", created_at=utc_now() - timedelta(days=60), importance=0.1).id
+    score(book, old, 99, age=timedelta(hours=25))
+    cap(1)
+    book.write("bridges")
+    assert texts(book) == {"bridges"}
+
+
+def test_fresh_scores_are_used_as_they_are(book, cap):
+    old = book.write("apples", created_at=utc_now() - timedelta(days=60), importance=0.1).id
+    score(book, old, 99, age=timedelta(hours=23))
+    cap(1)
+    book.write("bridges")
+    assert texts(book) == {"apples"}
+
+
+def test_another_space_is_not_trimmed(book, cap, second_space):
+    book.write("apples", space=second_space)
+    cap(1)
+    for words in WORDS[1:4]:
+        book.write(words)
+    assert "apples" in texts(book)
+
+
+# --- counters and postings ---
+
+RECOUNT = """
+    SELECT coalesce(jsonb_agg(to_jsonb(x)), '[]') FROM (
+        (SELECT user_id, space_id, lexeme, memory_id, tf::int, length::int FROM postings
+         EXCEPT SELECT m.user_id, m.space_id, t.lexeme, m.id, cardinality(t.positions)::int,
+                sum(cardinality(t.positions)) OVER (PARTITION BY m.id)::int
+         FROM memories m, unnest(m.tsv) t WHERE m.status = 'active')
+        UNION ALL
+        (SELECT m.user_id, m.space_id, t.lexeme, m.id, cardinality(t.positions)::int,
+                sum(cardinality(t.positions)) OVER (PARTITION BY m.id)::int
+         FROM memories m, unnest(m.tsv) t WHERE m.status = 'active'
+         EXCEPT SELECT user_id, space_id, lexeme, memory_id, tf::int, length::int FROM postings)
+    ) x
+"""
+COUNTERS = """
+    SELECT jsonb_agg(to_jsonb(x)) FROM (
+        SELECT s.slug, s.documents, s.tokens,
+               (SELECT count(*) FROM memories m WHERE m.space_id = s.id AND m.status = 'active') AS really,
+               (SELECT coalesce(sum(p.tf), 0) FROM postings p WHERE p.space_id = s.id) AS tokens_really
+        FROM spaces s) x WHERE (documents, tokens) <> (really, tokens_really)
+"""
+
+
+def random_step(book, dice, known):
+    """Do something at random to the memories; refusals are part of life."""
+    words = " ".join(dice.choices(WORDS, k=dice.randint(1, 3)))
+    space = dice.choice(["default", "second"])
+    which = dice.choice(known) if known else None
+    steps = {
+        "write": lambda: known.append(book.write(words, space=space).id),
+        "batch": lambda: known.extend(batch(book, space, [f"{words} {n}" for n in range(4)])),
+        "edit": lambda: book.do(update, which, {"text": words, "tags": [words[:5]]}, keys=book.runtime.keys),
+        "archive": lambda: book.do(update, which, {"status": "archived"}, keys=book.runtime.keys),
+        "revive": lambda: book.do(update, which, {"status": "active"}, keys=book.runtime.keys),
+        "forget": lambda: book.do(forget, which, keys=book.runtime.keys, undo=UNDO_WINDOW),
+        "restore": lambda: book.do(restore, which),
+        "supersede": lambda: book.do(update, which, {"supersedes": dice.choice(known)}, keys=book.runtime.keys),
+    }
+    try:
+        steps[dice.choice(list(steps) if which else ["write"])]()
+    except DomainError:
+        pass
+
+
+def batch(book, space, words):
+    with book.session() as session:
+        outcomes = remember_many(
+            session,
+            book.user_id,
+            space,
+            [Draft(each) for each in words],
+            keys=book.runtime.keys,
+            now=utc_now(),
+            actor="t",
+        )
+    return [outcome.id for outcome in outcomes if outcome.id]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counters_and_postings_always_equal_a_recount(book, cap, second_space, seed):
+    dice, known = random.Random(seed), []
+    cap(12)
+    for _ in range(60):
+        random_step(book, dice, known)
+    assert book.one(RECOUNT) == []
+    assert book.one(COUNTERS) is None
+
+
+def test_an_empty_space_counts_nothing(book):
+    memory_id = book.write("apples and bridges").id
+    book.do(forget, memory_id, keys=book.runtime.keys)
+    assert book.one("SELECT documents + tokens FROM spaces") == 0

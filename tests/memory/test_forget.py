@@ -1,0 +1,311 @@
+"""Forgetting, undoing it, and what is left behind."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import inspect, text
+
+from memory.edit import update
+from memory.embedding.backfill import utc_now
+from memory.errors import ConflictError, NotFoundError
+from memory.forget import UNDO_WINDOW, forget, purge, restore
+from memory.ids import new_id
+from memory.journal import record_tool_call
+from memory.models import Memory, ToolCall
+
+SECRET = "Ada hides the spare key under the third flowerpot"
+LONG = "The quarterly planning meeting with the whole design team takes place in the large room at {} o'clock " + (
+    "and everybody brings the notes from the last quarter so that we can compare them in peace and quiet " * 6
+)
+
+
+@pytest.fixture
+def drop(book):
+    def _drop(memory_id, undo=None, **named):
+        return book.do(forget, memory_id, keys=book.runtime.keys, undo=undo, **named)
+
+    return _drop
+
+
+@pytest.fixture
+def change(book):
+    def _change(memory_id, **changes):
+        return book.do(update, memory_id, changes, keys=book.runtime.keys)
+
+    return _change
+
+
+def call(book, arguments, affected=()):
+    with book.session() as session:
+        record_tool_call(
+            session,
+            ToolCall(
+                user_id=book.user_id,
+                id=new_id(),
+                correlation_id="c",
+                tool="memory_add",
+                arguments=arguments,
+                result={"content": arguments.get("content")},
+                affected_ids=list(affected),
+                duration_ms=1.0,
+                success=True,
+                created_at=utc_now(),
+            ),
+        )
+
+
+def everything(owner) -> str:
+    """Return every table in the database as one text."""
+    with owner.connect() as connection:
+        tables = [name for name in inspect(connection).get_table_names() if not name.startswith("huey_")]
+        rows = [connection.scalars(text(f"SELECT to_jsonb(t)::text FROM {table} t")).all() for table in tables]
+    return "\n".join(row for table in rows for row in table)
+
+
+DERIVED = ("memories", "postings", "embeddings", "last_scores", "possible_updates")
+
+
+def test_forgetting_empties_every_table_of_the_memory(book, drop):
+    memory_id = book.write(SECRET).id
+    book.write("Ada hides the spare key under the fourth flowerpot")
+    with book.session() as session:
+        session.execute(text("INSERT INTO last_scores SELECT user_id, id, 0, 1, 1, 2, now() FROM memories"))
+    drop(memory_id, UNDO_WINDOW)
+    left = {
+        table: book.one(
+            f"SELECT count(*) FROM {table} WHERE {'id' if table == 'memories' else 'memory_id'} = :id", id=memory_id
+        )
+        for table in DERIVED
+    }
+    assert left == dict.fromkeys(DERIVED, 0)
+    assert book.one("SELECT count(*) FROM possible_updates") == 0
+
+
+def test_what_is_forgotten_at_once_is_in_no_table(book, drop, owner):
+    secret = SECRET.replace("flowerpot", "letterbox")
+    memory_id = book.write(secret).id
+    call(book, {"content": secret}, [memory_id])
+    call(book, {"entries": [{"text": secret.upper()}]})
+    drop(memory_id)
+    assert "letterbox" not in everything(owner).lower()
+
+
+def test_what_is_forgotten_with_undo_is_gone_when_the_window_closes(book, drop, owner):
+    secret = SECRET.replace("flowerpot", "doormat")
+    memory_id = book.write(secret).id
+    call(book, {"content": secret})
+    drop(memory_id, UNDO_WINDOW)
+    with book.session() as session:
+        purge(session, book.user_id, now=utc_now() + UNDO_WINDOW)
+    assert "doormat" not in everything(owner).lower()
+
+
+def test_other_calls_are_left_alone(book, drop):
+    memory_id = book.write(SECRET).id
+    call(book, {"content": "Something else entirely"})
+    drop(memory_id)
+    assert book.one("SELECT arguments ->> 'content' FROM tool_calls") == "Something else entirely"
+
+
+def test_a_text_with_quotes_and_lines_is_found_in_the_calls(book, drop):
+    odd = 'She said "never again"\n\tand left\\for Zürich'
+    memory_id = book.write(odd).id
+    call(book, {"content": odd})
+    drop(memory_id)
+    assert book.one("SELECT arguments FROM tool_calls") == {"redacted": True}
+
+
+def test_calls_of_others_are_not_redacted(book, bobs_book, drop):
+    call(bobs_book, {"content": SECRET})
+    drop(book.write(SECRET).id)
+    assert bobs_book.one("SELECT arguments ->> 'content' FROM tool_calls") == SECRET
+
+
+def test_the_same_text_is_refused_for_a_day(book, drop):
+    drop(book.write(SECRET).id)
+    again = book.write(f"  {SECRET.upper()} ")
+    assert (again.outcome, again.refusal) == ("refused", "tombstone")
+
+
+def test_a_near_duplicate_is_refused_too(book, drop):
+    drop(book.write(LONG.format(3)).id)
+    assert book.write(LONG.format(3) + "!").outcome == "refused"
+
+
+def test_a_text_that_differs_in_a_number_is_not_refused(book, drop):
+    drop(book.write(LONG.format(3)).id)
+    assert book.write(LONG.format(4)).outcome == "created"
+
+
+def test_after_a_day_the_text_may_come_back(book, drop):
+    drop(book.write(SECRET).id)
+    assert book.write(SECRET, now=utc_now() + timedelta(hours=24, seconds=1)).outcome == "created"
+
+
+def test_a_tombstone_stands_in_one_space(book, drop, second_space):
+    drop(book.write(SECRET).id)
+    assert book.write(SECRET, space=second_space).outcome == "created"
+
+
+def test_old_tombstones_are_swept_away(book, drop):
+    drop(book.write(SECRET).id)
+    with book.session() as session:
+        assert purge(session, book.user_id, now=utc_now() + timedelta(hours=25)) == 1
+    assert book.one("SELECT count(*) FROM tombstones") == 0
+
+
+def columns(memory):
+    return {column.key: getattr(memory, column.key) for column in inspect(Memory).columns if column.key != "tsv"}
+
+
+def test_a_restored_memory_is_whole(book, drop):
+    memory_id = book.write(
+        SECRET,
+        type="instruction",
+        tags=("key", "home"),
+        theme="house",
+        source_ids=("a", "b"),
+        source_message="m1",
+        manually_saved=True,
+        metadata_confidence=0.7,
+        created_at=utc_now() - timedelta(days=40),
+        expires_at=utc_now() + timedelta(days=40),
+    ).id
+    before = columns(book.load(memory_id))
+    drop(memory_id, UNDO_WINDOW)
+    book.do(restore, memory_id)
+    after = columns(book.load(memory_id))
+    assert {**after, "updated_at": None} == {**before, "updated_at": None}
+
+
+def test_a_restored_memory_is_found_by_its_words_again(book, drop):
+    memory_id = book.write(SECRET).id
+    before = book.one("SELECT count(*) FROM postings")
+    drop(memory_id, UNDO_WINDOW)
+    book.do(restore, memory_id)
+    assert book.one("SELECT count(*) FROM postings") == before > 0
+
+
+def test_a_restored_text_may_be_said_again(book, drop):
+    memory_id = book.write(SECRET).id
+    drop(memory_id, UNDO_WINDOW)
+    book.do(restore, memory_id)
+    assert book.write(SECRET).outcome == "merged"
+
+
+def test_possible_updates_come_back_with_the_memory(book, drop):
+    older, newer = book.write(SECRET).id, book.write(SECRET.replace("third", "fourth")).id
+    drop(older, UNDO_WINDOW)
+    book.do(restore, older)
+    assert book.all("SELECT memory_id FROM possible_updates WHERE older_id = :id", id=older) == [newer]
+
+
+@pytest.mark.parametrize("undo", [None, UNDO_WINDOW])
+def test_nothing_is_restored_after_the_window(book, drop, undo):
+    memory_id = book.write(SECRET).id
+    drop(memory_id, undo)
+    with pytest.raises(NotFoundError):
+        book.do(restore, memory_id, now=utc_now() + UNDO_WINDOW)
+
+
+def test_a_text_that_was_stored_again_is_not_restored_twice(book, drop):
+    memory_id = book.write(SECRET).id
+    drop(memory_id, UNDO_WINDOW)
+    book.write(SECRET, now=utc_now() + timedelta(hours=25))
+    with pytest.raises(ConflictError):
+        book.do(restore, memory_id)
+
+
+def test_an_archived_memory_is_restored_beside_its_twin(book, drop, change):
+    memory_id = book.write(SECRET).id
+    change(memory_id, status="archived")
+    book.write(SECRET)
+    drop(memory_id, UNDO_WINDOW)
+    assert book.do(restore, memory_id).status == "archived"
+
+
+def test_a_stranger_cannot_forget(book, bobs_book):
+    memory_id = book.write(SECRET).id
+    with pytest.raises(NotFoundError):
+        bobs_book.do(forget, memory_id, keys=book.runtime.keys)
+
+
+def test_a_stranger_cannot_restore(book, bobs_book, drop):
+    memory_id = book.write(SECRET).id
+    drop(memory_id, UNDO_WINDOW)
+    with pytest.raises(NotFoundError):
+        bobs_book.do(restore, memory_id)
+
+
+def test_a_memory_is_forgotten_once(book, drop):
+    memory_id = book.write(SECRET).id
+    drop(memory_id)
+    with pytest.raises(NotFoundError):
+        drop(memory_id)
+
+
+def test_the_audit_names_the_memory_and_not_its_text(book, drop):
+    memory_id = book.write(SECRET).id
+    drop(memory_id)
+    events = book.all("SELECT to_jsonb(a) FROM audit_events a WHERE action = 'memory.forgotten'")
+    assert [event["subject_id"] for event in events] == [str(memory_id)]
+    assert "flowerpot" not in json.dumps(events)
+
+
+# --- chains of supersession ---
+
+
+@pytest.fixture
+def chain(book, change):
+    older, newer = book.write("The office is in Basel").id, book.write("The office has moved to Bern").id
+    change(newer, supersedes=older)
+    return older, newer
+
+
+def test_forgetting_the_newer_leaves_the_older_superseded(book, drop, chain):
+    drop(chain[1], UNDO_WINDOW)
+    assert book.load(chain[0]).status == "superseded"
+
+
+def test_forgetting_the_older_leaves_the_newer_in_force(book, drop, chain):
+    drop(chain[0], UNDO_WINDOW)
+    newer = book.load(chain[1])
+    assert (newer.status, newer.supersedes) == ("active", None)
+
+
+@pytest.mark.parametrize("forgotten", [(0,), (1,), (0, 1), (1, 0)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_chain_is_whole_again_once_all_is_restored(book, drop, chain, forgotten, turned):
+    for place in forgotten:
+        drop(chain[place], UNDO_WINDOW)
+    for place in reversed(forgotten) if turned else forgotten:
+        book.do(restore, chain[place])
+    assert (book.load(chain[1]).supersedes, book.load(chain[0]).status) == (chain[0], "superseded")
+
+
+# --- expiry ---
+
+
+def test_an_expired_memory_is_purged(book):
+    memory_id = book.write(SECRET, expires_at=utc_now() + timedelta(minutes=1)).id
+    with book.session() as session:
+        purge(session, book.user_id, now=utc_now() + timedelta(minutes=2))
+    assert book.load(memory_id) is None
+
+
+def test_an_expiry_leaves_no_tombstone(book):
+    book.write(SECRET, expires_at=utc_now() + timedelta(minutes=1))
+    with book.session() as session:
+        purge(session, book.user_id, now=utc_now() + timedelta(minutes=2))
+    assert book.write(SECRET).outcome == "created"
+
+
+def test_what_is_said_again_does_not_expire_with_what_was_said_before(book):
+    memory_id = book.write(SECRET, expires_at=utc_now() + timedelta(minutes=1)).id
+    book.write(SECRET)
+    with book.session() as session:
+        purge(session, book.user_id, now=utc_now() + timedelta(minutes=2))
+    assert book.load(memory_id) is not None

@@ -1,0 +1,110 @@
+"""Texts of one template that differ in a mark: kept, and linked for the user to decide."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from sqlalchemy import text
+
+from memory.difference import template
+from memory.drafts import Draft
+from memory.edit import update
+from memory.embedding.backfill import utc_now
+from memory.remember import remember_many
+
+PAIRS = [
+    ("The dentist is at 3pm on Friday", "The dentist is at 4pm on Friday", "number"),
+    ("The dentist is at 3pm on Friday", "The dentist is at 3pm on Monday", "date"),
+    ("My sister is called Ada Lovelace", "My sister is called Eve", "name"),
+    ("Ada is allergic to peanut butter", "Ada is not allergic to peanut butter", "negation"),
+]
+
+
+@pytest.mark.parametrize(("older", "newer", "kind"), PAIRS)
+def test_a_text_that_differs_in_a_mark_is_linked(book, older, newer, kind):
+    first, second = book.write(older), book.write(newer)
+    assert (second.outcome, second.trace.possible_update_of) == ("created", (first.id,))
+    assert book.one("SELECT differs_in FROM possible_updates") == kind
+
+
+@pytest.mark.parametrize(("older", "newer", "kind"), PAIRS)
+def test_masks_stand_for_the_kind_of_a_mark(older, newer, kind):
+    assert template(older) == template(newer) is not None
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "Ada", "3 + 4", "Room 5", "Bob likes tea", "on 3 May 2024", "word " * 200, "https://example.org/a/long/link"],
+)
+def test_a_text_of_few_words_or_of_many_has_no_template(words):
+    assert template(words) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["The doctor is at 3pm on Friday", "The dentist is closed at 3pm on Friday", "On Friday at 3pm the dentist is"],
+)
+def test_other_words_are_another_template(other):
+    assert template(other) != template("The dentist is at 3pm on Friday")
+
+
+def test_the_same_text_merges_and_is_not_linked(book):
+    book.write("The dentist is at 3pm on Friday")
+    assert book.write("the dentist is at 3pm on friday").outcome == "merged"
+    assert book.one("SELECT count(*) FROM possible_updates") == 0
+
+
+def test_only_the_newest_three_are_linked(book):
+    ids = [book.write(f"The dentist is at {hour} o'clock").id for hour in range(1, 7)]
+    assert book.write("The dentist is at 8 o'clock").trace.possible_update_of == tuple(reversed(ids[-3:]))
+
+
+def test_a_batch_links_within_itself(book):
+    drafts = [Draft(f"The dentist is at {hour} o'clock") for hour in range(1, 7)]
+    with book.session() as session:
+        outcomes = remember_many(
+            session, book.user_id, "default", drafts, keys=book.runtime.keys, now=utc_now(), actor="t"
+        )
+    assert [len(outcome.trace.possible_update_of) for outcome in outcomes] == [0, 1, 2, 3, 3, 3]
+
+
+def test_another_space_is_not_linked(book, second_space):
+    book.write("The dentist is at 3pm on Friday")
+    assert book.write("The dentist is at 4pm on Friday", space=second_space).trace.possible_update_of == ()
+
+
+def test_what_is_no_longer_active_is_not_linked(book):
+    older = book.write("The dentist is at 3pm on Friday").id
+    book.do(update, older, {"status": "archived"}, keys=book.runtime.keys)
+    assert book.write("The dentist is at 4pm on Friday").trace.possible_update_of == ()
+
+
+def test_an_edited_text_has_a_new_template(book):
+    memory_id = book.write("Something else entirely was written here").id
+    book.do(update, memory_id, {"text": "The dentist is at 3pm on Friday"}, keys=book.runtime.keys)
+    assert book.write("The dentist is at 4pm on Friday").trace.possible_update_of == (memory_id,)
+
+
+def test_thousands_of_one_template_cost_a_batch_little(book):
+    """The look-up takes a few rows of each template by index, not all that share it."""
+    with book.session() as session:
+        session.execute(text("UPDATE spaces SET soft_cap = 100000"))
+    book.write("The dentist is at 1 o'clock")
+    with book.session() as session:
+        session.execute(
+            text("""
+            INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, template_digest, simhash,
+                                  importance, created_at, updated_at)
+            SELECT user_id, uuidv7(), space_id, type, role, 'The dentist is at ' || n || ' o''clock',
+                   decode(md5(n::text), 'hex'), template_digest, hashint8(n) * 4294967296 + hashint8(n + 7), 0.5,
+                   created_at, updated_at
+            FROM memories, generate_series(1000, 7000) n
+            """)
+        )
+    drafts = [Draft(f"The dentist is at {n} o'clock") for n in range(20_000, 20_050)]
+    started = time.perf_counter()
+    with book.session() as session:
+        remember_many(session, book.user_id, "default", drafts, keys=book.runtime.keys, now=utc_now(), actor="t")
+    assert time.perf_counter() - started < 2
+    assert book.one("SELECT count(*) FROM possible_updates") == 150

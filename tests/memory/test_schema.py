@@ -1,0 +1,207 @@
+"""What the database itself guarantees, whatever the code above it forgets."""
+
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import ProgrammingError
+
+from memory import schema
+from memory.database import from_owner_url, make_engine
+from memory.models import Base
+
+OWNED = sorted(table.name for table in Base.metadata.sorted_tables if "user_id" in table.columns)
+
+
+@pytest.fixture
+def catalog(owner):
+    with owner.connect() as connection:
+        yield lambda statement, **values: connection.scalars(text(statement), values).all()
+
+
+@pytest.fixture
+def role(runtime):
+    return runtime.databases.app_role
+
+
+def test_every_table_with_a_user_has_row_level_security_and_a_policy(catalog):
+    bare = catalog("""
+        SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        JOIN pg_attribute a ON a.attrelid = c.oid
+        WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'm', 'v') AND NOT a.attisdropped
+          AND (a.attname = 'user_id' OR c.relname = 'users')
+          AND NOT (c.relrowsecurity AND EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid))
+    """)
+    assert bare == []
+
+
+def test_every_policy_checks_reads_and_writes_for_everyone(catalog):
+    assert set(catalog("SELECT qual = with_check AND cmd = 'ALL' AND roles = '{public}' FROM pg_policies")) == {True}
+
+
+def test_the_application_can_bypass_nothing(catalog, role):
+    assert catalog(
+        "SELECT rolsuper OR rolbypassrls OR rolcreaterole FROM pg_roles WHERE rolname = :role", role=role
+    ) == [False]
+
+
+def test_the_application_owns_no_table(catalog, role):
+    owned = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'S') AND pg_get_userbyid(relowner) = :role"
+    assert catalog(owned, role=role) == []
+
+
+def test_keys_of_owned_tables_start_with_the_user(catalog):
+    others = catalog(
+        """
+        SELECT con.conname FROM pg_constraint con JOIN pg_class c ON c.oid = con.conrelid
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = con.conkey[1]
+        WHERE con.contype IN ('p', 'f', 'u') AND c.relname = ANY(:owned) AND a.attname <> 'user_id'
+    """,
+        owned=OWNED,
+    )
+    assert others == []
+
+
+DEFINERS = "SELECT proname FROM pg_proc p WHERE pronamespace = 'public'::regnamespace AND prosecdef AND "
+PINNED = "coalesce(array_to_string(proconfig, ',') LIKE 'search_path=%pg_temp', false)"
+
+
+def test_functions_that_look_across_users_pin_their_search_path(catalog):
+    assert catalog(DEFINERS + "NOT " + PINNED) == []
+
+
+def test_functions_that_look_across_users_are_closed_to_the_public(catalog):
+    assert catalog(DEFINERS + "has_function_privilege('public', p.oid, 'EXECUTE')") == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE audit_events SET action = 'nothing'",
+        "DELETE FROM audit_events",
+        "DELETE FROM tool_calls",
+        "UPDATE tool_calls SET tool = 'nothing'",
+        "INSERT INTO users SELECT * FROM users",
+        "DELETE FROM users",
+        "UPDATE users SET role = 'admin'",
+        "UPDATE alembic_version SET version_num = '0'",
+        "ALTER TABLE memories DISABLE ROW LEVEL SECURITY",
+    ],
+)
+def test_the_application_may_not(book, statement):
+    with pytest.raises(ProgrammingError, match=r"denied|must be owner"), book.session() as session:
+        session.execute(text(statement))
+
+
+@pytest.fixture(scope="module")
+def bobs_rows(runtime, new_person, owner):
+    """A row of Bob's in every owned table."""
+    bob = new_person("bob")
+    with owner.begin() as connection:
+        for statement in (
+            "UPDATE spaces SET name = 'of bob' WHERE user_id = :u",
+            "INSERT INTO themes (user_id, id, slug, display_name, created_at, updated_at)"
+            " VALUES (:u, uuidv7(), 't', 'T', now(), now())",
+            "INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance,"
+            " created_at, updated_at)"
+            " SELECT user_id, id, id, 'note', 'user', 'of bob', 'x', 7, 0.5, now(), now()"
+            " FROM spaces WHERE user_id = :u",
+            "INSERT INTO embedding_models (user_id, id, provider_type, model, state, created_at)"
+            " VALUES (:u, uuidv7(), 'local', 'm', 'active', now())",
+            "INSERT INTO embeddings (user_id, memory_id, model_id, space_id, version, due_at, created_at, updated_at)"
+            " SELECT m.user_id, m.id, e.id, m.space_id, 1, 'infinity', now(), now()"
+            " FROM memories m JOIN embedding_models e USING (user_id) WHERE m.user_id = :u",
+            "INSERT INTO last_scores SELECT user_id, id, 0, 0, 0, 0, now() FROM memories WHERE user_id = :u",
+            "INSERT INTO possible_updates SELECT user_id, id, id, 'number', now() FROM memories WHERE user_id = :u",
+            "INSERT INTO tombstones SELECT user_id, uuidv7(), space_id, id, 'x', 'x', 7, now(), 'infinity'"
+            " FROM memories WHERE user_id = :u",
+            "INSERT INTO forgotten VALUES (:u, uuidv7(), '{}', 'infinity')",
+            "INSERT INTO incognito_sessions (user_id, session_key, started_at) VALUES (:u, 'k', now())",
+            "INSERT INTO tool_calls (user_id, id, correlation_id, tool, duration_ms, success, created_at)"
+            " VALUES (:u, uuidv7(), '', 'memory_add', 1, true, now())",
+            "INSERT INTO provider_settings (user_id, provider_type, endpoint_url, model, updated_at)"
+            " VALUES (:u, 'openai', 'http://localhost', 'm', now())",
+        ):
+            connection.execute(text(statement), {"u": bob.id})
+    yield bob
+    with owner.begin() as connection:
+        connection.execute(text("DELETE FROM users WHERE id = :u"), {"u": bob.id})
+
+
+def dump(owner, table, user_id):
+    with owner.connect() as connection:
+        return connection.execute(text(f"SELECT t::text FROM {table} t WHERE user_id = :u"), {"u": user_id}).all()
+
+
+@pytest.mark.parametrize("table", OWNED)
+def test_a_forgotten_where_reads_nothing_of_anyone_else(book, bobs_rows, owner, table):
+    assert dump(owner, table, bobs_rows.id)
+    assert set(book.all(f"SELECT user_id FROM {table}")) <= {book.user_id}
+
+
+@pytest.mark.parametrize("table", [table for table in OWNED if table not in {"audit_events", "tool_calls"}])
+@pytest.mark.parametrize("statement", ["DELETE FROM {}", "UPDATE {} SET user_id = user_id"])
+def test_a_forgotten_where_changes_nothing_of_anyone_else(book, bobs_rows, owner, table, statement):
+    before = dump(owner, table, bobs_rows.id)
+    with book.session() as session:
+        session.execute(text(statement.format(table)))
+        session.rollback()
+    assert dump(owner, table, bobs_rows.id) == before
+
+
+@pytest.mark.parametrize("table", OWNED)
+def test_nobody_writes_rows_for_anyone_else(book, bobs_rows, owner, table):
+    with owner.connect() as connection:
+        row = connection.scalar(text(f"SELECT to_jsonb(t) FROM {table} t WHERE user_id = :u"), {"u": bobs_rows.id})
+    names = ", ".join(name for name in row if name not in {"tsv", "band0", "band1", "band2", "band3"})
+    insert = f"INSERT INTO {table} ({names}) SELECT {names} FROM jsonb_populate_record(NULL::{table}, :row)"
+    with pytest.raises(ProgrammingError, match="row-level security"), book.session() as session:
+        session.execute(text(insert), {"row": json.dumps(row)})
+
+
+@pytest.mark.parametrize("table", [*OWNED, "users"])
+def test_nothing_is_visible_before_a_user_is_named(runtime, bobs_rows, table):
+    with runtime.sessions() as session:
+        assert session.scalar(text(f"SELECT count(*) FROM {table}")) == 0
+
+
+def test_models_and_migrations_agree(owner):
+    with owner.connect() as connection:
+        assert schema.differences(connection) == []
+
+
+@pytest.fixture
+def scratch(database_url, runtime):
+    """An empty database on the same server, gone after the test."""
+    url = make_url(database_url)
+    name = "commonplace_scratch_test"
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE {name}")
+        databases = from_owner_url(url.set(database=name).render_as_string(hide_password=False), runtime.keys)
+        engine = make_engine(databases.owner, pool_size=1)
+        yield engine, databases
+        engine.dispose()
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        connection.execute(f"DROP ROLE IF EXISTS {databases.app_role}")
+
+
+def test_migrations_go_down_to_nothing_and_up_again(scratch, runtime):
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys)
+    schema.downgrade(engine)
+    left = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'S')"
+    with engine.connect() as connection:
+        assert connection.scalars(text(left)).all() == ["alembic_version"]
+    schema.upgrade(engine, databases, runtime.keys)
+    with engine.connect() as connection:
+        assert (schema.current_revision(connection), schema.differences(connection)) == (schema.head_revision(), [])
+
+
+def test_migrating_twice_changes_nothing(runtime, owner):
+    schema.upgrade(owner, runtime.databases, runtime.keys)
+    with owner.connect() as connection:
+        assert schema.current_revision(connection) == schema.head_revision()

@@ -1,0 +1,221 @@
+"""kill -9 of web, worker and database, in turn, during a load of writes: nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+pytestmark = pytest.mark.slow
+
+WRITERS = 3
+EMBEDDED_WITHIN = 120
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(condition, seconds: float, what: str):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if value := condition():
+            return value
+        time.sleep(0.25)
+    raise AssertionError(f"{what} did not happen within {seconds} s")
+
+
+class Server:
+    """A real `commonplace up` on a data folder of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if k not in {"DATABASE_URL", "REDIS_URL"}},
+            "COMMONPLACE_HOME": str(home),
+            "COMMONPLACE_SEARCHES_PER_MINUTE": "0",
+        }
+        self.log = (home / "up.log").open("wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "webapp.cli", "up", "--port", str(self.port), "--no-demo"],
+            env=self.environment,
+            stdout=self.log,
+            stderr=self.log,
+        )
+
+    def run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "webapp.cli", *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    def answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/readyz", timeout=2).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def child(self, name: str) -> psutil.Process:
+        return next(p for p in psutil.Process(self.process.pid).children() if name in p.cmdline())
+
+    def postmaster(self) -> int:
+        return int((self.home / "postgres" / "postmaster.pid").read_text().splitlines()[0])
+
+    def backlog(self) -> float:
+        text = httpx.get(f"{self.url}/metrics", timeout=10).text
+        return float(re.search(r"^commonplace_embedding_backlog (\S+)", text, re.MULTILINE)[1])
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(40)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    home = Path(tempfile.mkdtemp(prefix="commonplace-kill-"))
+    home.chmod(0o711)
+    started = Server(home)
+    try:
+        wait_for(started.answers, 60, "the first answer")
+        yield started
+    finally:
+        if started.process.poll() is None:
+            started.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+class Load:
+    """Writers that remember what was acknowledged."""
+
+    def __init__(self, server: Server, token: str) -> None:
+        self.acknowledged: dict[str, str] = {}
+        self.failures = 0
+        self._server, self._token = server, token
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=[n]) for n in range(WRITERS)]
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _write(self, number: int) -> None:
+        count = 0
+        with httpx.Client(headers={"Authorization": f"Bearer {self._token}"}, timeout=10) as client:
+            while not self._stop.is_set():
+                count += 1
+                text = f"Writer {number} noted observation number {count} about station {count * 7 % 1000}"
+                try:
+                    answer = client.post(f"{self._server.url}/v1/memory/entries", json={"text": text})
+                except httpx.HTTPError:
+                    self.failures += 1
+                    time.sleep(0.2)
+                    continue
+                if answer.status_code in {200, 201}:
+                    self.acknowledged[text] = answer.json()["id"]
+                else:
+                    self.failures += 1
+                    time.sleep(0.2)
+                time.sleep(0.01)
+
+    def growing(self, by: int = 20) -> None:
+        goal = len(self.acknowledged) + by
+        wait_for(lambda: len(self.acknowledged) >= goal, 60, "writing again")
+
+
+def stored(server: Server, token: str) -> dict[str, str]:
+    found, cursor = {}, None
+    with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=30) as client:
+        while True:
+            parameters = {"limit": 200, **({"cursor": cursor} if cursor else {})}
+            page = client.get(f"{server.url}/v1/memory/entries", params=parameters).json()
+            found |= {entry["text"]: entry["id"] for entry in page["entries"]}
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return found
+
+
+def test_kills_lose_nothing_that_was_acknowledged(server: Server) -> None:
+    server.run("user", "create", "--email", "load@example.org", "--password", "a long password")
+    token = server.run("token", "create", "--email", "load@example.org", "--name", "load", "--scopes", "read,write")
+    httpx.patch(
+        f"{server.url}/v1/spaces/default",
+        json={"soft_cap": 1_000_000},
+        headers={"Authorization": f"Bearer {token}"},
+        timeout=10,
+    ).raise_for_status()
+    with Load(server, token) as load:
+        load.growing()
+        for victim in (
+            lambda: server.child("web").pid,
+            lambda: server.child("worker").pid,
+            server.postmaster,
+            lambda: server.child("web").children()[0].pid,
+        ):
+            os.kill(victim(), signal.SIGKILL)
+            time.sleep(1)
+            wait_for(server.answers, 60, "an answer after the kill")
+            load.growing()
+    found = stored(server, token)
+    assert {text: found.get(text) for text in load.acknowledged} == load.acknowledged
+    wait_for(lambda: server.backlog() == 0, EMBEDDED_WITHIN, "embedding every row")
+    assert server.stop() == 0
+
+
+def test_a_second_start_answers_within_five_seconds(server: Server) -> None:
+    server.stop()
+    started = time.monotonic()
+    again = Server(server.home)
+    try:
+        wait_for(lambda: _healthy(again), 30, "the first answer")
+        assert time.monotonic() - started < 5
+    finally:
+        again.stop()
+
+
+def _healthy(server: Server) -> bool:
+    try:
+        return httpx.get(f"{server.url}/healthz", timeout=1).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def test_ctrl_c_leaves_no_process_behind(server: Server) -> None:
+    processes = [server.process.pid, *(p.pid for p in psutil.Process(server.process.pid).children(recursive=True))]
+    postmaster = server.postmaster()
+    assert server.stop() == 0
+    left = [pid for pid in (*processes, postmaster) if psutil.pid_exists(pid) and not _zombie(pid)]
+    assert left == []
+
+
+def _zombie(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -1,0 +1,50 @@
+"""A person at a browser without JavaScript: what the tests of the pages share."""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.remember import remember
+
+HTMX = {"HX-Request": "true"}
+_addresses = count(1)
+
+
+def at_browser(app: Flask, person: Any, password: str = "correct horse battery") -> FlaskClient:
+    """Return a client that has logged in; each from an address of its own, so that no limit on logins is met."""
+    client = app.test_client()
+    client.environ_base["REMOTE_ADDR"] = new_address()
+    response = client.post("/login", data={"email": person.email, "password": password})
+    assert response.status_code == 303, response.text
+    return client
+
+
+def new_address() -> str:
+    """Return an address that no other test has."""
+    number = next(_addresses)
+    return f"10.9.{number // 250}.{number % 250 + 1}"
+
+
+def stored(person: Any, text: str, **fields: Any) -> UUID:
+    """Remember a text and return its id."""
+    with user_session(person.runtime.sessions, person.id) as session:
+        draft = Draft(text=text, **fields)
+        outcome = remember(session, person.id, "default", draft, keys=person.runtime.keys, now=utc_now(), actor="test")
+    assert outcome.id is not None
+    return outcome.id
+
+
+def flashes(response: TestResponse) -> str:
+    """Return the flash region of a page."""
+    found = re.search(r'<div id="flash".*?(?=<h1|<section|<p class="trail"|<form class="ask")', response.text, re.S)
+    return found.group() if found else ""

@@ -1,0 +1,306 @@
+"""Two users, two tokens, two spaces: nothing crosses."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows
+
+
+@pytest.fixture
+def owner(client, ada):
+    return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def stranger(client, bob):
+    return Agent(client, bob.headers)
+
+
+@pytest.fixture
+def secret(owner, ada):
+    """A memory of Ada's."""
+    memory_id = owner.store("The safe code is 4711", theme="safes", tags=["code"], source_ids=["vault-1"])
+    embed(ada)
+    return memory_id
+
+
+def without_traces(response):
+    """Return the answer without what names this very request."""
+    return response.status_code, {k: v for k, v in response.json.items() if k not in {"instance", "request_id"}}
+
+
+# --- by id ----------------------------------------------------------------------------------------------------------
+
+BY_ID = [
+    ("GET", "/v1/memory/entries/{}", None),
+    ("PATCH", "/v1/memory/entries/{}", {"importance": 0.5}),
+    ("DELETE", "/v1/memory/entries/{}", None),
+    ("POST", "/v1/memory/entries/{}/pin", None),
+    ("DELETE", "/v1/memory/entries/{}/pin", None),
+    ("POST", "/v1/memory/entries/{}/restore", None),
+    ("POST", "/v1/tools/memory_get", {}),
+    ("POST", "/v1/tools/memory_update", {"content": "mine now"}),
+    ("POST", "/v1/tools/memory_delete", {}),
+]
+NAMES = [f"{method} {path.removeprefix('/v1/')}" for method, path, _ in BY_ID]
+
+
+def by_id(agent, method, path, body, memory_id):
+    if "tools" in path:
+        body = {**body, "item_id": memory_id}
+    return agent.ask(method, path.format(memory_id), **({"json": body} if body is not None else {}))
+
+
+@pytest.mark.parametrize(("method", "path", "body"), BY_ID, ids=NAMES)
+def test_anothers_id_answers_as_no_id(stranger, owner, secret, method, path, body):
+    if path.endswith("restore"):
+        owner.delete(f"{ENTRIES}/{secret}", undo="true")
+    guessed = by_id(stranger, method, path, body, secret)
+    assert guessed.status_code == 404
+    assert without_traces(guessed) == without_traces(by_id(stranger, method, path, body, str(uuid4())))
+
+
+@pytest.mark.parametrize(("method", "path", "body"), BY_ID, ids=NAMES)
+def test_guessing_an_id_changes_nothing(stranger, owner, secret, method, path, body):
+    before = owner.entry(secret)
+    by_id(stranger, method, path, body, secret)
+    assert owner.entry(secret) == before
+
+
+@pytest.mark.parametrize(("method", "path", "body"), BY_ID, ids=NAMES)
+def test_an_id_of_another_space_answers_as_no_id(client, ada, owner, secret, method, path, body):
+    confined = Agent(client, ada.new_token("read", "write", "forget", space=add_space(ada, "work")))
+    if path.endswith("restore"):
+        owner.delete(f"{ENTRIES}/{secret}", undo="true")
+    guessed = by_id(confined, method, path, body, secret)
+    assert guessed.status_code == 404
+    assert without_traces(guessed) == without_traces(by_id(confined, method, path, body, str(uuid4())))
+
+
+def test_anothers_id_supersedes_nothing(stranger, owner, secret):
+    mine = stranger.store("Something of Bob's")
+    responses = [stranger.patch(f"{ENTRIES}/{mine}", {"supersedes": guess}) for guess in (secret, str(uuid4()))]
+    assert without_traces(responses[0]) == without_traces(responses[1])
+    assert owner.entry(secret)["status"] == "active"
+
+
+# --- by everything else ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{}, {"tag": "code"}, {"theme": "safes"}, {"source_id": "vault-1"}, {"status": "any"}, {"space": "default"}],
+)
+def test_a_list_holds_ones_own(stranger, secret, query):
+    assert stranger.texts(**query) == []
+
+
+@pytest.mark.parametrize("more", [{}, {"theme": "safes"}, {"policy": {"legs": ["keyword"]}}, {"min_score": 0}])
+def test_a_search_finds_ones_own(stranger, secret, more):
+    assert stranger.found("The safe code is 4711", **more) == []
+
+
+@pytest.mark.parametrize("path", ["summary", "prompt", "themes", "settings"])
+def test_what_is_told_of_memory_is_ones_own(stranger, secret, path):
+    answer = stranger.get(f"/v1/memory/{path}").text
+    assert "4711" not in answer
+    assert "safes" not in answer.lower()
+
+
+def test_context_is_ones_own(stranger, secret):
+    assert "4711" not in stranger.post("/v1/memory/context", {"query": "safe code"}).text
+
+
+def test_the_same_theme_of_two_users_is_two_themes(owner, stranger, secret):
+    stranger.store("A locksmith told me so", theme="safes")
+    assert stranger.texts(theme="safes") == ["A locksmith told me so"]
+    assert owner.texts(theme="safes") == ["The safe code is 4711"]
+
+
+def test_anothers_cursor_leads_through_ones_own(owner, stranger, secret):
+    owner.store("Another secret")
+    cursor = owner.get(ENTRIES, limit=1).json["next_cursor"]
+    assert stranger.get(ENTRIES, cursor=cursor).json["entries"] == []
+
+
+def test_the_same_text_of_two_users_is_two_memories(stranger, secret):
+    answer = stranger.post(ENTRIES, {"text": "The safe code is 4711"})
+    assert (answer.status_code, answer.json["outcome"], answer.json["trace"]["neighbours"]) == (201, "created", [])
+
+
+def test_anothers_tombstone_stops_nobody_else(owner, stranger, secret):
+    owner.delete(f"{ENTRIES}/{secret}")
+    assert stranger.post(ENTRIES, {"text": "The safe code is 4711"}).status_code == 201
+
+
+def test_a_tombstone_of_one_space_stops_no_other(owner, ada, secret):
+    add_space(ada, "work")
+    owner.delete(f"{ENTRIES}/{secret}")
+    assert owner.post(ENTRIES, {"text": "The safe code is 4711", "space": "work"}).status_code == 201
+
+
+def test_the_space_of_another_user_is_no_space(owner, stranger, ada):
+    add_space(ada, "vault")
+    answers = [stranger.get(f"/v1/spaces/{slug}") for slug in ("vault", "tluav")]
+    assert [a.status_code for a in answers] == [404, 404]
+    assert answers[0].json["detail"].replace("vault", "tluav") == answers[1].json["detail"]
+
+
+def test_a_body_cannot_name_a_user(stranger, ada):
+    assert fields(stranger.post(ENTRIES, {"text": "a", "user_id": str(ada.id)})) == ["user_id"]
+    assert memories_of(ada) == 0
+
+
+@pytest.mark.parametrize("tool", ["memory_search", "query_memory", "memory_add"])
+def test_arguments_cannot_name_a_user(stranger, ada, tool):
+    assert "user_id" in fields(stranger.tool(tool, query="a", content="a", type="note", user_id=str(ada.id)))
+
+
+def test_the_journal_is_ones_own(owner, bob, secret):
+    owner.found("safe code")
+    assert rows(bob, "SELECT 1 FROM tool_calls") == []
+
+
+# --- acting for another ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def service(client, root):
+    return Agent(client, root.headers)
+
+
+def acting_for(agent, name):
+    return Agent(agent.client, agent.headers, {"X-Commonplace-User": str(name)})
+
+
+@pytest.mark.parametrize("name", ["id", "email"])
+def test_a_service_acts_for_a_user(service, ada, secret, name):
+    assert acting_for(service, getattr(ada, name)).texts() == ["The safe code is 4711"]
+
+
+def test_a_service_that_acts_for_a_user_does_not_see_its_own(service, bob):
+    service.store("Of the service itself")
+    assert acting_for(service, bob.id).texts() == []
+
+
+def test_what_a_service_stores_belongs_to_the_user(service, ada, root):
+    acting_for(service, ada.id).store("Ada said so")
+    assert (memories_of(ada), memories_of(root)) == (1, 0)
+
+
+def test_a_service_that_acts_for_a_user_is_no_admin(service, ada):
+    assert acting_for(service, ada.id).post("/v1/admin/backfill", {}).status_code == 403
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_without_the_scope_nobody_acts_for_another(stranger, ada, known):
+    assert acting_for(stranger, ada.id if known else uuid4()).get(ENTRIES).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["nobody@example.org", "", "'; --", str(uuid4())])
+def test_a_service_cannot_act_for_nobody(service, name):
+    assert acting_for(service, name).get(ENTRIES).status_code == 403
+
+
+def test_a_confined_service_acts_for_nobody(client, root, ada):
+    confined = Agent(client, root.new_token("read", "service", space="default"))
+    assert acting_for(confined, ada.id).get(ENTRIES).status_code == 403
+
+
+def test_incognito_of_a_service_is_per_user(service, ada, bob):
+    acting_for(service, ada.id).post("/v1/memory/incognito/start")
+    assert acting_for(service, bob.id).post(ENTRIES, {"text": "a"}).status_code == 201
+
+
+# --- spaces ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def confined(client, ada, secret):
+    """A token that is confined to a space which holds one memory."""
+    agent = Agent(client, ada.new_token("read", "write", "forget", space=add_space(ada, "work")))
+    agent.store("The meeting is on Monday", theme="meetings")
+    return agent
+
+
+def test_a_confined_token_lists_its_space(confined):
+    assert confined.texts() == ["The meeting is on Monday"]
+
+
+def test_a_confined_token_stores_into_its_space(confined, owner):
+    confined.store("Another")
+    assert sorted(owner.texts(space="work")) == ["Another", "The meeting is on Monday"]
+
+
+def test_a_confined_token_searches_its_space(confined):
+    assert confined.found("safe code 4711 or meeting on Monday", min_score=0) == ["The meeting is on Monday"]
+
+
+OTHER_SPACE = [
+    ("GET", ENTRIES, {"query_string": {"space": "{}"}}),
+    ("POST", ENTRIES, {"json": {"text": "a", "space": "{}"}}),
+    ("POST", f"{ENTRIES}/batch", {"json": {"entries": [{"text": "a"}], "space": "{}"}}),
+    ("POST", f"{ENTRIES}/batch", {"json": {"entries": [{"text": "a", "space": "{}"}]}}),
+    ("GET", "/v1/memory/summary", {"query_string": {"space": "{}"}}),
+    ("GET", "/v1/memory/prompt", {"query_string": {"space": "{}"}}),
+    ("GET", "/v1/memory/themes", {"query_string": {"space": "{}"}}),
+    ("GET", "/v1/memory/settings", {"query_string": {"space": "{}"}}),
+    ("POST", "/v1/memory/settings", {"json": {"memory_enabled": False, "space": "{}"}}),
+    ("POST", "/v1/memory/context", {"json": {"query": "safe code", "space": "{}"}}),
+    ("GET", "/v1/spaces/{}", {}),
+    ("PATCH", "/v1/spaces/{}", {"json": {"name": "mine"}}),
+    ("POST", "/v1/tools/memory_search", {"json": {"query": "safe code", "space": "{}"}}),
+    ("POST", "/v1/tools/memory_add", {"json": {"type": "note", "content": "a", "space": "{}"}}),
+]
+
+
+def filled(value, slug):
+    if isinstance(value, dict):
+        return {k: filled(v, slug) for k, v in value.items()}
+    if isinstance(value, list):
+        return [filled(v, slug) for v in value]
+    return value.format(slug) if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize(("method", "path", "request_"), OTHER_SPACE, ids=[f"{m} {p}" for m, p, _ in OTHER_SPACE])
+def test_another_space_is_no_space_to_a_confined_token(confined, method, path, request_):
+    answers = [confined.ask(method, path.format(slug), **filled(request_, slug)) for slug in ("default", "unheard")]
+    assert {answer.status_code for answer in answers} <= {404, 422}
+    assert (
+        answers[0].text.replace("default", "unheard").split("request_id")[0] == answers[1].text.split("request_id")[0]
+    )
+
+
+def test_a_confined_token_lists_one_space(confined):
+    assert [space["slug"] for space in confined.get("/v1/spaces").json["spaces"]] == ["work"]
+
+
+def test_a_confined_token_adds_no_space(confined):
+    assert confined.post("/v1/spaces", {"slug": "mine"}).status_code == 403
+
+
+def test_a_confined_token_adds_no_theme_by_itself(confined):
+    assert confined.post("/v1/memory/themes", {"slug": "safes"}).status_code == 403
+
+
+@pytest.mark.parametrize("ask", [lambda a: a.get("/v1/memory/themes"), lambda a: a.tool("memory_list_themes")])
+def test_a_confined_token_lists_the_themes_of_its_space(confined, ask):
+    assert [theme["slug"] for theme in ask(confined).json["themes"]] == ["meetings"]
+
+
+@pytest.mark.parametrize("path", ["prompt", "summary"])
+def test_a_confined_token_is_told_of_its_space(confined, path):
+    answer = confined.get(f"/v1/memory/{path}").text
+    assert "eeting" in answer
+    assert "afe" not in answer.replace("safe to", "")
+
+
+def test_a_confined_token_merges_with_nothing_of_another_space(confined):
+    assert confined.post(ENTRIES, {"text": "The safe code is 4711"}).json["outcome"] == "created"
+
+
+def test_a_space_holds_nothing_of_the_pool(owner, ada, secret):
+    add_space(ada, "work")
+    assert (owner.texts(space="work"), owner.found("safe code", space="work")) == ([], [])

@@ -1,0 +1,286 @@
+"""The switches: memory off in a space, and incognito."""
+
+from __future__ import annotations
+
+import pytest
+from api_agent import ENTRIES, Agent, add_space, embed, memories_of, rows
+
+START, END = "/v1/memory/incognito/start", "/v1/memory/incognito/end"
+
+
+@pytest.fixture
+def agent(client, ada):
+    return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def memory_id(agent, ada):
+    memory_id = agent.store("Ada keeps bees on the roof", theme="hobbies")
+    embed(ada)
+    return memory_id
+
+
+def switch(agent, **switches):
+    return agent.post("/v1/memory/settings", switches)
+
+
+def audit(person, action):
+    return rows(person, "SELECT count, details FROM audit_events WHERE action = :action ORDER BY id", action=action)
+
+
+# --- memory off -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def off(agent, memory_id):
+    switch(agent, memory_enabled=False)
+    return agent
+
+
+def test_the_switch_is_answered(agent):
+    assert switch(agent, memory_enabled=False).json["memory_enabled"] is False
+    assert agent.get("/v1/memory/settings").json["memory_enabled"] is False
+
+
+@pytest.mark.parametrize("body", [{}, {"memory_enabled": None}, {"memory_enabled": "perhaps"}, {"volume": 11}])
+def test_a_bad_switch_is_refused(agent, body):
+    assert agent.post("/v1/memory/settings", body).status_code == 422
+
+
+def test_memory_off_stores_nothing(off, ada):
+    response = off.post(ENTRIES, {"text": "Something new"})
+    assert (response.status_code, response.json["outcome"], response.json["reason"]) == (409, "refused", "memory_off")
+    assert memories_of(ada) == 1
+
+
+def test_memory_off_stores_no_batch(off, ada):
+    answer = off.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}, {"text": "b"}]}).json
+    assert (answer["counts"]["refused"], memories_of(ada)) == (2, 1)
+
+
+def test_memory_off_recalls_nothing(off):
+    answer = off.tool("memory_search", query="bees").json
+    assert (answer["results"], answer["degraded"]) == ([], ["memory_off"])
+
+
+def test_memory_off_leaves_the_list_to_its_owner(off):
+    assert off.texts() == ["Ada keeps bees on the roof"]
+
+
+def test_memory_off_is_one_spaces_own(off, ada):
+    add_space(ada, "work")
+    assert off.post(ENTRIES, {"text": "Something new", "space": "work"}).status_code == 201
+
+
+def test_memory_on_again_recalls(off):
+    switch(off, memory_enabled=True)
+    assert off.found("bees") == ["Ada keeps bees on the roof"]
+
+
+def test_switching_is_in_the_audit(off, ada):
+    assert audit(ada, "space.changed")[-1].details["fields"] == ["memory_enabled"]
+
+
+# --- incognito ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hidden(agent, memory_id):
+    agent.post(START)
+    return agent
+
+
+def test_incognito_starts_for_the_token(hidden):
+    assert hidden.post(ENTRIES, {"text": "Something new"}).status_code == 409
+
+
+def test_incognito_of_a_token_is_not_anothers(hidden, client, ada):
+    assert Agent(client, ada.new_token("read", "write")).texts() == ["Ada keeps bees on the roof"]
+
+
+@pytest.mark.parametrize("how", ["header", "body"])
+def test_incognito_starts_for_a_named_session(agent, how):
+    if how == "header":
+        agent.in_session("chat-1").post(START)
+    else:
+        agent.post(START, {"session": " chat-1 "})
+    assert agent.in_session("chat-1").post(ENTRIES, {"text": "a"}).status_code == 409
+    assert agent.in_session("chat-2").post(ENTRIES, {"text": "a"}).status_code == 201
+
+
+def test_incognito_stores_nothing(hidden, ada):
+    answer = hidden.post(ENTRIES, {"text": "Something new"}).json
+    assert (answer["outcome"], answer["reason"], answer["id"]) == ("refused", "incognito", None)
+    assert memories_of(ada) == 1
+
+
+def test_incognito_stores_no_batch(hidden, ada):
+    answer = hidden.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}, {"text": "b"}]}).json
+    assert (answer["counts"]["refused"], memories_of(ada)) == (2, 1)
+
+
+EMPTY = [
+    ("GET", ENTRIES, None, "entries", "skipped"),
+    ("GET", "/v1/memory/themes", None, "themes", "skipped"),
+    ("GET", "/v1/memory/summary", None, "summary", "skipped"),
+    ("GET", "/v1/memory/prompt", None, "prompt", "skipped"),
+    ("POST", "/v1/memory/context", {"query": "bees"}, "context", "degraded"),
+    ("POST", "/v1/tools/memory_search", {"query": "bees"}, "results", "degraded"),
+    ("POST", "/v1/tools/query_memory", {"query": "bees"}, "memories", "degraded"),
+    ("POST", "/v1/tools/memory_list_themes", {}, "themes", "degraded"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "what", "why"), EMPTY, ids=[case[1] for case in EMPTY])
+def test_incognito_recalls_nothing_and_says_why(hidden, method, path, body, what, why):
+    response = hidden.ask(method, path, **({"json": body} if body is not None else {}))
+    assert (response.status_code, len(response.json[what])) == (200, 0)
+    assert response.json[why] in ("incognito", ["incognito"])
+
+
+def test_incognito_reads_no_memory_by_its_id(hidden, memory_id):
+    response = hidden.get(f"{ENTRIES}/{memory_id}")
+    assert (response.status_code, response.json["reason"]) == (409, "incognito")
+
+
+def test_incognito_gets_no_memory_by_its_id(hidden, memory_id):
+    assert hidden.tool("memory_get", item_id=memory_id).json == {"item": None, "degraded": ["incognito"]}
+
+
+CHANGES = [
+    ("PATCH", "/v1/memory/entries/{}", {"importance": 0.9}),
+    ("POST", "/v1/memory/entries/{}/pin", None),
+    ("DELETE", "/v1/memory/entries/{}/pin", None),
+    ("POST", "/v1/tools/memory_update", {"content": "Ada keeps goats"}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CHANGES, ids=[f"{m} {p}" for m, p, _ in CHANGES])
+def test_incognito_changes_nothing(hidden, ada, memory_id, method, path, body):
+    if "tools" in path:
+        body = {**body, "item_id": memory_id}
+    response = hidden.ask(method, path.format(memory_id), **({"json": body} if body else {}))
+    assert (response.status_code, response.json["reason"]) == (409, "incognito")
+    assert rows(ada, "SELECT text, pinned FROM memories") == [("Ada keeps bees on the roof", False)]
+
+
+@pytest.mark.parametrize("how", ["rest", "tool"])
+def test_incognito_may_forget(hidden, ada, memory_id, how):
+    if how == "rest":
+        assert hidden.delete(f"{ENTRIES}/{memory_id}").status_code == 200
+    else:
+        assert hidden.tool("memory_delete", item_id=memory_id).status_code == 200
+    assert memories_of(ada) == 0
+
+
+def test_incognito_ends(hidden):
+    hidden.post(END)
+    assert hidden.texts() == ["Ada keeps bees on the roof"]
+
+
+def test_the_end_says_how_many_writes_were_refused(hidden, memory_id):
+    hidden.post(ENTRIES, {"text": "a"})
+    hidden.post(f"{ENTRIES}/batch", {"entries": [{"text": "b"}, {"text": "c"}]})
+    hidden.patch(f"{ENTRIES}/{memory_id}", {"importance": 0.9})
+    assert hidden.post(END).json["refused_writes"] == 4
+
+
+def test_the_audit_says_that_it_was_on_and_what_it_refused(hidden, ada):
+    hidden.post(ENTRIES, {"text": "a very secret text"})
+    hidden.post(END)
+    assert len(audit(ada, "incognito.started")) == 1
+    assert audit(ada, "incognito.ended")[0].details == {"refused_writes": 1}
+
+
+def test_a_second_session_counts_anew(hidden):
+    hidden.post(ENTRIES, {"text": "a"})
+    hidden.post(END)
+    hidden.post(START)
+    assert hidden.post(END).json["refused_writes"] == 0
+
+
+SPOKEN = [
+    ("memory_search", {"query": "very secret"}),
+    ("query_memory", {"query": "very secret"}),
+    ("memory_add", {"type": "note", "content": "very secret"}),
+    ("memory_add", {"type": "rumour", "content": "very secret"}),
+    ("memory_add", {"type": "note", "content": "\x00", "tags": ["very secret"]}),
+    ("memory_search", {"query": "very secret", "policy": {"alpha": -1}}),
+    ("memory_search", {"query": "very secret", "space": "nowhere"}),
+]
+SPEAKING = [f"{name}-{n}" for n, (name, _) in enumerate(SPOKEN)]
+
+
+@pytest.mark.parametrize(("name", "arguments"), SPOKEN, ids=SPEAKING)
+def test_nothing_said_while_incognito_is_in_the_journal(hidden, ada, name, arguments):
+    hidden.tool(name, **arguments)
+    call = rows(ada, "SELECT arguments, affected_ids, tool_calls::text AS all FROM tool_calls")[0]
+    assert (call.arguments, call.affected_ids) == ({}, [])
+    assert "secret" not in call.all
+
+
+@pytest.mark.parametrize("path", [START, END])
+@pytest.mark.parametrize("session", ["", "x" * 151, "\x00", 5])
+def test_a_bad_session_is_refused(agent, path, session):
+    assert agent.post(path, {"session": session}).status_code == 422
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "ü€".encode().decode("latin-1"), "%00", "'; --"])
+def test_an_odd_session_header_is_a_session(agent, name):
+    assert agent.in_session(name).post(START).status_code == 200
+    assert agent.in_session(name).post(ENTRIES, {"text": "a"}).status_code == 409
+
+
+# --- incognito by a space's default ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def diary(agent, ada, memory_id):
+    """A space that is incognito by default, with something in it from before."""
+    add_space(ada, "diary")
+    agent.store("Dear diary, I love bees", space="diary", theme="love")
+    embed(ada)
+    switch(agent, space="diary", incognito_default=True)
+    return agent
+
+
+def test_a_default_stores_nothing(diary):
+    assert diary.post(ENTRIES, {"text": "a", "space": "diary"}).json["reason"] == "incognito"
+
+
+def test_a_default_recalls_nothing(diary):
+    assert diary.tool("memory_search", query="bees", space="diary").json["degraded"] == ["incognito"]
+
+
+@pytest.mark.parametrize("query", [{}, {"space": "diary"}])
+def test_a_default_lists_nothing_of_the_space(diary, query):
+    assert "Dear diary, I love bees" not in diary.texts(**query)
+
+
+def test_a_default_holds_in_its_space_only(diary):
+    diary.post(ENTRIES, {"text": "a", "space": "diary"})
+    assert diary.post(ENTRIES, {"text": "a"}).status_code == 201
+    assert diary.found("bees") == ["Ada keeps bees on the roof"]
+
+
+def test_a_default_tells_the_audit_what_it_refused(diary, ada):
+    diary.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}, {"text": "b"}], "space": "diary"})
+    refused = audit(ada, "incognito.refused")[0]
+    assert (refused.count, refused.details) == (2, {"space": "diary"})
+
+
+def test_ending_incognito_overrides_the_default(diary):
+    diary.post(END)
+    assert diary.found("bees", space="diary") == ["Dear diary, I love bees"]
+
+
+@pytest.mark.parametrize(("name", "arguments"), SPOKEN[:6], ids=SPEAKING[:6])
+def test_nothing_said_to_such_a_space_is_in_the_journal(diary, ada, name, arguments):
+    if name == "query_memory":
+        switch(diary, incognito_default=True)
+    else:
+        arguments = {**arguments, "space": "diary"}
+    diary.tool(name, **arguments)
+    call = rows(ada, "SELECT arguments, tool_calls::text AS all FROM tool_calls")[0]
+    assert call.arguments == {}
+    assert "secret" not in call.all

@@ -1,0 +1,495 @@
+"""The seven tools, as agents see them and call them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from api_agent import Agent, add_space, embed, fields, memories_of, rows
+
+from memory.embedding.backfill import utc_now
+from retrieval.tokens import count
+
+NAMES = {
+    "memory_search",
+    "memory_add",
+    "memory_get",
+    "memory_update",
+    "memory_delete",
+    "memory_list_themes",
+    "query_memory",
+}
+REQUIRED = {
+    "memory_search": {"query"},
+    "memory_add": {"type", "content"},
+    "memory_get": {"item_id"},
+    "memory_update": {"item_id"},
+    "memory_delete": {"item_id"},
+    "memory_list_themes": set(),
+    "query_memory": {"query"},
+}
+
+
+@pytest.fixture
+def agent(client, ada):
+    return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def told(agent, ada):
+    """Three memories with their vectors, by name."""
+    ids = {
+        "bees": agent.store(
+            "Ada keeps bees on the roof", type="fact", theme="hobbies", tags=["bees"], source_ids=["m-1"]
+        ),
+        "tea": agent.store("I prefer green tea over coffee", type="preference"),
+        "code": agent.store("The build ticket is ZX-81-QUUX", type="note"),
+    }
+    embed(ada)
+    return ids
+
+
+def calls(person):
+    """Return the journal, the latest call first."""
+    columns = "tool, arguments, result, affected_ids, hits, duration_ms, success, error, correlation_id"
+    return rows(person, f"SELECT {columns} FROM tool_calls ORDER BY created_at DESC, id DESC")
+
+
+# --- descriptions ---------------------------------------------------------------------------------------------------
+
+
+def described(agent, format_):
+    """Return name, description and schema of each tool in a format."""
+    answer = agent.get("/v1/tools", format=format_).json
+    if format_ == "openai":
+        return {tool["function"]["name"]: tool["function"]["parameters"] for tool in answer}
+    key = {"anthropic": "input_schema", "mcp": "inputSchema", "plain": "parameters"}[format_]
+    return {tool["name"]: tool[key] for tool in (answer if format_ == "anthropic" else answer["tools"])}
+
+
+FORMATS = ["plain", "openai", "anthropic", "mcp"]
+JSON_TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
+
+
+def broken(schema, path="$"):
+    """Yield what is no plain JSON schema: unknown types, references, arrays that do not say of what."""
+    if "$ref" in schema or "$defs" in schema:
+        yield f"{path} refers elsewhere"
+    if "anyOf" not in schema and schema.get("type") not in JSON_TYPES:
+        yield f"{path} has no type"
+    if schema.get("type") == "array" and "items" not in schema:
+        yield f"{path} does not say what it is a list of"
+    parts = dict(schema.get("properties", {}))
+    parts |= {f"anyOf{n}": option for n, option in enumerate(schema.get("anyOf", []))}
+    parts |= {"items": schema["items"]} if "items" in schema else {}
+    for name, part in parts.items():
+        yield from broken(part, f"{path}.{name}")
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_every_format_names_the_seven_tools(agent, format_):
+    assert set(described(agent, format_)) == NAMES
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_every_schema_stands_by_itself(agent, format_):
+    schemas = described(agent, format_)
+    assert [problem for name, schema in schemas.items() for problem in broken(schema, name)] == []
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_the_required_fields_are_those_of_the_specification(agent, name):
+    schema = described(agent, "mcp")[name]
+    assert (schema["type"], set(schema.get("required", []))) == ("object", REQUIRED[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [("memory_search", f) for f in ("query", "limit", "theme", "types", "recency_days", "space", "policy")]
+    + [("memory_add", f) for f in ("type", "content", "theme", "tags")]
+    + [("query_memory", f) for f in ("query", "types")],
+)
+def test_the_fields_are_those_of_the_specification(agent, name, field):
+    assert field in described(agent, "plain")[name]["properties"]
+
+
+def test_query_memory_takes_the_four_types(agent):
+    types = described(agent, "plain")["query_memory"]["properties"]["types"]["anyOf"][0]["items"]["enum"]
+    assert set(types) == {"fact", "preference", "decision", "note"}
+
+
+def test_openai_tools_are_functions(agent):
+    assert {tool["type"] for tool in agent.get("/v1/tools", format="openai").json} == {"function"}
+
+
+def test_an_unknown_format_is_named(agent):
+    assert fields(agent.get("/v1/tools", format="xml")) == ["format"]
+
+
+# --- memory_search --------------------------------------------------------------------------------------------------
+
+HIT = {
+    "id",
+    "theme",
+    "type",
+    "content_snippet",
+    "created_at",
+    "score",
+    "scores",
+    "signals",
+    "tags",
+    "source_ids",
+}
+
+
+def test_a_search_answers_the_fields_that_are_promised(agent, told):
+    answer = agent.tool("memory_search", query="bees on the roof").json
+    assert {"results", "count", "truncated", "token_count", "degraded", "timings"} <= set(answer)
+    assert set(answer["results"][0]) >= HIT
+
+
+def test_a_hit_has_the_parts_of_its_score(agent, told):
+    hit = agent.tool("memory_search", query="bees on the roof").json["results"][0]
+    assert set(hit["scores"]) == {"relevance", "recency", "importance", "total"}
+    assert (set(hit["signals"]), hit["score"]) == ({"fts", "semantic"}, hit["scores"]["total"])
+
+
+def test_a_hit_says_what_it_is(agent, told):
+    hit = agent.tool("memory_search", query="bees on the roof").json["results"][0]
+    assert (hit["id"], hit["theme"], hit["type"]) == (told["bees"], "hobbies", "fact")
+    assert (hit["tags"], hit["source_ids"]) == (["bees"], ["m-1"])
+
+
+def test_the_count_is_that_of_the_results(agent, told):
+    answer = agent.tool("memory_search", query="What does Ada prefer to drink, and what does she keep?").json
+    assert answer["count"] == len(answer["results"]) > 0
+
+
+def test_an_identifier_is_found_by_its_words_alone(agent, told):
+    hit = agent.tool("memory_search", query="ZX-81-QUUX", policy={"legs": ["keyword"]}).json["results"][0]
+    assert (hit["id"], hit["signals"]) == (told["code"], {"fts": True, "semantic": False})
+
+
+def test_a_paraphrase_is_found_by_its_meaning_alone(agent, told):
+    hit = agent.tool("memory_search", query="which beverage is favoured").json["results"][0]
+    assert (hit["id"], hit["signals"]) == (told["tea"], {"fts": False, "semantic": True})
+
+
+def test_what_has_no_vector_yet_is_found_by_its_words(agent):
+    agent.store("The parrot is called Long John")
+    assert agent.found("parrot") == ["The parrot is called Long John"]
+
+
+def test_nothing_is_forced(agent, told):
+    answer = agent.tool("memory_search", query="quantum chromodynamics lattice").json
+    assert (answer["results"], answer["count"], answer["token_count"]) == ([], 0, 0)
+
+
+def test_types_narrow(agent, told):
+    assert agent.found("Ada prefers bees and tea", types=["preference"]) == ["I prefer green tea over coffee"]
+
+
+def test_no_types_at_all_find_nothing(agent, told):
+    assert agent.found("bees", types=[]) == []
+
+
+def test_a_theme_narrows(agent, told):
+    assert agent.found("Ada prefers bees and tea", theme="hobbies") == ["Ada keeps bees on the roof"]
+
+
+def test_an_unknown_theme_finds_nothing(agent, told):
+    assert agent.found("bees", theme="unheard-of") == []
+
+
+def test_recency_narrows(agent):
+    agent.store("Bees from long ago", created_at=(utc_now() - timedelta(days=40)).isoformat())
+    agent.store("Bees of this week")
+    assert agent.found("bees", recency_days=7) == ["Bees of this week"]
+
+
+def test_a_higher_threshold_leaves_less(agent, told):
+    assert agent.found("bees", min_score=1.0) == []
+
+
+def test_the_limit_is_kept(agent, told):
+    assert len(agent.found("Ada prefers bees and tea and coffee on the roof", limit=1)) == 1
+
+
+@pytest.mark.parametrize("policy", ["specified", {"name": "specified"}, {"fusion": "rrf", "alpha": 2, "mmr_lambda": 1}])
+def test_a_policy_can_be_chosen(agent, told, policy):
+    assert agent.tool("memory_search", query="bees", policy=policy).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("policy", "field"),
+    [
+        ({"alfa": 1}, "policy.alfa"),
+        ({"alpha": "big"}, "policy.alpha"),
+        ({"alpha": 11}, "policy.alpha"),
+        ({"alpha": 10**400}, "policy.alpha"),
+        ({"fusion": "magic"}, "policy.fusion"),
+        ({"fusion": []}, "policy.fusion"),
+        ({"legs": []}, "policy.legs"),
+        ({"legs": [["keyword"]]}, "policy.legs"),
+        ({"legs": "keyword"}, "policy.legs"),
+        ({"name": "imaginary"}, "policy.name"),
+        ({"name": "\x00"}, "policy.name"),
+        ({"depth": 1.5}, "policy.depth"),
+        ({"": 1}, "policy."),
+        ("imaginary", "policy.name"),
+    ],
+)
+def test_a_bad_policy_field_is_named(agent, policy, field):
+    response = agent.tool("memory_search", query="bees", policy=policy)
+    assert (response.status_code, fields(response)) == (422, [field])
+
+
+BAD = [
+    ({}, "query"),
+    ({"query": ""}, "query"),
+    ({"query": " \n"}, "query"),
+    ({"query": 5}, "query"),
+    ({"query": "a", "limit": 0}, "limit"),
+    ({"query": "a", "limit": 51}, "limit"),
+    ({"query": "a", "types": ["rumour"]}, "types.0"),
+    ({"query": "a", "recency_days": -1}, "recency_days"),
+    ({"query": "a", "recency_days": 10**30}, "recency_days"),
+    ({"query": "a", "min_score": 2}, "min_score"),
+    ({"query": "a", "token_budget": 0}, "token_budget"),
+    ({"query": "a", "policy": 5}, "policy"),
+    ({"query": "a", "space": "nowhere"}, "space"),
+    ({"query": "a", "space": "\x00"}, "space"),
+    ({"query": "a", "theme": "\x00"}, "theme"),
+    ({"query": "a", "user_id": str(uuid4())}, "user_id"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "field"), BAD, ids=[f"{n}-{field}" for n, (_, field) in enumerate(BAD)])
+def test_a_bad_argument_is_named(agent, arguments, field):
+    response = agent.tool("memory_search", **arguments)
+    assert (response.status_code, fields(response)) == (422, [field])
+
+
+@pytest.mark.parametrize("query", ["\x00bees", "bees \ud800", "'; DROP TABLE memories; --", "bees & | ! <-> :*", "%"])
+def test_an_odd_question_is_answered(agent, told, query):
+    response = agent.tool("memory_search", query=query)
+    assert (response.status_code, response.json.get("error")) == (200, None)
+
+
+def test_a_long_question_is_cut_with_a_warning(agent, told):
+    answer = agent.tool("memory_search", query="bees " + "x" * 8200).json
+    assert answer["warnings"] == ["the query was cut to 8192 characters"]
+    assert answer["results"][0]["id"] == told["bees"]
+
+
+def test_a_question_of_8192_characters_is_not_cut(agent):
+    assert "warnings" not in agent.tool("memory_search", query="b" * 8192).json
+
+
+@pytest.fixture
+def long_memories(agent):
+    for n in range(6):
+        agent.store(f"Bee diary {n}: " + " ".join(f"hive{n}x{k} buzzed" for k in range(60)))
+
+
+@pytest.mark.parametrize("budget", [1, 7, 100, 333, 1000])
+def test_the_token_budget_is_kept_to_the_token(agent, long_memories, budget):
+    answer = agent.tool("memory_search", query="bee diary", token_budget=budget).json
+    shown = sum(count(hit["content_snippet"]) for hit in answer["results"])
+    assert shown == answer["token_count"] <= budget
+    assert answer["truncated"]
+
+
+def test_the_budget_is_1000_by_default(agent, long_memories):
+    assert 0 < agent.tool("memory_search", query="bee diary").json["token_count"] <= 1000
+
+
+def test_a_long_memory_counts_as_much_as_is_shown(agent):
+    agent.store("bees " * 6000)
+    answer = agent.tool("memory_search", query="bees", token_budget=3000).json
+    assert count(answer["results"][0]["content_snippet"]) == answer["token_count"] == 3000
+
+
+def test_scores_are_written_back(agent, told):
+    hit = agent.tool("memory_search", query="bees on the roof").json["results"][0]
+    kept = agent.entry(told["bees"])["last_scores"]
+    assert set(kept) == {"relevance", "recency", "importance", "total", "computed_at"}
+    assert kept["total"] == pytest.approx(hit["score"], abs=1e-5)
+
+
+def test_a_search_stays_in_its_space(agent, ada, told):
+    add_space(ada, "work")
+    assert agent.found("bees on the roof", space="work") == []
+
+
+# --- query_memory ---------------------------------------------------------------------------------------------------
+
+
+def test_query_memory_answers_as_specified(agent, told):
+    answer = agent.tool("query_memory", query="What does Ada keep on the roof?").json
+    assert set(answer["memories"][0]) == {"content", "type", "relevance", "context"}
+    assert set(answer["metadata"]) == {"count", "truncated"}
+
+
+def test_query_memory_finds(agent, told):
+    memory = agent.tool("query_memory", query="bees on the roof", types=["fact"]).json["memories"][0]
+    assert (memory["content"], memory["type"]) == ("Ada keeps bees on the roof", "fact")
+    assert 0 <= memory["relevance"] <= 1
+    assert "m-1" in memory["context"]
+
+
+def test_query_memory_finds_nothing_where_nothing_is(agent, told):
+    answer = agent.tool("query_memory", query="quantum chromodynamics lattice").json
+    assert answer == {"memories": [], "metadata": {"count": 0, "truncated": False}}
+
+
+def test_query_memory_cuts_a_long_question_too(agent, told):
+    answer = agent.tool("query_memory", query="bees " + "x" * 8200).json
+    assert (len(answer["memories"]), len(answer["warnings"])) == (1, 1)
+
+
+# --- the other tools ------------------------------------------------------------------------------------------------
+
+
+def test_memory_add_answers_its_id_and_that_the_vector_waits(agent):
+    response = agent.tool("memory_add", type="fact", content="Ada keeps bees", theme="hobbies", tags=["bees"])
+    assert (response.status_code, response.json["status"]["embedding"]) == (201, "pending")
+    assert agent.entry(response.json["id"])["theme"] == "hobbies"
+
+
+def test_memory_add_without_a_type_is_a_note(agent):
+    assert agent.entry(agent.tool("memory_add", content="Ada keeps bees").json["id"])["type"] == "note"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"content": ""}, "text"),
+        ({"content": "a\x00"}, "text"),
+        ({"content": "a", "type": "x"}, "type"),
+        ({}, "content"),
+    ],
+)
+def test_memory_add_refuses_what_entries_refuse(agent, ada, arguments, field):
+    assert fields(agent.tool("memory_add", **arguments)) == [field]
+    assert memories_of(ada) == 0
+
+
+def test_memory_get_answers_every_field(agent, told):
+    item = agent.tool("memory_get", item_id=told["bees"]).json
+    assert {k: item[k] for k in agent.entry(told["bees"]) if k != "possible_updates"} == {
+        k: v for k, v in agent.entry(told["bees"]).items() if k != "possible_updates"
+    }
+    assert (item["content"], item["embedding"]["state"]) == ("Ada keeps bees on the roof", "ready")
+
+
+def test_memory_update_changes(agent, told):
+    answer = agent.tool("memory_update", item_id=told["bees"], content="Ada keeps goats", tags=["goats"]).json
+    assert (answer["content"], answer["tags"]) == ("Ada keeps goats", ["goats"])
+
+
+def test_memory_update_needs_something_to_change(agent, told):
+    assert fields(agent.tool("memory_update", item_id=told["bees"])) == ["body"]
+
+
+def test_memory_delete_forgets(agent, told):
+    assert agent.tool("memory_delete", item_id=told["bees"]).json == {"id": told["bees"], "deleted": True}
+    assert agent.found("bees on the roof") == []
+
+
+@pytest.mark.parametrize("name", ["memory_get", "memory_update", "memory_delete"])
+def test_an_unknown_memory_answers_404(agent, name):
+    more = {"content": "x"} if name == "memory_update" else {}
+    assert agent.tool(name, item_id=str(uuid4()), **more).status_code == 404
+
+
+@pytest.mark.parametrize("item_id", ["x", "", None, 5, "\x00"])
+def test_what_is_no_id_is_named(agent, item_id):
+    assert fields(agent.tool("memory_get", item_id=item_id)) == ["item_id"]
+
+
+def test_memory_list_themes_answers_slugs_and_names(agent, told):
+    themes = agent.tool("memory_list_themes").json["themes"]
+    assert themes == [{"slug": "hobbies", "display_name": "Hobbies", "memories": 1}]
+
+
+def test_a_tool_without_arguments_needs_no_body(agent):
+    assert agent.post("/v1/tools/memory_list_themes").status_code == 200
+
+
+def test_an_unknown_tool_answers_404(agent):
+    response = agent.tool("memory_dance")
+    assert (response.status_code, response.mimetype) == (404, "application/problem+json")
+
+
+@pytest.mark.parametrize("data", ["{", "[]", '"x"', "{" * 50_000])
+def test_a_tool_needs_an_object(agent, data):
+    response = agent.post("/v1/tools/memory_search", data=data, content_type="application/json")
+    assert response.status_code in {400, 422}
+
+
+# --- the journal ----------------------------------------------------------------------------------------------------
+
+
+def test_a_call_is_recorded(agent, ada, told):
+    response = agent.tool("memory_search", query="bees on the roof", limit=3)
+    call = calls(ada)[0]
+    assert (call.tool, call.arguments, call.success) == (
+        "memory_search",
+        {"query": "bees on the roof", "limit": 3},
+        True,
+    )
+    assert (call.hits, call.error, call.correlation_id) == (1, None, response.headers["X-Request-Id"])
+
+
+def test_a_recorded_search_says_what_it_found_but_not_its_text(agent, ada, told):
+    agent.tool("memory_search", query="bees on the roof")
+    call = calls(ada)[0]
+    assert (call.result["ids"], [str(i) for i in call.affected_ids]) == ([told["bees"]], [told["bees"]])
+    assert call.duration_ms > 0
+
+
+def test_wrong_arguments_are_recorded_as_a_failure(agent, ada):
+    agent.tool("memory_search", query="a", limit=99)
+    call = calls(ada)[0]
+    assert (call.success, call.result) == (False, None)
+    assert "limit" in call.error
+
+
+def test_a_bad_policy_is_recorded_as_a_failure(agent, ada):
+    agent.tool("memory_search", query="a", policy={"alpha": -1})
+    assert (calls(ada)[0].success, calls(ada)[0].error) == (False, "PolicyError")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"content": "very secret words", "type": "rumour"},
+        {"content": "very secret words\x00"},
+        {"content": "very secret words", "theme": "Not A Slug"},
+        {"content": "very secret words" * 5000},
+        {"text": "very secret words"},
+        {"content": "very secret words", "space": "nowhere"},
+    ],
+)
+def test_a_refused_text_is_not_in_the_journal(agent, ada, arguments):
+    assert agent.tool("memory_add", **arguments).status_code == 422
+    assert "secret" not in str(calls(ada))
+
+
+def test_a_forgotten_text_does_not_come_back_by_the_journal(agent, ada, told):
+    agent.tool("memory_delete", item_id=told["bees"])
+    agent.tool("memory_add", content="Ada keeps bees on the roof")
+    agent.tool("memory_update", item_id=told["tea"], content="Ada keeps bees on the roof")
+    assert [call.success for call in calls(ada)] == [False, True, True]
+    assert "roof" not in str(calls(ada))
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [{"alpha": float("nan")}, {"x": [[[[[[[[1]]]]]]]]}, {"\ud800\x00": "\ud800\x00"}, {str(n): n for n in range(5000)}],
+)
+def test_odd_arguments_can_be_recorded(agent, ada, policy):
+    assert agent.tool("memory_search", query="a", policy=policy).status_code == 422
+    assert calls(ada)[0].error == "PolicyError"

@@ -1,0 +1,139 @@
+"""Logging in and out."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from pages_browser import at_browser, new_address
+
+from webapp.pages.auth import TRIES_PER_ACCOUNT, TRIES_PER_ADDRESS
+from webapp.pages.visitor import local_path
+
+
+@pytest.fixture
+def door(client: FlaskClient) -> FlaskClient:
+    """A client that no limit knows yet."""
+    client.environ_base["REMOTE_ADDR"] = new_address()
+    return client
+
+
+def _log_in(door: FlaskClient, email: str, password: str = "correct horse battery", **more: str):
+    return door.post("/login", data={"email": email, "password": password, **more})
+
+
+def test_the_right_password_opens_the_pages(door: FlaskClient, ada) -> None:
+    assert _log_in(door, ada.email).location == "/"
+    assert door.get("/").status_code == 200
+
+
+def test_the_address_may_be_written_in_capitals(door: FlaskClient, ada) -> None:
+    assert _log_in(door, f" {ada.email.upper()} ").status_code == 303
+
+
+def test_a_wrong_password_says_what_to_do_and_keeps_the_address(door: FlaskClient, ada) -> None:
+    response = _log_in(door, ada.email, "wrong")
+    assert response.status_code == 422
+    assert "Check both and try again" in response.text
+    assert f'value="{ada.email}"' in response.text
+
+
+def test_an_unknown_address_gets_the_same_answer(door: FlaskClient, ada) -> None:
+    known = _log_in(door, ada.email, "wrong").text.replace(ada.email, "")
+    unknown = _log_in(door, "nobody@example.org", "wrong").text.replace("nobody@example.org", "")
+    assert known == unknown
+
+
+@pytest.mark.parametrize("email", ["", "\x00", "a" * 5000, "ü@ü"])
+def test_an_odd_address_is_refused_like_any_other(door: FlaskClient, email: str) -> None:
+    assert _log_in(door, email).status_code == 422
+
+
+def test_too_many_tries_at_one_account_are_stopped(door: FlaskClient, ada) -> None:
+    for _ in range(TRIES_PER_ACCOUNT):
+        _log_in(door, ada.email, "wrong")
+    door.environ_base["REMOTE_ADDR"] = new_address()
+    response = _log_in(door, ada.email)
+    assert response.status_code == 429
+    assert "Wait five minutes" in response.text
+    assert int(response.headers["Retry-After"]) == 300
+
+
+@pytest.mark.parametrize("spelling", [str.upper, str.title, " {} ".format])
+def test_another_spelling_is_the_same_account(door: FlaskClient, ada, spelling) -> None:
+    for _ in range(TRIES_PER_ACCOUNT):
+        _log_in(door, ada.email, "wrong")
+    assert _log_in(door, spelling(ada.email)).status_code == 429
+
+
+def test_too_many_tries_from_one_address_are_stopped(door: FlaskClient, ada, monkeypatch) -> None:
+    monkeypatch.setattr("webapp.pages.auth.TRIES_PER_ADDRESS", 3)
+    for number in range(3):
+        _log_in(door, f"nobody-{number}@example.org", "wrong")
+    assert _log_in(door, ada.email).status_code == 429
+    assert TRIES_PER_ADDRESS >= 50
+
+
+def test_a_session_lasts_longer_than_the_browser(door: FlaskClient, ada) -> None:
+    cookie = _log_in(door, ada.email).headers["Set-Cookie"]
+    assert "Expires=" in cookie
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+
+
+def test_each_login_is_a_new_session(door: FlaskClient, ada) -> None:
+    keys = set()
+    for _ in range(2):
+        _log_in(door, ada.email)
+        with door.session_transaction() as cookie:
+            keys.add(cookie["key"])
+    assert len(keys) == 2
+
+
+def test_what_the_cookie_held_before_a_login_is_gone(door: FlaskClient, ada) -> None:
+    with door.session_transaction() as cookie:
+        cookie["planted"] = "yes"
+    _log_in(door, ada.email)
+    with door.session_transaction() as cookie:
+        assert "planted" not in cookie
+
+
+def test_logging_out_closes_the_pages(app: Flask, ada) -> None:
+    client = at_browser(app, ada)
+    assert client.post("/logout").location == "/login"
+    assert client.get("/").location.startswith("/login")
+
+
+def test_a_login_goes_on_to_where_the_visitor_was_going(door: FlaskClient, ada) -> None:
+    assert _log_in(door, ada.email, next="/memories?type=fact").location == "/memories?type=fact"
+
+
+ELSEWHERE = [
+    "https://elsewhere.example/",
+    "//elsewhere.example",
+    "/\\elsewhere.example",
+    "/\t/elsewhere.example",
+    "/\n/elsewhere.example",
+    "javascript:alert(1)",
+    "memories",
+    "",
+]
+
+
+@pytest.mark.parametrize("target", ELSEWHERE)
+def test_a_login_never_leads_to_another_site(door: FlaskClient, ada, target: str) -> None:
+    assert _log_in(door, ada.email, next=target).location == "/"
+
+
+@pytest.mark.parametrize("target", ELSEWHERE)
+def test_a_path_of_another_site_is_not_local(target: str) -> None:
+    assert local_path(target, "/") == "/"
+
+
+def test_the_colours_are_kept(client: FlaskClient) -> None:
+    client.post("/appearance", data={"appearance": "dark", "next": "/login"})
+    assert 'data-appearance="dark"' in client.get("/login").text
+
+
+def test_unknown_colours_are_refused(client: FlaskClient) -> None:
+    assert client.post("/appearance", data={"appearance": '"><script>'}).status_code == 422

@@ -1,0 +1,116 @@
+"""Nobody gets past the pages' guards: strangers, other users, other sites."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from pages_browser import HTMX, at_browser, stored
+from sqlalchemy import text
+
+from memory.database import make_engine
+
+PAGES = ["/", "/search?q=tea", "/memories", f"/memories/{uuid4()}", "/remember"]
+WRITES = ["pin", "unpin", "forget", "restore"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_stranger_is_sent_to_the_login(client: FlaskClient, path: str) -> None:
+    response = client.get(path)
+    assert (response.status_code, response.location.split("?")[0]) == (303, "/login")
+
+
+@pytest.mark.parametrize("path", ["/remember", "/incognito/start", "/incognito/end", f"/memories/{uuid4()}/forget"])
+def test_a_stranger_cannot_write(client: FlaskClient, path: str) -> None:
+    assert client.post(path).location.startswith("/login")
+
+
+def test_the_login_knows_where_the_stranger_was_going(client: FlaskClient) -> None:
+    assert client.get("/search?q=green+tea").location == "/login?next=/search?q%3Dgreen%2Btea"
+
+
+def test_htmx_sends_the_whole_window_to_the_login(client: FlaskClient) -> None:
+    headers = {**HTMX, "HX-Current-URL": "http://localhost/memories?type=fact"}
+    response = client.get("/memories", headers=headers)
+    assert response.headers["HX-Redirect"] == "/login?next=/memories?type%3Dfact"
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_another_users_memory_is_not_there(app: Flask, ada, bob, write: str) -> None:
+    secret = stored(ada, "Ada keeps the spare key under the third stone.")
+    assert at_browser(app, bob).post(f"/memories/{secret}/{write}").status_code == 404
+
+
+def test_another_users_page_is_not_there(app: Flask, ada, bob) -> None:
+    secret = stored(ada, "Ada keeps the spare key under the third stone.")
+    response = at_browser(app, bob).get(f"/memories/{secret}")
+    assert response.status_code == 404
+    assert "third stone" not in response.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/login", "/logout", "/appearance", "/remember", "/incognito/start", "/incognito/end"]
+)
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_site_cannot_write(app: Flask, ada, path: str, site: str) -> None:
+    assert at_browser(app, ada).post(path, headers={"Sec-Fetch-Site": site}).status_code == 403
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_another_site_cannot_change_a_memory(app: Flask, ada, write: str) -> None:
+    memory = stored(ada, "The bakery closes on Mondays.")
+    headers = {"Origin": "https://elsewhere.example"}
+    assert at_browser(app, ada).post(f"/memories/{memory}/{write}", headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_a_link_cannot_change_a_memory(app: Flask, ada, write: str) -> None:
+    memory = stored(ada, "The bakery closes on Mondays.")
+    assert at_browser(app, ada).get(f"/memories/{memory}/{write}").status_code == 405
+
+
+@pytest.mark.parametrize("path", ["/logout", "/appearance", "/incognito/start"])
+def test_a_link_cannot_change_the_session(app: Flask, ada, path: str) -> None:
+    assert at_browser(app, ada).get(path).status_code == 405
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE users SET disabled_at = now() WHERE id = :id",
+        "UPDATE users SET password_hash = 'another' WHERE id = :id",
+        "DELETE FROM users WHERE id = :id",
+    ],
+)
+def test_a_cookie_ends_with_its_account_or_password(app: Flask, ada, database_url: str, change: str) -> None:
+    client = at_browser(app, ada)
+    owner = make_engine(database_url, pool_size=1)
+    with owner.begin() as connection:
+        connection.execute(text(change), {"id": ada.id})
+    owner.dispose()
+    assert client.get("/memories").location.startswith("/login")
+
+
+def test_a_made_up_cookie_opens_nothing(client: FlaskClient, ada) -> None:
+    client.set_cookie("session", "eyJ1c2VyIjoi.made.up")
+    assert client.get("/").location.startswith("/login")
+
+
+@pytest.mark.parametrize("path", ["/login", "/nowhere", "/static/style.css"])
+def test_pages_allow_no_inline_script_and_no_other_host(client: FlaskClient, path: str) -> None:
+    policy = client.get(path).headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_pages_cannot_be_framed_and_are_not_kept(client: FlaskClient) -> None:
+    headers = client.get("/login").headers
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store"
+
+
+def test_the_browsable_interface_keeps_its_scripts(client: FlaskClient) -> None:
+    assert "Content-Security-Policy" not in client.get("/v1/openapi.json").headers

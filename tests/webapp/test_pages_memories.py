@@ -1,0 +1,205 @@
+"""Browsing, a memory's own page, and what can be done with a memory."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from pages_browser import HTMX, at_browser, flashes, stored
+
+from memory.embedding.backfill import utc_now
+
+TEXT = "The studio key hangs behind the blue door."
+
+
+@pytest.fixture
+def reader(app: Flask, ada) -> FlaskClient:
+    return at_browser(app, ada)
+
+
+def test_an_empty_list_says_what_to_do(reader: FlaskClient) -> None:
+    assert "Write the first memory" in reader.get("/memories").text
+
+
+def test_the_list_counts_and_shows_memories(reader: FlaskClient, ada) -> None:
+    stored(ada, TEXT)
+    text = reader.get("/memories").text
+    assert "1 memory, newest first" in " ".join(text.split())
+    assert TEXT in text
+
+
+FITTING = [
+    "type=fact",
+    "tag=keys",
+    "theme=studio",
+    "status=active",
+    "status=any",
+    "saved=true",
+    "pinned=",
+    "embedding=pending",
+    "space=default",
+]
+
+
+@pytest.mark.parametrize("query", FITTING)
+def test_a_filter_keeps_what_fits(reader: FlaskClient, ada, query: str) -> None:
+    stored(ada, TEXT, type="fact", tags=("keys",), theme="studio", manually_saved=True)
+    assert TEXT in reader.get(f"/memories?{query}").text
+
+
+@pytest.mark.parametrize(
+    "query", ["type=note", "tag=key", "theme=home", "status=archived", "pinned=true", "embedding=error"]
+)
+def test_a_filter_takes_out_what_does_not_fit(reader: FlaskClient, ada, query: str) -> None:
+    stored(ada, TEXT, type="fact", tags=("keys",), theme="studio")
+    text = reader.get(f"/memories?{query}").text
+    assert TEXT not in text
+    assert "No memory fits these filters" in text
+
+
+@pytest.mark.parametrize("query", ["type=poem", "status=lost", "cursor=nonsense", "space=nowhere", "tag=%00"])
+def test_a_filter_that_does_not_exist_is_refused(reader: FlaskClient, query: str) -> None:
+    assert reader.get(f"/memories?{query}").status_code == 422
+
+
+def test_loading_more_meets_every_memory_once(reader: FlaskClient, ada) -> None:
+    for number in range(30):
+        stored(ada, f"Shelf {number} holds box {number * 7} of the archive.", created_at=_ago(number))
+    text = reader.get("/memories?type=note").text
+    further = re.search(r'hx-get="([^"]*cursor=[^"]*)"', text)
+    assert further is not None
+    rest = reader.get(further.group(1).replace("&amp;", "&"), headers=HTMX).text
+    seen = re.findall(r'id="memories-row-([^"]*)"', text + rest)
+    assert (len(seen), len(set(seen))) == (30, 30)
+    assert "Load more" not in rest
+
+
+def _ago(hours: int):
+    return utc_now() - timedelta(hours=hours)
+
+
+def test_the_fragment_is_the_part_of_the_page(reader: FlaskClient, ada) -> None:
+    stored(ada, TEXT)
+    assert reader.get("/memories", headers=HTMX).text in reader.get("/memories").text
+
+
+@pytest.mark.parametrize("part", [TEXT, "Provenance", "D4:2", "Vector", "pending", "Importance", "Fingerprint"])
+def test_a_memorys_page_shows_all_of_it(reader: FlaskClient, ada, part: str) -> None:
+    memory = stored(ada, TEXT, source_ids=("D4:2",))
+    assert part in reader.get(f"/memories/{memory}").text
+
+
+def test_a_memorys_fragment_is_the_part_of_its_page(reader: FlaskClient, ada) -> None:
+    path = f"/memories/{stored(ada, TEXT)}"
+    assert reader.get(path, headers=HTMX).text in reader.get(path).text
+
+
+def test_a_possible_update_is_shown_on_both_pages(reader: FlaskClient, ada) -> None:
+    older = stored(ada, "The rent of the studio is 820 euros a month, due on the first.")
+    newer = stored(ada, "The rent of the studio is 870 euros a month, due on the first.")
+    assert "870 euros" in reader.get(f"/memories/{older}").text
+    assert "820 euros" in reader.get(f"/memories/{newer}").text
+
+
+def test_what_was_replaced_and_what_replaced_it_are_linked(client: FlaskClient, reader: FlaskClient, ada) -> None:
+    older, newer = stored(ada, "Ada rides a red bicycle."), stored(ada, "Ada now drives a small van.")
+    client.patch(f"/v1/memory/entries/{newer}", json={"supersedes": str(older)}, headers=ada.headers)
+    assert "small van" in reader.get(f"/memories/{older}").text
+    assert "red bicycle" in reader.get(f"/memories/{newer}").text
+
+
+def test_a_memory_that_does_not_exist_is_a_page_that_says_so(reader: FlaskClient) -> None:
+    response = reader.get(f"/memories/{uuid4()}")
+    assert response.status_code == 404
+    assert "There is no such memory" in response.text
+
+
+def test_pinning_goes_back_to_where_it_was_done(reader: FlaskClient, ada) -> None:
+    response = reader.post(f"/memories/{stored(ada, TEXT)}/pin", data={"next": "/memories?type=note"})
+    assert (response.status_code, response.location) == (303, "/memories?type=note")
+
+
+def test_pinning_keeps_a_memory_always(reader: FlaskClient, ada) -> None:
+    path = f"/memories/{stored(ada, TEXT)}"
+    reader.post(f"{path}/pin")
+    assert "always: pinned" in reader.get(path).text
+
+
+def test_unpinning_undoes_it(reader: FlaskClient, ada) -> None:
+    path = f"/memories/{stored(ada, TEXT)}"
+    reader.post(f"{path}/pin")
+    reader.post(f"{path}/unpin")
+    assert "always: pinned" not in reader.get(path).text
+
+
+def test_pinning_by_htmx_answers_with_the_changed_actions(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    text = reader.post(f"/memories/{memory}/pin", headers=HTMX).text
+    assert text.startswith(f'<div class="actions" id="memories-actions-{memory}"')
+    assert 'aria-pressed="true"' in text
+
+
+def test_a_forgotten_memory_is_gone_at_once(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    reader.post(f"/memories/{memory}/forget")
+    assert reader.get(f"/memories/{memory}").status_code == 404
+    assert TEXT not in reader.get("/memories").text
+
+
+def test_forgetting_offers_an_undo(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    page = reader.post(f"/memories/{memory}/forget", follow_redirects=True)
+    assert f"/memories/{memory}/restore" in flashes(page)
+
+
+def test_forgetting_by_htmx_offers_the_undo_in_place(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    text = reader.post(f"/memories/{memory}/forget", headers=HTMX).text
+    assert f'id="memories-forgotten-{memory}"' in text.partition(">")[0]
+    assert "Undo" not in flashes(reader.get("/memories"))
+
+
+def test_undo_brings_the_memory_back(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    reader.post(f"/memories/{memory}/forget")
+    response = reader.post(f"/memories/{memory}/restore", follow_redirects=True)
+    assert TEXT in response.text
+
+
+def test_undo_by_htmx_answers_with_the_row(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    reader.post(f"/memories/{memory}/forget")
+    text = reader.post(f"/memories/{memory}/restore", headers=HTMX).text
+    assert text.lstrip().startswith(f'<article class="entry" id="memories-row-{memory}"')
+
+
+def test_undo_of_nothing_says_that_the_window_has_closed(reader: FlaskClient) -> None:
+    response = reader.post(f"/memories/{uuid4()}/restore")
+    assert response.status_code == 404
+    assert "undo window has closed" in response.text
+
+
+def test_memories_are_closed_while_incognito(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    reader.post("/incognito/start")
+    for path in ("/memories", f"/memories/{memory}"):
+        text = reader.get(path).text
+        assert TEXT not in text
+        assert "Closed while incognito" in text
+
+
+def test_nothing_is_pinned_while_incognito(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    reader.post("/incognito/start")
+    assert reader.post(f"/memories/{memory}/pin").status_code == 409
+
+
+def test_incognito_says_at_its_end_what_it_refused(reader: FlaskClient) -> None:
+    reader.post("/incognito/start")
+    reader.post("/remember", data={"text": "A secret plan."})
+    page = reader.post("/incognito/end", data={"next": "/memories"}, follow_redirects=True)
+    assert "Writes refused while it was on: 1." in flashes(page)

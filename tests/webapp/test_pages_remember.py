@@ -1,0 +1,89 @@
+"""Storing a memory by hand."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from pages_browser import HTMX, at_browser, stored
+
+TEXT = "Ada prefers aisle seats on trains."
+
+
+@pytest.fixture
+def writer(app: Flask, ada) -> FlaskClient:
+    return at_browser(app, ada)
+
+
+def test_a_stored_memory_comes_back_with_its_trace(writer: FlaskClient) -> None:
+    response = writer.post("/remember", data={"text": TEXT, "saved": "true", "tags": "travel, trains"})
+    assert response.status_code == 201
+    for part in ("Remembered", TEXT.lower(), "+0.50", "+0.30", "Nothing in this space comes near it"):
+        assert part in response.text
+
+
+def test_the_memory_is_what_the_form_said(writer: FlaskClient) -> None:
+    writer.post("/remember", data={"text": TEXT, "type": "preference", "tags": "travel, trains", "theme": ""})
+    text = writer.get("/memories?type=preference&tag=trains").text
+    assert TEXT in text
+
+
+def test_a_repeat_is_merged_and_says_with_what(writer: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    response = writer.post("/remember", data={"text": TEXT})
+    assert response.status_code == 200
+    assert "Merged with what was known" in response.text
+    assert f"/memories/{memory}" in response.text
+
+
+def test_a_near_duplicate_that_differs_is_kept_and_says_in_what(writer: FlaskClient, ada) -> None:
+    stored(ada, "The rent of the studio is 820 euros a month, due on the first.")
+    response = writer.post("/remember", data={"text": "The rent of the studio is 870 euros a month, due on the first."})
+    assert "both are kept" in response.text
+
+
+@pytest.mark.parametrize("text", ["", "   ", "nul \x00 byte", "x" * 70_000])
+def test_a_text_that_cannot_be_stored_is_said_at_its_field(writer: FlaskClient, text: str) -> None:
+    response = writer.post("/remember", data={"text": text})
+    assert response.status_code == 422
+    assert 'aria-invalid="true"' in response.text
+    assert "The text must" in response.text
+
+
+def test_a_refused_form_keeps_what_was_written(writer: FlaskClient) -> None:
+    response = writer.post("/remember", data={"text": TEXT, "tags": ",".join(str(n) for n in range(40))})
+    assert response.status_code == 422
+    assert f">{TEXT}</textarea>" in response.text
+
+
+def test_what_was_forgotten_is_refused_with_the_reason(writer: FlaskClient, ada) -> None:
+    writer.post(f"/memories/{stored(ada, TEXT)}/forget")
+    response = writer.post("/remember", data={"text": TEXT})
+    assert response.status_code == 422
+    assert "forgotten less than 24 hours ago" in response.text
+
+
+def test_nothing_is_stored_while_incognito(writer: FlaskClient) -> None:
+    writer.post("/incognito/start")
+    assert "Not stored" in writer.post("/remember", data={"text": TEXT}).text
+    writer.post("/incognito/end")
+    assert TEXT not in writer.get("/memories").text
+
+
+def test_htmx_gets_the_form_and_the_trace_alone(writer: FlaskClient) -> None:
+    text = writer.post("/remember", data={"text": TEXT}, headers=HTMX).text
+    assert text.startswith('<div id="remember-desk">')
+    assert "Remembered" in text
+
+
+def test_the_fragment_is_the_part_of_the_page(writer: FlaskClient) -> None:
+    assert writer.get("/remember", headers=HTMX).text in writer.get("/remember").text
+
+
+def test_a_link_can_fill_the_form(writer: FlaskClient) -> None:
+    assert ">zeppelin</textarea>" in writer.get("/remember?text=zeppelin").text
+
+
+def test_line_ends_are_kept_as_they_were_written(writer: FlaskClient) -> None:
+    writer.post("/remember", data={"text": "one line\r\nanother line"})
+    assert "one line\nanother line" in writer.get("/memories").text

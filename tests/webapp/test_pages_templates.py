@@ -1,0 +1,57 @@
+"""Every template compiles, and every fragment has one root that is named for its file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = sorted(path.relative_to(ROOT / "templates").as_posix() for path in (ROOT / "templates").rglob("*.html"))
+FRAGMENTS = [name for name in TEMPLATES if name.rpartition("/")[2].startswith("_")]
+VOID = {"input", "meta", "link", "br", "hr", "img"}
+_JINJA = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_template_compiles(app: Flask, name: str) -> None:
+    assert app.jinja_env.get_template(name)
+
+
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_a_fragment_has_a_root_named_for_its_path(name: str) -> None:
+    source = (ROOT / "templates" / name).read_text()
+    expected = name.removesuffix(".html").replace("/_", "-").lstrip("_")
+    root = re.search(r"<\w+(?:[^>\"]|\"[^\"]*\")*>", re.sub(r"\{%.*?%\}", "", source, flags=re.DOTALL))
+    assert root is not None
+    assert re.search(rf'\bid="{re.escape(expected)}(?:-\{{\{{[^}}]*\}}\}})?"', root.group())
+
+
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_a_fragment_has_one_root(name: str) -> None:
+    source = _JINJA.sub("", (ROOT / "templates" / name).read_text())
+    depth = roots = 0
+    for closing, tag, end in re.findall(r"<(/?)(\w+)(?:[^>\"]|\"[^\"]*\")*?(/?)>", source):
+        if closing:
+            depth -= 1
+        elif tag not in VOID and not end:
+            roots += depth == 0
+            depth += 1
+    assert (roots, depth) == (1, 0)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_no_template_has_inline_script_or_style(name: str) -> None:
+    source = (ROOT / "templates" / name).read_text()
+    assert not re.search(r"<style|\sstyle=|\son\w+=|javascript:|<script(?![^>]*\bsrc=)", source)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_no_template_asks_another_host(name: str) -> None:
+    assert not re.search(r"(?:src|href|action|hx-\w+)=\"(?:https?:)?//", (ROOT / "templates" / name).read_text())
+
+
+def test_own_scripts_stay_small() -> None:
+    assert sum(path.stat().st_size for path in (ROOT / "static").glob("*.js")) < 3_000

@@ -1,0 +1,64 @@
+"""Ordinals, ages and marked words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from webapp.pages.words import ago, mark, ordinal, stem
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("number", "spoken"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (21, "21st"), (112, "112th")]
+)
+def test_ordinals(number: int, spoken: str) -> None:
+    assert ordinal(number) == spoken
+
+
+@pytest.mark.parametrize(
+    ("age", "spoken"),
+    [
+        (timedelta(seconds=20), "just now"),
+        (timedelta(minutes=1), "1 minute ago"),
+        (timedelta(hours=5), "5 hours ago"),
+        (timedelta(days=6), "6 days ago"),
+        (timedelta(days=20), "2 weeks ago"),
+        (timedelta(days=400), "1 year ago"),
+        (timedelta(days=-3), "in 3 days"),
+    ],
+)
+def test_ages(age: timedelta, spoken: str) -> None:
+    assert ago(NOW - age, NOW) == spoken
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("running", "run"), ("cities", "city"), ("prefers", "preferred"), ("Allergies", "allergy"), ("boxes", "box")],
+)
+def test_forms_of_a_word_share_a_stem(one: str, other: str) -> None:
+    assert stem(one) == stem(other)
+
+
+@pytest.mark.parametrize(("one", "other"), [("thing", "the"), ("bus", "bed"), ("sing", "sin")])
+def test_different_words_do_not(one: str, other: str) -> None:
+    assert stem(one) != stem(other)
+
+
+def test_words_of_the_question_are_marked() -> None:
+    assert mark("She likes Cats.", "a cat") == "She likes <mark>Cats</mark>."
+
+
+def test_empty_words_are_not_marked() -> None:
+    assert "<mark>" not in mark("what is the matter", "what is the point")
+
+
+def test_everything_else_is_escaped() -> None:
+    assert mark('<b> & "cats"', "cats <b>") == "&lt;<mark>b</mark>&gt; &amp; &#34;<mark>cats</mark>&#34;"
+
+
+@pytest.mark.parametrize("question", ["", "   ", "()[*", "\\"])
+def test_a_question_without_words_marks_nothing(question: str) -> None:
+    assert mark("plain (text)", question) == "plain (text)"
