@@ -40,6 +40,21 @@ class Marks:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a comparison needs of a text: its marks, its other words in lower case, its links."""
+
+    marks: Marks
+    words: list[str]
+    links: frozenset[str]
+
+
+def read(text: str) -> Reading:
+    """Return a text's reading, for texts that are compared with many."""
+    marks, words = _read(text)
+    return Reading(marks, words, links(text))
+
+
 def distinguishing(text: str) -> Marks:
     """Return the marks of the original text (names need its case); links and citations carry none."""
     return _read(text)[0]
@@ -53,17 +68,22 @@ def differs(a: str, b: str) -> str | None:
     differ, as names, only if each text has one that the other lacks: adding or losing a link does not change
     a memory.
     """
-    (marks, words), (other, other_words) = _read(a), _read(b)
-    if marks.dates != other.dates:
+    return compare(read(a), read(b))
+
+
+def compare(one: Reading, other: Reading) -> str | None:
+    """Return what `differs` returns, for two texts that were read before."""
+    marks, words, other_words = one.marks, one.words, other.words
+    if marks.dates != other.marks.dates:
         return "date"
-    if marks.numbers != other.numbers:
+    if marks.numbers != other.marks.numbers:
         return "number"
-    if marks.negations != other.negations:
+    if marks.negations != other.marks.negations:
         return "negation"
-    named = {*marks.names, *other.names}
+    named = {*marks.names, *other.marks.names}
     if [word for word in words if word in named] != [word for word in other_words if word in named]:
         return "name"
-    if links(a) - links(b) and links(b) - links(a):
+    if one.links - other.links and other.links - one.links:
         return "name"
     if words != other_words and sorted(words) == sorted(other_words):
         return "order"

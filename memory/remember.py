@@ -14,7 +14,7 @@ from sqlalchemy import LargeBinary, column, or_, select, true, values
 from sqlalchemy.orm import Session, aliased
 
 from memory.capacity import enforce_capacity
-from memory.difference import differs, template
+from memory.difference import Reading, compare, read, template
 from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, Draft, merged_words
 from memory.embedding.queue import enqueue
 from memory.ids import new_id
@@ -117,6 +117,7 @@ class _Writer:
         self._by_digest: dict[bytes, Memory] = {}
         self._by_band: dict[tuple[int, int], list[Memory]] = {}
         self._by_template: dict[bytes, deque[Memory]] = {}
+        self._readings: dict[str, Reading] = {}
         self._last: Memory | None = None
 
     def load(self, items: Sequence[Prepared]) -> None:
@@ -195,12 +196,21 @@ class _Writer:
         for memory in self._sharing_a_band(item):
             distance = hamming(from_signed(memory.simhash), item.simhash)
             if memory.id not in found and distance <= NEAR:
-                differs_in = differs(memory.text, item.draft.text)
+                differs_in = self._differs(memory, item)
                 found[memory.id] = (
                     memory,
                     Neighbour(memory.id, distance, exact=False, differs_in=differs_in),
                 )
         return sorted(found.values(), key=lambda pair: (not pair[1].exact, pair[1].distance, pair[0].id))
+
+    def _differs(self, memory: Memory, item: Prepared) -> str | None:
+        return compare(self._read(memory.text), self._read(item.draft.text))
+
+    def _read(self, text: str) -> Reading:
+        # Kept for the batch: in one of a thousand likenesses each text is compared with all before it.
+        if text not in self._readings:
+            self._readings[text] = read(text)
+        return self._readings[text]
 
     def _sharing_a_band(self, item: Prepared) -> Iterable[Memory]:
         if item.simhash == 0:
@@ -215,7 +225,7 @@ class _Writer:
         """
         found = {neighbour.id: neighbour for neighbour in neighbours}
         for memory in self._by_template.get(item.template or b"", ()):
-            differs_in = differs(memory.text, item.draft.text)
+            differs_in = self._differs(memory, item)
             if memory.id not in found and differs_in is not None:
                 distance = hamming(from_signed(memory.simhash), item.simhash)
                 found[memory.id] = Neighbour(memory.id, distance, exact=False, differs_in=differs_in)

@@ -57,13 +57,23 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def reader(ada: Any) -> Any:
-    """A user with a filled notebook, all of it embedded."""
-    with user_session(ada.runtime.sessions, ada.id) as session:
+def reader(new_person: Callable[..., Any]) -> Any:
+    """A user with a filled notebook, for tests that change it."""
+    return _filled(new_person("reader"))
+
+
+@pytest.fixture(scope="session")
+def library(new_person: Callable[..., Any]) -> Any:
+    """A user with a filled notebook that tests only read."""
+    return _filled(new_person("library"))
+
+
+def _filled(person: Any) -> Any:
+    with user_session(person.runtime.sessions, person.id) as session:
         drafts = [Draft(text=text) for text in TEXTS]
-        remember_many(session, ada.id, "default", drafts, keys=ada.runtime.keys, now=utc_now(), actor="test")
-    ada.runtime.backfill.run(lambda _rows: None)
-    return ada
+        remember_many(session, person.id, "default", drafts, keys=person.runtime.keys, now=utc_now(), actor="test")
+    person.runtime.backfill.run(lambda _rows: None)
+    return person
 
 
 @pytest.fixture

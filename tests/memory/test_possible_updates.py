@@ -108,3 +108,17 @@ def test_thousands_of_one_template_cost_a_batch_little(book):
         remember_many(session, book.user_id, "default", drafts, keys=book.runtime.keys, now=utc_now(), actor="t")
     assert time.perf_counter() - started < 2
     assert book.one("SELECT count(*) FROM possible_updates") == 150
+
+
+def test_a_batch_of_near_duplicates_is_written_in_reasonable_time(book):
+    """Each is near to all before it, and differs from all in a number."""
+    words = "the gardens by the river bloom in spring and the benches along the path are painted green " * 4
+    drafts = [Draft(f"Memory {n}: {words}") for n in range(400)]
+    started = time.perf_counter()
+    with book.session() as session:
+        session.execute(text("UPDATE spaces SET soft_cap = 100000"))
+        outcomes = remember_many(
+            session, book.user_id, "default", drafts, keys=book.runtime.keys, now=utc_now(), actor="t"
+        )
+    assert {outcome.outcome for outcome in outcomes} == {"created"}
+    assert time.perf_counter() - started < 5

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 from flask.testing import FlaskClient
 from sqlalchemy import text
 from werkzeug.test import TestResponse
+
+from memory.embedding.backfill import utc_now
+from memory.embedding.models import active_model, note_dimensions
+from memory.embedding.queue import claim, store
+from memory.spaces import create_space
 
 ENTRIES = "/v1/memory/entries"
 
@@ -82,15 +86,18 @@ def memories_of(person: Any) -> int:
 
 def add_space(person: Any, slug: str, **settings: Any) -> str:
     """Add a space and return its name."""
-    from memory.embedding.backfill import utc_now
-    from memory.spaces import create_space
-
     with person.session() as session:
         create_space(session, person.id, slug, soft_cap=200, now=utc_now(), actor="test", **settings)
     return slug
 
 
 def embed(person: Any) -> None:
-    """Give every waiting memory its vector."""
-    person.runtime.backfill.adopt(UUID(str(person.id)))
-    person.runtime.backfill.run()
+    """Give the person's waiting memories their vectors, and leave those of other tests alone."""
+    person.runtime.backfill.adopt(person.id)
+    now = utc_now()
+    with person.session() as session:
+        jobs = claim(session, person.id, 2000, now)
+        model = active_model(session, person.id)
+        vectors = person.runtime.providers.embedder(model).embedder.embed([job.text for job in jobs])
+        note_dimensions(session, person.id, model.id, vectors.shape[1])
+        store(session, jobs, vectors, now)

@@ -78,6 +78,12 @@ def test_loading_more_meets_every_memory_once(reader: FlaskClient, ada) -> None:
     assert "Load more" not in rest
 
 
+def test_a_full_page_stays_light(reader: FlaskClient, ada) -> None:
+    for number in range(25):
+        stored(ada, f"Entry {number}: " + f"line {number * 31} of a long letter. " * 60, tags=("letters", "archive"))
+    assert len(reader.get("/memories").data) < 60_000
+
+
 def _ago(hours: int):
     return utc_now() - timedelta(hours=hours)
 

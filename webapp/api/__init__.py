@@ -12,6 +12,8 @@ __all__ = ["Problem", "register"]
 
 def register(app: OpenAPI) -> None:
     """Mount every blueprint of the interface."""
+    # Swagger's page would show the description to an online validator.
+    app.config.setdefault("SWAGGER_CONFIG", {"validatorUrl": None})
     for module in (entries, memory, spaces, providers, tools, admin):
         app.register_api(module.bp)
     app.register_blueprint(ops.bp)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from http import HTTPStatus
 
 from flask import Blueprint, Response, flash, make_response, redirect, render_template, request, url_for
 
 from memory.accounts import check_password
-from memory.rates import count_use
-from webapp.context import runtime, session, utc_now
+from webapp.context import session, utc_now
+from webapp.pages.tries import WINDOW, give_back, too_many
 from webapp.pages.visitor import local_path, sign_in, sign_out
 
 bp = Blueprint("auth", __name__)
-
-WINDOW = timedelta(minutes=5)
-# One account is guessed at by few, but an office may share one address.
-TRIES_PER_ACCOUNT = 10
-TRIES_PER_ADDRESS = 50
 
 
 @bp.get("/login")
@@ -29,13 +23,15 @@ def login() -> Response:
 @bp.post("/login")
 def check() -> Response:
     """Open a session and go where the visitor was going."""
-    email, password = request.form.get("email", ""), request.form.get("password", "")
-    if _too_many(email):
-        return _form("That were too many tries. Wait five minutes, then try again.", HTTPStatus.TOO_MANY_REQUESTS)
-    user_id = check_password(session(), email.replace("\x00", ""), password)
+    email, now = request.form.get("email", "").replace("\x00", ""), utc_now()
+    if too_many(email, request.remote_addr, now):
+        return _form("These were too many tries. Wait five minutes, then try again.", HTTPStatus.TOO_MANY_REQUESTS)
+    user_id = check_password(session(), email, request.form.get("password", ""))
     if user_id is None:
         message = "This address and password do not belong together. Check both and try again."
         return _form(message, HTTPStatus.UNPROCESSABLE_ENTITY)
+    give_back(email, request.remote_addr, now)
+    session().commit()
     sign_in(user_id)
     target = local_path(request.form.get("next"), url_for("search.home"))
     return make_response(redirect(target, HTTPStatus.SEE_OTHER))
@@ -47,19 +43,6 @@ def logout() -> Response:
     sign_out()
     flash("You are logged out.")
     return make_response(redirect(url_for("auth.login"), HTTPStatus.SEE_OTHER))
-
-
-def _too_many(email: str) -> bool:
-    """Count a try before the password is looked at, so that tries in parallel gain nothing."""
-    now, keys = utc_now(), runtime().keys
-    account = keys.digest("login", email.strip().lower()).hex()
-    address = keys.digest("login", f"from {request.remote_addr}").hex()
-    counts = (
-        count_use(session(), f"login:{account}", WINDOW, now),
-        count_use(session(), f"login:{address}", WINDOW, now),
-    )
-    session().commit()
-    return counts[0] > TRIES_PER_ACCOUNT or counts[1] > TRIES_PER_ADDRESS
 
 
 def _form(error: str = "", status: int = HTTPStatus.OK) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
@@ -10,15 +11,28 @@ from typing import Any
 
 from flask import Flask, current_app, g, request, url_for
 
+from jinja2.ext import Extension
+
 from webapp.context import utc_now
 from webapp.pages.appearance import CHOICES, chosen
 from webapp.pages.words import ago, mark, ordinal
+
+_INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
+
+
+class Unindented(Extension):
+    """Leaves the indentation of templates out of the pages: a third of their weight."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """Return the source of a template as it is compiled."""
+        del name, filename
+        return _INDENT.sub("", source)
 
 
 def init_app(app: Flask) -> None:
     """Add filters and globals to the templates."""
     app.jinja_env.trim_blocks = True
-    app.jinja_env.lstrip_blocks = True
+    app.jinja_env.add_extension(Unindented)
     app.add_template_filter(_age, "age")
     app.add_template_filter(_exact, "exact")
     app.add_template_filter(mark, "mark")

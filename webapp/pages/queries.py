@@ -16,7 +16,7 @@ from webapp.context import credential, session, utc_now
 from webapp.operations import incognito_spaces, visible_entry
 from webapp.pages.forms import BrowseForm
 
-PAGE = 25
+PAGE = 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,207 @@
+"""Reading memories in order, a page at a time."""
+
+from __future__ import annotations
+
+import base64
+import json
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from memory.browse import Filters, count_entries, get_entry, list_entries, possible_updates
+from memory.edit import update
+from memory.embedding.backfill import utc_now
+from memory.errors import InvalidError
+
+THEN = utc_now() - timedelta(days=10)
+
+
+@pytest.fixture
+def page(book):
+    def _page(limit=50, cursor=None, now=None, **filters):
+        with book.session() as session:
+            found = list_entries(
+                session, book.user_id, Filters(**filters), limit=limit, cursor=cursor, now=now or utc_now()
+            )
+            session.expunge_all()
+            return found
+
+    return _page
+
+
+@pytest.fixture
+def texts(page):
+    return lambda **filters: [entry.memory.text for entry in page(**filters).entries]
+
+
+@pytest.fixture
+def shelf(book, second_space):
+    """Four memories, each different in everything that can be asked for."""
+    book.write("one", type="fact", tags=("a", "b"), source_ids=("s1",), theme="home", created_at=THEN)
+    book.write("two", type="note", tags=("b",), manually_saved=True, created_at=THEN + timedelta(days=1))
+    pinned = book.write("three", created_at=THEN + timedelta(days=2)).id
+    book.do(update, pinned, {"pinned": True}, keys=book.runtime.keys)
+    book.write("four", space=second_space, created_at=THEN + timedelta(days=3))
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({}, ["four", "three", "two", "one"]),
+        ({"space": "second"}, ["four"]),
+        ({"space": "nowhere"}, []),
+        ({"theme": "home"}, ["one"]),
+        ({"theme": "nothing"}, []),
+        ({"type": "fact"}, ["one"]),
+        ({"tag": "b"}, ["two", "one"]),
+        ({"source_id": "s1"}, ["one"]),
+        ({"pinned": True}, ["three"]),
+        ({"pinned": False, "space": "default"}, ["two", "one"]),
+        ({"manually_saved": True}, ["three", "two"]),
+        ({"created_after": THEN + timedelta(days=2)}, ["four", "three"]),
+        ({"created_before": THEN + timedelta(days=1)}, ["one"]),
+        ({"embedding": "pending", "tag": "a"}, ["one"]),
+        ({"embedding": "ready"}, []),
+        ({"embedding": "error"}, []),
+        ({"tag": "b", "type": "note"}, ["two"]),
+    ],
+)
+def test_filters_narrow_the_list(shelf, texts, filters, expected):
+    assert texts(**filters) == expected
+
+
+def test_counting_agrees_with_listing(shelf, book):
+    with book.session() as session:
+        assert count_entries(session, book.user_id, Filters(tag="b"), now=utc_now()) == 2
+
+
+def test_only_active_memories_are_listed_unless_others_are_asked_for(shelf, book, texts):
+    memory_id = book.one("SELECT id FROM memories WHERE text = 'one'")
+    book.do(update, memory_id, {"status": "archived"}, keys=book.runtime.keys)
+    assert ("one" in texts(), texts(status="archived"), len(texts(status=None))) == (False, ["one"], 4)
+
+
+def test_expired_memories_are_not_listed(book, page):
+    book.write("soon gone", expires_at=utc_now() + timedelta(minutes=1))
+    assert len(page().entries) == 1
+    assert page(now=utc_now() + timedelta(minutes=2)).entries == []
+
+
+def test_pages_cover_everything_once(book, page):
+    for number in range(7):
+        book.write(f"Item {number}", created_at=THEN)
+    seen, cursor = [], None
+    while True:
+        found = page(limit=3, cursor=cursor)
+        seen += [entry.memory.text for entry in found.entries]
+        cursor = found.next_cursor
+        if cursor is None:
+            break
+    assert sorted(seen) == [f"Item {number}" for number in range(7)]
+
+
+def test_pages_stay_put_while_memories_are_added(book, page):
+    for number in range(4):
+        book.write(f"Item {number}", created_at=THEN + timedelta(days=number))
+    first = page(limit=2)
+    book.write("Newest of all")
+    second = page(limit=2, cursor=first.next_cursor)
+    assert [entry.memory.text for entry in (*first.entries, *second.entries)] == [
+        "Item 3",
+        "Item 2",
+        "Item 1",
+        "Item 0",
+    ]
+
+
+def test_the_last_page_has_no_cursor(shelf, page):
+    assert page(limit=4).next_cursor is None
+
+
+def coded(value):
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        "!",
+        "ü",
+        "abc",
+        coded([]),
+        coded(7),
+        coded(["yesterday", "x"]),
+        coded([THEN.isoformat(), "x"]),
+        coded([THEN.isoformat(), 7]),
+        coded({"a": 1, "b": 2}),
+        base64.urlsafe_b64encode(b"[" * 100_000).decode(),
+    ],
+)
+def test_a_bad_cursor_is_named(page, cursor):
+    with pytest.raises(InvalidError) as caught:
+        page(cursor=cursor)
+    assert caught.value.field == "cursor"
+
+
+@pytest.mark.parametrize("limit", [0, 201, -1])
+def test_a_page_has_a_reasonable_size(page, limit):
+    with pytest.raises(InvalidError, match="limit"):
+        page(limit=limit)
+
+
+def test_a_strangers_cursor_shows_nothing_of_theirs(bobs_book, book, page):
+    for number in range(3):
+        bobs_book.write(f"of Bob {number}")
+    with bobs_book.session() as session:
+        cursor = list_entries(session, bobs_book.user_id, Filters(), limit=1, cursor=None, now=utc_now()).next_cursor
+    book.write("of Ada", created_at=THEN)
+    assert [entry.memory.text for entry in page(cursor=cursor).entries] == ["of Ada"]
+
+
+def test_a_strangers_memory_is_not_shown(bobs_book, book):
+    memory_id = bobs_book.write("of Bob").id
+    with book.session() as session:
+        assert get_entry(session, book.user_id, memory_id, now=utc_now()) is None
+
+
+def test_an_entry_shows_its_space_and_theme(shelf, page):
+    entry = page(tag="a").entries[0]
+    assert (entry.space, entry.theme, entry.embedding) == ("default", "home", "pending")
+
+
+def test_an_entry_in_error_says_why(book, page):
+    memory_id = book.write("one").id
+    with book.session() as session:
+        for statement in (
+            "INSERT INTO embedding_models (user_id, id, provider_type, model, state, created_at)"
+            " SELECT user_id, uuidv7(), 'local', 'm', 'active', now() FROM memories",
+            "INSERT INTO embeddings (user_id, memory_id, model_id, space_id, state, error, version, due_at, created_at,"
+            " updated_at) SELECT m.user_id, m.id, e.id, m.space_id, 'error', 'too long', 1, now(), now(), now()"
+            " FROM memories m, embedding_models e",
+        ):
+            session.execute(text(statement))
+    (entry,) = page(embedding="error").entries
+    assert (entry.memory.id, entry.embedding, entry.embedding_error) == (memory_id, "error", "too long")
+
+
+def test_the_failures_of_a_model_that_does_not_serve_are_not_shown(book, page):
+    book.write("one")
+    with book.session() as session:
+        for statement in (
+            "INSERT INTO embedding_models (user_id, id, provider_type, model, state, created_at)"
+            " SELECT user_id, uuidv7(), 'local', 'm', 'building', now() FROM memories",
+            "INSERT INTO embeddings (user_id, memory_id, model_id, space_id, state, error, version, due_at, created_at,"
+            " updated_at) SELECT m.user_id, m.id, e.id, m.space_id, 'error', 'too long', 1, now(), now(), now()"
+            " FROM memories m, embedding_models e",
+        ):
+            session.execute(text(statement))
+    assert page(embedding="error").entries == []
+
+
+def test_possible_updates_are_seen_from_both_ends(book):
+    older, newer = book.write("The dentist is at 3pm").id, book.write("The dentist is at 4pm").id
+    with book.session() as session:
+        ends = [[other.id for _, other in possible_updates(session, book.user_id, one)] for one in (older, newer)]
+    assert ends == [[newer], [older]]

@@ -1,0 +1,104 @@
+"""The switch that keeps things from being stored."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory import incognito
+from memory.embedding.backfill import utc_now
+from memory.errors import InvalidError
+from memory.spaces import get_space, update_space
+
+
+@pytest.fixture
+def is_on(book):
+    def _is_on(key="tab", space="default"):
+        with book.session() as session:
+            return incognito.is_on(session, book.user_id, key, get_space(session, book.user_id, space))
+
+    return _is_on
+
+
+@pytest.fixture
+def refuse(book):
+    def _refuse(writes, key="tab"):
+        with book.session() as session:
+            incognito.count_refusals(session, book.user_id, key, writes, utc_now())
+
+    return _refuse
+
+
+@pytest.fixture
+def private_space(book, second_space):
+    with book.session() as session:
+        update_space(session, book.user_id, second_space, {"incognito_default": True}, now=utc_now(), actor="t")
+    return second_space
+
+
+def test_it_is_off_by_default(is_on):
+    assert not is_on()
+
+
+def test_it_is_on_between_start_and_end(book, is_on):
+    book.do(incognito.start, "tab")
+    assert is_on()
+    book.do(incognito.end, "tab")
+    assert not is_on()
+
+
+def test_it_is_on_for_one_session_only(book, is_on):
+    book.do(incognito.start, "tab")
+    assert not is_on("another tab")
+
+
+def test_it_is_on_for_one_user_only(book, bobs_book, is_on):
+    bobs_book.do(incognito.start, "tab")
+    assert not is_on()
+
+
+def test_a_space_may_be_incognito_by_default(is_on, private_space):
+    assert is_on(space=private_space)
+
+
+def test_the_sessions_own_switch_outweighs_the_space(book, is_on, private_space):
+    book.do(incognito.end, "tab")
+    assert not is_on(space=private_space)
+
+
+def test_the_end_tells_how_many_writes_were_refused(book, refuse):
+    book.do(incognito.start, "tab")
+    refuse(3)
+    refuse(2)
+    assert book.do(incognito.end, "tab") == 5
+
+
+def test_the_audit_tells_it_too(book, refuse):
+    book.do(incognito.start, "tab")
+    refuse(3)
+    book.do(incognito.end, "tab")
+    assert book.all("SELECT action FROM audit_events ORDER BY id")[-2:] == ["incognito.started", "incognito.ended"]
+    assert book.one("SELECT details FROM audit_events ORDER BY id DESC LIMIT 1") == {"refused_writes": 3}
+
+
+def test_refusals_are_told_once(book, refuse):
+    book.do(incognito.start, "tab")
+    refuse(3)
+    book.do(incognito.end, "tab")
+    assert book.do(incognito.end, "tab") == 0
+
+
+def test_what_one_spaces_default_refused_leaves_the_other_spaces_alone(is_on, refuse, private_space):
+    refuse(1)
+    assert (is_on(), is_on(space=private_space)) == (False, True)
+
+
+def test_refusals_by_a_spaces_default_are_counted(book, refuse, private_space):
+    refuse(1)
+    refuse(1)
+    assert book.do(incognito.end, "tab") == 2
+
+
+@pytest.mark.parametrize("key", ["", "k" * 201])
+def test_a_session_needs_a_name_of_reasonable_length(book, key):
+    with pytest.raises(InvalidError, match="session"):
+        book.do(incognito.start, key)

@@ -1,0 +1,127 @@
+"""The envelopes around the domain: nudge, embed, sweep, purge."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.forget import forget
+from memory.remember import remember
+from tasks.app import configure, huey
+from tasks.embedding import embed_waiting, nudge, sweep
+from tasks.upkeep import purge_due
+
+
+@pytest.fixture(autouse=True)
+def empty_queue(runtime):
+    huey.flush()
+    yield
+    huey.flush()
+
+
+@pytest.fixture
+def ask(runtime, ada):
+    def _ask(statement):
+        with user_session(runtime.sessions, ada.id) as session:
+            return session.scalar(text(statement))
+
+    return _ask
+
+
+@pytest.fixture
+def memory_id(runtime, ada):
+    with user_session(runtime.sessions, ada.id) as session:
+        draft = Draft("Ada keeps bees behind the house")
+        return remember(session, ada.id, "default", draft, keys=runtime.keys, now=utc_now(), actor="t").id
+
+
+def test_a_nudge_queues_one_look():
+    nudge()
+    assert huey.pending_count() == 1
+
+
+def test_many_nudges_are_one_look():
+    for _ in range(3):
+        nudge()
+    assert huey.pending_count() == 1
+
+
+def test_a_queued_look_embeds_what_waits(memory_id, ask):
+    nudge()
+    huey.execute(huey.dequeue())
+    assert ask("SELECT needs_embedding FROM memories") is False
+
+
+def test_a_look_comes_back_for_what_falls_due_later(memory_id, ask, database_url):
+    sweep.call_local()
+    huey.flush()
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        later = "UPDATE embeddings SET state = 'pending', vector = NULL, due_at = now() + interval '1 minute'"
+        connection.execute(later)
+    embed_waiting.call_local()
+    # A task with a time goes through the queue, where a worker puts it on the schedule.
+    assert huey.pending_count() + huey.scheduled_count() == 1
+
+
+def test_the_sweep_finds_a_row_whose_nudge_was_lost(memory_id, ask):
+    sweep.call_local()
+    assert ask("SELECT state FROM embeddings") == "ready"
+
+
+@pytest.fixture
+def queue_down(runtime):
+    """A queue whose database does not answer, as the task's process sees it."""
+    from dataclasses import replace
+
+    gone = replace(runtime.databases, app="postgresql://nobody@127.0.0.1:9/nothing_test")
+    huey.storage.close()
+    configure(replace(runtime, databases=gone))
+    yield
+    configure(runtime)
+    huey.storage.close()
+
+
+def test_a_queue_that_is_down_fails_no_write(queue_down):
+    nudge()
+
+
+def test_a_queue_that_is_down_is_logged(queue_down, caplog):
+    nudge()
+    assert "not nudged" in caplog.text
+
+
+@pytest.fixture
+def forgotten(runtime, ada, memory_id):
+    with user_session(runtime.sessions, ada.id) as session:
+        forget(
+            session,
+            ada.id,
+            memory_id,
+            keys=runtime.keys,
+            now=utc_now() - timedelta(hours=25),
+            actor="t",
+            undo=timedelta(minutes=10),
+        )
+
+
+def test_what_is_due_is_purged_for_every_user(forgotten, ask):
+    purge_due.call_local()
+    assert ask("SELECT (SELECT count(*) FROM forgotten) + (SELECT count(*) FROM tombstones)") == 0
+
+
+def test_a_purge_counts_rows(forgotten):
+    purge_due.call_local()
+    assert purge_due.call_local() == 0
+
+
+def test_what_is_not_due_stays(runtime, ada, memory_id, ask):
+    with user_session(runtime.sessions, ada.id) as session:
+        forget(session, ada.id, memory_id, keys=runtime.keys, now=utc_now(), actor="t", undo=timedelta(minutes=10))
+    purge_due.call_local()
+    assert ask("SELECT (SELECT count(*) FROM forgotten) + (SELECT count(*) FROM tombstones)") == 2

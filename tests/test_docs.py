@@ -1,0 +1,58 @@
+"""What the README lists is what there is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from retrieval.policy import NAMED
+from webapp.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+VARIABLE = re.compile(r"\b(?:COMMONPLACE_[A-Z_]+|DATABASE_URL|REDIS_URL)\b")
+
+
+def test_the_readme_lists_every_setting_and_no_other():
+    read = set(VARIABLE.findall((ROOT / "config" / "settings.py").read_text()))
+    listed = set(re.findall(r"^\| `([A-Z_]+)` \|", README, re.MULTILINE))
+    assert listed == read
+
+
+@pytest.mark.parametrize("command", sorted(main.commands))
+def test_the_readme_lists_every_command(command):
+    assert f"`commonplace {command}" in README or f"`{command} " in README
+
+
+def test_the_readme_tells_the_default_threshold():
+    assert f"| `COMMONPLACE_MIN_SCORE` | `{NAMED['balanced'].min_score:g}` |" in README
+
+
+@pytest.mark.parametrize("target", ["up", "test", "install", "check", "format", "help"])
+def test_the_makefile_has_the_targets_that_are_promised(target):
+    done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_link_of_the_readme_leads_somewhere():
+    links = re.findall(r"\]\((?!http)([^)]+)\)", README)
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_no_module_reads_the_environment_but_settings_and_the_queue():
+    readers = {
+        str(path.relative_to(ROOT))
+        for package in ("config", "memory", "retrieval", "tasks", "webapp")
+        for path in (ROOT / package).rglob("*.py")
+        if re.search(r"os\.environ\b(?!\.setdefault)|os\.getenv", path.read_text())
+    }
+    assert readers <= {"config/settings.py", "tasks/app.py"}
+
+
+def test_importing_the_arithmetic_needs_no_database():
+    code = "import retrieval.mmr, retrieval.scoring, sys; sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

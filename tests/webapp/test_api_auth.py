@@ -1,0 +1,225 @@
+"""Tokens, scopes and request ids."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from api_agent import ENTRIES, Agent, fields, rows
+
+from memory.accounts import create_token, list_tokens, revoke_token
+from memory.embedding.backfill import utc_now
+from webapp.tools import TOOLS
+
+
+@pytest.fixture
+def agent(client, ada):
+    return Agent(client, ada.headers)
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------------
+
+
+def expired(person):
+    with person.session() as session:
+        gone = utc_now() - timedelta(seconds=1)
+        return create_token(session, person.id, "old", ["read"], now=utc_now(), expires_at=gone)
+
+
+def revoked(person):
+    with person.session() as session:
+        secret = create_token(session, person.id, "lost", ["read"], now=utc_now())
+        token = next(token for token in list_tokens(session, person.id) if token.name == "lost")
+        revoke_token(session, person.id, token.id, now=utc_now(), actor="test")
+    return secret
+
+
+CREDENTIALS = {
+    "none": lambda person: None,
+    "empty": lambda person: "Bearer ",
+    "wrong": lambda person: f"Bearer cp_{'x' * 43}",
+    "expired": lambda person: f"Bearer {expired(person)}",
+    "revoked": lambda person: f"Bearer {revoked(person)}",
+    "basic": lambda person: f"Basic {person.token}",
+    "cut": lambda person: f"Bearer {person.token[:-1]}",
+    "odd": lambda person: "Bearer \xff\xfe",
+    "alone": lambda person: person.token,
+}
+
+
+@pytest.mark.parametrize("kind", sorted(CREDENTIALS))
+def test_without_a_valid_token_the_answer_is_401(client, ada, kind):
+    credential = CREDENTIALS[kind](ada)
+    response = client.get(ENTRIES, headers={"Authorization": credential} if credential else {})
+    assert (response.status_code, response.mimetype) == (401, "application/problem+json")
+    assert response.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("kind", sorted(set(CREDENTIALS) - {"none"}))
+def test_every_bad_token_is_answered_alike(client, ada, kind):
+    plain = client.get(ENTRIES).json
+    answer = client.get(ENTRIES, headers={"Authorization": CREDENTIALS[kind](ada)}).json
+    assert {**answer, "request_id": 0} == {**plain, "request_id": 0}
+
+
+def test_the_scheme_may_be_in_any_case(client, ada):
+    assert client.get(ENTRIES, headers={"Authorization": f"bearer {ada.token}"}).status_code == 200
+
+
+def test_a_huge_body_is_not_read_before_the_token(client):
+    assert client.post(ENTRIES, data=b"x" * 1000, content_type="text/plain").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", ENTRIES), ("POST", "/v1/tools/memory_search"), ("GET", "/v1/tools")]
+)
+def test_the_last_use_is_kept(agent, ada, method, path):
+    agent.ask(method, path, **({"json": {"query": "a"}} if method == "POST" else {}))
+    used = rows(ada, "SELECT last_used_at FROM tokens")[0].last_used_at
+    assert utc_now() - used < timedelta(seconds=30)
+
+
+# --- scopes ---------------------------------------------------------------------------------------------------------
+
+SCOPES = {
+    "api_entries.list_": "read",
+    "api_entries.create": "write",
+    "api_entries.create_batch": "write",
+    "api_entries.read": "read",
+    "api_entries.patch": "write",
+    "api_entries.delete": "forget",
+    "api_entries.undo": "forget",
+    "api_entries.pin": "write",
+    "api_entries.unpin": "write",
+    "api_memory.summary": "read",
+    "api_memory.settings": "write",
+    "api_memory.read_settings": "read",
+    "api_memory.start_incognito": "write",
+    "api_memory.end_incognito": "write",
+    "api_memory.themes": "read",
+    "api_memory.add_theme": "write",
+    "api_memory.prompt": "read",
+    "api_memory.context": "read",
+    "api_spaces.list_": "read",
+    "api_spaces.create": "write",
+    "api_spaces.read": "read",
+    "api_spaces.patch": "write",
+    "api_spaces.policies": "read",
+    "api_providers.read": "read",
+    "api_providers.put": "write",
+    "api_providers.delete": "write",
+    "api_providers.test": "write",
+    "api_admin.backfill": "admin",
+    "api_admin.progress": "admin",
+    "api_admin.telemetry": "admin",
+    # Any token may ask which tools there are; each tool asks for a scope of its own.
+    "api_tools.list_": None,
+    "api_tools.call": None,
+}
+
+
+def rules(app):
+    """Return every address under /v1 but those of the documentation, with its method."""
+    for rule in app.url_map.iter_rules():
+        if rule.rule.startswith("/v1/") and not rule.endpoint.startswith(("openapi", "static", "swagger")):
+            for method in sorted(rule.methods - {"HEAD", "OPTIONS"}):
+                values = {name: str(uuid4()) if name == "entry_id" else "x" for name in rule.arguments}
+                path = rule.build(values)[1]
+                yield rule.endpoint, method, path
+
+
+def test_the_scope_of_every_endpoint_is_known(app):
+    assert {endpoint for endpoint, _, _ in rules(app)} == set(SCOPES)
+
+
+@pytest.mark.parametrize("endpoint", sorted(SCOPES))
+def test_an_endpoint_needs_a_token(app, client, endpoint):
+    for _, method, path in [rule for rule in rules(app) if rule[0] == endpoint]:
+        assert client.open(path, method=method).status_code == 401
+
+
+@pytest.fixture(scope="module")
+def lacking(new_person):
+    """Headers of tokens that hold every scope but one."""
+    root = new_person("root", role="admin")
+    scopes = {"read", "write", "forget", "admin", "service"}
+    return {scope: root.new_token(*scopes - {scope}) for scope in scopes}
+
+
+@pytest.mark.parametrize("endpoint", sorted(name for name, scope in SCOPES.items() if scope))
+def test_an_endpoint_needs_its_scope(app, client, lacking, endpoint):
+    scope = SCOPES[endpoint]
+    for _, method, path in [rule for rule in rules(app) if rule[0] == endpoint]:
+        response = client.open(path, method=method, headers=lacking[scope])
+        assert (response.status_code, scope in response.json["detail"]) == (403, True)
+
+
+@pytest.mark.parametrize("endpoint", sorted(name for name, scope in SCOPES.items() if scope))
+def test_an_endpoint_needs_no_other_scope(app, client, root, endpoint):
+    scope = SCOPES[endpoint]
+    headers = root.new_token(scope)
+    for _, method, path in [rule for rule in rules(app) if rule[0] == endpoint]:
+        assert client.open(path, method=method, headers=headers).status_code not in {401, 403}
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+def test_a_tool_needs_its_scope(client, lacking, name):
+    response = client.post(f"/v1/tools/{name}", headers=lacking[TOOLS[name].scope], json={})
+    assert (response.status_code, response.mimetype) == (403, "application/problem+json")
+
+
+def test_the_scope_is_asked_before_the_arguments(client, lacking):
+    response = client.post(ENTRIES, headers=lacking["write"], json={"text": "", "nonsense": 1})
+    assert response.status_code == 403
+
+
+def test_a_user_cannot_hold_the_admins_scopes(client, ada):
+    assert Agent(client, ada.headers).get("/v1/admin/telemetry").status_code == 403
+
+
+# --- request ids ----------------------------------------------------------------------------------------------------
+
+
+def test_a_request_id_is_echoed(agent):
+    assert agent.ask("GET", ENTRIES, headers={"X-Request-Id": "trace-1.a_B"}).headers["X-Request-Id"] == "trace-1.a_B"
+
+
+def test_a_request_id_is_made(client):
+    first, second = (client.get("/healthz").headers["X-Request-Id"] for _ in range(2))
+    assert len(first) == 36
+    assert first != second
+
+
+@pytest.mark.parametrize("given", ["a\nb", "a b", "x" * 65, "", "ü", "<script>", "a\x00"])
+def test_a_harmful_request_id_is_ignored(app, given):
+    environ = {"HTTP_X_REQUEST_ID": given}
+    assert len(app.test_client().get("/healthz", environ_overrides=environ).headers["X-Request-Id"]) == 36
+
+
+def test_a_problem_carries_the_request_id(client):
+    response = client.get(ENTRIES, headers={"X-Request-Id": "trace-1"})
+    assert (response.json["request_id"], response.json["instance"]) == ("trace-1", ENTRIES)
+
+
+def test_no_path_breaks_a_log_line(agent, caplog):
+    caplog.set_level(logging.INFO, "webapp.access")
+    agent.get("/v1/spaces/a%0Aforged%20line")
+    assert "\n" not in caplog.records[-1].getMessage()
+
+
+def test_no_query_is_in_the_log(agent, caplog):
+    caplog.set_level(logging.INFO)
+    agent.found("very secret question")
+    agent.texts(tag="very-secret")
+    assert "secret" not in caplog.text
+
+
+def test_no_field_of_a_problem_repeats_a_token(client, ada):
+    assert ada.token not in client.get(ENTRIES, headers={"Authorization": f"Basic {ada.token}"}).text
+
+
+def test_a_confined_token_may_not_be_turned_by_a_header(client, ada, bob):
+    response = client.get(ENTRIES, headers={**bob.headers, "X-Commonplace-User": str(ada.id)})
+    assert (response.status_code, fields(response)) == (403, [])

@@ -1,0 +1,82 @@
+"""With no database behind it, the interface says so, and agents go on without memory."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import make_url
+
+from memory.database import Databases
+from tasks.app import configure
+from webapp import create_app
+
+
+def elsewhere(url, port):
+    return make_url(url).set(host="127.0.0.1", port=port, query={}).render_as_string(hide_password=False)
+
+
+@pytest.fixture(scope="module")
+def down(runtime):
+    """A client of an app whose database URL leads to a port where nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    nowhere = Databases(elsewhere(runtime.databases.owner, port), elsewhere(runtime.databases.app, port))
+    application = create_app(replace(runtime, databases=nowhere))
+    configure(runtime)
+    return application.test_client()
+
+
+HEADERS = {"Authorization": "Bearer cp_anything"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "found"),
+    [
+        ("memory_search", {"results": [], "count": 0, "truncated": False, "token_count": 0, "timings": {}}),
+        ("query_memory", {"memories": [], "metadata": {"count": 0, "truncated": False}}),
+    ],
+)
+def test_a_search_finds_nothing_and_says_why(down, tool, found):
+    response = down.post(f"/v1/tools/{tool}", json={"query": "bees"}, headers=HEADERS)
+    assert response.status_code == 200
+    assert response.json == {**found, "error": True, "degraded": ["database"]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/memory/entries", {"text": "a"}),
+        ("/v1/memory/entries/batch", {"entries": [{"text": "a"}]}),
+        ("/v1/tools/memory_add", {"type": "note", "content": "a"}),
+    ],
+)
+def test_a_write_says_that_nothing_was_stored(down, path, body):
+    response = down.post(path, json=body, headers=HEADERS)
+    assert (response.status_code, response.mimetype) == (503, "application/problem+json")
+    assert "nothing was stored" in response.json["detail"]
+
+
+@pytest.mark.parametrize("path", ["/v1/memory/entries", "/v1/memory/summary", "/v1/spaces", "/v1/tools"])
+def test_a_read_answers_503_and_when_to_come_again(down, path):
+    response = down.get(path, headers=HEADERS)
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
+
+
+def test_the_process_lives(down):
+    assert down.get("/healthz").status_code == 200
+
+
+def test_the_process_is_not_ready(down):
+    assert down.get("/readyz").status_code == 503
+
+
+def test_metrics_are_out_of_reach(down):
+    assert down.get("/metrics", environ_overrides={"REMOTE_ADDR": "127.0.0.1"}).status_code == 503
+
+
+def test_no_answer_says_where_the_database_is(down):
+    answers = [down.get("/readyz"), down.get("/v1/spaces", headers=HEADERS)]
+    assert not any(word in answer.text for answer in answers for word in ("127.0.0.1", "psycopg", "commonplace_test"))

@@ -1,0 +1,177 @@
+"""What operators and their machines ask, and what the interface says of itself."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urljoin
+
+import pytest
+from api_agent import Agent, embed
+
+METRICS = [
+    "commonplace_embedding_backlog",
+    "commonplace_embedding_backlog_age_seconds",
+    'commonplace_embed_seconds{quantile="0.5"}',
+    'commonplace_embed_seconds{quantile="0.95"}',
+    'commonplace_search_seconds{quantile="0.5"}',
+    'commonplace_search_seconds{quantile="0.95"}',
+    "commonplace_embedding_errors",
+    "commonplace_tool_failures_total",
+    "commonplace_dedupe_saves_total",
+    "commonplace_trims_total",
+    "commonplace_tombstone_blocks_total",
+    "commonplace_retrieval_hit_rate",
+]
+
+
+def test_a_living_process_says_so(client):
+    assert (client.get("/healthz").status_code, client.get("/healthz").json) == (200, {"status": "ok"})
+
+
+def test_a_migrated_database_is_ready(client):
+    assert client.get("/readyz").json["status"] == "ready"
+
+
+# --- metrics --------------------------------------------------------------------------------------------------------
+
+
+def metrics(client, address="127.0.0.1", **headers):
+    return client.get("/metrics", environ_overrides={"REMOTE_ADDR": address}, headers=headers)
+
+
+@pytest.fixture
+def numbers(client):
+    """Return a function that reads the metrics as numbers by name."""
+
+    def read():
+        lines = [line for line in metrics(client).text.splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+    return read
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_is_there(numbers, name):
+    assert numbers()[name] >= 0
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"])
+def test_metrics_are_open_on_this_machine(client, address):
+    assert metrics(client, address).status_code == 200
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "192.168.1.5", "::ffff:10.0.0.1", "2001:db8::1", "", "unknown"])
+def test_metrics_are_closed_to_others(client, address):
+    assert metrics(client, address).status_code == 403
+
+
+def test_metrics_are_closed_to_what_a_proxy_passes_on(client):
+    assert metrics(client, **{"X-Forwarded-For": "10.0.0.1"}).status_code == 403
+
+
+def test_metrics_are_text_for_prometheus(client):
+    assert metrics(client).mimetype == "text/plain"
+
+
+def test_the_backlog_is_counted(client, ada, numbers):
+    before = numbers()["commonplace_embedding_backlog"]
+    Agent(client, ada.headers).store("Something that waits")
+    assert numbers()["commonplace_embedding_backlog"] == before + 1
+    embed(ada)
+    assert numbers()["commonplace_embedding_backlog"] == before
+
+
+def test_a_merge_is_counted(client, ada, numbers):
+    before = numbers()["commonplace_dedupe_saves_total"]
+    for _ in range(2):
+        Agent(client, ada.headers).post("/v1/memory/entries", {"text": "Something said twice"})
+    assert numbers()["commonplace_dedupe_saves_total"] == before + 1
+
+
+def test_metrics_name_nobody(client, ada):
+    assert str(ada.id) not in metrics(client).text
+
+
+# --- the description of the interface -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def described(app):
+    return app.test_client().get("/v1/openapi.json").json
+
+
+def operations(described):
+    for path, item in described["paths"].items():
+        for method, operation in item.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def test_the_description_is_openapi_3_1(described):
+    assert described["openapi"].startswith("3.1")
+    assert {"title", "version"} <= set(described["info"])
+
+
+def test_every_address_is_described(app, described):
+    hidden = ("openapi", "static", "swagger")
+    wanted = {
+        (re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule), method.lower())
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/v1/") and not rule.endpoint.startswith(hidden)
+        for method in rule.methods - {"HEAD", "OPTIONS"}
+    }
+    assert wanted == {(path, method) for path, item in described["paths"].items() for method in item}
+
+
+def test_every_operation_has_a_summary(described):
+    assert [name for name, operation in operations(described) if not operation.get("summary")] == []
+
+
+def test_every_operation_has_an_id_of_its_own(described):
+    ids = [operation["operationId"] for _, operation in operations(described)]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_operation_needs_the_bearer_token(described):
+    assert [name for name, operation in operations(described) if operation.get("security") != [{"bearer": []}]] == []
+
+
+def test_errors_are_described_as_problems(described):
+    wrong = [
+        (name, status)
+        for name, operation in operations(described)
+        for status, response in operation["responses"].items()
+        if status.startswith(("4", "5")) and set(response["content"]) != {"application/problem+json"}
+    ]
+    assert wrong == []
+
+
+def test_every_reference_leads_somewhere(described):
+    names = set(re.findall(r"#/components/schemas/(\w+)", str(described)))
+    assert names <= set(described["components"]["schemas"])
+
+
+def test_every_variable_of_a_path_is_described(described):
+    for path, item in described["paths"].items():
+        for operation in item.values():
+            named = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
+            assert named == set(re.findall(r"{(\w+)}", path))
+
+
+def test_the_description_can_be_browsed_offline(client):
+    page = client.get("/v1/swagger")
+    page = client.get(page.headers["Location"]) if page.status_code in {301, 302, 308} else page
+    assert page.status_code == 200
+    assert re.findall(r"""(?:src|href)=["'](?:https?:)?//[^"']+""", page.text) == []
+
+
+def test_everything_that_the_page_loads_is_there(client):
+    page = client.get("/v1/swagger", follow_redirects=True)
+    assets = {
+        urljoin(page.request.path, asset) for asset in re.findall(r"""(?:src|href)=["']([^"'#]+)["']""", page.text)
+    }
+    assert assets
+    assert [asset for asset in assets if client.get(asset).status_code != 200] == []
+
+
+def test_the_page_shows_the_description_to_no_validator(client):
+    assert '"validatorUrl": null' in client.get("/v1/swagger").text

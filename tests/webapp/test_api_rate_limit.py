@@ -1,0 +1,146 @@
+"""Over the limit a search answers less; it never fails."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from api_agent import ENTRIES, Agent, embed, rows
+
+from tasks.app import configure
+from webapp import create_app
+
+
+@pytest.fixture(scope="module")
+def limited_app(runtime):
+    application = create_app(replace(runtime, settings=replace(runtime.settings, searches_per_minute=2)))
+    configure(runtime)
+    return application
+
+
+@pytest.fixture
+def limited(limited_app):
+    """A client for which a minute has just begun, or at least does not end during the test."""
+    if time.time() % 60 > 50:
+        time.sleep(60 - time.time() % 60)
+    return limited_app.test_client()
+
+
+@pytest.fixture
+def agent(limited, ada):
+    agent = Agent(limited, ada.headers)
+    agent.store("Ada keeps bees on the roof")
+    agent.store("Bees make honey in summer")
+    embed(ada)
+    return agent
+
+
+def search(agent, query="bees", **more):
+    response = agent.tool("memory_search", query=query, **more)
+    assert response.status_code == 200
+    return response.json
+
+
+def ids(answer):
+    return [hit["id"] for hit in answer["results"]]
+
+
+def test_within_the_limit_nothing_is_said(agent):
+    assert [search(agent)["degraded"] for _ in range(2)] == [[], []]
+
+
+def test_over_the_limit_the_last_answer_comes_again(agent):
+    first, _, third = (search(agent) for _ in range(3))
+    assert (ids(third), third["degraded"]) == (ids(first), ["rate_limited"])
+    assert (third["count"], third["token_count"]) == (first["count"], first["token_count"])
+
+
+def test_over_the_limit_another_question_finds_nothing(agent):
+    for _ in range(2):
+        search(agent)
+    answer = search(agent, "honey")
+    assert (answer["results"], answer["count"], answer["degraded"]) == ([], 0, ["rate_limited"])
+
+
+@pytest.mark.parametrize("more", [{"limit": 1}, {"recency_days": 3}, {"types": ["fact"]}, {"policy": {"alpha": 2}}])
+def test_the_same_words_with_other_filters_are_another_question(agent, more):
+    for _ in range(2):
+        search(agent, recency_days=7)
+    assert search(agent, **more)["results"] == []
+
+
+def test_a_question_with_an_age_is_the_same_a_moment_later(agent):
+    first, _, third = (search(agent, recency_days=7) for _ in range(3))
+    assert ids(third) == ids(first) != []
+
+
+def test_a_new_memory_does_not_lose_the_last_answer(agent):
+    first, _ = search(agent), search(agent)
+    agent.store("The parrot is called Long John")
+    assert ids(search(agent)) == ids(first)
+
+
+def test_a_forgotten_memory_does_not_come_again(agent):
+    first, _ = search(agent), search(agent)
+    agent.delete(f"{ENTRIES}/{ids(first)[0]}")
+    third = search(agent)
+    assert ids(third) == ids(first)[1:]
+    assert third["token_count"] < first["token_count"]
+
+
+def test_a_changed_memory_does_not_come_again_as_it_was(agent):
+    first, _ = search(agent), search(agent)
+    agent.patch(f"{ENTRIES}/{ids(first)[0]}", {"text": "Nothing of the kind"})
+    assert ids(search(agent)) == ids(first)[1:]
+
+
+def test_incognito_recalls_nothing_from_before(agent):
+    for _ in range(2):
+        search(agent)
+    agent.post("/v1/memory/incognito/start")
+    assert search(agent)["degraded"] == ["incognito"]
+
+
+def test_two_users_do_not_share_a_limit(agent, limited, bob):
+    for _ in range(3):
+        search(agent)
+    assert "rate_limited" not in search(Agent(limited, bob.headers))["degraded"]
+
+
+def test_two_users_do_not_share_answers(agent, limited, bob):
+    stranger = Agent(limited, bob.headers)
+    for _ in range(2):
+        search(agent)
+        search(stranger, "something else")
+    assert search(stranger)["results"] == []
+
+
+def test_tokens_of_one_user_share_the_limit(agent, limited, ada):
+    for _ in range(2):
+        search(agent)
+    assert search(Agent(limited, ada.new_token("read")))["degraded"] == ["rate_limited"]
+
+
+def test_query_memory_counts_too(agent):
+    for _ in range(3):
+        answer = agent.tool("query_memory", query="bees").json
+    assert (answer["degraded"], len(answer["memories"])) == (["rate_limited"], 2)
+
+
+def test_context_counts_too(agent):
+    for _ in range(3):
+        answer = agent.post("/v1/memory/context", {"query": "bees"}).json
+    assert (answer["degraded"], answer["count"]) == (["rate_limited"], 2)
+
+
+def test_a_search_that_is_over_the_limit_is_recorded(agent, ada):
+    for _ in range(3):
+        search(agent)
+    kept = rows(ada, "SELECT result -> 'degraded' FROM tool_calls ORDER BY created_at")
+    assert [degraded for (degraded,) in kept] == [[], [], ["rate_limited"]]
+
+
+def test_without_a_limit_there_is_none(client, ada):
+    agent = Agent(client, ada.headers)
+    assert {str(search(agent, "nothing")["degraded"]) for _ in range(12)} <= {"[]", "['semantic']"}
