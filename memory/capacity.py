@@ -14,13 +14,15 @@ from memory.models import Space
 STALE_AFTER = timedelta(hours=24)
 DEFAULT_TAU_DAYS = 7.0
 
-# Recency as in retrieval.scoring: exp(-age / tau). Relevance is 0, as there is no question.
+# Recency as in retrieval.scoring: exp(-age / tau). Relevance is 0, as there is no question. PostgreSQL refuses an
+# exponential too small to hold instead of making it 0: beyond 700 tau (1e-304) age makes no difference.
 _REFRESH = text("""
 INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
 SELECT m.user_id, m.id, 0, r.recency, m.importance, r.recency + m.importance, :now
 FROM memories m
 LEFT JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id,
-LATERAL (SELECT exp(-greatest(0, extract(epoch FROM :now - m.created_at)) / :tau)::double precision AS recency) r
+LATERAL (SELECT extract(epoch FROM :now - m.created_at)::double precision / :tau AS age) a,
+LATERAL (SELECT exp(-least(greatest(a.age, 0), 700)) AS recency) r
 WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
   AND NOT m.pinned AND NOT m.manually_saved
   AND (s.computed_at IS NULL OR s.computed_at < :now - :stale)

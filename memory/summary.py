@@ -21,11 +21,8 @@ def summarise(session: Session, space: Space, *, now: datetime) -> dict[str, Any
         Memory.status == "active",
         Memory.expires_at.is_(None) | (Memory.expires_at > now),
     )
-    by_type = dict(
-        session.execute(select(Memory.type, func.count()).where(*scope).group_by(Memory.type).order_by(Memory.type))
-        .tuples()
-        .all()
-    )
+    kinds = select(Memory.type, func.count()).where(*scope).group_by(Memory.type).order_by(Memory.type)
+    by_type = {kind: count for kind, count in session.execute(kinds)}  # noqa: C416 - rows are no plain tuples
     pinned, waiting = session.execute(
         select(func.count().filter(Memory.pinned), func.count().filter(Memory.needs_embedding)).where(*scope)
     ).one()

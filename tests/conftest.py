@@ -21,10 +21,11 @@ from memory.accounts import create_token, create_user
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
 from memory.server import EmbeddedServer
-from tasks.app import configure
+from tasks.app import configure, huey
 from tasks.runtime import Runtime, build
 from webapp import create_app
 from webapp.cli.wiring import migrate
+from webapp.extensions import db
 
 SECRET = "only-for-tests-" + "0123456789abcdef" * 2
 PASSWORD = "correct horse battery"
@@ -96,7 +97,7 @@ class Person:
 
 
 @pytest.fixture(scope="session")
-def new_person(runtime: Runtime, database_url: str) -> Callable[..., Person]:
+def new_person(runtime: Runtime, database_url: str) -> Iterator[Callable[..., Person]]:
     """Make a user who has nothing yet."""
     owner = make_engine(database_url, pool_size=2)
 
@@ -110,7 +111,8 @@ def new_person(runtime: Runtime, database_url: str) -> Callable[..., Person]:
             token = create_token(session, user_id, "test", scopes, now=utc_now())
         return Person(user_id, email, token, runtime)
 
-    return make
+    yield make
+    owner.dispose()
 
 
 @pytest.fixture
@@ -132,10 +134,12 @@ def root(new_person: Callable[..., Person]) -> Person:
 
 
 @pytest.fixture(scope="session")
-def app(runtime: Runtime) -> Flask:
+def app(runtime: Runtime) -> Iterator[Flask]:
     application = create_app(runtime)
-    application.testing = False
-    return application
+    yield application
+    with application.app_context():
+        db.engine.dispose()
+    huey.storage.close()
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from flask import Flask
+from flask import Flask, request
+from flask.sessions import SecureCookieSessionInterface
 from flask_migrate import Migrate
 from flask_openapi3.models.info import Info
 from flask_openapi3.openapi import OpenAPI
@@ -54,6 +55,15 @@ def create_app(runtime: Runtime) -> Flask:
     return app
 
 
+class Cookies(SecureCookieSessionInterface):
+    """Marks the session cookie `Secure` where the request came over TLS."""
+
+    def get_cookie_secure(self, app: Flask) -> bool:
+        """Tell whether the cookie may travel over TLS only."""
+        del app
+        return request.is_secure
+
+
 def _configure(app: Flask, runtime: Runtime) -> None:
     settings = runtime.settings
     url = make_url(runtime.databases.app).set(drivername="postgresql+psycopg")
@@ -68,6 +78,7 @@ def _configure(app: Flask, runtime: Runtime) -> None:
         PERMANENT_SESSION_LIFETIME=60 * 60 * 24 * 14,
         SEND_FILE_MAX_AGE_DEFAULT=60 * 60 * 24,
     )
+    app.session_interface = Cookies()
     app.json.sort_keys = False  # type: ignore[attr-defined]
     if settings.trusted_proxies:
         count = settings.trusted_proxies

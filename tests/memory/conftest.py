@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
 from local_provider import Provider
-from sqlalchemy import text as sql
+from memory_book import Book
 from sqlalchemy.orm import Session
 
 from memory.database import make_engine, user_session
-from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.embedding.providers import Providers, System
 from memory.ids import new_id
-from memory.models import Memory, User
-from memory.remember import remember
+from memory.models import User
 from memory.spaces import DEFAULT_SPACE, create_space
-from memory.trace import Outcome
 
 
 @dataclass(frozen=True)
@@ -57,48 +53,6 @@ def ada(owner: Any, runtime: Any) -> Owner:
 def bob(owner: Any, runtime: Any) -> Owner:
     """The stranger."""
     return new_owner(owner, runtime, "bob")
-
-
-class Book:
-    """One person's memories, a transaction per call."""
-
-    def __init__(self, runtime: Any, person: Any) -> None:
-        self.runtime = runtime
-        self.user_id: UUID = person.id
-
-    def session(self) -> Any:
-        return user_session(self.runtime.sessions, self.user_id)
-
-    def write(self, text: str, space: str = "default", now: datetime | None = None, **fields: Any) -> Outcome:
-        draft = Draft(text, **fields)
-        with self.session() as session:
-            return remember(
-                session, self.user_id, space, draft, keys=self.runtime.keys, now=now or utc_now(), actor="test"
-            )
-
-    def do(self, action: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        """Call a domain function in a transaction of its own; `now` and `actor` are filled in."""
-        named = {"now": utc_now(), "actor": "test", **named}
-        with self.session() as session:
-            result = action(session, self.user_id, *args, **named)
-            session.flush()
-            session.expunge_all()
-            return result
-
-    def load(self, memory_id: UUID | None) -> Memory | None:
-        with self.session() as session:
-            memory = session.get(Memory, (self.user_id, memory_id))
-            session.expunge_all()
-            return memory
-
-    def one(self, statement: str, **values: Any) -> Any:
-        """Return the first column of the first row, as this user sees it."""
-        with self.session() as session:
-            return session.scalar(sql(statement), values)
-
-    def all(self, statement: str, **values: Any) -> list[Any]:
-        with self.session() as session:
-            return list(session.scalars(sql(statement), values))
 
 
 @pytest.fixture

@@ -121,6 +121,14 @@ def test_the_oldest_and_least_important_goes_first(book, cap):
     assert texts(book) == {"bridges", "candles"}
 
 
+def test_a_memory_of_long_ago_or_of_the_future_can_be_scored(book, cap):
+    cap(2)
+    book.write("apples", created_at=utc_now() - timedelta(days=300_000))
+    book.write("bridges", created_at=utc_now() + timedelta(days=300_000))
+    book.write("candles")
+    assert texts(book) == {"bridges", "candles"}
+
+
 def test_stale_scores_are_computed_again(book, cap):
     old = book.write("apples", created_at=utc_now() - timedelta(days=60), importance=0.1).id
     score(book, old, 99, age=timedelta(hours=25))

@@ -14,6 +14,17 @@ from memory.embedding.backfill import utc_now
 from webapp.tools import TOOLS
 
 
+@pytest.fixture(scope="module")
+def ada(new_person):
+    """One owner for the whole file: nothing here is stored."""
+    return new_person("ada")
+
+
+@pytest.fixture(scope="module")
+def root(new_person):
+    return new_person("root", role="admin")
+
+
 @pytest.fixture
 def agent(client, ada):
     return Agent(client, ada.headers)
@@ -31,7 +42,9 @@ def expired(person):
 def revoked(person):
     with person.session() as session:
         secret = create_token(session, person.id, "lost", ["read"], now=utc_now())
-        token = next(token for token in list_tokens(session, person.id) if token.name == "lost")
+        token = next(
+            token for token in list_tokens(session, person.id) if token.name == "lost" and not token.revoked_at
+        )
         revoke_token(session, person.id, token.id, now=utc_now(), actor="test")
     return secret
 
@@ -75,9 +88,9 @@ def test_a_huge_body_is_not_read_before_the_token(client):
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", ENTRIES), ("POST", "/v1/tools/memory_search"), ("GET", "/v1/tools")]
 )
-def test_the_last_use_is_kept(agent, ada, method, path):
-    agent.ask(method, path, **({"json": {"query": "a"}} if method == "POST" else {}))
-    used = rows(ada, "SELECT last_used_at FROM tokens")[0].last_used_at
+def test_the_last_use_is_kept(client, bob, method, path):
+    Agent(client, bob.headers).ask(method, path, **({"json": {"query": "a"}} if method == "POST" else {}))
+    used = rows(bob, "SELECT last_used_at FROM tokens")[0].last_used_at
     assert utc_now() - used < timedelta(seconds=30)
 
 
@@ -141,9 +154,8 @@ def test_an_endpoint_needs_a_token(app, client, endpoint):
 
 
 @pytest.fixture(scope="module")
-def lacking(new_person):
+def lacking(root):
     """Headers of tokens that hold every scope but one."""
-    root = new_person("root", role="admin")
     scopes = {"read", "write", "forget", "admin", "service"}
     return {scope: root.new_token(*scopes - {scope}) for scope in scopes}
 

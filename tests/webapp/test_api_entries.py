@@ -10,6 +10,17 @@ import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows
 
 
+@pytest.fixture(scope="module")
+def nobody(new_person):
+    """A user who stores nothing, for all the tests in which nothing is stored."""
+    return new_person("nobody")
+
+
+@pytest.fixture(scope="module")
+def reader(app, nobody):
+    return Agent(app.test_client(), nobody.headers)
+
+
 @pytest.fixture
 def agent(client, ada):
     return Agent(client, ada.headers)
@@ -133,16 +144,16 @@ BAD = [
 
 
 @pytest.mark.parametrize(("body", "field"), BAD, ids=[f"{n}-{field}" for n, (_, field) in enumerate(BAD)])
-def test_a_bad_field_is_named_and_nothing_is_stored(agent, ada, body, field):
-    response = agent.post(ENTRIES, body)
+def test_a_bad_field_is_named_and_nothing_is_stored(reader, nobody, body, field):
+    response = reader.post(ENTRIES, body)
     assert (response.status_code, fields(response)) == (422, [field])
-    assert memories_of(ada) == 0
+    assert memories_of(nobody) == 0
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_a_number_that_is_none_is_refused(agent, number):
+def test_a_number_that_is_none_is_refused(reader, number):
     data = f'{{"text": "a", "importance": {number}}}'
-    response = agent.post(ENTRIES, data=data, content_type="application/json")
+    response = reader.post(ENTRIES, data=data, content_type="application/json")
     assert (response.status_code, fields(response)) == (422, ["importance"])
 
 
@@ -163,43 +174,43 @@ DEEP = '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}"
         ("", 422),
     ],
 )
-def test_a_body_that_is_no_object_is_a_problem(agent, ada, data, status):
-    response = agent.post(ENTRIES, data=data, content_type="application/json")
+def test_a_body_that_is_no_object_is_a_problem(reader, nobody, data, status):
+    response = reader.post(ENTRIES, data=data, content_type="application/json")
     assert (response.status_code, response.mimetype) == (status, "application/problem+json")
-    assert memories_of(ada) == 0
+    assert memories_of(nobody) == 0
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", None])
-def test_a_body_of_another_type_answers_415(agent, kind):
-    response = agent.post(ENTRIES, data='{"text": "a"}', content_type=kind)
+def test_a_body_of_another_type_answers_415(reader, kind):
+    response = reader.post(ENTRIES, data='{"text": "a"}', content_type=kind)
     assert (response.status_code, response.mimetype) == (415, "application/problem+json")
 
 
-def test_an_array_names_the_body(agent):
-    assert fields(agent.post(ENTRIES, [1])) == ["body"]
+def test_an_array_names_the_body(reader):
+    assert fields(reader.post(ENTRIES, [1])) == ["body"]
 
 
-def test_a_huge_body_answers_413(agent, app):
-    response = agent.post(ENTRIES, data=b"x" * (app.config["MAX_CONTENT_LENGTH"] + 1), content_type="application/json")
+def test_a_huge_body_answers_413(reader, app):
+    response = reader.post(ENTRIES, data=b"x" * (app.config["MAX_CONTENT_LENGTH"] + 1), content_type="application/json")
     assert (response.status_code, response.mimetype) == (413, "application/problem+json")
 
 
-def test_a_problem_repeats_nothing_of_the_text(agent):
-    assert "secret" not in agent.post(ENTRIES, {"text": "secret\x00"}).text
+def test_a_problem_repeats_nothing_of_the_text(reader):
+    assert "secret" not in reader.post(ENTRIES, {"text": "secret\x00"}).text
 
 
 # --- batch ----------------------------------------------------------------------------------------------------------
 
 
-def test_one_bad_entry_stores_none(agent, ada):
+def test_one_bad_entry_stores_none(reader, nobody):
     entries = [{"text": "a"}, {"text": "b"}, {"text": "c"}, {"text": ""}, {"text": "e"}]
-    assert fields(agent.post(f"{ENTRIES}/batch", {"entries": entries})) == ["entries.3.text"]
-    assert memories_of(ada) == 0
+    assert fields(reader.post(f"{ENTRIES}/batch", {"entries": entries})) == ["entries.3.text"]
+    assert memories_of(nobody) == 0
 
 
 @pytest.mark.parametrize(("entry", "field"), [({"text": "b", "theme": "A B"}, "theme"), ({"text": 5}, "text")])
-def test_a_batch_names_the_entry(agent, entry, field):
-    response = agent.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}, entry]})
+def test_a_batch_names_the_entry(reader, entry, field):
+    response = reader.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}, entry]})
     assert (response.status_code, fields(response)) == (422, [f"entries.1.{field}"])
 
 
@@ -232,8 +243,8 @@ def test_a_thousand_entries_are_one_batch(client, new_person):
 
 
 @pytest.mark.parametrize("size", [0, 1001])
-def test_a_batch_has_1_to_1000_entries(agent, size):
-    assert fields(agent.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}] * size})) == ["entries"]
+def test_a_batch_has_1_to_1000_entries(reader, size):
+    assert fields(reader.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}] * size})) == ["entries"]
 
 
 def test_a_batch_over_the_soft_cap_says_once_what_went(client, new_person):
@@ -333,8 +344,8 @@ def test_filters_combine(agent, shelf):
         ({"pined": "true"}, "pined"),
     ],
 )
-def test_a_bad_filter_is_named(agent, query, field):
-    response = agent.get(ENTRIES, **query)
+def test_a_bad_filter_is_named(reader, query, field):
+    response = reader.get(ENTRIES, **query)
     assert (response.status_code, fields(response)) == (422, [field])
 
 
@@ -543,14 +554,14 @@ def test_a_misspelt_undo_forgets_nothing(agent, memory_id):
         ("DELETE", f"{ENTRIES}/{uuid4()}", 404),
     ],
 )
-def test_what_is_not_there_is_a_problem(agent, method, path, status):
-    response = agent.ask(method, path)
+def test_what_is_not_there_is_a_problem(reader, method, path, status):
+    response = reader.ask(method, path)
     assert (response.status_code, response.mimetype) == (status, "application/problem+json")
     assert response.json["status"] == status
 
 
-def test_a_wrong_method_names_the_right_ones(agent):
-    assert "POST" in agent.ask("PUT", ENTRIES).headers["Allow"]
+def test_a_wrong_method_names_the_right_ones(reader):
+    assert "POST" in reader.ask("PUT", ENTRIES).headers["Allow"]
 
 
 def test_head_answers_without_a_body(agent, memory_id):
@@ -562,8 +573,8 @@ def test_answers_are_kept_out_of_caches(agent, memory_id):
     assert agent.get(f"{ENTRIES}/{memory_id}").headers["Cache-Control"] == "no-store"
 
 
-def test_a_deeply_nested_cursor_is_refused(agent):
+def test_a_deeply_nested_cursor_is_refused(reader):
     import base64
 
     cursor = base64.urlsafe_b64encode(json.dumps([]).encode()[:1] * 50_000).decode()
-    assert fields(agent.get(ENTRIES, cursor=cursor)) == ["cursor"]
+    assert fields(reader.get(ENTRIES, cursor=cursor)) == ["cursor"]

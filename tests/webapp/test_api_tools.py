@@ -31,6 +31,12 @@ REQUIRED = {
 }
 
 
+@pytest.fixture(scope="module")
+def reader(app, new_person):
+    """One agent for all the tests that store nothing."""
+    return Agent(app.test_client(), new_person("reader").headers)
+
+
 @pytest.fixture
 def agent(client, ada):
     return Agent(client, ada.headers)
@@ -59,9 +65,9 @@ def calls(person):
 # --- descriptions ---------------------------------------------------------------------------------------------------
 
 
-def described(agent, format_):
+def described(reader, format_):
     """Return name, description and schema of each tool in a format."""
-    answer = agent.get("/v1/tools", format=format_).json
+    answer = reader.get("/v1/tools", format=format_).json
     if format_ == "openai":
         return {tool["function"]["name"]: tool["function"]["parameters"] for tool in answer}
     key = {"anthropic": "input_schema", "mcp": "inputSchema", "plain": "parameters"}[format_]
@@ -88,19 +94,19 @@ def broken(schema, path="$"):
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_every_format_names_the_seven_tools(agent, format_):
-    assert set(described(agent, format_)) == NAMES
+def test_every_format_names_the_seven_tools(reader, format_):
+    assert set(described(reader, format_)) == NAMES
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_every_schema_stands_by_itself(agent, format_):
-    schemas = described(agent, format_)
+def test_every_schema_stands_by_itself(reader, format_):
+    schemas = described(reader, format_)
     assert [problem for name, schema in schemas.items() for problem in broken(schema, name)] == []
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_the_required_fields_are_those_of_the_specification(agent, name):
-    schema = described(agent, "mcp")[name]
+def test_the_required_fields_are_those_of_the_specification(reader, name):
+    schema = described(reader, "mcp")[name]
     assert (schema["type"], set(schema.get("required", []))) == ("object", REQUIRED[name])
 
 
@@ -110,70 +116,24 @@ def test_the_required_fields_are_those_of_the_specification(agent, name):
     + [("memory_add", f) for f in ("type", "content", "theme", "tags")]
     + [("query_memory", f) for f in ("query", "types")],
 )
-def test_the_fields_are_those_of_the_specification(agent, name, field):
-    assert field in described(agent, "plain")[name]["properties"]
+def test_the_fields_are_those_of_the_specification(reader, name, field):
+    assert field in described(reader, "plain")[name]["properties"]
 
 
-def test_query_memory_takes_the_four_types(agent):
-    types = described(agent, "plain")["query_memory"]["properties"]["types"]["anyOf"][0]["items"]["enum"]
+def test_query_memory_takes_the_four_types(reader):
+    types = described(reader, "plain")["query_memory"]["properties"]["types"]["anyOf"][0]["items"]["enum"]
     assert set(types) == {"fact", "preference", "decision", "note"}
 
 
-def test_openai_tools_are_functions(agent):
-    assert {tool["type"] for tool in agent.get("/v1/tools", format="openai").json} == {"function"}
+def test_openai_tools_are_functions(reader):
+    assert {tool["type"] for tool in reader.get("/v1/tools", format="openai").json} == {"function"}
 
 
-def test_an_unknown_format_is_named(agent):
-    assert fields(agent.get("/v1/tools", format="xml")) == ["format"]
+def test_an_unknown_format_is_named(reader):
+    assert fields(reader.get("/v1/tools", format="xml")) == ["format"]
 
 
-# --- memory_search --------------------------------------------------------------------------------------------------
-
-HIT = {
-    "id",
-    "theme",
-    "type",
-    "content_snippet",
-    "created_at",
-    "score",
-    "scores",
-    "signals",
-    "tags",
-    "source_ids",
-}
-
-
-def test_a_search_answers_the_fields_that_are_promised(agent, told):
-    answer = agent.tool("memory_search", query="bees on the roof").json
-    assert {"results", "count", "truncated", "token_count", "degraded", "timings"} <= set(answer)
-    assert set(answer["results"][0]) >= HIT
-
-
-def test_a_hit_has_the_parts_of_its_score(agent, told):
-    hit = agent.tool("memory_search", query="bees on the roof").json["results"][0]
-    assert set(hit["scores"]) == {"relevance", "recency", "importance", "total"}
-    assert (set(hit["signals"]), hit["score"]) == ({"fts", "semantic"}, hit["scores"]["total"])
-
-
-def test_a_hit_says_what_it_is(agent, told):
-    hit = agent.tool("memory_search", query="bees on the roof").json["results"][0]
-    assert (hit["id"], hit["theme"], hit["type"]) == (told["bees"], "hobbies", "fact")
-    assert (hit["tags"], hit["source_ids"]) == (["bees"], ["m-1"])
-
-
-def test_the_count_is_that_of_the_results(agent, told):
-    answer = agent.tool("memory_search", query="What does Ada prefer to drink, and what does she keep?").json
-    assert answer["count"] == len(answer["results"]) > 0
-
-
-def test_an_identifier_is_found_by_its_words_alone(agent, told):
-    hit = agent.tool("memory_search", query="ZX-81-QUUX", policy={"legs": ["keyword"]}).json["results"][0]
-    assert (hit["id"], hit["signals"]) == (told["code"], {"fts": True, "semantic": False})
-
-
-def test_a_paraphrase_is_found_by_its_meaning_alone(agent, told):
-    hit = agent.tool("memory_search", query="which beverage is favoured").json["results"][0]
-    assert (hit["id"], hit["signals"]) == (told["tea"], {"fts": False, "semantic": True})
+# --- searches that write first ----------------------------------------------------------------------------------------
 
 
 def test_what_has_no_vector_yet_is_found_by_its_words(agent):
@@ -181,110 +141,10 @@ def test_what_has_no_vector_yet_is_found_by_its_words(agent):
     assert agent.found("parrot") == ["The parrot is called Long John"]
 
 
-def test_nothing_is_forced(agent, told):
-    answer = agent.tool("memory_search", query="quantum chromodynamics lattice").json
-    assert (answer["results"], answer["count"], answer["token_count"]) == ([], 0, 0)
-
-
-def test_types_narrow(agent, told):
-    assert agent.found("Ada prefers bees and tea", types=["preference"]) == ["I prefer green tea over coffee"]
-
-
-def test_no_types_at_all_find_nothing(agent, told):
-    assert agent.found("bees", types=[]) == []
-
-
-def test_a_theme_narrows(agent, told):
-    assert agent.found("Ada prefers bees and tea", theme="hobbies") == ["Ada keeps bees on the roof"]
-
-
-def test_an_unknown_theme_finds_nothing(agent, told):
-    assert agent.found("bees", theme="unheard-of") == []
-
-
 def test_recency_narrows(agent):
     agent.store("Bees from long ago", created_at=(utc_now() - timedelta(days=40)).isoformat())
     agent.store("Bees of this week")
     assert agent.found("bees", recency_days=7) == ["Bees of this week"]
-
-
-def test_a_higher_threshold_leaves_less(agent, told):
-    assert agent.found("bees", min_score=1.0) == []
-
-
-def test_the_limit_is_kept(agent, told):
-    assert len(agent.found("Ada prefers bees and tea and coffee on the roof", limit=1)) == 1
-
-
-@pytest.mark.parametrize("policy", ["specified", {"name": "specified"}, {"fusion": "rrf", "alpha": 2, "mmr_lambda": 1}])
-def test_a_policy_can_be_chosen(agent, told, policy):
-    assert agent.tool("memory_search", query="bees", policy=policy).status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("policy", "field"),
-    [
-        ({"alfa": 1}, "policy.alfa"),
-        ({"alpha": "big"}, "policy.alpha"),
-        ({"alpha": 11}, "policy.alpha"),
-        ({"alpha": 10**400}, "policy.alpha"),
-        ({"fusion": "magic"}, "policy.fusion"),
-        ({"fusion": []}, "policy.fusion"),
-        ({"legs": []}, "policy.legs"),
-        ({"legs": [["keyword"]]}, "policy.legs"),
-        ({"legs": "keyword"}, "policy.legs"),
-        ({"name": "imaginary"}, "policy.name"),
-        ({"name": "\x00"}, "policy.name"),
-        ({"depth": 1.5}, "policy.depth"),
-        ({"": 1}, "policy."),
-        ("imaginary", "policy.name"),
-    ],
-)
-def test_a_bad_policy_field_is_named(agent, policy, field):
-    response = agent.tool("memory_search", query="bees", policy=policy)
-    assert (response.status_code, fields(response)) == (422, [field])
-
-
-BAD = [
-    ({}, "query"),
-    ({"query": ""}, "query"),
-    ({"query": " \n"}, "query"),
-    ({"query": 5}, "query"),
-    ({"query": "a", "limit": 0}, "limit"),
-    ({"query": "a", "limit": 51}, "limit"),
-    ({"query": "a", "types": ["rumour"]}, "types.0"),
-    ({"query": "a", "recency_days": -1}, "recency_days"),
-    ({"query": "a", "recency_days": 10**30}, "recency_days"),
-    ({"query": "a", "min_score": 2}, "min_score"),
-    ({"query": "a", "token_budget": 0}, "token_budget"),
-    ({"query": "a", "policy": 5}, "policy"),
-    ({"query": "a", "space": "nowhere"}, "space"),
-    ({"query": "a", "space": "\x00"}, "space"),
-    ({"query": "a", "theme": "\x00"}, "theme"),
-    ({"query": "a", "user_id": str(uuid4())}, "user_id"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "field"), BAD, ids=[f"{n}-{field}" for n, (_, field) in enumerate(BAD)])
-def test_a_bad_argument_is_named(agent, arguments, field):
-    response = agent.tool("memory_search", **arguments)
-    assert (response.status_code, fields(response)) == (422, [field])
-
-
-@pytest.mark.parametrize("query", ["\x00bees", "bees \ud800", "'; DROP TABLE memories; --", "bees & | ! <-> :*", "%"])
-def test_an_odd_question_is_answered(agent, told, query):
-    response = agent.tool("memory_search", query=query)
-    assert (response.status_code, response.json.get("error")) == (200, None)
-
-
-def test_a_long_question_is_cut_with_a_warning(agent, told):
-    answer = agent.tool("memory_search", query="bees " + "x" * 8200).json
-    assert answer["warnings"] == ["the query was cut to 8192 characters"]
-    assert answer["results"][0]["id"] == told["bees"]
-
-
-def test_a_question_of_8192_characters_is_not_cut(agent):
-    assert "warnings" not in agent.tool("memory_search", query="b" * 8192).json
 
 
 @pytest.fixture
@@ -311,42 +171,9 @@ def test_a_long_memory_counts_as_much_as_is_shown(agent):
     assert count(answer["results"][0]["content_snippet"]) == answer["token_count"] == 3000
 
 
-def test_scores_are_written_back(agent, told):
-    hit = agent.tool("memory_search", query="bees on the roof").json["results"][0]
-    kept = agent.entry(told["bees"])["last_scores"]
-    assert set(kept) == {"relevance", "recency", "importance", "total", "computed_at"}
-    assert kept["total"] == pytest.approx(hit["score"], abs=1e-5)
-
-
 def test_a_search_stays_in_its_space(agent, ada, told):
     add_space(ada, "work")
     assert agent.found("bees on the roof", space="work") == []
-
-
-# --- query_memory ---------------------------------------------------------------------------------------------------
-
-
-def test_query_memory_answers_as_specified(agent, told):
-    answer = agent.tool("query_memory", query="What does Ada keep on the roof?").json
-    assert set(answer["memories"][0]) == {"content", "type", "relevance", "context"}
-    assert set(answer["metadata"]) == {"count", "truncated"}
-
-
-def test_query_memory_finds(agent, told):
-    memory = agent.tool("query_memory", query="bees on the roof", types=["fact"]).json["memories"][0]
-    assert (memory["content"], memory["type"]) == ("Ada keeps bees on the roof", "fact")
-    assert 0 <= memory["relevance"] <= 1
-    assert "m-1" in memory["context"]
-
-
-def test_query_memory_finds_nothing_where_nothing_is(agent, told):
-    answer = agent.tool("query_memory", query="quantum chromodynamics lattice").json
-    assert answer == {"memories": [], "metadata": {"count": 0, "truncated": False}}
-
-
-def test_query_memory_cuts_a_long_question_too(agent, told):
-    answer = agent.tool("query_memory", query="bees " + "x" * 8200).json
-    assert (len(answer["memories"]), len(answer["warnings"])) == (1, 1)
 
 
 # --- the other tools ------------------------------------------------------------------------------------------------
@@ -399,14 +226,14 @@ def test_memory_delete_forgets(agent, told):
 
 
 @pytest.mark.parametrize("name", ["memory_get", "memory_update", "memory_delete"])
-def test_an_unknown_memory_answers_404(agent, name):
+def test_an_unknown_memory_answers_404(reader, name):
     more = {"content": "x"} if name == "memory_update" else {}
-    assert agent.tool(name, item_id=str(uuid4()), **more).status_code == 404
+    assert reader.tool(name, item_id=str(uuid4()), **more).status_code == 404
 
 
 @pytest.mark.parametrize("item_id", ["x", "", None, 5, "\x00"])
-def test_what_is_no_id_is_named(agent, item_id):
-    assert fields(agent.tool("memory_get", item_id=item_id)) == ["item_id"]
+def test_what_is_no_id_is_named(reader, item_id):
+    assert fields(reader.tool("memory_get", item_id=item_id)) == ["item_id"]
 
 
 def test_memory_list_themes_answers_slugs_and_names(agent, told):
@@ -414,18 +241,18 @@ def test_memory_list_themes_answers_slugs_and_names(agent, told):
     assert themes == [{"slug": "hobbies", "display_name": "Hobbies", "memories": 1}]
 
 
-def test_a_tool_without_arguments_needs_no_body(agent):
-    assert agent.post("/v1/tools/memory_list_themes").status_code == 200
+def test_a_tool_without_arguments_needs_no_body(reader):
+    assert reader.post("/v1/tools/memory_list_themes").status_code == 200
 
 
-def test_an_unknown_tool_answers_404(agent):
-    response = agent.tool("memory_dance")
+def test_an_unknown_tool_answers_404(reader):
+    response = reader.tool("memory_dance")
     assert (response.status_code, response.mimetype) == (404, "application/problem+json")
 
 
 @pytest.mark.parametrize("data", ["{", "[]", '"x"', "{" * 50_000])
-def test_a_tool_needs_an_object(agent, data):
-    response = agent.post("/v1/tools/memory_search", data=data, content_type="application/json")
+def test_a_tool_needs_an_object(reader, data):
+    response = reader.post("/v1/tools/memory_search", data=data, content_type="application/json")
     assert response.status_code in {400, 422}
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from flask import Flask, current_app, g, request, url_for
-
 from jinja2.ext import Extension
 
 from webapp.context import utc_now

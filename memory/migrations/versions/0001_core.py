@@ -324,6 +324,7 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("expires_at IS NOT NULL"),
     )
+    op.create_index("ix_memories_recent", "memories", ["user_id", "created_at", "id"], unique=False)
     op.create_index("ix_memories_listing", "memories", ["user_id", "space_id", "created_at", "id"], unique=False)
     op.create_index("ix_memories_supersedes", "memories", ["user_id", "supersedes"], unique=False)
     op.create_index(

@@ -1,0 +1,59 @@
+"""One person's memories, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text as sql
+
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.models import Memory
+from memory.remember import remember
+from memory.trace import Outcome
+
+
+class Book:
+    """One person's memories, a transaction per call."""
+
+    def __init__(self, runtime: Any, person: Any) -> None:
+        self.runtime = runtime
+        self.user_id: UUID = person.id
+
+    def session(self) -> Any:
+        return user_session(self.runtime.sessions, self.user_id)
+
+    def write(self, text: str, space: str = "default", now: datetime | None = None, **fields: Any) -> Outcome:
+        draft = Draft(text, **fields)
+        with self.session() as session:
+            return remember(
+                session, self.user_id, space, draft, keys=self.runtime.keys, now=now or utc_now(), actor="test"
+            )
+
+    def do(self, action: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Call a domain function in a transaction of its own; `now` and `actor` are filled in."""
+        named = {"now": utc_now(), "actor": "test", **named}
+        with self.session() as session:
+            result = action(session, self.user_id, *args, **named)
+            session.flush()
+            session.expunge_all()
+            return result
+
+    def load(self, memory_id: UUID | None) -> Memory | None:
+        with self.session() as session:
+            memory = session.get(Memory, (self.user_id, memory_id))
+            session.expunge_all()
+            return memory
+
+    def one(self, statement: str, **values: Any) -> Any:
+        """Return the first column of the first row, as this user sees it."""
+        with self.session() as session:
+            return session.scalar(sql(statement), values)
+
+    def all(self, statement: str, **values: Any) -> list[Any]:
+        with self.session() as session:
+            return list(session.scalars(sql(statement), values))
