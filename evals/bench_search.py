@@ -30,7 +30,7 @@ LARGEST_RATIO = 2.5
 
 _BARE = """
 SELECT memory_id FROM embeddings
-WHERE user_id = %s AND space_id = %s AND model_id = %s AND state = 'ready' AND live
+WHERE user_id = %s AND space_id = %s AND model_id = %s AND live AND vector IS NOT NULL
 ORDER BY vector <=> %s::halfvec LIMIT 100
 """
 
@@ -128,7 +128,7 @@ class _Bench:
 
     @contextmanager
     def _connection(self, url: str) -> Iterator[psycopg.Connection[Any]]:
-        with psycopg.connect(url, options="-c jit=off -c plan_cache_mode=force_custom_plan") as connection:
+        with psycopg.connect(url, options="-c jit=off") as connection:
             connection.execute("SELECT set_config('app.user_id', %s, true)", [str(self.user_id)])
             yield connection
 

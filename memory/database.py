@@ -50,11 +50,10 @@ def make_engine(url: str, *, pool_size: int = 10) -> Engine:
 def engine_options(pool_size: int = 10) -> dict[str, Any]:
     """Return the keyword arguments that every engine of ours shares."""
     # JIT compiles for longer than these statements run; idle transactions would hold up purges and trims.
-    # A generic plan does not know the vector that is looked for, and scans twice as long with it as a custom one.
-    options = (
-        "-c jit=off -c plan_cache_mode=force_custom_plan -c idle_in_transaction_session_timeout=120000 -c timezone=UTC"
-    )
+    options = "-c jit=off -c idle_in_transaction_session_timeout=120000 -c timezone=UTC"
     return {
+        # An error of the database must not write memories into the log.
+        "hide_parameters": True,
         "pool_pre_ping": True,
         "pool_size": pool_size,
         "max_overflow": 10,

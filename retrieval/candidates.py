@@ -11,7 +11,7 @@ from uuid import UUID
 
 import numpy as np
 from pgvector import HalfVector
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
 from retrieval.policy import Policy
@@ -70,7 +70,10 @@ class Source:
             statement = approximate_statement(str(dense.model_id), vector.shape[0], filtered=self.query.filtered)
             del values["model_id"]
             self._widen_hnsw()
-        return Near(vector, {memory_id: -distance for memory_id, distance in self.session.execute(statement, values)})
+        return Near(vector, {row.memory_id: 1.0 - row.distance for row in self._run(statement, values)})
+
+    def _run(self, statement: str, values: dict[str, Any]) -> Sequence[Row[Any]]:
+        return self.session.connection().exec_driver_sql(statement, values).all()
 
     def _widen_hnsw(self) -> None:
         # The default of 40 returns fewer rows than the pool asks for; iterating makes up for filtered-out rows.
@@ -89,7 +92,7 @@ class Source:
             "model_id": model_id,
             "now": self.now,
         }
-        rows = self.session.execute(pool_statement(filtered=self.query.filtered), values).all()
+        rows = self._run(pool_statement(filtered=self.query.filtered), values)
         places = {memory_id: place for place, memory_id in enumerate(near.cosines, start=1)}
         return Pool([_candidate(row, near, places) for row in rows], rows[0].bound if rows else 0.0)
 
@@ -101,7 +104,7 @@ class Source:
             "model_id": model_id,
             "long_text": LONG_TEXT_BYTES,
         }
-        rows = {row.id: row for row in self.session.execute(wide_statement(), values)} if scored else {}
+        rows = {row.id: row for row in self._run(wide_statement(), values)} if scored else {}
         return list(_widened(scored, rows))
 
     def _depth(self) -> int:
@@ -130,7 +133,7 @@ def _candidate(row: Any, near: Near, places: dict[UUID, int]) -> Candidate:
         pinned=row.pinned,
         bm25=row.score or 0.0,
         keyword_rank=row.rank,
-        cosine=near.cosines.get(row.id) if row.distance is None else -row.distance,
+        cosine=near.cosines.get(row.id) if row.distance is None else 1.0 - row.distance,
         semantic_rank=places.get(row.id),
         previous_id=row.previous_id,
     )

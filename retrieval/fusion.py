@@ -24,7 +24,9 @@ def fuse(candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float) 
     """
     if policy.fusion == "minmax":
         return _minmax(candidates, policy)
-    relevance = {"convex": _convex, "rrf": _rrf, "cosine": _cosine}[policy.fusion]
+    if policy.fusion == "convex":
+        return _convex(candidates, policy, bm25_bound)
+    relevance = {"rrf": _rrf, "cosine": _cosine}[policy.fusion]
     return {each.id: _clip(relevance(each, policy, bm25_bound)) for each in candidates}
 
 
@@ -46,15 +48,9 @@ def keyword_share(bm25: float, bound: float) -> float:
 
 def evidence(candidate: Candidate, policy: Policy, bound: float) -> float:
     """The stronger of the absolute scores of the policy's legs, in [0, 1], whatever the other candidates."""
-    return max(_absolute(candidate, policy, bound).values())
-
-
-def _absolute(candidate: Candidate, policy: Policy, bound: float) -> dict[Leg, float]:
-    scores: dict[Leg, float] = {
-        "keyword": keyword_share(candidate.bm25, bound),
-        "semantic": _clip(candidate.cosine or 0.0),
-    }
-    return {leg: scores[leg] for leg in policy.legs}
+    keyword = keyword_share(candidate.bm25, bound) if "keyword" in policy.legs else 0.0
+    semantic = _clip(candidate.cosine or 0.0) if "semantic" in policy.legs else 0.0
+    return max(keyword, semantic)
 
 
 def _weights(policy: Policy) -> dict[Leg, float]:
@@ -63,16 +59,19 @@ def _weights(policy: Policy) -> dict[Leg, float]:
     return {"keyword": 1 - policy.semantic_weight, "semantic": policy.semantic_weight}
 
 
-def _convex(candidate: Candidate, policy: Policy, bound: float) -> float:
-    scores = _absolute(candidate, policy, bound)
-    return sum(weight * scores[leg] for leg, weight in _weights(policy).items())
+def _convex(candidates: Sequence[Candidate], policy: Policy, bound: float) -> dict[UUID, float]:
+    weights = _weights(policy)
+    words, meaning = weights.get("keyword", 0.0), weights.get("semantic", 0.0)
+    return {
+        each.id: _clip(words * keyword_share(each.bm25, bound) + meaning * _clip(each.cosine or 0.0))
+        for each in candidates
+    }
 
 
 def _cosine(candidate: Candidate, policy: Policy, bound: float) -> float:
-    scores = _absolute(candidate, policy, bound)
-    if "semantic" in scores and candidate.cosine is not None:
-        return scores["semantic"]
-    return scores.get("keyword", 0.0)
+    if "semantic" in policy.legs and candidate.cosine is not None:
+        return _clip(candidate.cosine)
+    return keyword_share(candidate.bm25, bound) if "keyword" in policy.legs else 0.0
 
 
 def _rrf(candidate: Candidate, policy: Policy, _bound: float) -> float:

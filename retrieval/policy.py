@@ -46,7 +46,7 @@ class Policy:
     tau_days: float = 7.0
     min_score: float = 0.2
     mmr_lambda: float = 0.95
-    depth: int = 50
+    depth: int = 40
     date_boost: float = 0.15
     context_boost: float = 0.2
 

@@ -26,7 +26,7 @@ from retrieval.types import Ranked, Scored, Vector
 logger = logging.getLogger(__name__)
 
 # Diversity chooses among so many times the limit; what ranks lower is never fetched whole.
-POOL = 3
+POOL = 2
 UNLIMITED = 1 << 31
 
 
@@ -168,7 +168,7 @@ class _Run:
             "now": self.source.now,
         }
         try:
-            session.execute(save_scores_statement(), values)
+            session.connection().exec_driver_sql(save_scores_statement(), values)
         except IntegrityError:
             session.rollback()
             logger.info("scores were not saved: a memory was forgotten meanwhile")

@@ -41,8 +41,8 @@ def maintain_indexes(owner: Engine, threshold: int) -> list[str]:
             logger.info("building the vector index %s", name)
             connection.exec_driver_sql(
                 f'CREATE INDEX CONCURRENTLY "{name}" ON embeddings '
-                f"USING hnsw ((vector::halfvec({int(row.dimensions)})) halfvec_ip_ops) "
-                f"WHERE model_id = '{row.model_id}' AND state = 'ready' AND live"
+                f"USING hnsw ((vector::halfvec({int(row.dimensions)})) halfvec_cosine_ops) "
+                f"WHERE model_id = '{row.model_id}' AND vector IS NOT NULL AND live"
             )
     return built
 

@@ -68,7 +68,7 @@ class Embedding(Base):
             "user_id",
             "space_id",
             "model_id",
-            postgresql_where=text("state = 'ready' AND live"),
+            postgresql_where=text("vector IS NOT NULL AND live"),
         ),
         Index("ix_embeddings_due", "user_id", "due_at", postgresql_where=text("state = 'pending'")),
         Index("ix_embeddings_due_any", "due_at", postgresql_where=text("state = 'pending'")),
@@ -80,6 +80,7 @@ class Embedding(Base):
     model_id: Mapped[UUID] = mapped_column(primary_key=True)
     space_id: Mapped[UUID]
     live: Mapped[bool] = mapped_column(server_default=text("true"), default=True)
+    vector: Mapped[Any | None] = mapped_column(HALFVEC(), deferred=True)
     state: Mapped[str] = mapped_column(server_default="pending", default="pending")
     version: Mapped[int]
     attempts: Mapped[int] = mapped_column(server_default=text("0"), default=0)
@@ -87,4 +88,3 @@ class Embedding(Base):
     due_at: Mapped[Moment]
     created_at: Mapped[Moment]
     updated_at: Mapped[Moment]
-    vector: Mapped[Any | None] = mapped_column(HALFVEC(), deferred=True)

@@ -86,6 +86,7 @@ class Memory(Base):
             "id",
             postgresql_where=sql("status = 'active' AND template_digest IS NOT NULL"),
         ),
+        Index("ix_memories_order", "user_id", "space_id", "id"),
         Index("ix_memories_recent", "user_id", "created_at", "id"),
         Index("ix_memories_listing", "user_id", "space_id", "created_at", "id"),
         Index("ix_memories_theme", "user_id", "theme_id", "created_at"),

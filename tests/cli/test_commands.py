@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from conftest import SECRET
 
 from memory.accounts import authenticate
 from memory.embedding.backfill import utc_now
-from conftest import SECRET
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
