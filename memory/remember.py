@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import LargeBinary, column, or_, select, true, values
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy import func, or_, select
+from sqlalchemy.orm import Session
 
 from memory.capacity import enforce_capacity
 from memory.difference import Reading, compare, read, template
@@ -149,24 +149,26 @@ class _Writer:
 
     def _load_alike(self, items: Sequence[Prepared]) -> Iterable[Memory]:
         """Return the newest few rows of each template, the oldest first, however many share it."""
-        templates = {(item.template,) for item in items if item.template is not None}
+        templates = {item.template for item in items if item.template is not None}
         if not templates:
             return ()
-        wanted = values(column("digest", LargeBinary), name="wanted").data(sorted(templates))
-        newest = (
-            select(Memory)
+        place = func.row_number().over(partition_by=Memory.template_digest, order_by=Memory.id.desc())
+        placed = (
+            select(Memory.id, place.label("place"))
             .where(
                 Memory.user_id == self.space.user_id,
                 Memory.space_id == self.space.id,
                 Memory.status == "active",
-                Memory.template_digest == wanted.c.digest,
+                Memory.template_digest.in_(sorted(templates)),
             )
-            .order_by(Memory.id.desc())
-            .limit(MOST_LINKS)
-            .lateral()
+            .subquery()
         )
-        row = aliased(Memory, newest)
-        return self.session.scalars(select(row).select_from(wanted).join(newest, true()).order_by(row.id))
+        newest = self.session.scalars(select(placed.c.id).where(placed.c.place <= MOST_LINKS)).all()
+        if not newest:
+            return ()
+        # By id in a second look: joined in the first, the whole rows would be sorted along.
+        wanted = select(Memory).where(Memory.user_id == self.space.user_id, Memory.id.in_(newest)).order_by(Memory.id)
+        return self.session.scalars(wanted)
 
     def _remember_row(self, memory: Memory) -> None:
         self._by_digest[memory.text_digest] = memory

@@ -18,6 +18,8 @@ from memory.journal import record
 from memory.models import Memory, Space, Theme
 
 DEFAULT_SPACE = "default"
+# Names that stand beside the spaces in addresses: /v1/spaces/policies.
+RESERVED = frozenset({"policies"})
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 _EDITABLE = ("name", "memory_enabled", "incognito_default", "soft_cap", "retention_days", "policy")
 
@@ -112,7 +114,9 @@ def _apply(space: Space, changes: Mapping[str, Any]) -> None:
 
 
 def check_slug(slug: str, field: str = "slug") -> None:
-    """Refuse what is not lower-case letters, digits, dots, dashes and underscores, 64 at most."""
+    """Refuse what is not lower-case letters, digits, dots, dashes and underscores, 64 at most, or is taken."""
+    if slug in RESERVED:
+        raise InvalidError(field, f"{slug!r} is the address of something else")
     if not _SLUG.fullmatch(slug):
         raise InvalidError(field, "must be 1 to 64 lower-case letters, digits, dots, dashes or underscores")
 

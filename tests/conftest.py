@@ -11,16 +11,20 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
+from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import make_url, text
 from sqlalchemy.orm import Session
 
 import config
-from memory.accounts import create_token, create_user
+from memory.accounts import create_token
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
+from memory.ids import new_id
+from memory.models import User
 from memory.server import EmbeddedServer
+from memory.spaces import DEFAULT_SPACE, create_space
 from tasks.app import configure, huey
 from tasks.runtime import Runtime, build
 from webapp import create_app
@@ -101,11 +105,17 @@ def new_person(runtime: Runtime, database_url: str) -> Iterator[Callable[..., Pe
     """Make a user who has nothing yet."""
     owner = make_engine(database_url, pool_size=2)
 
+    # Hashed once: doing it for every test would take longer than the tests.
+    password_hash = PasswordHasher().hash(PASSWORD)
+
     def make(name: str, role: str = "user", soft_cap: int = 200) -> Person:
-        email = f"{name}-{uuid4().hex[:12]}@example.org"
+        email, user_id, now = f"{name}-{uuid4().hex[:12]}@example.org", new_id(), utc_now()
+        user = User(id=user_id, email=email, display_name=name, password_hash=password_hash, role=role)
+        user.created_at = now
         with Session(owner) as session, session.begin():
-            user = create_user(session, email, PASSWORD, soft_cap=soft_cap, now=utc_now(), role=role)
-            user_id = user.id
+            session.add(user)
+            session.flush()
+            create_space(session, user_id, DEFAULT_SPACE, soft_cap=soft_cap, now=now, actor="system", name="Default")
         scopes = ["read", "write", "forget"] + (["admin", "service"] if role == "admin" else [])
         with user_session(runtime.sessions, user_id) as session:
             token = create_token(session, user_id, "test", scopes, now=utc_now())

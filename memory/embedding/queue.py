@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -61,28 +62,28 @@ FOR KEY SHARE OF m, e
 ON CONFLICT DO NOTHING
 """)
 
-# The version is that of the text which is read here: an edit that commits in the middle of this statement shows in
-# the locked row of `embeddings`, but not yet in `memories`.
-_CLAIM = text("""
-WITH due AS (
-    SELECT user_id, memory_id, model_id FROM embeddings
-    WHERE user_id = :user_id AND state = 'pending' AND due_at <= :now
-    ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED
-), claimed AS (
-    UPDATE embeddings e SET attempts = e.attempts + 1, due_at = :lease_ends
-    FROM due WHERE e.user_id = due.user_id AND e.memory_id = due.memory_id AND e.model_id = due.model_id
-    RETURNING e.user_id, e.memory_id, e.model_id, e.attempts
-)
-SELECT c.user_id, c.memory_id, c.model_id, m.version, c.attempts, m.text
-FROM claimed c JOIN memories m ON m.user_id = c.user_id AND m.id = c.memory_id
+# Every statement below looks rows up by the ids that it is given, and joins nothing else: while a user's rows are new,
+# the planner's statistics do not know them yet, and a join is then done by comparing every row with every other.
+_DUE = text("""
+SELECT memory_id, model_id FROM embeddings
+WHERE user_id = :user_id AND state = 'pending' AND due_at <= :now
+ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED
 """)
+
+_CLAIM = text("""
+UPDATE embeddings SET attempts = attempts + 1, due_at = :lease_ends
+WHERE user_id = :user_id AND memory_id = ANY(:memory_ids) AND model_id = :model_id
+RETURNING memory_id, attempts
+""")
+
+_TEXTS = text("SELECT id, version, text FROM memories WHERE user_id = :user_id AND id = ANY(:memory_ids)")
 
 _RENEW = text("""
 UPDATE embeddings e SET due_at = :lease_ends
 FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:model_ids AS uuid[]), CAST(:versions AS int[]))
     AS v(memory_id, model_id, version)
-WHERE e.user_id = :user_id AND e.memory_id = v.memory_id AND e.model_id = v.model_id
-  AND e.version = v.version AND e.state = 'pending'
+WHERE e.user_id = :user_id AND e.memory_id = ANY(:memory_ids) AND e.memory_id = v.memory_id
+  AND e.model_id = v.model_id AND e.version = v.version AND e.state = 'pending'
 """)
 
 # Memories before vectors, in the order of the ids: as an edit or a trim locks them, so that none waits for the other.
@@ -92,19 +93,21 @@ SELECT id FROM memories WHERE user_id = :user_id AND id = ANY(:memory_ids) ORDER
 
 # A text that was changed while its vector was made has a newer version, and keeps waiting.
 _STORE = text("""
-UPDATE embeddings e SET state = 'ready', vector = v.vector, error = NULL, updated_at = :now
-FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:versions AS int[]), CAST(:vectors AS halfvec[]))
-    AS v(memory_id, version, vector)
-WHERE e.user_id = :user_id AND e.memory_id = v.memory_id AND e.model_id = :model_id
-  AND e.version = v.version AND e.state <> 'ready'
+UPDATE embeddings SET state = 'ready', vector = :vector, error = NULL, updated_at = :now
+WHERE user_id = :user_id AND memory_id = :memory_id AND model_id = :model_id
+  AND version = :version AND state <> 'ready'
 """)
 
+# The memories are locked, so their version is that of the vectors just stored, or newer, and then they keep waiting.
 _MARK_DONE = text("""
-UPDATE memories m SET needs_embedding = false FROM embeddings e, embedding_models a
+UPDATE memories m SET needs_embedding = false
 WHERE m.user_id = :user_id AND m.id = ANY(:memory_ids) AND m.needs_embedding
-  AND e.user_id = m.user_id AND e.memory_id = m.id AND e.state = 'ready' AND e.version = m.version
-  AND a.user_id = m.user_id AND a.id = e.model_id AND a.state = 'active'
+  AND m.version = ANY(
+      SELECT e.version FROM embeddings e
+      WHERE e.user_id = m.user_id AND e.memory_id = m.id AND e.model_id = :model_id AND e.state = 'ready')
 """)
+
+_SERVES = text("SELECT state = 'active' FROM embedding_models WHERE user_id = :user_id AND id = :model_id")
 
 _FAIL = text("""
 UPDATE embeddings SET error = :error, state = :state, due_at = :due_at, updated_at = :now
@@ -139,8 +142,25 @@ def claim(session: Session, user_id: UUID, most: int, now: datetime) -> list[Job
 
     A claim counts as an attempt and lapses after `LEASE` unless it is renewed, so a killed worker loses nothing.
     """
-    rows = session.execute(_CLAIM, {"user_id": user_id, "most": most, "now": now, "lease_ends": now + LEASE})
-    return [Job(*row) for row in rows]
+    scope = {"user_id": user_id}
+    due: dict[UUID, list[UUID]] = defaultdict(list)
+    for memory_id, model_id in session.execute(_DUE, {**scope, "most": most, "now": now}):
+        due[model_id].append(memory_id)
+    ids = [memory_id for group in due.values() for memory_id in group]
+    # Read after the claim: what an edit changed before it shows here, with the version that goes with it.
+    attempts = {
+        (memory_id, model_id): n
+        for model_id, group in due.items()
+        for memory_id, n in session.execute(
+            _CLAIM, {**scope, "memory_ids": group, "model_id": model_id, "lease_ends": now + LEASE}
+        )
+    }
+    texts = {row.id: row for row in session.execute(_TEXTS, {**scope, "memory_ids": ids})} if ids else {}
+    return [
+        Job(user_id, memory_id, model_id, texts[memory_id].version, tried, texts[memory_id].text)
+        for (memory_id, model_id), tried in attempts.items()
+        if memory_id in texts
+    ]
 
 
 def renew(session: Session, jobs: Sequence[Job], now: datetime) -> None:
@@ -161,17 +181,22 @@ def store(session: Session, jobs: Sequence[Job], vectors: NDArray[np.float32], n
         return
     user_id, model_id = jobs[0].user_id, jobs[0].model_id
     ids = [job.memory_id for job in jobs]
-    parameters = {
-        "user_id": user_id,
-        "model_id": model_id,
-        "memory_ids": ids,
-        "versions": [job.version for job in jobs],
-        "vectors": [HalfVector(row).to_text() for row in vectors],
-        "now": now,
-    }
+    rows = [
+        {
+            "user_id": user_id,
+            "memory_id": job.memory_id,
+            "model_id": model_id,
+            "version": job.version,
+            "vector": HalfVector(vector),
+            "now": now,
+        }
+        for job, vector in zip(jobs, vectors, strict=True)
+    ]
     session.execute(_LOCK, {"user_id": user_id, "memory_ids": ids})
-    session.execute(_STORE, parameters)
-    session.execute(_MARK_DONE, {"user_id": user_id, "memory_ids": ids})
+    # Row by row in one round trip, each vector in its binary form: as one array they would travel as text.
+    session.connection().execute(_STORE, rows)
+    if session.scalar(_SERVES, {"user_id": user_id, "model_id": model_id}):
+        session.execute(_MARK_DONE, {"user_id": user_id, "memory_ids": ids, "model_id": model_id})
 
 
 def fail(session: Session, job: Job, error: str, *, permanent: bool, now: datetime) -> None:

@@ -10,7 +10,7 @@ from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.models import reconcile, user_models
 from memory.embedding.providers import clear_setting, save_setting, setting_of
-from memory.errors import InvalidError
+from memory.errors import ConflictError, InvalidError
 from memory.models import EmbeddingModel
 from tasks.embedding import nudge
 from webapp.api.blueprint import api_blueprint
@@ -79,7 +79,11 @@ def test(body: ProviderBody) -> Response:
 def _adopt() -> Response:
     session().flush()
     user_id = credential().user_id
-    reconcile(session(), user_id, runtime().providers.target(session(), user_id), now=utc_now())
+    try:
+        target = runtime().providers.target(session(), user_id)
+    except EmbeddingError as error:
+        raise ConflictError(f"there is no model to go to: {error}") from error
+    reconcile(session(), user_id, target, now=utc_now())
     session().commit()
     nudge()
     return _state()
