@@ -179,6 +179,7 @@ def _hit_json(hit: Hit) -> dict[str, Any]:
             },
             "evidence": round(scored.evidence, 6),
             "date_match": round(scored.date_match, 6),
+            "context": round(scored.context, 6),
             "mmr_penalty": round(hit.ranked.mmr_penalty, 6),
         },
     }

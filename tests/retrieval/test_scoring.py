@@ -97,3 +97,20 @@ def test_without_a_date_boost_no_date_match_is_claimed():
 @given(candidate_lists(), st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_order_of_candidates(found, chance):
     assert order(found, Policy()) == order(chance.sample(found, len(found)), Policy())
+
+
+QUESTION = candidate(1, bm25=4.0, keyword_rank=1)
+
+
+def test_a_memory_gains_from_the_one_before_it():
+    policy = Policy(context_boost=0.5, date_boost=0, beta=0, gamma=0)
+    answer = candidate(2, bm25=1.0, keyword_rank=2, previous_id=QUESTION.id)
+    found = rank([QUESTION, answer], policy, bm25_bound=5.0, question="", now=NOW)
+    # On its own 0.65 * 1/5 = 0.13; what stands before it has 0.65 * 4/5 = 0.52, and half of that is added.
+    assert found[1].score.relevance == pytest.approx(0.13 + 0.5 * 0.52)
+
+
+def test_what_stands_before_a_memory_is_no_evidence_for_it():
+    answer = candidate(2, bm25=0.1, keyword_rank=2, previous_id=QUESTION.id)
+    found = rank([QUESTION, answer], Policy(min_score=0.2), bm25_bound=5.0, question="", now=NOW)
+    assert ids(found) == [1]

@@ -109,6 +109,10 @@ def _place(rank: int | None) -> str:
     return ordinal(rank) if rank is not None else "far down"
 
 
+# Below this what stood before it moved nothing that anyone would notice.
+SHOWN_CONTEXT = 0.1
+
+
 def _reason(hit: Hit) -> str:
     """Say in one sentence what brought the hit here."""
     scored = hit.ranked.scored
@@ -123,6 +127,8 @@ def _reason(hit: Hit) -> str:
     ]
     if scored.date_match > 0:
         found.append("of the time you name")
+    if scored.context >= SHOWN_CONTEXT:
+        found.append("said right after something that matches too")
     if hit.ranked.mmr_penalty >= 0.005:
         found.append(f"moved down by {hit.ranked.mmr_penalty:.2f} for its likeness to a better hit")
     return ", ".join(found) or "near enough by meaning"
