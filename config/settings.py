@@ -126,7 +126,7 @@ def _long_enough(value: bytes, name: str) -> bytes:
 def _kept_secret(path: Path) -> bytes:
     """Write a whole file under another name first, so that two starting processes agree on one key."""
     if not path.exists():
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         draft.touch(mode=0o600)
         draft.write_bytes(secrets.token_hex(32).encode())
         try:

@@ -20,6 +20,8 @@ from tasks.upkeep import purge_due
 
 @pytest.fixture(autouse=True)
 def empty_queue(runtime):
+    # Another test may have cut every connection, this thread's to the queue included.
+    huey.storage.close()
     huey.flush()
     yield
     huey.flush()
