@@ -13,7 +13,7 @@ from uuid import UUID
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select, text, update
 from sqlalchemy.orm import Session
 
 from memory.database import act_as
@@ -141,14 +141,16 @@ def hash_token(secret: str) -> bytes:
 
 def authenticate(session: Session, secret: str, now: datetime) -> Credential | None:
     """Return who holds this token, and confine the session to that user; None when it opens nothing."""
-    found = session.execute(select("*").select_from(func.find_token(hash_token(secret)))).one_or_none()
-    if found is None:
+    opened = select(Token).from_statement(text("SELECT * FROM open_token(:hash)"))
+    opened = opened.execution_options(populate_existing=True)
+    token = session.scalars(opened, {"hash": hash_token(secret)}).one_or_none()
+    if token is None:
         return None
-    act_as(session, found.user_id)
-    token = session.get_one(Token, (found.user_id, found.id))
     if not token.usable(now):
         act_as(session, None)
         return None
+    # The look-up set the user for this transaction; the session must do so for those that follow.
+    session.info["user_id"] = token.user_id
     _touch(session, token, now)
     return Credential(
         user_id=token.user_id,

@@ -82,6 +82,7 @@ def _admit_app_role(connection: Connection, databases: Databases, keys: Keys) ->
         "REVOKE INSERT, UPDATE, DELETE ON users FROM {role}",
         "GRANT UPDATE (display_name, password_hash) ON users TO {role}",
         "REVOKE UPDATE, DELETE ON audit_events, tool_calls FROM {role}",
+        "REVOKE INSERT, UPDATE, DELETE ON audit_links FROM {role}",
         "REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role}",
     ):
         composed = sql.SQL(statement).format(role=sql.Identifier(role), password=sql.Literal(password))

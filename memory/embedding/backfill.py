@@ -119,7 +119,7 @@ class Backfill:
             return session.scalar(select(func.next_due_embedding()))
 
     def _adopt_unqueued(self) -> None:
-        for user_id in self._across_users(func.users_with_unqueued_memories()):
+        for user_id in self._across_users(func.users_with_unqueued_items()):
             self._sweep_user(user_id)
 
     def _across_users(self, function: Function[Any]) -> Sequence[UUID]:

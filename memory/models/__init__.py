@@ -2,8 +2,17 @@
 
 from memory.models.accounts import Space, Theme, Token, User
 from memory.models.base import Base
-from memory.models.embeddings import Embedding, EmbeddingModel, ProviderSetting
-from memory.models.journal import AuditEvent, IncognitoSession, ToolCall
+from memory.models.conversations import (
+    Conversation,
+    Episode,
+    EpisodeEmbedding,
+    EpisodePosting,
+    Message,
+    SessionState,
+)
+from memory.models.embeddings import CachedEmbedding, Embedding, EmbeddingModel, ProviderSetting
+from memory.models.entities import Entity, EntityEmbedding, EntityMention, EntityPosting
+from memory.models.journal import AuditEvent, AuditLink, IncognitoSession, ToolCall
 from memory.models.memories import (
     ROLES,
     STATUSES,
@@ -15,6 +24,7 @@ from memory.models.memories import (
     Posting,
     Tombstone,
 )
+from memory.models.preferences import Preferences
 from memory.models.system import RateCount
 
 __all__ = [
@@ -22,17 +32,30 @@ __all__ = [
     "STATUSES",
     "TYPES",
     "AuditEvent",
+    "AuditLink",
     "Base",
+    "CachedEmbedding",
+    "Conversation",
     "Embedding",
     "EmbeddingModel",
+    "Entity",
+    "EntityEmbedding",
+    "EntityMention",
+    "EntityPosting",
+    "Episode",
+    "EpisodeEmbedding",
+    "EpisodePosting",
     "Forgotten",
     "IncognitoSession",
     "LastScore",
     "Memory",
+    "Message",
     "PossibleUpdate",
     "Posting",
+    "Preferences",
     "ProviderSetting",
     "RateCount",
+    "SessionState",
     "Space",
     "Theme",
     "Token",

@@ -88,3 +88,16 @@ class Embedding(Base):
     due_at: Mapped[Moment]
     created_at: Mapped[Moment]
     updated_at: Mapped[Moment]
+
+
+class CachedEmbedding(Base):
+    """A vector that was made before, by keyed digest of the text and fingerprint of the model, for seven days."""
+
+    __tablename__ = "cached_embeddings"
+    __table_args__ = (Index("ix_cached_embeddings_expiry", "expires_at"),)
+
+    user_id: Mapped[Owner]
+    model: Mapped[str] = mapped_column(primary_key=True)
+    digest: Mapped[bytes] = mapped_column(primary_key=True)
+    vector: Mapped[Any] = mapped_column(HALFVEC())
+    expires_at: Mapped[Moment]

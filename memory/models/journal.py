@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Index, Uuid, text
+from sqlalchemy import ARRAY, BigInteger, ForeignKeyConstraint, Index, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from memory.models.base import Base, Document, Id, Moment, Owner
+from memory.models.base import Base, Document, Id, Moment, Owner, Words
+from memory.models.memories import one_of
 
 
 class IncognitoSession(Base):
@@ -25,8 +26,15 @@ class IncognitoSession(Base):
     ended_at: Mapped[Moment | None]
 
 
+ORIGINS = ("server", "external")
+_IN_ONE = text("conversation_id IS NOT NULL")
+
+
 class ToolCall(Base):
-    """One call of an agent's tool. Forgetting a memory redacts its text here."""
+    """One call of a tool, ours or an agent's own (`external`). Forgetting a memory redacts its text here.
+
+    `affected_ids` of a search are its hits in the order of their ranks.
+    """
 
     __tablename__ = "tool_calls"
     __table_args__ = (
@@ -39,6 +47,16 @@ class ToolCall(Base):
             postgresql_include=["duration_ms", "success", "hits"],
         ),
         Index("ix_tool_calls_affected", "affected_ids", postgresql_using="gin"),
+        Index("ix_tool_calls_conversation", "user_id", "conversation_id", "created_at", postgresql_where=_IN_ONE),
+        ForeignKeyConstraint(
+            ["user_id", "conversation_id"],
+            ["conversations.user_id", "conversations.id"],
+            ondelete="SET NULL (conversation_id)",
+        ),
+        ForeignKeyConstraint(
+            ["user_id", "message_id"], ["messages.user_id", "messages.id"], ondelete="SET NULL (message_id)"
+        ),
+        one_of("origin", ORIGINS),
     )
 
     user_id: Mapped[Owner]
@@ -54,6 +72,12 @@ class ToolCall(Base):
     success: Mapped[bool]
     error: Mapped[str | None]
     created_at: Mapped[Moment]
+    origin: Mapped[str] = mapped_column(server_default="server", default="server")
+    operation: Mapped[str | None]
+    affected_paths: Mapped[Words]
+    conversation_id: Mapped[UUID | None]
+    message_id: Mapped[UUID | None]
+    query_hash: Mapped[str | None]
 
 
 class AuditEvent(Base):
@@ -73,3 +97,18 @@ class AuditEvent(Base):
     count: Mapped[int] = mapped_column(server_default=text("1"), default=1)
     details: Mapped[Document]
     created_at: Mapped[Moment]
+
+
+class AuditLink(Base):
+    """One link of a user's audit chain: `hash` covers the event and the link before it.
+
+    The database writes it when a transaction commits; see `chain_audit_events` in the migrations.
+    """
+
+    __tablename__ = "audit_links"
+    __table_args__ = (Index("uq_audit_links_event", "user_id", "event_id", unique=True),)
+
+    user_id: Mapped[Owner]
+    sequence: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
+    event_id: Mapped[UUID]
+    hash: Mapped[bytes]

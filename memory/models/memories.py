@@ -31,7 +31,8 @@ ROLES = ("user", "assistant", "system", "tool_call", "tool_result")
 STATUSES = ("active", "superseded", "archived")
 
 
-def _one_of(column: str, allowed: tuple[str, ...]) -> CheckConstraint:
+def one_of(column: str, allowed: tuple[str, ...]) -> CheckConstraint:
+    """Return the constraint that a column holds one of a few words."""
     values = ", ".join(f"'{value}'" for value in allowed)
     return CheckConstraint(f"{column} IN ({values})", name=column)
 
@@ -41,6 +42,10 @@ def _band(number: int) -> Computed:
     # Stored columns rather than expression indexes: under row-level security a function that is not leakproof
     # may not be evaluated by an index.
     return Computed(f"((simhash >> {48 - 16 * number}) & 65535)::integer", persisted=True)
+
+
+_HAS_MESSAGE = sql("source_message_id IS NOT NULL")
+_UNENRICHED = sql("enriched_version IS DISTINCT FROM version")
 
 
 class Memory(Base):
@@ -53,9 +58,14 @@ class Memory(Base):
         ForeignKeyConstraint(
             ["user_id", "supersedes"], ["memories.user_id", "memories.id"], ondelete="SET NULL (supersedes)"
         ),
-        _one_of("type", TYPES),
-        _one_of("role", ROLES),
-        _one_of("status", STATUSES),
+        ForeignKeyConstraint(
+            ["user_id", "source_message_id"],
+            ["messages.user_id", "messages.id"],
+            ondelete="SET NULL (source_message_id)",
+        ),
+        one_of("type", TYPES),
+        one_of("role", ROLES),
+        one_of("status", STATUSES),
         CheckConstraint("importance BETWEEN 0 AND 1", name="importance"),
         CheckConstraint("metadata_confidence BETWEEN 0 AND 1", name="metadata_confidence"),
         # The last line of defence against two writers of the same text; the space lock is the first.
@@ -93,6 +103,9 @@ class Memory(Base):
         Index("ix_memories_type", "user_id", "type"),
         Index("ix_memories_supersedes", "user_id", "supersedes"),
         Index("ix_memories_waiting", "user_id", "created_at", postgresql_where=sql("needs_embedding")),
+        Index("ix_memories_message", "user_id", "source_message_id", postgresql_where=_HAS_MESSAGE),
+        # Only a new text is new to the detectors: what they found stands until then.
+        Index("ix_memories_unenriched", "user_id", "id", postgresql_where=_UNENRICHED),
         Index("ix_memories_expiry", "expires_at", postgresql_where=sql("expires_at IS NOT NULL")),
     )
 
@@ -138,6 +151,11 @@ class Memory(Base):
         ),
         deferred=True,
     )
+    # The message that it was said in, where that is kept here; `source_message` is the caller's own name for one.
+    source_message_id: Mapped[UUID | None]
+    # What detectors found, beside the tags that were given; `enriched_version` is the version that they saw.
+    derived_tags: Mapped[Words]
+    enriched_version: Mapped[int | None]
 
 
 class Posting(Base):

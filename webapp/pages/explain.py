@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.pages.words import ordinal
-from webapp.tools import NEAR_COSINE
+from webapp.tools.memory import NEAR_COSINE
 
 NOTICES = {
     "semantic": "Searched by words alone: meaning was out of reach, because no embedding model answered in time.",

@@ -1,13 +1,11 @@
-"""The tools themselves: what they take, what they answer, what of it is recorded."""
+"""The seven tools of memories: what they take, what they answer, what of it is recorded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from memory.browse import possible_updates
 from memory.drafts import Draft
@@ -28,40 +26,9 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, session
 from webapp.operations import change, find, remove, skipped, space_for, store, visible_entry
+from webapp.tools.base import Tool, ToolResult
 
 STATUS = {"created": 201, "merged": 200, "refused": 409}
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """An answer, and what of it the journal keeps: `summary` without text, ids, the number of hits."""
-
-    answer: dict[str, Any]
-    summary: dict[str, Any] = field(default_factory=dict)
-    affected: tuple[str, ...] = ()
-    hits: int | None = None
-    private: bool = False
-    status: int = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A named function with a schema; `scope` is what a token needs for it."""
-
-    name: str
-    description: str
-    arguments: type[BaseModel]
-    scope: str
-    run: Callable[[Any], ToolResult]
-
-    def describe(self, format_: str) -> dict[str, Any]:
-        """Return the tool in the shape of an ecosystem: plain, openai, anthropic or mcp."""
-        schema = self.arguments.model_json_schema()
-        if format_ == "openai":
-            function = {"name": self.name, "description": self.description, "parameters": schema}
-            return {"type": "function", "function": function}
-        key = {"anthropic": "input_schema", "mcp": "inputSchema"}.get(format_, "parameters")
-        return {"name": self.name, "description": self.description, key: schema}
 
 
 class SearchArguments(Strict):
@@ -274,41 +241,38 @@ def _list_themes(_arguments: NoArguments) -> ToolResult:
     return ToolResult({"themes": themes}, {"count": len(themes)})
 
 
-TOOLS: dict[str, Tool] = {
-    tool.name: tool
-    for tool in (
-        Tool(
-            "memory_search",
-            "Search the user's long-term memory by words and by meaning. Use it before answering anything that may "
-            "depend on who the user is, what they prefer or what was said before.",
-            SearchArguments,
-            "read",
-            _search,
-        ),
-        Tool(
-            "memory_add",
-            "Remember one self-contained statement about the user or their work. Repeats are merged.",
-            AddArguments,
-            "write",
-            _add,
-        ),
-        Tool("memory_get", "Read one memory in full.", ItemArguments, "read", _get),
-        Tool("memory_update", "Correct a memory, or mark what it supersedes.", UpdateArguments, "write", _update),
-        Tool("memory_delete", "Forget a memory for good, when the user asks to.", ItemArguments, "forget", _delete),
-        Tool(
-            "memory_list_themes",
-            "List the themes that the user's memories are grouped by.",
-            NoArguments,
-            "read",
-            _list_themes,
-        ),
-        Tool(
-            "query_memory",
-            "Retrieve relevant memories from the user's past conversations and stored context. Use it when the "
-            "question may relate to something discussed before, or when knowing the user would improve the answer.",
-            QueryArguments,
-            "read",
-            _query_memory,
-        ),
-    )
-}
+MEMORY_TOOLS = (
+    Tool(
+        "memory_search",
+        "Search the user's long-term memory by words and by meaning. Use it before answering anything that may "
+        "depend on who the user is, what they prefer or what was said before.",
+        SearchArguments,
+        "read",
+        _search,
+    ),
+    Tool(
+        "memory_add",
+        "Remember one self-contained statement about the user or their work. Repeats are merged.",
+        AddArguments,
+        "write",
+        _add,
+    ),
+    Tool("memory_get", "Read one memory in full.", ItemArguments, "read", _get),
+    Tool("memory_update", "Correct a memory, or mark what it supersedes.", UpdateArguments, "write", _update),
+    Tool("memory_delete", "Forget a memory for good, when the user asks to.", ItemArguments, "forget", _delete),
+    Tool(
+        "memory_list_themes",
+        "List the themes that the user's memories are grouped by.",
+        NoArguments,
+        "read",
+        _list_themes,
+    ),
+    Tool(
+        "query_memory",
+        "Retrieve relevant memories from the user's past conversations and stored context. Use it when the "
+        "question may relate to something discussed before, or when knowing the user would improve the answer.",
+        QueryArguments,
+        "read",
+        _query_memory,
+    ),
+)

@@ -1,0 +1,8 @@
+"""The tools that agents call, by name."""
+
+from webapp.tools.base import Tool, ToolResult
+from webapp.tools.memory import MEMORY_TOOLS
+
+TOOLS: dict[str, Tool] = {tool.name: tool for tool in MEMORY_TOOLS}
+
+__all__ = ["TOOLS", "Tool", "ToolResult"]
