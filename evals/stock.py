@@ -14,12 +14,14 @@ from sqlalchemy.orm import Session
 
 from memory.database import make_engine, user_session
 from memory.drafts import Draft
+from memory.embedding.indexes import maintain_indexes
 from memory.embedding.models import active_model, note_dimensions
 from memory.ids import new_id
 from memory.models import Embedding, EmbeddingModel, Memory, Space
 from memory.remember import prepare
 from memory.spaces import create_space
 from memory.text import to_signed
+from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime
 
 SPACE = "bench"
@@ -62,10 +64,11 @@ def stock(
 
 
 def settle(runtime: Runtime) -> None:
-    """Do what autovacuum would do in time, so that plans and visibility are those of a database at rest."""
+    """Do what autovacuum and the worker would do in time, so that plans and indexes are those of a database at rest."""
     owner: Engine = make_engine(runtime.databases.owner, pool_size=1)
     with owner.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM ANALYZE"))
+    maintain_indexes(owner, EXACT_SCAN_LIMIT)
     owner.dispose()
 
 

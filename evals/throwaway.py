@@ -54,7 +54,7 @@ def temporary_home() -> Iterator[Path]:
 
 def close(runtime: Runtime) -> None:
     """Close the connections and let go of the embedded server."""
-    runtime.sessions.kw["bind"].dispose()
+    runtime.close()
     if runtime.server is not None:
         runtime.server.release()
 

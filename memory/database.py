@@ -10,11 +10,15 @@ from uuid import UUID
 
 from pgvector.psycopg import register_vector
 from psycopg import Connection as PsycopgConnection
+from psycopg import Cursor
 from psycopg import errors as pg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.orm import Session, SessionTransaction, sessionmaker
 
 from memory.keys import Keys
+
+# How many rows an HNSW index keeps in view; its default of 40 is what a search asks for, and finds a little less.
+EF_SEARCH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +44,34 @@ def from_owner_url(owner: str, keys: Keys) -> Databases:
     return Databases(url.render_as_string(hide_password=False), app.render_as_string(hide_password=False))
 
 
-def make_engine(url: str, *, pool_size: int = 10) -> Engine:
+def make_engine(url: str, *, pool_size: int = 10, binary: bool = False) -> Engine:
     """Return an engine for a libpq URL; connections are checked before use and know the vector types."""
-    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), **engine_options(pool_size))
+    engine = create_engine(
+        make_url(url).set(drivername="postgresql+psycopg"), **engine_options(pool_size, binary=binary)
+    )
     listen_for_vectors(engine)
     return engine
 
 
-def engine_options(pool_size: int = 10) -> dict[str, Any]:
-    """Return the keyword arguments that every engine of ours shares."""
+class BinaryCursor(Cursor[Any]):
+    """Asks for results in their binary form: a search reads hundreds of ids, moments and numbers, and parsing their
+    text takes as long as finding them."""
+
+    def execute(self, query: Any, params: Any = None, **options: Any) -> BinaryCursor:
+        """Run one statement; see `psycopg.Cursor.execute`."""
+        super().execute(query, params, **{"binary": True, **options})
+        return self
+
+
+def engine_options(pool_size: int = 10, *, binary: bool = False) -> dict[str, Any]:
+    """Return the keyword arguments that every engine of ours shares.
+
+    `binary` is for the application's statements: the catalog has types that come as text alone.
+    """
     # JIT compiles for longer than these statements run; idle transactions would hold up purges and trims.
     options = "-c jit=off -c idle_in_transaction_session_timeout=120000 -c timezone=UTC"
+    # An index scan goes on where a filter leaves too few rows.
+    options += f" -c hnsw.ef_search={EF_SEARCH} -c hnsw.iterative_scan=strict_order"
     return {
         # An error of the database must not write memories into the log.
         "hide_parameters": True,
@@ -58,7 +79,12 @@ def engine_options(pool_size: int = 10) -> dict[str, Any]:
         "pool_size": pool_size,
         "max_overflow": 10,
         "pool_timeout": 10,
-        "connect_args": {"options": options, "connect_timeout": 5, "application_name": "commonplace"},
+        "connect_args": {
+            "options": options,
+            "connect_timeout": 5,
+            "application_name": "commonplace",
+            "cursor_factory": BinaryCursor if binary else Cursor,
+        },
     }
 
 

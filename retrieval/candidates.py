@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,11 +14,13 @@ from pgvector import HalfVector
 from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
+from memory.database import EF_SEARCH
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
 from retrieval.statements import (
     approximate_statement,
     exact_statement,
+    keyword_statement,
     pool_statement,
     wide_statement,
 )
@@ -26,8 +28,10 @@ from retrieval.types import Candidate, Scored, Vector
 
 logger = logging.getLogger(__name__)
 
-# Up to here an exact scan is fast enough, and its recall is 1.0.
-EXACT_SCAN_LIMIT = 25_000
+# Up to here an exact scan is fast enough, and its recall is 1.0. A question that narrows by more than its scope is
+# scanned exactly for longer: an index that must step over what does not fit costs more than comparing all.
+EXACT_SCAN_LIMIT = 5_000
+FILTERED_SCAN_LIMIT = 25_000
 # The two header words of a halfvec's binary form: dimensions and flags, 16 bits each.
 _HEADER = 4
 LONG_TEXT_BYTES = 800
@@ -35,21 +39,30 @@ LONG_TEXT_BYTES = 800
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """The semantic leg: cosines in order of rank, best first."""
+    """The semantic leg: cosines in order of rank, best first, and the scope that each item is in."""
 
     vector: Vector | None
     cosines: dict[UUID, float]
+    scopes: dict[UUID, UUID]
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """The candidates of both legs without their texts, and the BM25 score that no memory can exceed."""
+class Worded:
+    """The keyword leg: BM25 scores in order of rank, best first, with the question's lexemes and their idf."""
 
-    candidates: list[Candidate]
-    bound: float
+    scores: dict[UUID, float]
+    lexemes: list[str] = field(default_factory=list)
+    idfs: list[float] = field(default_factory=list)
+    mean_length: float = 1.0
+
+    @property
+    def bound(self) -> float:
+        """Return the BM25 score that no item can exceed."""
+        return sum(self.idfs)
 
 
-NOTHING_NEAR = Near(None, {})
+NOTHING_NEAR = Near(None, {}, {})
+NOTHING_WORDED = Worded({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,79 +76,110 @@ class Source:
 
     def nearest(self, dense: Dense, vector: Vector) -> Near:
         """Run the semantic leg: exact while the scope is small, by HNSW above."""
+        query = self.query
         values = {**self._scope(), "vector": HalfVector(vector), "model_id": dense.model_id}
-        if self.query.scope_size <= EXACT_SCAN_LIMIT:
-            statement = exact_statement(filtered=self.query.filtered)
+        if query.scope_size <= (FILTERED_SCAN_LIMIT if query.filtered else EXACT_SCAN_LIMIT):
+            statement = exact_statement(query.shelf, filtered=query.filtered)
         else:
-            statement = approximate_statement(str(dense.model_id), vector.shape[0], filtered=self.query.filtered)
-            del values["model_id"]
+            model_id, dimensions = str(dense.model_id), vector.shape[0]
+            statement = approximate_statement(query.shelf, model_id, dimensions, filtered=query.filtered)
             self._widen_hnsw()
-        return Near(vector, {row.memory_id: 1.0 - row.distance for row in self._run(statement, values)})
+        rows = self._run(statement, values)
+        return Near(vector, {row.id: 1.0 - row.distance for row in rows}, {row.id: row.scope_id for row in rows})
 
     def _run(self, statement: str, values: dict[str, Any]) -> Sequence[Row[Any]]:
         return self.session.connection().exec_driver_sql(statement, values).all()
 
     def _widen_hnsw(self) -> None:
-        # The default of 40 returns fewer rows than the pool asks for; iterating makes up for filtered-out rows.
-        settings = "set_config('hnsw.ef_search', :ef, true), set_config('hnsw.iterative_scan', 'strict_order', true)"
-        self.session.execute(text(f"SELECT {settings}"), {"ef": str(min(1000, 2 * self._depth()))})
+        """Let the index look at more rows than are asked for, where that is more than every connection's setting."""
+        if (wanted := 2 * self._depth()) > EF_SEARCH:
+            setting = text("SELECT set_config('hnsw.ef_search', :ef, true)")
+            self.session.execute(setting, {"ef": str(min(1000, wanted))})
 
-    def pool(self, question: str, near: Near, model_id: UUID | None) -> Pool:
-        """Run the keyword leg and join what the semantic leg found; an empty question has no words to look for."""
+    def worded(self, question: str) -> Worded:
+        """Run the keyword leg."""
+        values = {**self._scope(), "question": question, "k1": self.policy.k1, "b": self.policy.b}
+        rows = self._run(keyword_statement(self.query.shelf, filtered=self.query.filtered), values)
+        if not rows:
+            return NOTHING_WORDED
+        first = rows[0]
+        return Worded({row.id: row.score for row in rows}, first.lexemes, first.idfs, first.mean_length)
+
+    def pool(self, worded: Worded, near: Near, model_id: UUID | None) -> list[Candidate]:
+        """Return the candidates of both legs, without their texts."""
         values = {
             **self._scope(),
-            "question": question,
             "k1": self.policy.k1,
             "b": self.policy.b,
+            "listed": list(worded.scores),
+            "scores": list(worded.scores.values()),
+            "lexemes": worded.lexemes,
+            "idfs": worded.idfs,
+            "mean_length": worded.mean_length,
             "near": list(near.cosines),
+            "near_scopes": [near.scopes[item_id] for item_id in near.cosines],
             "vector": HalfVector(near.vector) if near.vector is not None else None,
             "model_id": model_id,
             "now": self.now,
         }
-        rows = self._run(pool_statement(filtered=self.query.filtered), values)
-        places = {memory_id: place for place, memory_id in enumerate(near.cosines, start=1)}
-        return Pool([_candidate(row, near, places) for row in rows], rows[0].bound if rows else 0.0)
+        rows = self._run(pool_statement(self.query.shelf), values)
+        places = [{item_id: place for place, item_id in enumerate(leg, 1)} for leg in (worded.scores, near.cosines)]
+        return [_candidate(row, near, *places) for row in rows]
 
-    def widen(self, scored: Sequence[Scored], model_id: UUID | None) -> list[Scored]:
-        """Add text, tags, sources and vector; a row that cannot be read is skipped and logged, not served half."""
+    def widen(self, scored: Sequence[Scored], model_id: UUID | None, *, saving: bool) -> list[Scored]:
+        """Add text, tags, sources and vector; a row that cannot be read is skipped and logged, not served half.
+
+        With `saving`, the same round trip writes the last scores.
+        """
+        if not scored:
+            return []
+        parts = [each.score for each in scored]
         values = {
             "user_id": self.query.user_id,
             "ids": [each.candidate.id for each in scored],
             "model_id": model_id,
             "long_text": LONG_TEXT_BYTES,
+            "relevance": [part.relevance for part in parts],
+            "recency": [part.recency for part in parts],
+            "importance": [part.importance for part in parts],
+            "total": [part.total for part in parts],
+            "now": self.now,
         }
-        rows = {row.id: row for row in self._run(wide_statement(), values)} if scored else {}
+        rows = {row.id: row for row in self._run(wide_statement(self.query.shelf, saving=saving), values)}
         return list(_widened(scored, rows))
 
     def _depth(self) -> int:
         return max(self.policy.depth, self.query.limit)
 
     def _scope(self) -> dict[str, Any]:
-        scope: dict[str, Any] = {
-            "user_id": self.query.user_id,
-            "space_id": self.query.space_id,
+        query = self.query
+        types = list(query.types) if query.types is not None else None
+        return {
+            "user_id": query.user_id,
+            "space_id": query.space_id,
+            "conversation_id": query.conversation_id,
             "depth": self._depth(),
+            "theme": query.theme,
+            "types": types,
+            "created_after": query.created_after,
         }
-        if self.query.filtered:
-            types = list(self.query.types) if self.query.types is not None else None
-            scope |= {"theme": self.query.theme, "types": types, "created_after": self.query.created_after}
-        return scope
 
 
-def _candidate(row: Any, near: Near, places: dict[UUID, int]) -> Candidate:
+def _candidate(row: Iterable[Any], near: Near, keyword: dict[UUID, int], semantic: dict[UUID, int]) -> Candidate:
+    item_id, score, created_at, importance, pinned, previous_id, distance = row
     return Candidate(
-        id=row.id,
+        id=item_id,
         text="",
         type="",
         role="",
-        created_at=row.created_at,
-        importance=row.importance,
-        pinned=row.pinned,
-        bm25=row.score or 0.0,
-        keyword_rank=row.rank,
-        cosine=near.cosines.get(row.id) if row.distance is None else 1.0 - row.distance,
-        semantic_rank=places.get(row.id),
-        previous_id=row.previous_id,
+        created_at=created_at,
+        importance=importance,
+        pinned=pinned,
+        bm25=score or 0.0,
+        keyword_rank=keyword.get(item_id),
+        cosine=near.cosines.get(item_id) if distance is None else 1.0 - distance,
+        semantic_rank=semantic.get(item_id),
+        previous_id=previous_id,
     )
 
 

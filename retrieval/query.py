@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from memory.shelves import MEMORIES, Shelf
 from retrieval.policy import Policy
 from retrieval.types import Ranked, Vector
 
@@ -21,8 +22,9 @@ DEFAULT_TOKEN_BUDGET = 1000
 class Query:
     """A question within one space of one user. None means any; `token_budget` None means no limit.
 
-    `scope_size` is how many memories the space has, as `Space.documents` counts them: it decides between an exact
-    scan and the vector index.
+    `shelf` is the kind of thing that is looked for. `scope_size` is how many of them the space has: it decides
+    between an exact scan and the vector index. `theme` and `types` narrow memories alone, `conversation_id`
+    episodes.
     """
 
     user_id: UUID
@@ -34,6 +36,8 @@ class Query:
     created_after: datetime | None = None
     token_budget: int | None = DEFAULT_TOKEN_BUDGET
     scope_size: int = 0
+    shelf: Shelf = MEMORIES
+    conversation_id: UUID | None = None
 
     @property
     def filtered(self) -> bool:

@@ -6,21 +6,24 @@ import hashlib
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from memory.embedding.base import EmbeddingError
+from memory.shelves import MEMORIES
+from retrieval.aside import Aside
 from retrieval.budget import fit
-from retrieval.candidates import NOTHING_NEAR, Near, Source
+from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded
 from retrieval.mmr import select as diversify
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
 from retrieval.scoring import rank
-from retrieval.statements import save_scores_statement
 from retrieval.types import Ranked, Scored, Vector
 
 logger = logging.getLogger(__name__)
@@ -38,13 +41,15 @@ def search(
     dense: Dense | None,
     now: datetime,
     correlation_id: str = "",
+    aside: Aside | None = None,
 ) -> Result:
-    """Find, rank and cut to the budget; writes `last_scores` of what it weighed. The caller commits.
+    """Find, rank and cut to the budget; writes `last_scores` of the memories it weighed. The caller commits.
 
-    Works with either leg alone: without `dense`, or when it fails, the answer says `degraded: ["semantic"]`. An
-    unreachable database is an empty result with `error`, never an exception.
+    With `aside` the keyword leg runs beside the embedding of the question and the semantic leg, and sees what is
+    committed. Either leg alone is enough: without `dense`, or when it fails, the answer says
+    `degraded: ["semantic"]`. An unreachable database is an empty result with `error`, never an exception.
     """
-    run = _Run(Source(session, query, policy, now))
+    run = _Run(Source(session, query, policy, now), aside)
     try:
         result = run.search(dense)
     except SQLAlchemyError:
@@ -67,6 +72,7 @@ class _Run:
     """The state of one search: what was measured and what was skipped."""
 
     source: Source
+    aside: Aside | None
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -75,19 +81,17 @@ class _Run:
         query, policy = self.source.query, self.source.policy
         with self._timed("total"):
             question = self._question()
-            near = self._semantic(dense, question) if "semantic" in policy.legs else NOTHING_NEAR
+            worded, near = self._legs(dense, question)
             model_id = dense.model_id if dense is not None else None
-            with self._timed("keyword"):
-                pool = self.source.pool(question if "keyword" in policy.legs else "", near, model_id)
+            with self._timed("join"):
+                pool = self.source.pool(worded, near, model_id)
             with self._timed("rank"):
-                scored = rank(pool.candidates, policy, bm25_bound=pool.bound, question=question, now=self.source.now)
+                scored = rank(pool, policy, bm25_bound=worded.bound, question=question, now=self.source.now)
             with self._timed("fetch"):
-                weighed = self.source.widen(scored[: POOL * query.limit], model_id)
+                weighed = self._widen(scored[: POOL * query.limit], model_id)
             with self._timed("rank"):
                 ranked = diversify(weighed, limit=query.limit, lam=policy.mmr_lambda)
-            with self._timed("persist"):
-                self._save_scores(weighed)
-            return self._cut(ranked, len(pool.candidates))
+            return self._cut(ranked, len(pool))
 
     def _cut(self, ranked: Sequence[Ranked], considered: int) -> Result:
         budget = self.source.query.token_budget
@@ -112,6 +116,27 @@ class _Run:
         finally:
             spent = (time.perf_counter() - start) * 1000
             self.timings[stage] = round(self.timings.get(stage, 0.0) + spent, 3)
+
+    def _legs(self, dense: Dense | None, question: str) -> tuple[Worded, Near]:
+        """Run the policy's legs, the keyword leg beside the other where that can be."""
+        legs = self.source.policy.legs
+        words = question if "keyword" in legs else ""
+        pending = self._start(words) if "semantic" in legs else None
+        near = self._semantic(dense, question) if "semantic" in legs else NOTHING_NEAR
+        worded, spent = pending.result() if pending is not None else self._keyword(self.source.session, words)
+        self.timings["keyword"] = round(spent, 3)
+        return worded, near
+
+    def _start(self, words: str) -> Future[tuple[Worded, float]] | None:
+        if self.aside is None or not words:
+            return None
+        return self.aside.start(self.source.query.user_id, lambda session: self._keyword(session, words))
+
+    def _keyword(self, session: Session, words: str) -> tuple[Worded, float]:
+        """Return what the keyword leg found, and the milliseconds that it took."""
+        start = time.perf_counter()
+        worded = replace(self.source, session=session).worded(words) if words else NOTHING_WORDED
+        return worded, (time.perf_counter() - start) * 1000
 
     def _question(self) -> str:
         """Return the question as the legs can take it: at most 8,192 characters, nothing that SQL refuses."""
@@ -153,25 +178,15 @@ class _Run:
             return None
         return vector
 
-    def _save_scores(self, pool: Sequence[Scored]) -> None:
-        """Write the last scores; a memory that is forgotten at this moment must not cost the answer."""
-        if not pool:
-            return
-        session, parts = self.source.session, [each.score for each in pool]
-        values = {
-            "user_id": self.source.query.user_id,
-            "ids": [each.candidate.id for each in pool],
-            "relevance": [part.relevance for part in parts],
-            "recency": [part.recency for part in parts],
-            "importance": [part.importance for part in parts],
-            "total": [part.total for part in parts],
-            "now": self.source.now,
-        }
+    def _widen(self, scored: Sequence[Scored], model_id: UUID | None) -> list[Scored]:
+        """Read what is shown and write the last scores; one forgotten at this moment must not cost the answer."""
+        saving = self.source.query.shelf is MEMORIES
         try:
-            session.connection().exec_driver_sql(save_scores_statement(), values)
+            return self.source.widen(scored, model_id, saving=saving)
         except IntegrityError:
-            session.rollback()
+            self.source.session.rollback()
             logger.info("scores were not saved: a memory was forgotten meanwhile")
+            return self.source.widen(scored, model_id, saving=False)
 
 
 def query_hash(question: str) -> str:

@@ -1,142 +1,215 @@
 """The SQL of a search. Builders return statements and run nothing; equal questions share one statement.
 
 Written for the driver, with `%(name)s` parameters: these are the statements that every search waits for, and
-SQLAlchemy's own form of them costs half a millisecond each.
+SQLAlchemy's own form of them costs twice as much time in the client.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
 
-# Narrows either leg's rows `x` to what the caller may want; joined only when something narrows, as the memory
-# row is wide.
-_NARROWED = """
+from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How one kind of item is read, as SQL over a row `m` of it.
+
+    `statistics` selects the number of items in scope and their mean length in lexemes; `narrowed` joins what a
+    caller may narrow a leg's rows `x` by, only when something narrows, as the item's row is wide; `ranked` is what
+    ranking needs; `served` says whether the item may still be shown; `shown` is what is shown of it, `joined` the
+    tables that takes.
+    """
+
+    statistics: str
+    narrowed: str
+    ranked: str
+    served: str
+    shown: str
+    joined: str
+
+
+_MEMORY = Reading(
+    statistics="""
+    SELECT s.documents::float8 AS n, s.tokens::float8 / greatest(s.documents, 1) AS mean_length
+    FROM spaces s WHERE s.user_id = %(user_id)s AND s.id = %(space_id)s""",
+    narrowed="""
 JOIN memories m ON m.user_id = x.user_id AND m.id = x.memory_id
     AND (%(types)s::text[] IS NULL OR m.type = ANY(%(types)s::text[]))
     AND (%(created_after)s::timestamptz IS NULL OR m.created_at >= %(created_after)s::timestamptz)
     AND (%(theme)s::text IS NULL OR m.theme_id = (
-        SELECT t.id FROM themes t WHERE t.user_id = %(user_id)s AND t.slug = %(theme)s::text))
-"""
-
-# The distance itself is selected, not the cosine: an expression that is also the sort key is worked out once a row.
-# A vector that is there is ready, and that is cheaper to ask of every row than what its state says.
-_NEAREST = """
-SELECT x.memory_id, {vector} <=> %(vector)s::halfvec AS distance FROM embeddings x {narrowed}
-WHERE x.user_id = %(user_id)s AND x.space_id = %(space_id)s AND x.model_id = {model} AND x.live AND x.vector IS NOT NULL
-ORDER BY distance LIMIT %(depth)s
-"""
-
-# BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
-# later: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), summed over the question's distinct lexemes that a memory
-# contains (OR, not AND), with N and the mean length of the caller's scope. `bound` is the score that a memory
-# would approach by saying every word of the question for ever: the sum of all idf, of words that no memory has
-# included.
-# The pool is what either leg listed, each row with what ranking needs and no more. Memories in `near` are scored
-# at whatever rank; the others get their distance here.
-_POOL = """
-WITH scope AS MATERIALIZED (
-    SELECT s.documents::float8 AS n, s.tokens::float8 / greatest(s.documents, 1) AS mean_length
-    FROM spaces s WHERE s.user_id = %(user_id)s AND s.id = %(space_id)s
-), words AS MATERIALIZED (
-    SELECT w.lexeme, w.df, ln(1 + (s.n - w.df + 0.5::float8) / (w.df + 0.5::float8)) AS idf
-    FROM scope s CROSS JOIN (
-        SELECT q.lexeme COLLATE "C" AS lexeme, (
-            SELECT count(*) FROM postings p
-            WHERE p.user_id = %(user_id)s AND p.space_id = %(space_id)s AND p.lexeme = q.lexeme COLLATE "C"
-        )::float8 AS df
-        FROM unnest(to_tsvector('english'::regconfig, %(question)s::text)) q
-    ) w
-), scored AS MATERIALIZED (
-    SELECT x.memory_id,
-           sum(w.idf * x.tf / (x.tf + %(k1)s::float8 * (1 - %(b)s::float8
-                                                            + %(b)s::float8 * x.length / s.mean_length))) AS score
-    FROM scope s CROSS JOIN words w CROSS JOIN LATERAL (
-        SELECT * FROM postings p WHERE p.user_id = %(user_id)s AND p.space_id = %(space_id)s AND p.lexeme = w.lexeme
-    ) x {narrowed}
-    GROUP BY x.memory_id
-), listed AS MATERIALIZED (
-    SELECT memory_id, score, row_number() OVER (ORDER BY score DESC, memory_id) AS rank FROM scored
-    ORDER BY score DESC, memory_id LIMIT %(depth)s
-), pool AS (
-    SELECT memory_id, score, rank, memory_id = ANY(%(near)s::uuid[]) AS is_near FROM listed
-    UNION ALL
-    SELECT n.id, s.score, NULL, true FROM unnest(%(near)s::uuid[]) AS n(id)
-    LEFT JOIN scored s ON s.memory_id = n.id
-    WHERE n.id NOT IN (SELECT memory_id FROM listed)
-)
-SELECT m.id, p.score, p.rank, m.created_at, m.importance, m.pinned, m.previous_id,
-       e.vector <=> %(vector)s::halfvec AS distance, (SELECT coalesce(sum(idf), 0) FROM words) AS bound
-FROM pool p
-JOIN memories m ON m.user_id = %(user_id)s AND m.id = p.memory_id AND m.space_id = %(space_id)s AND m.status = 'active'
-  AND (m.expires_at IS NULL OR m.expires_at > %(now)s)
-LEFT JOIN embeddings e ON NOT p.is_near AND %(vector)s::halfvec IS NOT NULL
-  AND e.user_id = %(user_id)s AND e.memory_id = p.memory_id AND e.model_id = %(model_id)s AND e.vector IS NOT NULL
-"""
-
-# The rest, for the few that may be shown. A summary that names a long memory as its source stands in for it. The
-# vector comes in its binary form, as parsing its text would cost more than everything else here.
-_WIDE = """
-SELECT m.id, m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary,
-       halfvec_send(e.vector) AS vector
-FROM memories m
+        SELECT t.id FROM themes t WHERE t.user_id = %(user_id)s AND t.slug = %(theme)s::text))""",
+    ranked="m.importance, m.pinned, m.previous_id",
+    served="""m.space_id = %(space_id)s AND m.status = 'active'
+  AND (m.expires_at IS NULL OR m.expires_at > %(now)s)""",
+    shown="m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary",
+    # A summary that names a long memory as its source stands in for it.
+    joined="""
 LEFT JOIN themes t ON t.user_id = m.user_id AND t.id = m.theme_id
-LEFT JOIN embeddings e ON e.user_id = m.user_id AND e.memory_id = m.id AND e.model_id = %(model_id)s
 LEFT JOIN LATERAL (
     SELECT y.text FROM memories y
     WHERE y.user_id = m.user_id AND y.space_id = m.space_id AND y.type = 'summary' AND y.status = 'active'
       AND y.id <> m.id AND y.source_ids @> ARRAY[m.id::text] LIMIT 1
-) s ON octet_length(m.text) > %(long_text)s
+) s ON octet_length(m.text) > %(long_text)s""",
+)
+
+_RECENT = """
+JOIN {items} m ON m.user_id = x.user_id AND m.id = x.item_id
+    AND (%(created_after)s::timestamptz IS NULL OR m.created_at >= %(created_after)s::timestamptz)"""
+
+_EPISODE = Reading(
+    statistics="""
+    SELECT sum(x.episodes)::float8 AS n, sum(x.tokens_indexed)::float8 / greatest(sum(x.episodes), 1) AS mean_length
+    FROM (SELECT c.*, c.id AS scope_id FROM conversations c WHERE c.user_id = %(user_id)s) x WHERE {in_scope}""",
+    narrowed=_RECENT,
+    ranked="0.0::float8 AS importance, false AS pinned, m.previous_id",
+    served="""EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id
+      AND c.space_id = %(space_id)s AND c.archived_at IS NULL)""",
+    shown="""m.text, 'episode' AS type, 'user' AS role, NULL AS theme, '{{}}'::text[] AS tags,
+       ARRAY[m.conversation_id, m.message_id, m.reply_id]::text[] AS source_ids, NULL AS summary""",
+    joined="",
+)
+
+_ENTITY = Reading(
+    statistics="""
+    SELECT count(*)::float8 AS n, coalesce(avg(length(m.tsv)), 0)::float8 AS mean_length
+    FROM entities m WHERE m.user_id = %(user_id)s AND m.space_id = %(space_id)s""",
+    narrowed=_RECENT,
+    ranked="0.0::float8 AS importance, false AS pinned, NULL::uuid AS previous_id",
+    served="m.space_id = %(space_id)s",
+    shown="""concat_ws(E'\\n', m.name, nullif(m.notes, '')) AS text, m.type, 'system' AS role, NULL AS theme,
+       '{{}}'::text[] AS tags, ARRAY[m.name] AS source_ids, NULL AS summary""",
+    joined="",
+)
+
+_READINGS = {MEMORIES: _MEMORY, EPISODES: _EPISODE, ENTITIES: _ENTITY}
+
+# The distance itself is selected, not the cosine: an expression that is also the sort key is worked out once a row.
+# A vector that is there is ready, and that is cheaper to ask of every row than what its state says.
+_NEAREST = """
+SELECT x.{item} AS id, x.{scope} AS scope_id, {vector} <=> %(vector)s::halfvec AS distance FROM {vectors} x {narrowed}
+WHERE x.user_id = %(user_id)s AND {in_scope} AND x.model_id = {model} AND x.live AND x.vector IS NOT NULL
+ORDER BY distance LIMIT %(depth)s
+"""
+
+# BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
+# later: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), summed over the question's distinct lexemes that an item
+# contains (OR, not AND), with N and the mean length of the caller's scope.
+_WEIGHT = "{idf} * x.tf / (x.tf + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * x.length / {mean_length}))"
+
+# With every item come the question's words and their idf, so that items of the other leg can be scored by them. The
+# sum of all idf is the score that an item would approach by saying every word of the question for ever, words
+# that no item has included.
+_KEYWORD = f"""
+WITH scope AS MATERIALIZED ({{statistics}}
+), counted AS MATERIALIZED (
+    SELECT q.lexeme COLLATE "C" AS lexeme, (
+        SELECT count(*) FROM {{postings}} x
+        WHERE x.user_id = %(user_id)s AND {{in_scope}} AND x.lexeme = q.lexeme COLLATE "C"
+    )::float8 AS df
+    FROM unnest(to_tsvector('english'::regconfig, %(question)s::text)) q
+), words AS MATERIALIZED (
+    SELECT c.lexeme, ln(1 + (s.n - c.df + 0.5::float8) / (c.df + 0.5::float8)) AS idf FROM scope s CROSS JOIN counted c
+), scored AS (
+    SELECT x.{{item}} AS id, sum({_WEIGHT.format(idf="w.idf", mean_length="s.mean_length")}) AS score
+    FROM scope s CROSS JOIN words w CROSS JOIN LATERAL (
+        SELECT * FROM {{postings}} x WHERE x.user_id = %(user_id)s AND {{in_scope}} AND x.lexeme = w.lexeme
+    ) x {{narrowed}}
+    GROUP BY x.{{item}} ORDER BY score DESC, id LIMIT %(depth)s
+)
+SELECT c.id, c.score, (SELECT array_agg(lexeme ORDER BY lexeme) FROM words) AS lexemes,
+       (SELECT array_agg(idf ORDER BY lexeme) FROM words) AS idfs, (SELECT mean_length FROM scope) AS mean_length
+FROM scored c ORDER BY c.score DESC, c.id
+"""  # noqa: S608 - made of our own words alone
+
+# What either leg listed, each row with what ranking needs and no more. Each gets from here what the other leg did
+# not say of it: its distance, or its score by the question's words.
+_POOL = f"""
+WITH pool AS (
+    SELECT l.id, l.score, NOT l.id = ANY(%(near)s::uuid[]) AS is_far
+    FROM unnest(%(listed)s::uuid[], %(scores)s::float8[]) AS l(id, score)
+    UNION ALL
+    SELECT n.id, (
+        SELECT sum({_WEIGHT.format(idf="w.idf", mean_length="%(mean_length)s::float8")})
+        FROM unnest(%(lexemes)s::text[], %(idfs)s::float8[]) AS w(lexeme, idf)
+        JOIN {{postings}} x ON x.user_id = %(user_id)s AND x.{{scope}} = n.scope_id
+            AND x.lexeme = w.lexeme COLLATE "C" AND x.{{item}} = n.id
+    ), false
+    FROM unnest(%(near)s::uuid[], %(near_scopes)s::uuid[]) AS n(id, scope_id)
+    WHERE n.id <> ALL(%(listed)s::uuid[])
+)
+SELECT m.id, p.score, m.created_at, {{ranked}}, e.vector <=> %(vector)s::halfvec AS distance
+FROM pool p
+JOIN {{items}} m ON m.user_id = %(user_id)s AND m.id = p.id AND {{served}}
+LEFT JOIN {{vectors}} e ON p.is_far AND %(vector)s::halfvec IS NOT NULL
+  AND e.user_id = %(user_id)s AND e.{{item}} = p.id AND e.model_id = %(model_id)s AND e.vector IS NOT NULL
+"""  # noqa: S608 - made of our own words alone
+
+# The rest, for the few that may be shown. The vector comes in its binary form, as parsing its text would cost more
+# than everything else here.
+_WIDE = """
+SELECT m.id, {shown}, halfvec_send(e.vector) AS vector
+FROM {items} m {joined}
+LEFT JOIN {vectors} e ON e.user_id = m.user_id AND e.{item} = m.id AND e.model_id = %(model_id)s
 WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)s::uuid[])
 """
 
-# Lost scores are computed again, so a transaction that writes nothing else need not wait for the disk.
-_SAVE_SCORES = """
-INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
-SELECT %(user_id)s, v.id, v.relevance, v.recency, v.importance, v.total, %(now)s
-FROM unnest(%(ids)s::uuid[], %(relevance)s::float8[], %(recency)s::float8[],
-            %(importance)s::float8[], %(total)s::float8[]) AS v(id, relevance, recency, importance, total),
-     set_config('synchronous_commit', 'off', true)
-WHERE EXISTS (SELECT 1 FROM memories m WHERE m.user_id = %(user_id)s AND m.id = v.id)
-ORDER BY v.id
-ON CONFLICT (user_id, memory_id) DO UPDATE SET
-    relevance = excluded.relevance, recency = excluded.recency, importance = excluded.importance,
-    total = excluded.total, computed_at = excluded.computed_at
-"""
+# Lost scores are computed again, so a transaction that writes nothing else need not wait for the disk. In the order
+# of their ids, so that no two searches lock each other out.
+_SAVING = """
+WITH saved AS (
+    INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
+    SELECT %(user_id)s, v.id, v.relevance, v.recency, v.importance, v.total, %(now)s
+    FROM unnest(%(ids)s::uuid[], %(relevance)s::float8[], %(recency)s::float8[],
+                %(importance)s::float8[], %(total)s::float8[]) AS v(id, relevance, recency, importance, total),
+         set_config('synchronous_commit', 'off', true)
+    WHERE EXISTS (SELECT 1 FROM memories m WHERE m.user_id = %(user_id)s AND m.id = v.id)
+    ORDER BY v.id
+    ON CONFLICT (user_id, memory_id) DO UPDATE SET
+        relevance = excluded.relevance, recency = excluded.recency, importance = excluded.importance,
+        total = excluded.total, computed_at = excluded.computed_at
+)"""
 
 
-@lru_cache
-def pool_statement(*, filtered: bool) -> str:
-    """BM25 over the postings of the scope, joined with the semantic leg's memories: the candidates of both legs."""
-    return _POOL.format(narrowed=_NARROWED if filtered else "")
+@cache
+def keyword_statement(shelf: Shelf, *, filtered: bool) -> str:
+    """BM25 over the postings of the scope: the best items, with the question's words and their idf."""
+    return _filled(_KEYWORD, shelf, filtered=filtered)
 
 
-@lru_cache
-def exact_statement(*, filtered: bool) -> str:
-    """The nearest memories by cosine, every vector of the scope compared (recall 1.0)."""
-    return _nearest("x.vector", "%(model_id)s", filtered=filtered)
+@cache
+def pool_statement(shelf: Shelf) -> str:
+    """The candidates of both legs, joined by id."""
+    return _filled(_POOL, shelf)
+
+
+@cache
+def exact_statement(shelf: Shelf, *, filtered: bool) -> str:
+    """The nearest items by cosine, every vector of the scope compared (recall 1.0)."""
+    return _filled(_NEAREST, shelf, filtered=filtered, vector="x.vector", model="%(model_id)s")
 
 
 @lru_cache(maxsize=1024)
-def approximate_statement(model_id: str, dimensions: int, *, filtered: bool) -> str:
-    """The nearest memories by the model's HNSW index.
+def approximate_statement(shelf: Shelf, model_id: str, dimensions: int, *, filtered: bool) -> str:
+    """The nearest items by the model's HNSW index.
 
     The index is partial and on an expression, so the model and its dimensions stand in the text. Both come from
     our own tables, as a UUID and an integer.
     """
-    return _nearest(f"x.vector::halfvec({int(dimensions)})", f"'{model_id}'", filtered=filtered)
+    vector = f"x.vector::halfvec({int(dimensions)})"
+    return _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'")
 
 
-def _nearest(vector: str, model: str, *, filtered: bool) -> str:
-    return _NEAREST.format(vector=vector, model=model, narrowed=_NARROWED if filtered else "")
+@cache
+def wide_statement(shelf: Shelf, *, saving: bool) -> str:
+    """The items themselves, with their vectors by the searched model; `saving` also writes memories' last scores."""
+    return (_SAVING if saving else "") + _filled(_WIDE, shelf)
 
 
-@lru_cache
-def wide_statement() -> str:
-    """The memories themselves, with their vectors by the searched model."""
-    return _WIDE
-
-
-@lru_cache
-def save_scores_statement() -> str:
-    """Write the last scores of memories that still exist, in the order of their ids so that no two searches lock."""
-    return _SAVE_SCORES
+def _filled(template: str, shelf: Shelf, *, filtered: bool = False, **words: str) -> str:
+    names = {**asdict(shelf), **words}
+    reading = {key: value.format_map(names) for key, value in asdict(_READINGS[shelf]).items()}
+    if not filtered:
+        reading["narrowed"] = ""
+    return template.format_map({**names, **reading})

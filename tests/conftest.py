@@ -65,6 +65,8 @@ def runtime(home: Path, database_url: str) -> Iterator[Runtime]:
         "DATABASE_URL": database_url,
         "COMMONPLACE_SECRET_KEY": SECRET,
         "COMMONPLACE_SEARCHES_PER_MINUTE": "0",
+        # Tests that want it ask for it: a worker would read what every other test has left.
+        "COMMONPLACE_ENRICHMENT": "off",
     }
     built = build(config.load(environment))
     owner = make_engine(database_url, pool_size=1)
@@ -75,7 +77,7 @@ def runtime(home: Path, database_url: str) -> Iterator[Runtime]:
     migrate(built)
     configure(built)
     yield built
-    built.sessions.kw["bind"].dispose()
+    built.close()
 
 
 @dataclass(frozen=True)

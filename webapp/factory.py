@@ -71,7 +71,7 @@ def _configure(app: Flask, runtime: Runtime) -> None:
     app.config.from_mapping(
         SECRET_KEY=runtime.keys.password("browser sessions"),
         SQLALCHEMY_DATABASE_URI=url,
-        SQLALCHEMY_ENGINE_OPTIONS=engine_options(),
+        SQLALCHEMY_ENGINE_OPTIONS=engine_options(binary=True),
         MAX_CONTENT_LENGTH=LARGEST_BODY,
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +13,6 @@ from flask import g
 from memory import edit, incognito
 from memory.browse import Entry, get_entry
 from memory.drafts import Draft
-from memory.embedding.models import active_model
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import Forgetting, forget, restore
 from memory.journal import record
@@ -21,12 +20,8 @@ from memory.models import Forgotten, Space
 from memory.remember import prepare, remember_many
 from memory.spaces import DEFAULT_SPACE, get_space, list_spaces
 from memory.trace import Outcome, Trace
-from retrieval.policy import NAMED, Policy, policy_from
-from retrieval.query import MAX_QUERY, Dense, Query, Result
-from retrieval.search import search
 from tasks.embedding import nudge
-from webapp.context import credential, request_id, runtime, session, utc_now
-from webapp.ratelimit import over_limit, remember_result, remembered
+from webapp.context import credential, runtime, session, utc_now
 
 
 def space_for(slug: str | None) -> Space:
@@ -108,13 +103,22 @@ def visible_entry(memory_id: UUID) -> Entry:
     entry = get_entry(session(), who.user_id, memory_id, now=utc_now())
     if entry is None or who.space_id not in {None, entry.memory.space_id}:
         raise NotFoundError("there is no such memory")
-    return entry
+    return without_foreign_source(entry)
 
 
-def _refuse_in_incognito(space_id: UUID) -> None:
+def without_foreign_source(entry: Entry) -> Entry:
+    """Return the entry as this caller may see it: a confined token learns of no conversation of another space."""
+    space_id = credential().space_id
+    if entry.source is None or space_id in {None, entry.source.space_id}:
+        return entry
+    return replace(entry, source=None)
+
+
+def refuse_in_incognito(space_id: UUID, writes: int = 1) -> None:
+    """Raise `RefusedError`, and keep count, when this session stores nothing in the space."""
     space = session().get_one(Space, (credential().user_id, space_id))
     if is_incognito(space):
-        _count_refusals(space, 1)
+        _count_refusals(space, writes)
         raise RefusedError("incognito", "this session is incognito: nothing is stored")
 
 
@@ -122,7 +126,7 @@ def change(memory_id: UUID, changes: Mapping[str, Any]) -> Entry:
     """Change fields of a memory; a new text is embedded again."""
     who = credential()
     entry = visible_entry(memory_id)
-    _refuse_in_incognito(entry.memory.space_id)
+    refuse_in_incognito(entry.memory.space_id)
     edit.update(session(), who.user_id, memory_id, changes, keys=runtime().keys, now=utc_now(), actor=who.actor)
     session().commit()
     if "text" in changes:
@@ -133,7 +137,7 @@ def change(memory_id: UUID, changes: Mapping[str, Any]) -> Entry:
 def set_pin(memory_id: UUID, *, pinned: bool) -> Entry:
     """Pin or unpin a memory."""
     entry = visible_entry(memory_id)
-    _refuse_in_incognito(entry.memory.space_id)
+    refuse_in_incognito(entry.memory.space_id)
     edit.pin(session(), credential().user_id, memory_id, pinned=pinned, now=utc_now(), actor=credential().actor)
     session().commit()
     return visible_entry(memory_id)
@@ -161,67 +165,3 @@ def bring_back(memory_id: UUID) -> Entry:
     session().commit()
     nudge()
     return visible_entry(memory_id)
-
-
-def policy_for(space: Space, overrides: Mapping[str, Any] | None, min_score: float | None = None) -> Policy:
-    """Return the policy of a call: its own fields over the space's over the default.
-
-    A named policy in the call starts from that policy, not from the space's weights.
-    """
-    base = NAMED["balanced"]
-    if (least := runtime().settings.min_score) is not None:
-        base = replace(base, min_score=least)
-    policy = policy_from(dict(space.policy), base)
-    if overrides:
-        policy = policy_from(dict(overrides), policy)
-    return replace(policy, min_score=min_score) if min_score is not None else policy
-
-
-def find(
-    text: str,
-    *,
-    space: str | None = None,
-    limit: int | None = None,
-    theme: str | None = None,
-    types: Sequence[str] | None = None,
-    recency_days: int | None = None,
-    min_score: float | None = None,
-    token_budget: int | None = None,
-    policy: Mapping[str, Any] | None = None,
-) -> Result:
-    """Search a space as the caller; commits the scores it wrote. Empty, and says why, when recall is off."""
-    who, now, settings = credential(), utc_now(), runtime().settings
-    target = space_for(space)
-    why = skipped(target)
-    chosen = policy_for(target, policy, min_score)
-    if why:
-        return Result((), chosen, degraded=(why,))
-    query = Query(
-        user_id=who.user_id,
-        space_id=target.id,
-        # One character too many says that it was longer; the rest is of no use and would be kept with the answer.
-        text=text[: MAX_QUERY + 1],
-        limit=limit or settings.max_results,
-        theme=theme,
-        types=tuple(types) if types is not None else None,
-        created_after=_days_before(now, recency_days),
-        token_budget=token_budget if token_budget is not None else settings.token_budget,
-        scope_size=target.documents,
-    )
-    if over_limit(session(), who.user_id, settings.searches_per_minute, now):
-        return remembered(session(), query, chosen, now)
-    result = search(session(), query, chosen, dense=_dense(who.user_id), now=now, correlation_id=request_id())
-    if settings.searches_per_minute and not result.error:
-        remember_result(query, chosen, result, now)
-    return result
-
-
-def _days_before(now: datetime, days: int | None) -> datetime | None:
-    return now - timedelta(days=days) if days is not None else None
-
-
-def _dense(user_id: UUID) -> Dense | None:
-    model = active_model(session(), user_id)
-    if model is None:
-        return None
-    return Dense(model.id, model.dimensions, runtime().providers.query_embedder(model))

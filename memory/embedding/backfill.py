@@ -190,7 +190,7 @@ class Claims:
     def __init__(self, sessions: sessionmaker[Session], jobs: Sequence[Job], clock: Clock) -> None:
         self._sessions = sessions
         self._clock = clock
-        self._open = {(job.user_id, job.memory_id, job.model_id): job for job in jobs}
+        self._open = {(job.shelf, job.item_id, job.model_id): job for job in jobs}
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._renew_often, name="embedding-claims", daemon=True)
 
@@ -207,7 +207,7 @@ class Claims:
     def settle(self, jobs: Sequence[Job]) -> None:
         """Renew these no more."""
         for job in jobs:
-            self._open.pop((job.user_id, job.memory_id, job.model_id), None)
+            self._open.pop((job.shelf, job.item_id, job.model_id), None)
 
     def _renew_often(self) -> None:
         while not self._done.wait(queue.LEASE.total_seconds() / 3):

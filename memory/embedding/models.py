@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, exists, func, select, text, update
+from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.orm import Session
 
-from memory.embedding.queue import enqueue_missing, retry_failed
+from memory.embedding import queue
 from memory.ids import new_id
 from memory.journal import record
-from memory.models import Embedding, EmbeddingModel, Memory
+from memory.models import EmbeddingModel
+from memory.shelves import SHELVES
 from memory.spaces import lock_spaces
 
 # More errors than this, for each vector that was made, and the old model goes on serving.
@@ -89,7 +90,7 @@ def _refresh(session: Session, model: EmbeddingModel, target: Target, now: datet
         model.dimensions = target.dimensions
     if model.api_key != target.api_key:
         model.api_key = target.api_key
-        retry_failed(session, model.user_id, now)
+        queue.retry_failed(session, model.user_id, now)
 
 
 def _add(session: Session, user_id: UUID, target: Target, state: str, now: datetime) -> None:
@@ -106,7 +107,7 @@ def _add(session: Session, user_id: UUID, target: Target, state: str, now: datet
     )
     session.add(model)
     session.flush()
-    enqueue_missing(session, user_id, now)
+    queue.enqueue_missing(session, user_id, now)
     details = {"model": target.model, "provider": target.provider_type, "state": state}
     record(
         session,
@@ -131,7 +132,7 @@ def note_dimensions(session: Session, user_id: UUID, model_id: UUID, dimensions:
 
 
 def flip_if_complete(session: Session, user_id: UUID, *, now: datetime) -> bool:
-    """Make the building model active once every active memory has its vector; returns whether it did.
+    """Make the building model active once all that is searched has its vector; returns whether it did.
 
     Old and new change places in one transaction, so a query sees all of one or all of the other. The transaction
     must have changed nothing before, as this waits for the writers of every space.
@@ -166,40 +167,41 @@ def _may_flip(session: Session, user_id: UUID) -> bool:
     return len(models) == 2 and not _waiting(session, models["building"]) and not _failing(session, models["building"])
 
 
+# Rows in error do not hold up the flip.
+_MISSING = """
+SELECT 1 FROM {items} m WHERE m.user_id = :user_id AND {live} AND NOT EXISTS (
+    SELECT 1 FROM {vectors} x WHERE x.user_id = m.user_id AND x.{item} = m.id AND x.model_id = :model_id
+      AND x.state IN ('ready', 'error')
+) LIMIT 1
+"""
+
+_SETTLED = """
+SELECT count(*) FILTER (WHERE x.state = 'ready') AS ready, count(*) FILTER (WHERE x.state = 'error') AS failed
+FROM {vectors} x WHERE x.user_id = :user_id AND x.model_id = :model_id AND x.live
+"""
+
+_RECOUNT = """
+UPDATE {items} m SET needs_embedding = NOT m.needs_embedding
+WHERE m.user_id = :user_id AND m.needs_embedding = EXISTS (
+    SELECT 1 FROM {vectors} x WHERE x.user_id = m.user_id AND x.{item} = m.id AND x.model_id = :model_id
+      AND x.state = 'ready')
+"""
+
+
 def _waiting(session: Session, model: EmbeddingModel) -> bool:
-    """Tell whether an active memory still lacks the model's vector; rows in error do not hold up the flip."""
-    settled = exists().where(
-        Embedding.user_id == Memory.user_id,
-        Embedding.memory_id == Memory.id,
-        Embedding.model_id == model.id,
-        Embedding.state.in_(("ready", "error")),
-    )
-    missing = select(Memory.id).where(Memory.user_id == model.user_id, Memory.status == "active", ~settled).limit(1)
-    return session.scalar(missing) is not None
+    """Tell whether something that is searched still lacks the model's vector."""
+    mine = {"user_id": model.user_id, "model_id": model.id}
+    return any(session.scalar(queue.statement(_MISSING, shelf), mine) is not None for shelf in SHELVES)
 
 
 def _failing(session: Session, model: EmbeddingModel) -> bool:
     """Tell whether so many rows are in error that it is the model which fails, not a few odd texts."""
-    mine = (Embedding.user_id == model.user_id, Embedding.model_id == model.id, Embedding.live)
-    ready, failed = session.execute(
-        select(func.count().filter(Embedding.state == "ready"), func.count().filter(Embedding.state == "error")).where(
-            *mine
-        )
-    ).one()
-    return bool(failed > ready * MOST_FAILED)
+    mine = {"user_id": model.user_id, "model_id": model.id}
+    settled = [session.execute(queue.statement(_SETTLED, shelf), mine).one() for shelf in SHELVES]
+    return bool(sum(row.failed for row in settled) > sum(row.ready for row in settled) * MOST_FAILED)
 
 
 def _recount(session: Session, user_id: UUID, model_id: UUID) -> None:
     """Set `needs_embedding` by the vectors of the model that serves now."""
-    ready = exists().where(
-        Embedding.user_id == Memory.user_id,
-        Embedding.memory_id == Memory.id,
-        Embedding.model_id == model_id,
-        Embedding.state == "ready",
-    )
-    session.execute(
-        update(Memory)
-        .where(Memory.user_id == user_id, Memory.needs_embedding == ready)
-        .values(needs_embedding=~ready)
-        .execution_options(synchronize_session=False)
-    )
+    for shelf in SHELVES:
+        session.execute(queue.statement(_RECOUNT, shelf), {"user_id": user_id, "model_id": model_id})

@@ -23,6 +23,7 @@ from memory.models.memories import ROLES, one_of
 from memory.models.shelves import PostingsByLexeme, Vectors
 
 TITLE_SOURCES = ("auto", "user")
+FORMATS = ("pydantic_ai", "openai", "anthropic")
 
 
 class Conversation(Base):
@@ -35,7 +36,8 @@ class Conversation(Base):
     __tablename__ = "conversations"
     __table_args__ = (
         ForeignKeyConstraint(["user_id", "space_id"], ["spaces.user_id", "spaces.id"]),
-        UniqueConstraint("user_id", "external_id"),
+        # Within its space: what is confined to another space must neither meet nor miss a name that is taken here.
+        UniqueConstraint("user_id", "space_id", "external_id"),
         one_of("title_source", TITLE_SOURCES),
         Index("ix_conversations_scope", "user_id", "space_id"),
         Index("ix_conversations_recent", "user_id", "updated_at", "id"),
@@ -70,6 +72,7 @@ class Message(Base):
         ),
         UniqueConstraint("user_id", "conversation_id", "sequence"),
         one_of("role", ROLES),
+        one_of("payload_format", FORMATS),
         CheckConstraint("sequence > 0", name="sequence"),
         Index(
             "uq_messages_client_id",
@@ -96,6 +99,8 @@ class Message(Base):
     # It carries text that this server had recalled: shown, never learned from.
     recalled: Mapped[bool] = mapped_column(server_default=sql("false"), default=False)
     payload: Mapped[Any | None] = mapped_column(JSON(none_as_null=True), deferred=True)
+    # Whose form the payload has, where it is an element of a history: that history comes back as it was.
+    payload_format: Mapped[str | None]
     created_at: Mapped[Moment]
 
 

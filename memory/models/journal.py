@@ -28,6 +28,7 @@ class IncognitoSession(Base):
 
 ORIGINS = ("server", "external")
 _IN_ONE = text("conversation_id IS NOT NULL")
+_OF_ONE = text("message_id IS NOT NULL")
 
 
 class ToolCall(Base):
@@ -48,6 +49,8 @@ class ToolCall(Base):
         ),
         Index("ix_tool_calls_affected", "affected_ids", postgresql_using="gin"),
         Index("ix_tool_calls_conversation", "user_id", "conversation_id", "created_at", postgresql_where=_IN_ONE),
+        # Of use to the foreign key alone: a deleted message is looked for here.
+        Index("ix_tool_calls_message", "user_id", "message_id", postgresql_where=_OF_ONE),
         ForeignKeyConstraint(
             ["user_id", "conversation_id"],
             ["conversations.user_id", "conversations.id"],

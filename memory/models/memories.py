@@ -99,9 +99,9 @@ class Memory(Base):
         Index("ix_memories_order", "user_id", "space_id", "id"),
         Index("ix_memories_recent", "user_id", "created_at", "id"),
         Index("ix_memories_listing", "user_id", "space_id", "created_at", "id"),
-        Index("ix_memories_theme", "user_id", "theme_id", "created_at"),
-        Index("ix_memories_type", "user_id", "type"),
-        Index("ix_memories_supersedes", "user_id", "supersedes"),
+        # Partial, as most memories have neither, and every index costs each write its share.
+        Index("ix_memories_theme", "user_id", "theme_id", "created_at", postgresql_where=sql("theme_id IS NOT NULL")),
+        Index("ix_memories_supersedes", "user_id", "supersedes", postgresql_where=sql("supersedes IS NOT NULL")),
         Index("ix_memories_waiting", "user_id", "created_at", postgresql_where=sql("needs_embedding")),
         Index("ix_memories_message", "user_id", "source_message_id", postgresql_where=_HAS_MESSAGE),
         # Only a new text is new to the detectors: what they found stands until then.

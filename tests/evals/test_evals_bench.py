@@ -26,7 +26,7 @@ def test_a_search_is_measured_stage_by_stage() -> None:
     with throwaway(now=NOW) as (runtime, user_id):
         space_id = stock(runtime, user_id, words.texts(300), now=NOW, vectors=vectors)
         found = bench_search.bench_search(runtime, user_id, space_id, words.questions(20), memories=300, now=NOW)
-    assert {"embed", "semantic", "keyword", "rank", "persist", "rest"} <= set(found.stages)
+    assert {"embed", "semantic", "keyword", "join", "rank", "fetch"} <= set(found.stages)
     assert 0 < found.bare_app.p50 < found.ranking_and_sql.p50 <= found.transaction.p50
     assert "ranking and SQL / bare scan" in bench_search.to_text(found)
 

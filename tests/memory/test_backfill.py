@@ -286,7 +286,7 @@ def test_two_workers_never_claim_the_same_row(work):
 
     def take() -> None:
         barrier.wait()
-        found.extend(job.memory_id for _ in range(4) for job in work.claim(5))
+        found.extend(job.item_id for _ in range(4) for job in work.claim(5))
 
     threads = [threading.Thread(target=take) for _ in range(6)]
     for thread in threads:
@@ -301,7 +301,7 @@ def test_rows_that_another_transaction_holds_are_skipped(work):
     work.backfill.sweep()
     with work.book.session() as session:
         session.execute(text("SELECT 1 FROM embeddings WHERE memory_id = :id FOR UPDATE"), {"id": first})
-        assert [job.memory_id for job in work.claim()] == [second]
+        assert [job.item_id for job in work.claim()] == [second]
 
 
 def test_a_claim_lapses_when_its_worker_is_gone(work):

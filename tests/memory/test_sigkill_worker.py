@@ -56,7 +56,7 @@ def book(environment):
     with ada.session() as session:
         remember_many(session, ada.user_id, "default", drafts, keys=runtime.keys, now=utc_now(), actor="t")
     yield ada
-    runtime.sessions.kw["bind"].dispose()
+    runtime.close()
 
 
 @pytest.fixture

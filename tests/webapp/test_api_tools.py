@@ -94,8 +94,8 @@ def broken(schema, path="$"):
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_every_format_names_the_seven_tools(reader, format_):
-    assert set(described(reader, format_)) == NAMES
+def test_every_format_names_the_tools_of_the_specification(reader, format_):
+    assert set(described(reader, format_)) >= NAMES
 
 
 @pytest.mark.parametrize("format_", FORMATS)

@@ -21,8 +21,10 @@ from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQu
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
 from webapp.guards import needs, session_key
-from webapp.operations import find, skipped, space_for
+from webapp.operations import skipped, space_for
 from webapp.prompt import prompt_block
+from webapp.recall import find
+from webapp.recording import Recording
 
 bp = api_blueprint("memory", "Switches, themes and what goes into a prompt", "/v1/memory")
 
@@ -131,9 +133,15 @@ def prompt(query: SpaceQuery) -> Response:
 @needs("read")
 def context(body: ContextBody) -> Response:
     """Answer a block that fits the token budget exactly, delimiters included."""
+    recording = Recording("memory_context", "search")
     budget = body.token_budget or runtime().settings.token_budget
     result = find(body.query, space=body.space, limit=body.limit, token_budget=budget, policy=body.policy)
     session().commit()
+    ids = [str(hit.ranked.scored.candidate.id) for hit in result.hits]
+    asked = body.model_dump(mode="json", exclude_none=True)
+    recording.done(
+        asked, question=body.query, result={"ids": ids}, affected=ids, hits=len(ids), success=not result.error
+    )
     items = tuple((hit.ranked, hit.snippet) for hit in result.hits)
     block = assemble(Fitted(items, result.token_count, result.truncated), budget=budget, fence=secrets.token_hex(8))
     return jsonify(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.pages.words import ordinal
-from webapp.tools.memory import NEAR_COSINE
+from webapp.tools.shown import NEAR_COSINE
 
 NOTICES = {
     "semantic": "Searched by words alone: meaning was out of reach, because no embedding model answered in time.",
@@ -23,10 +23,10 @@ STAGES = {
     "embed": "embed the question",
     "semantic": "by meaning",
     "keyword": "by words",
+    "join": "bring together",
     "fetch": "fetch",
     "rank": "rank",
     "budget": "fit the budget",
-    "persist": "keep scores",
     "total": "in all",
 }
 

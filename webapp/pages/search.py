@@ -8,11 +8,11 @@ from memory.models import TYPES
 from retrieval.policy import NAMED
 from webapp.context import session
 from webapp.htmx import render
-from webapp.operations import find
 from webapp.pages.explain import Answer, explain
 from webapp.pages.forms import SearchForm, parse
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
+from webapp.recall import find
 
 bp = guarded("search")
 

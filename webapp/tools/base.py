@@ -8,6 +8,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
+_OPERATIONS = {
+    "search": "search",
+    "query": "search",
+    "add": "create",
+    "update": "update",
+    "delete": "delete",
+    "get": "read",
+    "list": "read",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
@@ -30,6 +40,11 @@ class Tool:
     arguments: type[BaseModel]
     scope: str
     run: Callable[[Any], ToolResult]
+
+    @property
+    def operation(self) -> str:
+        """Return what the record says that the tool does: the first word of its name that tells."""
+        return next((_OPERATIONS[word] for word in self.name.split("_") if word in _OPERATIONS), "read")
 
     def describe(self, format_: str) -> dict[str, Any]:
         """Return the tool in the shape of an ecosystem: plain, openai, anthropic or mcp."""

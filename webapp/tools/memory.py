@@ -25,8 +25,10 @@ from webapp.api.schemas import (
     outcome_json,
 )
 from webapp.context import credential, session
-from webapp.operations import change, find, remove, skipped, space_for, store, visible_entry
+from webapp.operations import change, remove, skipped, space_for, store, visible_entry
+from webapp.recall import find
 from webapp.tools.base import Tool, ToolResult
+from webapp.tools.shown import answer_json, remarks, why_json
 
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
@@ -95,22 +97,7 @@ class QueryArguments(Strict):
 
 def _search(arguments: SearchArguments) -> ToolResult:
     result = find(arguments.query, **arguments.model_dump(exclude={"query"}))
-    answer = {
-        "results": [_hit_json(hit) for hit in result.hits],
-        "count": len(result.hits),
-        "truncated": result.truncated,
-        "token_count": result.token_count,
-        "degraded": list(result.degraded),
-        "timings": dict(result.timings),
-        **_remarks(result),
-    }
-    return _found(result, answer)
-
-
-def _remarks(result: Result) -> dict[str, Any]:
-    """Return what is said only when there is something to say."""
-    remarks: dict[str, Any] = {"warnings": list(result.warnings)} if result.warnings else {}
-    return {**remarks, "error": True} if result.error else remarks
+    return _found(result, answer_json(result, [_hit_json(hit) for hit in result.hits]))
 
 
 def _found(result: Result, answer: dict[str, Any]) -> ToolResult:
@@ -120,45 +107,17 @@ def _found(result: Result, answer: dict[str, Any]) -> ToolResult:
 
 
 def _hit_json(hit: Hit) -> dict[str, Any]:
-    scored, memory = hit.ranked.scored, hit.ranked.scored.candidate
-    parts = scored.score
+    memory = hit.ranked.scored.candidate
     return {
         "id": str(memory.id),
         "theme": memory.theme,
         "type": memory.type,
         "content_snippet": hit.snippet,
         "created_at": moment(memory.created_at),
-        "score": round(parts.total, 6),
-        "scores": {
-            "relevance": round(parts.relevance, 6),
-            "recency": round(parts.recency, 6),
-            "importance": round(parts.importance, 6),
-            "total": round(parts.total, 6),
-        },
-        "signals": {"fts": memory.bm25 > 0, "semantic": _is_near(hit)},
         "tags": list(memory.tags),
         "source_ids": list(memory.source_ids),
-        "explanation": {
-            "keyword": {"rank": memory.keyword_rank, "score": round(memory.bm25, 6)},
-            "semantic": {
-                "rank": memory.semantic_rank,
-                "score": round(memory.cosine, 6) if memory.cosine is not None else None,
-            },
-            "evidence": round(scored.evidence, 6),
-            "date_match": round(scored.date_match, 6),
-            "context": round(scored.context, 6),
-            "mmr_penalty": round(hit.ranked.mmr_penalty, 6),
-        },
+        **why_json(hit),
     }
-
-
-# Cosines of unrelated texts scatter around zero; from here on the vector says something.
-NEAR_COSINE = 0.2
-
-
-def _is_near(hit: Hit) -> bool:
-    cosine = hit.ranked.scored.candidate.cosine
-    return cosine is not None and cosine >= NEAR_COSINE
 
 
 def _query_memory(arguments: QueryArguments) -> ToolResult:
@@ -174,7 +133,7 @@ def _query_memory(arguments: QueryArguments) -> ToolResult:
             for hit in result.hits
         ],
         "metadata": {"count": len(result.hits), "truncated": result.truncated},
-        **_remarks(result),
+        **remarks(result),
         **({"degraded": list(result.degraded)} if result.degraded else {}),
     }
     return _found(result, answer)

@@ -113,7 +113,9 @@ def upgrade() -> None:
         ),
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_conversations_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", "id", name=op.f("pk_conversations")),
-        sa.UniqueConstraint("user_id", "external_id", name=op.f("uq_conversations_user_id_external_id")),
+        sa.UniqueConstraint(
+            "user_id", "space_id", "external_id", name=op.f("uq_conversations_user_id_space_id_external_id")
+        ),
     )
     op.create_index("ix_conversations_recent", "conversations", ["user_id", "updated_at", "id"], unique=False)
     op.create_index("ix_conversations_scope", "conversations", ["user_id", "space_id"], unique=False)
@@ -230,9 +232,13 @@ def upgrade() -> None:
         sa.Column("partial", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("recalled", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("payload", sa.JSON(none_as_null=True), nullable=True),
+        sa.Column("payload_format", sa.Text(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.CheckConstraint(
             "role IN ('user', 'assistant', 'system', 'tool_call', 'tool_result')", name=op.f("ck_messages_role")
+        ),
+        sa.CheckConstraint(
+            "payload_format IN ('pydantic_ai', 'openai', 'anthropic')", name=op.f("ck_messages_payload_format")
         ),
         sa.CheckConstraint("sequence > 0", name=op.f("ck_messages_sequence")),
         sa.ForeignKeyConstraint(
@@ -478,6 +484,13 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("conversation_id IS NOT NULL"),
     )
+    op.create_index(
+        "ix_tool_calls_message",
+        "tool_calls",
+        ["user_id", "message_id"],
+        unique=False,
+        postgresql_where=sa.text("message_id IS NOT NULL"),
+    )
     op.create_foreign_key(
         op.f("fk_tool_calls_user_id_message_id"),
         "tool_calls",
@@ -494,11 +507,33 @@ def upgrade() -> None:
         ["user_id", "id"],
         ondelete="SET NULL (conversation_id)",
     )
+    # Every index costs each write its share: these are narrowed to the rows that they are for, or go.
+    op.drop_index("ix_memories_type", table_name="memories")
+    op.drop_index("ix_memories_theme", table_name="memories")
+    op.drop_index("ix_memories_supersedes", table_name="memories")
+    op.create_index(
+        "ix_memories_theme",
+        "memories",
+        ["user_id", "theme_id", "created_at"],
+        postgresql_where=sa.text("theme_id IS NOT NULL"),
+    )
+    op.create_index(
+        "ix_memories_supersedes",
+        "memories",
+        ["user_id", "supersedes"],
+        postgresql_where=sa.text("supersedes IS NOT NULL"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("ix_memories_supersedes", table_name="memories")
+    op.drop_index("ix_memories_theme", table_name="memories")
+    op.create_index("ix_memories_supersedes", "memories", ["user_id", "supersedes"])
+    op.create_index("ix_memories_theme", "memories", ["user_id", "theme_id", "created_at"])
+    op.create_index("ix_memories_type", "memories", ["user_id", "type"])
     op.drop_constraint(op.f("fk_tool_calls_user_id_conversation_id"), "tool_calls", type_="foreignkey")
     op.drop_constraint(op.f("fk_tool_calls_user_id_message_id"), "tool_calls", type_="foreignkey")
+    op.drop_index("ix_tool_calls_message", table_name="tool_calls", postgresql_where=sa.text("message_id IS NOT NULL"))
     op.drop_index(
         "ix_tool_calls_conversation", table_name="tool_calls", postgresql_where=sa.text("conversation_id IS NOT NULL")
     )

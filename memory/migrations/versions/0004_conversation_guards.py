@@ -59,6 +59,14 @@ END $$
 COUNT_EPISODES = """
 CREATE FUNCTION count_episodes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- What embeds or enriches an episode must not wait for its conversation, which an append locks first.
+    IF TG_OP = 'UPDATE' THEN
+        IF NOT EXISTS (
+            SELECT 1 FROM old_rows o JOIN new_rows n USING (user_id, id) WHERE o.tsv IS DISTINCT FROM n.tsv
+        ) THEN
+            RETURN NULL;
+        END IF;
+    END IF;
     IF TG_OP <> 'INSERT' THEN
         UPDATE conversations c SET episodes = c.episodes - s.items, tokens_indexed = c.tokens_indexed - s.tokens
         FROM (SELECT o.user_id, o.conversation_id, count(DISTINCT o.id) AS items,
@@ -123,14 +131,15 @@ BEGIN
 END $$
 """
 
-# The text of an event that its hash covers. Every field is there, each with its length before it, so that no two
-# events look alike; moments are in UTC to the microsecond.
+# The text of an event that its hash covers; memory.audit says it again, to check. Every field is there, each with its
+# length before it, so that no two events look alike. No setting of a session changes a word of it: moments are seconds
+# since 1970 to the microsecond, and JSONB has one way to be written.
 AUDIT_TEXT = """
 CREATE FUNCTION audit_text(e audit_events) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (
     SELECT string_agg(length(f)::text || ':' || f, ',' ORDER BY n) FROM unnest(ARRAY[
         e.user_id::text, e.id::text, e.action, e.actor, coalesce(e.subject_id::text, ''), e.count::text,
-        e.details::text, to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US')
+        e.details::text, extract(epoch FROM e.created_at)::text
     ]) WITH ORDINALITY AS fields(f, n)
 )
 """
@@ -252,6 +261,20 @@ ACROSS_USERS = (
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
         SELECT c.* FROM tool_calls c WHERE c.user_id = app_user() AND c.affected_ids @> ARRAY[p_id]
     $$""",
+    # Which calls tell of a forgotten memory, `memory.redaction` finds out; what they told goes here. Those that said it
+    # themselves lose the hash of their question too, and all of them the paths that carry it.
+    """CREATE FUNCTION redact_tool_calls(p_calls uuid[], p_saying uuid[], p_paths text[]) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+        WITH redacted AS (
+            UPDATE tool_calls c SET arguments = '{"redacted": true}', result = '{"redacted": true}', error = NULL,
+                query_hash = CASE WHEN c.id = ANY(p_saying) THEN NULL ELSE c.query_hash END,
+                affected_paths = ARRAY(
+                    SELECT u.path FROM unnest(c.affected_paths) WITH ORDINALITY u(path, place)
+                    WHERE u.path <> ALL(p_paths) ORDER BY u.place)
+            WHERE c.user_id = app_user() AND c.id = ANY(p_calls)
+            RETURNING 1
+        ) SELECT count(*) FROM redacted
+    $$""",
     """CREATE FUNCTION purge_caches(p_now timestamptz) RETURNS bigint
     LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
         WITH vectors AS (DELETE FROM cached_embeddings WHERE expires_at <= p_now RETURNING 1),
@@ -266,6 +289,7 @@ NAMES = (
     "next_due_embedding()",
     "users_with_unenriched_items()",
     "calls_naming(uuid)",
+    "redact_tool_calls(uuid[], uuid[], text[])",
     "purge_caches(timestamptz)",
 )
 # Of 0002, and in its words again when this is taken back.
@@ -274,7 +298,18 @@ REPLACED = (
     "users_with_due_embeddings(timestamptz, integer)",
     "users_with_unqueued_memories()",
     "next_due_embedding()",
+    "redact_tool_calls(uuid[], text[])",
 )
+# The tools that there were before calls said what they did.
+NAME_OPERATIONS = """
+UPDATE tool_calls SET operation = CASE
+    WHEN tool IN ('memory_search', 'query_memory') THEN 'search'
+    WHEN tool = 'memory_add' THEN 'create'
+    WHEN tool = 'memory_update' THEN 'update'
+    WHEN tool = 'memory_delete' THEN 'delete'
+    ELSE 'read'
+END
+"""
 
 
 def upgrade() -> None:
@@ -285,6 +320,7 @@ def upgrade() -> None:
         )
     for name in REPLACED:
         op.execute(f"DROP FUNCTION {name}")
+    op.execute(NAME_OPERATIONS)
     for function in (INDEX_ITEMS, COUNT_EPISODES, NOTE_MENTIONS, AUDIT_TEXT, CHAIN, CHAIN_OLD, *TRIGGERS):
         op.execute(function)
     for function in ACROSS_USERS:

@@ -1,0 +1,118 @@
+"""Above the exact scan: the HNSW index of a model, what it finds and when it goes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from pgvector import HalfVector
+from sqlalchemy import text
+
+from evals.corpus import WordModel
+from evals.stock import around, model_of, stock
+from memory.database import make_engine, user_session
+from memory.embedding.indexes import index_name, maintain_indexes
+from memory.models import EmbeddingModel
+from memory.shelves import MEMORIES
+from retrieval.candidates import EXACT_SCAN_LIMIT, FILTERED_SCAN_LIMIT, Source
+from retrieval.policy import NAMED
+from retrieval.query import Dense, Query
+from retrieval.statements import approximate_statement
+
+NOW = datetime(2025, 6, 1, tzinfo=UTC)
+MANY = 3_000
+DIMENSIONS = 384
+
+
+class Place:
+    """A space of many vectors, and the ways to look them up."""
+
+    def __init__(self, runtime, person, owner):
+        self.runtime, self.user_id, self.owner = runtime, person.id, owner
+        chance = np.random.default_rng(5)
+        centres = chance.standard_normal((40, DIMENSIONS)).astype(np.float32)
+        self.centres = centres / np.linalg.norm(centres, axis=1, keepdims=True)
+        self.vectors = around(self.centres, MANY)
+        texts = WordModel(seed=11).texts(MANY)
+        self.space_id = stock(runtime, person.id, texts, now=NOW, vectors=self.vectors)
+        with user_session(runtime.sessions, person.id) as session:
+            self.model_id = model_of(session, person.id).id
+
+    def nearest(self, vector, *, scope_size, **fields):
+        with user_session(self.runtime.sessions, self.user_id) as session:
+            query = Query(self.user_id, self.space_id, "", scope_size=scope_size, **fields)
+            if scope_size > EXACT_SCAN_LIMIT:
+                # So few rows are cheap to sort, and the planner would.
+                session.execute(text("SET LOCAL enable_sort = off"))
+            source = Source(session, query, NAMED["balanced"], NOW)
+            return list(source.nearest(Dense(self.model_id, DIMENSIONS, None), vector).cosines)
+
+    def plan(self, vector):
+        """Return how the database looks for the nearest."""
+        values = {"user_id": self.user_id, "space_id": self.space_id, "vector": HalfVector(vector), "depth": 40}
+        statement = approximate_statement(MEMORIES, str(self.model_id), DIMENSIONS, filtered=False)
+        with user_session(self.runtime.sessions, self.user_id) as session:
+            session.execute(text("SET LOCAL enable_sort = off"))
+            return "\n".join(session.connection().exec_driver_sql("EXPLAIN " + statement, values).scalars())
+
+
+@pytest.fixture(scope="module")
+def place(runtime, new_person, database_url):
+    owner = make_engine(database_url, pool_size=1)
+    made = Place(runtime, new_person("ada", soft_cap=MANY), owner)
+    # Another user with few vectors: too small for an index.
+    stock(runtime, new_person("bob").id, WordModel(seed=12).texts(20), now=NOW, vectors=around(made.centres, 20))
+    built = maintain_indexes(owner, MANY - 1)
+    assert built == [index_name(made.model_id)]
+    yield made
+    maintain_indexes(owner, 10 * MANY)
+    owner.dispose()
+
+
+def test_the_index_is_used_and_finds_what_the_exact_scan_finds(place):
+    questions = around(place.centres, 50, seed=9)
+    found = 0
+    for question in questions:
+        exact = place.nearest(question, scope_size=MANY)[:10]
+        approximate = place.nearest(question, scope_size=EXACT_SCAN_LIMIT + 1)[:10]
+        found += len(set(exact) & set(approximate))
+    assert found / (10 * len(questions)) >= 0.98
+    assert f"Index Scan using {index_name(place.model_id)}" in place.plan(questions[0])
+
+
+def test_it_returns_as_many_as_were_asked_for_where_much_is_filtered_out(place, owner_marks_few):
+    question = around(place.centres, 1, seed=3)[0]
+    exact = place.nearest(question, scope_size=MANY, types=("decision",))
+    approximate = place.nearest(question, scope_size=FILTERED_SCAN_LIMIT + 1, types=("decision",))
+    assert len(exact) == 40
+    assert len(set(exact) & set(approximate)) >= 38
+
+
+@pytest.fixture
+def owner_marks_few(place):
+    """Every tenth memory is a decision."""
+    with place.owner.begin() as connection:
+        few = "UPDATE memories SET type = 'decision' WHERE user_id = :u AND ('x' || right(id::text, 1))::text IN ('x3')"
+        connection.execute(text(few), {"u": place.user_id})
+    yield
+    with place.owner.begin() as connection:
+        connection.execute(text("UPDATE memories SET type = 'note' WHERE user_id = :u"), {"u": place.user_id})
+
+
+def test_it_is_not_built_twice(place):
+    assert maintain_indexes(place.owner, MANY - 1) == []
+
+
+def test_it_goes_with_the_model(place, runtime, new_person):
+    carl = new_person("carl", soft_cap=MANY)
+    stock(runtime, carl.id, WordModel(seed=13).texts(MANY), now=NOW, vectors=around(place.centres, MANY, seed=2))
+    with user_session(runtime.sessions, carl.id) as session:
+        model_id = model_of(session, carl.id).id
+    assert index_name(model_id) in maintain_indexes(place.owner, MANY - 1)
+    with user_session(runtime.sessions, carl.id) as session:
+        session.delete(session.get_one(EmbeddingModel, (carl.id, model_id)))
+    maintain_indexes(place.owner, MANY - 1)
+    with place.owner.connect() as connection:
+        left = connection.scalars(text("SELECT relname FROM pg_class WHERE relname LIKE 'hnsw%'")).all()
+    assert left == [index_name(place.model_id)]

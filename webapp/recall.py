@@ -1,0 +1,144 @@
+"""Searching as the caller: the switches are asked, the limit is kept, the work is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from flask import g
+from sqlalchemy import func, select
+
+from memory.errors import InvalidError
+from memory.models import Conversation, EmbeddingModel, Entity, Space
+from memory.scope import Scope, read_scope
+from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
+from memory.spaces import DEFAULT_SPACE
+from retrieval.policy import NAMED, Policy, policy_from
+from retrieval.query import MAX_QUERY, Dense, Query, Result
+from retrieval.search import search
+from webapp.context import credential, request_id, runtime, session, utc_now
+from webapp.ratelimit import LIMITED, over_limit, remember_result, remembered
+
+
+def policy_for(space: Space, overrides: Mapping[str, Any] | None, min_score: float | None = None) -> Policy:
+    """Return the policy of a call: its own fields over the space's over the default.
+
+    A named policy in the call starts from that policy, not from the space's weights.
+    """
+    base = NAMED["balanced"]
+    if (least := runtime().settings.min_score) is not None:
+        base = replace(base, min_score=least)
+    policy = policy_from(dict(space.policy), base)
+    if overrides:
+        policy = policy_from(dict(overrides), policy)
+    return replace(policy, min_score=min_score) if min_score is not None else policy
+
+
+def find(
+    text: str,
+    *,
+    shelf: Shelf = MEMORIES,
+    space: str | None = None,
+    conversation: UUID | None = None,
+    within: bool = False,
+    limit: int | None = None,
+    theme: str | None = None,
+    types: Sequence[str] | None = None,
+    recency_days: int | None = None,
+    min_score: float | None = None,
+    token_budget: int | None = None,
+    policy: Mapping[str, Any] | None = None,
+) -> Result:
+    """Search a space as the caller; commits the scores it wrote. Empty, and says why, when recall is off.
+
+    The scope is the space that is named, or the one that `conversation` is in at this moment; `within` narrows it to
+    that conversation.
+    """
+    who, now, settings = credential(), utc_now(), runtime().settings
+    target = _scope(space, conversation)
+    chosen = policy_for(target.space, policy, min_score)
+    if why := _closed(target):
+        return Result((), chosen, degraded=(why,))
+    query = Query(
+        user_id=who.user_id,
+        space_id=target.space.id,
+        # One character too many says that it was longer; the rest is of no use and would be kept with the answer.
+        text=text[: MAX_QUERY + 1],
+        limit=limit or settings.max_results,
+        theme=theme,
+        types=tuple(types) if types is not None else None,
+        created_after=_days_before(now, recency_days),
+        token_budget=token_budget if token_budget is not None else settings.token_budget,
+        scope_size=_size(shelf, target.space),
+        shelf=shelf,
+        conversation_id=conversation if within else None,
+    )
+    if over_limit(session(), who.user_id, settings.searches_per_minute, now):
+        # What is kept of an answer is checked against the memories of today; of other kinds nothing is kept.
+        return remembered(session(), query, chosen, now) if shelf is MEMORIES else _limited(chosen)
+    dense = _dense(target.model)
+    result = search(session(), query, chosen, dense=dense, now=now, correlation_id=request_id(), aside=runtime().aside)
+    if settings.searches_per_minute and not result.error and shelf is MEMORIES:
+        remember_result(query, chosen, result, now)
+    return result
+
+
+def _scope(slug: str | None, conversation: UUID | None) -> Scope:
+    """Return the scope of the call; a confined token has its own space, and sees no other."""
+    who = credential()
+    space_id = who.space_id
+    if conversation is not None:
+        space_id = _space_of(conversation)
+    named = (slug or DEFAULT_SPACE) if space_id is None else None
+    scope = read_scope(session(), who.user_id, who.session_key, slug=named, space_id=space_id)
+    if slug not in {None, scope.space.slug}:
+        raise InvalidError(
+            "space", f"there is no space {slug!r}" if conversation is None else "is not the conversation's"
+        )
+    g.incognito = g.get("incognito", False) or scope.incognito
+    return scope
+
+
+def _space_of(conversation: UUID) -> UUID:
+    """Return the space that the caller's conversation is in now."""
+    who = credential()
+    mine = select(Conversation.space_id).where(Conversation.user_id == who.user_id, Conversation.id == conversation)
+    space_id = session().scalar(mine)
+    if space_id is None or who.space_id not in {None, space_id}:
+        raise InvalidError("conversation", "there is no such conversation")
+    return space_id
+
+
+def _closed(scope: Scope) -> str | None:
+    if scope.incognito:
+        return "incognito"
+    return None if scope.space.memory_enabled else "memory_off"
+
+
+def _size(shelf: Shelf, space: Space) -> int:
+    """Return how many items of a kind the space has: it decides how vectors are looked up."""
+    if shelf is MEMORIES:
+        return space.documents
+    if shelf is EPISODES:
+        mine = (Conversation.user_id == space.user_id, Conversation.space_id == space.id)
+        return session().scalar(select(func.coalesce(func.sum(Conversation.episodes), 0)).where(*mine)) or 0
+    assert shelf is ENTITIES
+    counted = select(func.count()).where(Entity.user_id == space.user_id, Entity.space_id == space.id)
+    return session().scalar(counted) or 0
+
+
+def _limited(policy: Policy) -> Result:
+    return Result((), policy, degraded=(LIMITED,))
+
+
+def _days_before(now: datetime, days: int | None) -> datetime | None:
+    return now - timedelta(days=days) if days is not None else None
+
+
+def _dense(model: EmbeddingModel | None) -> Dense | None:
+    if model is None:
+        return None
+    return Dense(model.id, model.dimensions, runtime().providers.query_embedder(model, session(), utc_now()))

@@ -1,0 +1,87 @@
+"""The tool that finds who and what the texts of a space name."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field
+from sqlalchemy import select
+
+from memory.models import Conversation, Entity, Space
+from memory.shelves import ENTITIES
+from memory.spaces import DEFAULT_SPACE
+from retrieval.query import Hit, Result
+from webapp.api.schemas import Line, Question, Strict, moment
+from webapp.context import credential, session
+from webapp.operations import space_for
+from webapp.recall import find
+from webapp.tools.base import Tool, ToolResult
+from webapp.tools.shown import answer_json, why_json
+
+# Said where nothing is found because there never is anything.
+NO_ENTITIES = "no_entities_in_pool"
+
+
+class EntityArguments(Strict):
+    """A question about someone or something, and where to look."""
+
+    query: Question = Field(description="Who or what to look for: a name, or words for what is known of it.")
+    space: Line | None = Field(None, description="Which space; the shared pool has no entities.")
+    conversation: UUID | None = Field(None, description="Search as this conversation: in the space that it is in.")
+    limit: int | None = Field(None, ge=1, le=50, description="At most this many results (default 10).")
+
+
+def _search(arguments: EntityArguments) -> ToolResult:
+    result = find(arguments.query, shelf=ENTITIES, **arguments.model_dump(exclude={"query"}))
+    entities = _entities(result)
+    hits = [_hit_json(hit, entities[hit.ranked.scored.candidate.id]) for hit in result.hits if _id(hit) in entities]
+    answer = answer_json(result, hits)
+    if not result.degraded and not hits and _in_the_pool(arguments):
+        answer["degraded"] = [NO_ENTITIES]
+    ids = tuple(hit["id"] for hit in hits)
+    summary = {"ids": list(ids), "truncated": result.truncated, "degraded": answer["degraded"]}
+    return ToolResult(answer, summary, affected=ids, hits=len(ids), private="incognito" in result.degraded)
+
+
+def _id(hit: Hit) -> UUID:
+    return hit.ranked.scored.candidate.id
+
+
+def _entities(result: Result) -> dict[UUID, Entity]:
+    ids = [_id(hit) for hit in result.hits]
+    mine = select(Entity).where(Entity.user_id == credential().user_id, Entity.id.in_(ids))
+    return {entity.id: entity for entity in session().scalars(mine)} if ids else {}
+
+
+def _in_the_pool(arguments: EntityArguments) -> bool:
+    """Tell whether the call looked into the shared pool."""
+    if arguments.conversation is None:
+        return space_for(arguments.space).slug == DEFAULT_SPACE
+    joined = (Space.user_id == Conversation.user_id) & (Space.id == Conversation.space_id)
+    mine = (Conversation.user_id == credential().user_id, Conversation.id == arguments.conversation)
+    return session().scalar(select(Space.slug).join(Conversation, joined).where(*mine)) == DEFAULT_SPACE
+
+
+def _hit_json(hit: Hit, entity: Entity) -> dict[str, Any]:
+    return {
+        "id": str(entity.id),
+        "name": entity.name,
+        "type": entity.type,
+        "content_snippet": hit.snippet,
+        "mentions": entity.mentions,
+        "created_at": moment(entity.created_at),
+        **why_json(hit),
+    }
+
+
+ENTITY_TOOLS = (
+    Tool(
+        "entity_search",
+        "Look up people, places, organisations and things that were named in a space, with the sentences that say "
+        "something of them. Entities belong to their space alone; the shared pool has none.",
+        EntityArguments,
+        "read",
+        _search,
+    ),
+)

@@ -1,0 +1,89 @@
+"""The tool that finds what was said: episodes in the scope of a conversation or a space."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field
+from sqlalchemy import select
+
+from memory.errors import InvalidError
+from memory.models import Conversation
+from memory.shelves import EPISODES
+from retrieval.query import Hit, Result
+from webapp.api.schemas import Line, Overrides, Question, Share, Strict, moment
+from webapp.context import credential, session
+from webapp.recall import find
+from webapp.tools.base import Tool, ToolResult
+from webapp.tools.shown import answer_json, why_json
+
+
+class EpisodeArguments(Strict):
+    """A question about earlier conversations, and what narrows it."""
+
+    query: Question = Field(description="What to look for in what was said, in plain words.")
+    conversation: UUID | None = Field(
+        None, description="Search as this conversation: in the space that it is in, or in the shared pool."
+    )
+    within: bool = Field(False, description="Only in that conversation itself.")
+    space: Line | None = Field(None, description="Search in this space; default: the shared pool.")
+    limit: int | None = Field(None, ge=1, le=50, description="At most this many results (default 10).")
+    recency_days: int | None = Field(None, ge=0, le=36_500, description="Only what was said in the last so many days.")
+    min_score: Share | None = Field(None, description="Evidence that a hit needs from a leg, 0 to 1.")
+    token_budget: int | None = Field(None, ge=1, le=100_000, description="Most tokens of text in all (default 1000).")
+    policy: Overrides | None = Field(None, description="Ranking weights for this call, or a policy's name.")
+
+
+def _search(arguments: EpisodeArguments) -> ToolResult:
+    if arguments.within and arguments.conversation is None:
+        raise InvalidError("conversation", "is needed to search within it")
+    result = find(arguments.query, shelf=EPISODES, **arguments.model_dump(exclude={"query"}))
+    conversations = _conversations(result)
+    answer = answer_json(result, [_hit_json(hit, conversations) for hit in result.hits])
+    ids = tuple(hit["id"] for hit in answer["results"])
+    summary = {"ids": list(ids), "truncated": result.truncated, "degraded": list(result.degraded)}
+    return ToolResult(answer, summary, affected=ids, hits=len(ids), private="incognito" in result.degraded)
+
+
+def _conversations(result: Result) -> dict[UUID, Conversation]:
+    ids = {_places(hit)[0] for hit in result.hits}
+    mine = select(Conversation).where(Conversation.user_id == credential().user_id, Conversation.id.in_(ids))
+    return {conversation.id: conversation for conversation in session().scalars(mine)} if ids else {}
+
+
+def _places(hit: Hit) -> tuple[UUID, UUID, UUID]:
+    """Return the conversation, the user's message and the reply of an episode."""
+    conversation, message, reply = (UUID(place) for place in hit.ranked.scored.candidate.source_ids)
+    return conversation, message, reply
+
+
+def _hit_json(hit: Hit, conversations: dict[UUID, Conversation]) -> dict[str, Any]:
+    episode = hit.ranked.scored.candidate
+    conversation_id, message_id, reply_id = _places(hit)
+    conversation = conversations.get(conversation_id)
+    return {
+        "id": str(episode.id),
+        "conversation": {
+            "id": str(conversation_id),
+            "external_id": conversation.external_id if conversation else None,
+            "title": conversation.title if conversation else None,
+        },
+        "message_id": str(message_id),
+        "reply_id": str(reply_id),
+        "content_snippet": hit.snippet,
+        "created_at": moment(episode.created_at),
+        **why_json(hit),
+    }
+
+
+EPISODE_TOOLS = (
+    Tool(
+        "episode_search",
+        "Search what was said in earlier conversations: the user's words with the replies to them. Conversations of "
+        "a space are found from that space alone, all others from one another.",
+        EpisodeArguments,
+        "read",
+        _search,
+    ),
+)
