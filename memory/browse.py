@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,8 +11,19 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, func, select, tuple_
 from sqlalchemy.orm import Session
 
+from memory.cursors import from_cursor, to_cursor
 from memory.errors import InvalidError
-from memory.models import Embedding, EmbeddingModel, LastScore, Memory, PossibleUpdate, Space, Theme
+from memory.models import (
+    Conversation,
+    Embedding,
+    EmbeddingModel,
+    LastScore,
+    Memory,
+    Message,
+    PossibleUpdate,
+    Space,
+    Theme,
+)
 
 LARGEST_PAGE = 200
 
@@ -37,8 +46,18 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """The place where a memory was said: a message, and the conversation that it is in now."""
+
+    message_id: UUID
+    conversation_id: UUID
+    sequence: int
+    space_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory as it is shown: with its space, theme, last score and the state of its vector."""
+    """A memory as it is shown: with its space, theme, last score, the state of its vector, and where it was said."""
 
     memory: Memory
     space: str
@@ -46,6 +65,7 @@ class Entry:
     last_scores: dict[str, Any] | None
     embedding: str
     embedding_error: str | None
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +84,12 @@ def list_entries(
         raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
     statement = _filtered(_entries(user_id, now), user_id, filters)
     if cursor is not None:
-        statement = statement.where(tuple_(Memory.created_at, Memory.id) < _from_cursor(cursor))
+        statement = statement.where(tuple_(Memory.created_at, Memory.id) < from_cursor(cursor))
     statement = statement.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(limit + 1)
-    entries = [_to_entry(row) for row in session.execute(statement)]
+    entries = _with_sources(session, user_id, [_to_entry(row) for row in session.execute(statement)])
     more = len(entries) > limit
-    return Page(entries[:limit], _to_cursor(entries[limit - 1].memory) if more else None)
+    last = entries[limit - 1].memory if more else None
+    return Page(entries[:limit], to_cursor(last.created_at, last.id) if last else None)
 
 
 def count_entries(session: Session, user_id: UUID, filters: Filters, *, now: datetime) -> int:
@@ -81,7 +102,7 @@ def count_entries(session: Session, user_id: UUID, filters: Filters, *, now: dat
 def get_entry(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime) -> Entry | None:
     """Return one memory with all that is shown of it."""
     row = session.execute(_entries(user_id, now).where(Memory.id == memory_id)).one_or_none()
-    return _to_entry(row) if row else None
+    return _with_sources(session, user_id, [_to_entry(row)])[0] if row else None
 
 
 def possible_updates(session: Session, user_id: UUID, memory_id: UUID) -> Sequence[tuple[PossibleUpdate, Memory]]:
@@ -169,21 +190,22 @@ def _to_entry(row: Any) -> Entry:
     return Entry(memory, space, theme, _scores(score), state or "pending", error)
 
 
+def _with_sources(session: Session, user_id: UUID, entries: list[Entry]) -> list[Entry]:
+    """Add where each was said. A second look by ids: most memories have no source, and a join would look for all."""
+    ids = {entry.memory.source_message_id for entry in entries} - {None}
+    if not ids:
+        return entries
+    statement = (
+        select(Message.id, Message.conversation_id, Message.sequence, Conversation.space_id)
+        .join(Conversation, (Conversation.user_id == Message.user_id) & (Conversation.id == Message.conversation_id))
+        .where(Message.user_id == user_id, Message.id.in_(ids))
+    )
+    sources: dict[UUID | None, Source] = {row.id: Source(*row) for row in session.execute(statement)}
+    return [replace(entry, source=sources.get(entry.memory.source_message_id)) for entry in entries]
+
+
 def _scores(score: LastScore | None) -> dict[str, Any] | None:
     if score is None:
         return None
     parts = {name: getattr(score, name) for name in ("relevance", "recency", "importance", "total")}
     return {**parts, "computed_at": score.computed_at.isoformat()}
-
-
-def _to_cursor(memory: Memory) -> str:
-    key = [memory.created_at.isoformat(), str(memory.id)]
-    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode()
-
-
-def _from_cursor(cursor: str) -> tuple[datetime, UUID]:
-    try:
-        created_at, memory_id = json.loads(base64.urlsafe_b64decode(cursor))
-        return datetime.fromisoformat(created_at), UUID(memory_id)
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise InvalidError("cursor", "is not one that this server gave") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from memory.errors import InvalidError
 from memory.models import ROLES, STATUSES, TYPES
@@ -31,6 +32,8 @@ class Draft:
     metadata_confidence: float | None = None
     created_at: datetime | None = None
     expires_at: datetime | None = None
+    # The message of a conversation here that it was said in; whoever stores the draft has looked it up.
+    source_message_id: UUID | None = None
 
     def __post_init__(self) -> None:
         check_text(self.text)
@@ -44,8 +47,8 @@ class Draft:
         check_moment("expires_at", self.expires_at)
 
 
-def check_text(text: str, field: str = "text") -> None:
-    """Refuse what cannot be stored whole: nothing but white space, NUL, half a surrogate pair, over 64 KiB."""
+def check_text(text: str, field: str = "text", *, most: int = MAX_TEXT_BYTES) -> None:
+    """Refuse what cannot be stored whole: nothing but white space, NUL, half a surrogate pair, over `most` bytes."""
     if not text.strip():
         raise InvalidError(field, "must not be empty")
     if "\x00" in text:
@@ -54,8 +57,8 @@ def check_text(text: str, field: str = "text") -> None:
         size = len(text.encode())
     except UnicodeEncodeError:
         raise InvalidError(field, "is not valid Unicode text") from None
-    if size > MAX_TEXT_BYTES:
-        raise InvalidError(field, f"must be at most {MAX_TEXT_BYTES} bytes of UTF-8, not {size}")
+    if size > most:
+        raise InvalidError(field, f"must be at most {most} bytes of UTF-8, not {size}")
 
 
 def check_choice(field: str, value: str, allowed: tuple[str, ...]) -> None:

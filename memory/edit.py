@@ -11,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from memory.drafts import Draft, check_status
+from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, InvalidError, RefusedError
 from memory.forget import get_memory
@@ -76,6 +77,8 @@ def update(
     _apply(session, memory, draft, changes, now)
     memory.updated_at = now
     if rewritten is not None:
+        # What was corrected is not to be found in any copy.
+        drop_cached(session, user_id, [memory.text], keys)
         _rewrite(session, memory, rewritten, now)
     session.flush()
     details = {"fields": sorted(changes)}

@@ -13,11 +13,12 @@ from sqlalchemy import delete, or_, select
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
+from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, NotFoundError
 from memory.journal import record, redact
 from memory.keys import Keys
-from memory.models import Forgotten, Memory, PossibleUpdate, Tombstone
+from memory.models import Forgotten, Memory, Message, PossibleUpdate, Tombstone
 from memory.spaces import lock_space_of, lock_spaces
 from memory.tombstones import bury, lift
 
@@ -60,6 +61,7 @@ def forget(
     memory = get_memory(session, user_id, memory_id)
     lock_space_of(session, memory)
     bury(session, memory, keys, now)
+    drop_cached(session, user_id, [memory.text], keys)
     if undo is not None:
         row = {**_to_row(memory), LINKS: _links(session, memory)}
         session.add(Forgotten(user_id=user_id, id=memory.id, row=row, purge_at=now + undo))
@@ -86,15 +88,27 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
     if not lock_spaces(session, user_id, {memory.space_id}):
         raise ConflictError("the space of this memory is gone")
     _refuse_twin(session, memory)
+    _keep_source(session, memory)
     lift(session, user_id, memory_id)
     session.delete(forgotten)
     memory.needs_embedding, memory.updated_at = True, now
+    if memory.enriched_version is not None:
+        # The sentences that name entities went with it, and are looked for again; its importance has its share.
+        memory.enriched_version = 0
     session.add(memory)
     _relink(session, memory, links)
     session.flush()
     enqueue(session, user_id, [memory_id], now)
     record(session, user_id, "memory.restored", actor=actor, now=now, subject_id=memory_id)
     return memory
+
+
+def _keep_source(session: Session, memory: Memory) -> None:
+    """Leave a restored memory its source, unless the conversation was deleted meanwhile; it stays until the commit."""
+    if memory.source_message_id is not None:
+        key = (memory.user_id, memory.source_message_id)
+        if session.get(Message, key, with_for_update={"read": True, "key_share": True}) is None:
+            memory.source_message_id = None
 
 
 def _refuse_twin(session: Session, memory: Memory) -> None:
@@ -157,16 +171,18 @@ def _with_successor(row: Row, memory_id: UUID) -> Row:
     return {**row, LINKS: {**links, "superseded_by": [*links["superseded_by"], str(memory_id)]}}
 
 
-def purge(session: Session, user_id: UUID, *, now: datetime) -> int:
+def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> int:
     """Remove for good what is due: forgotten rows, old tombstones, expired memories. Returns how many rows."""
     due = session.scalars(
         select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).with_for_update()
     ).all()
     redact(session, [row.id for row in due], [row.row["text"] for row in due])
+    # Once more: what was forgotten may have been asked for in its own words since.
+    drop_cached(session, user_id, [row.row["text"] for row in due], keys)
     for row in due:
         session.delete(row)
     stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
-    expired = _expire(session, user_id, now)
+    expired = _expire(session, user_id, keys, now)
     if due or expired:
         details = {"forgotten": len(due), "expired": len(expired)}
         total = len(due) + len(expired)
@@ -174,7 +190,7 @@ def purge(session: Session, user_id: UUID, *, now: datetime) -> int:
     return len(due) + len(expired) + int(stones.rowcount)  # type: ignore[attr-defined]
 
 
-def _expire(session: Session, user_id: UUID, now: datetime) -> Sequence[Memory]:
+def _expire(session: Session, user_id: UUID, keys: Keys, now: datetime) -> Sequence[Memory]:
     due = (Memory.user_id == user_id, Memory.expires_at <= now)
     # Spaces before memories, as every writer; then asked again, as an expiry may have been moved meanwhile.
     spaces = session.scalars(select(Memory.space_id).where(*due).distinct()).all()
@@ -185,6 +201,7 @@ def _expire(session: Session, user_id: UUID, now: datetime) -> Sequence[Memory]:
         select(Memory).where(*due, Memory.space_id.in_(spaces)).order_by(Memory.id).with_for_update()
     ).all()
     redact(session, [memory.id for memory in memories], [memory.text for memory in memories])
+    drop_cached(session, user_id, [memory.text for memory in memories], keys)
     for memory in memories:
         session.delete(memory)
     return memories

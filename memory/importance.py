@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 CONFIDENT = 0.6  # metadata below this confidence earns nothing
+METADATA = 0.2  # what it earns from there on
 
 _LASTING = re.compile(
     r"""\b(?:
@@ -67,7 +68,7 @@ def assess(text: str, *, explicit: bool, metadata_confidence: float | None, has_
         found = " ".join(lasting.group().lower().split())
         terms.append(Term("persistent", 0.3, f"a lasting preference, commitment or goal: {found}"))
     if has_metadata and metadata_confidence is not None and metadata_confidence >= CONFIDENT:
-        terms.append(Term("metadata", 0.2, f"metadata found with confidence {metadata_confidence:.2f}"))
+        terms.append(Term("metadata", METADATA, f"metadata found with confidence {metadata_confidence:.2f}"))
     if not lasting and _is_small_talk(text):
         terms.append(Term("ephemeral", -0.1, "small talk"))
     total = sum(term.delta for term in terms)

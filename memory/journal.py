@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from memory.models import AuditEvent, ToolCall
+from memory.redaction import redact
 
-# A shorter text stands in so many innocent arguments that searching for it would blank the whole journal.
-SHORTEST_REDACTED = 8
+__all__ = ["record", "record_tool_call", "redact"]
 
 
 def record(
@@ -45,13 +42,3 @@ def record(
 def record_tool_call(session: Session, call: ToolCall) -> None:
     """Append a tool call."""
     session.add(call)
-
-
-def redact(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -> int:
-    """Blank every tool call of the user that names one of the memories or carries one of the texts.
-
-    Returns how many calls were blanked. The caller commits.
-    """
-    needles = [json.dumps(text, ensure_ascii=False)[1:-1] for text in texts if len(text) >= SHORTEST_REDACTED]
-    session.flush()
-    return session.scalar(select(func.redact_tool_calls(list(memory_ids), needles))) or 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import unicodedata
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +19,10 @@ from memory.ids import new_id
 from memory.importance import Importance, Term, assess, repeat_boost
 from memory.journal import record
 from memory.keys import Keys
+from memory.markers import is_marked, without_marked
 from memory.models import Memory, PossibleUpdate, Space
 from memory.spaces import ensure_themes, lock_space
-from memory.text import NEAR, bands, from_signed, hamming, normalise, simhash64, to_signed
+from memory.text import NEAR, bands, folded, folded_digest, from_signed, hamming, normalise, simhash64, to_signed
 from memory.tombstones import Graveyard, graveyard
 from memory.trace import Neighbour, Outcome, Trace
 
@@ -51,18 +50,20 @@ def prepare(draft: Draft) -> Prepared:
     return Prepared(draft, normalised, simhash64(normalised), text_digest(draft.text), _template_digest(draft.text))
 
 
+def _own_words(draft: Draft) -> Draft:
+    """Return the draft without recalled text that stands marked in it, or as it is if that leaves nothing."""
+    rest = without_marked(draft.text)
+    return draft if rest in {"", draft.text} else replace(draft, text=rest)
+
+
 def text_digest(text: str) -> bytes:
     """Return 16 bytes that are equal for texts that differ in case and white space at most."""
-    return _digest(" ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+    return folded_digest(folded(text))
 
 
 def _template_digest(text: str) -> bytes | None:
     words = template(text)
-    return None if words is None else _digest(words)
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+    return None if words is None else folded_digest(words)
 
 
 def remember(
@@ -87,9 +88,10 @@ def remember_many(
     Locks the space until the transaction ends; the caller commits, then nudges the embedder. Raises
     `InvalidError` for an unknown space or a bad theme. Near-duplicates merge at Hamming distance <= 3 unless they
     differ in a number, a date, a negation, a name or a link. What differs in that alone is kept and linked as a
-    possible update of the newest such memories, three at most.
+    possible update of the newest such memories, three at most. Recalled text that comes back in its markers is left
+    out, and a draft that is nothing else is refused.
     """
-    prepared = [prepare(draft) for draft in drafts]
+    prepared = [prepare(_own_words(draft)) for draft in drafts]
     locked = lock_space(session, user_id, space)
     if not locked.memory_enabled:
         return [_refused(item, "memory_off", f"memory is off in the space {space!r}") for item in prepared]
@@ -181,6 +183,8 @@ class _Writer:
 
     def write(self, item: Prepared, stones: Graveyard) -> Outcome:
         """Refuse, merge or insert one prepared draft."""
+        if is_marked(item.draft.text):
+            return _refused(item, "recalled", "this is nothing but what was recalled from here")
         if stones.blocks(item.draft.text, item.normalised, item.simhash) is not None:
             return _refused(item, "tombstone", "this was forgotten less than 24 hours ago")
         neighbours = self._neighbours(item)
@@ -252,6 +256,7 @@ class _Writer:
         memory.tags = merged_words(memory.tags, draft.tags, MAX_TAGS)
         memory.source_ids = merged_words(memory.source_ids, draft.source_ids, MAX_SOURCE_IDS)
         memory.source_message = memory.source_message or draft.source_message
+        memory.source_message_id = memory.source_message_id or draft.source_message_id
         memory.theme_id = memory.theme_id or self.themes.get(draft.theme or "")
         memory.expires_at = _later(memory.expires_at, draft.expires_at)
         memory.updated_at = self.now
@@ -293,6 +298,7 @@ class _Writer:
             tags=merged_words([], draft.tags, MAX_TAGS),
             source_ids=merged_words([], draft.source_ids, MAX_SOURCE_IDS),
             source_message=draft.source_message,
+            source_message_id=draft.source_message_id,
             status="active",
             simhash=to_signed(item.simhash),
             repeat_count=0,

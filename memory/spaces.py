@@ -81,9 +81,9 @@ def create_space(
     taken = select(Space.id).where(Space.user_id == user_id, Space.slug == slug)
     if session.scalar(taken) is not None:
         raise ConflictError(f"there is a space {slug!r} already")
-    space = Space(user_id=user_id, slug=slug, name=fields.pop("name", None) or slug, soft_cap=soft_cap)
+    space = Space(user_id=user_id, slug=slug, soft_cap=soft_cap)
     space.created_at = space.updated_at = now
-    _apply(space, fields)
+    _apply(space, {**fields, "name": fields.get("name") or slug})
     session.add(space)
     session.flush()
     record(session, user_id, "space.created", actor=actor, now=now, subject_id=space.id, details={"slug": slug})

@@ -68,6 +68,16 @@ def _pass(text: str) -> str:
     return " ".join(without_references(folded).split())
 
 
+def folded(text: str) -> str:
+    """Return the text in NFKC, without case, white space folded to one space: all that an exact repeat may change."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def folded_digest(text: str) -> bytes:
+    """Return 16 bytes that stand for a folded text."""
+    return blake2b(text.encode(), digest_size=16).digest()
+
+
 def simhash64(normalised: str) -> int:
     """Return the unsigned 64-bit SimHash of a normalised text; 0 for the empty text.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
@@ -22,11 +22,13 @@ from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_a
 from memory.database import user_session
 from memory.embedding import queue
 from memory.embedding.base import EmbeddingError
+from memory.embedding.cache import Vector
 from memory.embedding.models import flip_if_complete, note_dimensions, reconcile
 from memory.embedding.providers import Providers
 from memory.embedding.queue import Job
 from memory.errors import DomainError
-from memory.models import EmbeddingModel
+from memory.models import EmbeddingModel, Memory
+from memory.shelves import MEMORIES
 
 logger = logging.getLogger(__name__)
 
@@ -132,26 +134,29 @@ class Backfill:
             if model is None:
                 return  # The model was replaced since the claim, and its rows went with it.
             session.expunge(model)
+            texts = [job.text for job in jobs if job.shelf is MEMORIES]
+            known = self._providers.known_vectors(session, model, texts, self._clock())
         with self._failing(jobs):
-            vectors = self._vectors(model, jobs)
+            vectors = self._vectors(model, jobs, known)
             # The work is done: a deadlock or a database that starts again is no reason to do it twice.
-            self._patiently(lambda: self._store(user_id, model_id, jobs, vectors))
+            self._patiently(lambda: self._store(model, jobs, vectors, known))
         self._flip(user_id)
 
-    def _vectors(self, model: EmbeddingModel, jobs: list[Job]) -> NDArray[np.float32]:
-        embedder = self._providers.embedder(model).embedder
+    def _vectors(self, model: EmbeddingModel, jobs: list[Job], known: Mapping[str, Vector]) -> NDArray[np.float32]:
         try:
-            return embedder.embed([job.text for job in jobs])
-        except EmbeddingError:
+            return self._providers.embed_texts(model, [job.text for job in jobs], known)
+        except (EmbeddingError, DomainError):
             raise
         except Exception as error:
             # The boundary to strangers' code: one text that it cannot bear must not stop everyone's.
             logger.exception("the embedding model %r failed", model.model)
             raise EmbeddingError(f"the model failed ({type(error).__name__})", permanent=True) from error
 
-    def _store(self, user_id: UUID, model_id: UUID, jobs: list[Job], vectors: NDArray[np.float32]) -> None:
-        with user_session(self._sessions, user_id) as session:
-            fixed = note_dimensions(session, user_id, model_id, vectors.shape[1])
+    def _store(
+        self, model: EmbeddingModel, jobs: list[Job], vectors: NDArray[np.float32], known: Mapping[str, Vector]
+    ) -> None:
+        with user_session(self._sessions, model.user_id) as session:
+            fixed = note_dimensions(session, model.user_id, model.id, vectors.shape[1])
             if fixed is None:
                 return  # The model was replaced meanwhile.
             if fixed != vectors.shape[1]:
@@ -159,6 +164,19 @@ class Backfill:
                     f"the model returned {vectors.shape[1]} dimensions, not {fixed} as before", permanent=True
                 )
             queue.store(session, jobs, vectors, self._clock())
+            made = {job.text: vector for job, vector in zip(jobs, vectors, strict=True) if job.text not in known}
+            self._keep(session, model, jobs, made)
+
+    def _keep(self, session: Session, model: EmbeddingModel, jobs: Sequence[Job], made: Mapping[str, Vector]) -> None:
+        """Keep the vectors of memories for the next time that their texts are embedded.
+
+        The memories are locked by now: what was forgotten meanwhile is not there, and nothing is kept of it.
+        """
+        ids = [job.item_id for job in jobs if job.shelf is MEMORIES]
+        texts = select(Memory.text).where(Memory.user_id == model.user_id, Memory.id.in_(ids))
+        present = set(session.scalars(texts)) if ids else set()
+        kept = {text: vector for text, vector in made.items() if text in present}
+        self._providers.keep_vectors(session, model, kept, self._clock())
 
     @contextmanager
     def _failing(self, jobs: list[Job]) -> Iterator[None]:

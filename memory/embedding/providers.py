@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -16,13 +18,14 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from memory.embedding.base import Embedder, EmbeddingError
-from memory.embedding.cache import CachedEmbedder
+from memory.embedding.cache import CachedEmbedder, Drawer, Recent, SharedVectors, Vector
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.local import LocalEmbedder, resolve_model
 from memory.embedding.models import Target, user_models
 from memory.errors import DomainError
 from memory.keys import Keys
 from memory.models import EmbeddingModel, ProviderSetting
+from memory.redis_link import RedisLink
 
 HEALTH_SECONDS = 30.0
 ILLNESS_SECONDS = 3.0
@@ -31,21 +34,27 @@ NO_LOCAL_MODEL = "none"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What the installation offers. `local_model` is a folder, a hub name, `bundled` or `none`."""
+    """What the installation offers. `local_model` is a folder, a hub name, `bundled` or `none`.
+
+    `proofs` is a folder for what proves that a local model may run compiled.
+    """
 
     local_model: str
     llamacpp_url: str | None = None
     llamacpp_model: str = "default"
     threads: int | None = None
+    proofs: Path | None = None
 
 
 class Providers:
-    """The embedders of one process, each made once and shared by its threads."""
+    """The embedders of one process, each made once and shared by its threads, and the vectors that they made."""
 
-    def __init__(self, system: System, keys: Keys) -> None:
+    def __init__(self, system: System, keys: Keys, redis: RedisLink | None = None) -> None:
         self.system = system
         self._keys = keys
-        self._made: dict[tuple[Any, ...], CachedEmbedder] = {}
+        self._recent = Recent()
+        self._shared = SharedVectors(keys, redis)
+        self._made: dict[tuple[Any, ...], Embedder] = {}
         self._lock = threading.Lock()
         self._health = (False, 0.0)
 
@@ -87,7 +96,7 @@ class Providers:
         return healthy
 
     def embedder(self, model: EmbeddingModel) -> CachedEmbedder:
-        """Return the embedder of a stored model.
+        """Return the embedder of a stored model, with what it embedded lately for the model's owner.
 
         Raises a permanent `EmbeddingError` when this installation cannot run it (any more).
         """
@@ -96,12 +105,53 @@ class Providers:
             key = (model.provider_type, model.model, model.endpoint_url, model.api_key, model.dimensions)
         with self._lock:
             if key not in self._made:
-                self._made[key] = CachedEmbedder(self._make(model))
-            return self._made[key]
+                self._made[key] = self._make(model)
+            embedder = self._made[key]
+        drawer = self._drawer(model)
+        name = partial(self._shared.name, drawer.user_id)
+        return CachedEmbedder(embedder, recent=self._recent, model=drawer.model, name=name)
 
-    def query_embedder(self, model: EmbeddingModel) -> QueryEmbedder:
-        """Return what embeds questions for a stored model; whatever is wrong shows when it is used."""
-        return QueryEmbedder(self, model)
+    def query_embedder(
+        self, model: EmbeddingModel, session: Session | None = None, now: datetime | None = None
+    ) -> QueryEmbedder:
+        """Return what embeds questions for a stored model; whatever is wrong shows when it is used.
+
+        With `session` and `now` it also asks the shared cache and adds to it; the caller commits.
+        """
+        return QueryEmbedder(self, model, session, now)
+
+    def _drawer(self, model: EmbeddingModel) -> Drawer:
+        where = self._keys.digest("embedding endpoint", model.endpoint_url or "").hex()[:16]
+        return Drawer(model.user_id, f"{model.provider_type}:{model.model}:{where}")
+
+    def known_vectors(
+        self, session: Session, model: EmbeddingModel, texts: Iterable[str], now: datetime
+    ) -> dict[str, Vector]:
+        """Return the vectors of texts that the model made in the last seven days, by text."""
+        found = self._shared.fetch(session, self._drawer(model), list(texts), now)
+        return {text: vector for text, vector in found.items() if model.dimensions in {None, vector.shape[0]}}
+
+    def embed_texts(
+        self, model: EmbeddingModel, texts: Sequence[str], known: Mapping[str, Vector]
+    ) -> NDArray[np.float32]:
+        """Return one row per text, in order, asking the model only for those that are not known, each once.
+
+        Raises `EmbeddingError` as the embedder does.
+        """
+        embedder = self.embedder(model).embedder
+        missing = list(dict.fromkeys(text for text in texts if text not in known))
+        made = dict(zip(missing, embedder.embed(missing), strict=True)) if missing else {}
+        rows = [known[text] if text in known else made[text] for text in texts]
+        if len({row.shape[0] for row in rows}) > 1:
+            # Another model has moved in behind the same name.
+            return embedder.embed(texts)
+        return np.stack(rows)
+
+    def keep_vectors(
+        self, session: Session, model: EmbeddingModel, vectors: Mapping[str, Vector], now: datetime
+    ) -> None:
+        """Keep vectors that the model made, by text, for seven days. The caller commits."""
+        self._shared.keep(session, self._drawer(model), vectors, now)
 
     def _make(self, model: EmbeddingModel) -> Embedder:
         if model.provider_type == "local":
@@ -111,30 +161,44 @@ class Providers:
 
     def _local(self, label: str) -> LocalEmbedder:
         # An older local model serves until its successor is complete: its label is all that it takes to find it.
-        return LocalEmbedder(label, self.system.threads)
+        return LocalEmbedder(label, self.system.threads, self.system.proofs)
 
-    def preload(self) -> None:
-        """Load the configured local model, so that the first search does not wait for it."""
-        if self.system.local_model != NO_LOCAL_MODEL:
-            label = resolve_model(self.system.local_model)[1]
-            embedder = self.embedder(EmbeddingModel(provider_type="local", model=label))
-            embedder.embed_one("warm up")
+    def preload(self) -> bool:
+        """Load the configured local model, so that the first search does not wait for it; tell if it runs compiled."""
+        if self.system.local_model == NO_LOCAL_MODEL:
+            return False
+        label = resolve_model(self.system.local_model)[1]
+        local = self.embedder(EmbeddingModel(provider_type="local", model=label)).embedder
+        local.embed(["warm up"])
+        return isinstance(local, LocalEmbedder) and local.compiled
 
 
 class QueryEmbedder:
     """Embeds questions by one stored model, which it looks up only when it is asked."""
 
-    def __init__(self, providers: Providers, model: EmbeddingModel) -> None:
+    def __init__(
+        self, providers: Providers, model: EmbeddingModel, session: Session | None, now: datetime | None
+    ) -> None:
         self._providers = providers
         self._model = model
+        self._session = session
+        self._now = now
 
-    def embed_one(self, text: str) -> tuple[NDArray[np.float32], bool]:
+    def embed_one(self, text: str) -> tuple[Vector, bool]:
         """Return (unit vector, cached); raises `EmbeddingError`, also when the model cannot be run here."""
         try:
             embedder = self._providers.embedder(self._model)
         except DomainError as error:
             raise EmbeddingError(str(error), permanent=True) from error
-        return embedder.embed_one(text)
+        if self._session is None or self._now is None or embedder.recall(text) is not None:
+            return embedder.embed_one(text)
+        known = self._providers.known_vectors(self._session, self._model, [text], self._now)
+        if text in known:
+            embedder.remember(text, known[text])
+            return known[text], True
+        vector, cached = embedder.embed_one(text)
+        self._providers.keep_vectors(self._session, self._model, {text: vector}, self._now)
+        return vector, cached
 
 
 def setting_of(session: Session, user_id: UUID) -> ProviderSetting | None:

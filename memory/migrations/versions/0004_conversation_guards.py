@@ -32,12 +32,17 @@ CREATE FUNCTION index_items() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     postings text := TG_ARGV[0];
     scope text := TG_ARGV[1];
+    loops text := current_setting('enable_nestloop');
+    same boolean;
 BEGIN
-    -- Within, as the whole of a condition is parsed at once, and an insert has no old rows.
+    -- Within, as the whole of a condition is parsed at once, and an insert has no old rows. A plan made for one row
+    -- would compare every row with every other where there are many.
     IF TG_OP = 'UPDATE' THEN
-        IF NOT EXISTS (
-            SELECT 1 FROM old_rows o JOIN new_rows n USING (user_id, id) WHERE o.tsv IS DISTINCT FROM n.tsv
-        ) THEN
+        PERFORM set_config('enable_nestloop', 'off', true);
+        SELECT count(*) = 0 INTO same FROM old_rows o JOIN new_rows n USING (user_id, id)
+        WHERE o.tsv IS DISTINCT FROM n.tsv;
+        PERFORM set_config('enable_nestloop', loops, true);
+        IF same THEN
             RETURN NULL;
         END IF;
     END IF;
@@ -58,12 +63,17 @@ END $$
 # What BM25 needs to know of a conversation: how many episodes it has, and how many words they have together.
 COUNT_EPISODES = """
 CREATE FUNCTION count_episodes() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    loops text := current_setting('enable_nestloop');
+    same boolean;
 BEGIN
     -- What embeds or enriches an episode must not wait for its conversation, which an append locks first.
     IF TG_OP = 'UPDATE' THEN
-        IF NOT EXISTS (
-            SELECT 1 FROM old_rows o JOIN new_rows n USING (user_id, id) WHERE o.tsv IS DISTINCT FROM n.tsv
-        ) THEN
+        PERFORM set_config('enable_nestloop', 'off', true);
+        SELECT count(*) = 0 INTO same FROM old_rows o JOIN new_rows n USING (user_id, id)
+        WHERE o.tsv IS DISTINCT FROM n.tsv;
+        PERFORM set_config('enable_nestloop', loops, true);
+        IF same THEN
             RETURN NULL;
         END IF;
     END IF;
@@ -108,13 +118,15 @@ BEGIN
     WITH noted AS (
         SELECT c.user_id, c.id,
                (SELECT count(*) FROM entity_mentions m WHERE m.user_id = c.user_id AND m.entity_id = c.id) AS mentions,
-               (SELECT max(m.created_at) FROM entity_mentions m
-                WHERE m.user_id = c.user_id AND m.entity_id = c.id) AS latest,
-               (SELECT string_agg(s.sentence, E'\\n' ORDER BY s.newest) FROM (
-                    SELECT m.sentence, max(m.id::text) AS newest FROM entity_mentions m
-                    WHERE m.user_id = c.user_id AND m.entity_id = c.id
-                    GROUP BY m.sentence ORDER BY newest DESC LIMIT 12) s) AS notes
+               latest, notes
         FROM unnest(changed_users, changed_entities) AS c(user_id, id)
+        -- Who is named in everything has thousands of sentences, and a dozen different ones are among the last.
+        CROSS JOIN LATERAL (
+            SELECT max(s.latest) AS latest, string_agg(s.sentence, E'\\n' ORDER BY s.newest) AS notes FROM (
+                SELECT m.sentence, max(m.id::text) AS newest, max(m.created_at) AS latest FROM (
+                    SELECT sentence, id, created_at FROM entity_mentions
+                    WHERE user_id = c.user_id AND entity_id = c.id ORDER BY id DESC LIMIT 100) m
+                GROUP BY m.sentence ORDER BY newest DESC LIMIT 12) s) last
     ), updated AS (
         UPDATE entities e SET
             notes = coalesce(n.notes, ''),

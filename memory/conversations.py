@@ -1,0 +1,298 @@
+"""Conversations: opened, resumed, renamed, moved, archived, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from memory.drafts import check_moment, check_text
+from memory.embedding.cache import drop_cached
+from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.ids import new_id
+from memory.journal import record
+from memory.keys import Keys
+from memory.models import Conversation, EntityMention, Episode, Memory, Message, Space
+from memory.payloads import check_json
+from memory.session_state import drop_states
+from memory.spaces import lock_spaces
+
+LONGEST_NAME = 256
+LONGEST_TITLE = 200
+LONGEST_AUTO_TITLE = 80
+LARGEST_EXTRA = 64 * 1024
+_NO_SUCH = "there is no such conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """How many rows went with a conversation, and how many memories stay without their source."""
+
+    messages: int
+    episodes: int
+    memories_unlinked: int
+
+
+def get_conversation(
+    session: Session, user_id: UUID, conversation_id: UUID, *, within: UUID | None = None
+) -> Conversation:
+    """Return the user's conversation; raises `NotFoundError` for anyone else's, or one outside the space `within`."""
+    return found_within(session.get(Conversation, (user_id, conversation_id)), within)
+
+
+def lock_conversation(
+    session: Session, user_id: UUID, conversation_id: UUID, *, within: UUID | None = None
+) -> Conversation:
+    """Return the conversation, locked until the transaction ends and read anew.
+
+    Writers of one conversation follow one another, and wait for those of no other. Who needs spaces too locks them
+    before; memories and episodes are locked after. Raises `NotFoundError`.
+    """
+    key = {"key_share": True}
+    found = session.get(Conversation, (user_id, conversation_id), with_for_update=key, populate_existing=True)
+    return found_within(found, within)
+
+
+def lock_with_space(
+    session: Session, user_id: UUID, conversation_id: UUID, *, within: UUID | None = None
+) -> tuple[Conversation, Space]:
+    """Lock the space that a conversation is in, then the conversation; raises `NotFoundError`."""
+    for _ in range(5):
+        space_id = get_conversation(session, user_id, conversation_id, within=within).space_id
+        attempt = session.begin_nested()
+        spaces = lock_spaces(session, user_id, {space_id})
+        conversation = lock_conversation(session, user_id, conversation_id, within=within)
+        if spaces and conversation.space_id == space_id:
+            attempt.commit()
+            return conversation, spaces[0]
+        # It was moved while we waited: the locks go with the savepoint, as a second space may not be waited for.
+        attempt.rollback()
+    raise ConflictError("the conversation is being moved; nothing was stored")
+
+
+def found_within(conversation: Conversation | None, within: UUID | None) -> Conversation:
+    """Return the conversation if there is one, in the space `within`; raises `NotFoundError`."""
+    if conversation is None or within not in {None, conversation.space_id}:
+        raise NotFoundError(_NO_SUCH)
+    return conversation
+
+
+def open_conversation(
+    session: Session,
+    user_id: UUID,
+    space: Space,
+    *,
+    external_id: str | None = None,
+    title: str | None = None,
+    extra: dict[str, Any] | None = None,
+    created_at: datetime | None = None,
+    within: UUID | None = None,
+    now: datetime,
+    actor: str,
+) -> tuple[Conversation, bool]:
+    """Return the user's conversation of this `external_id`, wherever it is, or a new one in the space.
+
+    The second value tells whether it is new. With `within` only that space is looked at. An `external_id` is unique
+    in its space; among several spaces' the one in `space` comes first, then the latest. Raises `InvalidError`.
+    """
+    values = _checked({"title": title, "extra": extra or {}})
+    check_moment("created_at", created_at)
+    if external_id is not None:
+        check_name(external_id, "external_id")
+        found = _resume(session, user_id, external_id, space.id, within)
+        if found is not None:
+            return found, False
+    conversation = Conversation(user_id=user_id, id=new_id(), space_id=space.id, **values)
+    conversation.external_id = external_id or str(conversation.id)
+    conversation.title_source = "user" if conversation.title else "auto"
+    conversation.created_at = created_at or now
+    conversation.updated_at = now
+    session.add(conversation)
+    session.flush()
+    details = {"space": space.slug}
+    subject = conversation.id
+    record(session, user_id, "conversation.created", actor=actor, now=now, subject_id=subject, details=details)
+    return conversation, True
+
+
+def _resume(
+    session: Session, user_id: UUID, external_id: str, space_id: UUID, within: UUID | None
+) -> Conversation | None:
+    statement = (
+        select(Conversation)
+        .where(Conversation.user_id == user_id, Conversation.external_id == external_id)
+        .order_by(Conversation.space_id != space_id, Conversation.updated_at.desc(), Conversation.id)
+        .limit(1)
+    )
+    if within is not None:
+        statement = statement.where(Conversation.space_id == within)
+    found = session.scalar(statement)
+    if found is None:
+        # Two clients that open the same conversation at once follow one another, and the second finds it.
+        session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"{user_id}:{external_id}", 2))))
+        found = session.scalar(statement)
+    return found
+
+
+def check_name(name: str, field: str) -> None:
+    """Refuse a caller's own name for something that is empty, too long or not storable."""
+    check_text(name, field)
+    if len(name) > LONGEST_NAME:
+        raise InvalidError(field, f"must be at most {LONGEST_NAME} characters")
+
+
+def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that these fields are stored in; an empty title is none."""
+    columns = dict(values)
+    if "title" in columns:
+        columns["title"] = " ".join((columns["title"] or "").split())
+        if columns["title"]:
+            check_text(columns["title"], "title")
+        if len(columns["title"]) > LONGEST_TITLE:
+            raise InvalidError("title", f"must be at most {LONGEST_TITLE} characters")
+    if "extra" in columns:
+        check_json(columns["extra"], "metadata", most=LARGEST_EXTRA, for_index=True)
+    return columns
+
+
+def change_conversation(
+    session: Session,
+    user_id: UUID,
+    conversation_id: UUID,
+    changes: Mapping[str, Any],
+    *,
+    within: UUID | None = None,
+    now: datetime,
+    actor: str,
+) -> Conversation:
+    """Change `title`, `archived`, `extra` or `space` (a `Space`), all or none.
+
+    An empty title gives the automatic one back. A move takes effect at once, for what was said before too: the scope
+    of episodes is looked up when something is searched. Raises `InvalidError`, `NotFoundError`, and `ConflictError`
+    when the other space has a conversation of this `external_id`.
+    """
+    values = _checked({name: changes[name] for name in ("title", "extra") if name in changes})
+    conversation = lock_conversation(session, user_id, conversation_id, within=within)
+    done: dict[str, dict[str, Any]] = {}
+    if "space" in changes and changes["space"].id != conversation.space_id:
+        done["moved"] = _move(session, conversation, changes["space"])
+    if "title" in values:
+        conversation.title = values["title"] or _automatic_title(session, conversation)
+        conversation.title_source = "user" if values["title"] else "auto"
+        done["renamed"] = {}
+    if "archived" in changes and changes["archived"] != (conversation.archived_at is not None):
+        conversation.archived_at = now if changes["archived"] else None
+        done["archived" if changes["archived"] else "unarchived"] = {}
+    if "extra" in values:
+        conversation.extra = values["extra"]
+        done["changed"] = {"fields": ["metadata"]}
+    if done:
+        conversation.updated_at = now
+    for action, details in done.items():
+        name = f"conversation.{action}"
+        record(session, user_id, name, actor=actor, now=now, subject_id=conversation_id, details=details)
+    session.flush()
+    return conversation
+
+
+def _move(session: Session, conversation: Conversation, space: Space) -> dict[str, Any]:
+    taken = select(Conversation.id).where(
+        Conversation.user_id == conversation.user_id,
+        Conversation.space_id == space.id,
+        Conversation.external_id == conversation.external_id,
+    )
+    if session.scalar(taken) is not None:
+        raise ConflictError(f"the space {space.slug!r} has a conversation of the same external_id")
+    before = session.get_one(Space, (conversation.user_id, conversation.space_id))
+    conversation.space_id = space.id
+    return {"from": before.slug, "to": space.slug}
+
+
+def _automatic_title(session: Session, conversation: Conversation) -> str:
+    first = select(Message.content).where(
+        Message.user_id == conversation.user_id,
+        Message.conversation_id == conversation.id,
+        Message.role == "user",
+        Message.recalled.is_(False),
+    )
+    return title_of(session.scalar(first.order_by(Message.sequence).limit(1)) or "")
+
+
+def title_of(text: str) -> str:
+    """Return the beginning of a text in one line, at most 80 characters, ending with a whole word where it is cut.
+
+    >>> title_of("  Where do the  bees go in winter?  ")
+    'Where do the bees go in winter?'
+    """
+    line = " ".join(text[: 20 * LONGEST_AUTO_TITLE].split())
+    if len(line) <= LONGEST_AUTO_TITLE:
+        return line
+    cut = line[: LONGEST_AUTO_TITLE - 1]
+    whole = cut if line[len(cut)] == " " else cut.rpartition(" ")[0]
+    # A first word that is longer than that, or a script without spaces, is cut all the same.
+    return f"{(whole or cut).rstrip(' ,;:.-')}…"
+
+
+def delete_conversation(
+    session: Session,
+    user_id: UUID,
+    conversation_id: UUID,
+    *,
+    within: UUID | None = None,
+    keys: Keys,
+    now: datetime,
+    actor: str,
+) -> Deletion:
+    """Delete a conversation with its messages, episodes, mentions and links from calls of tools, for good.
+
+    Memories learned from it stay, without their source. Raises `NotFoundError`.
+    """
+    get_conversation(session, user_id, conversation_id, within=within)
+    # Memories of any space may come from here, and what they are in is locked before they are.
+    lock_spaces(session, user_id)
+    conversation = lock_conversation(session, user_id, conversation_id, within=within)
+    episodes = _drop_episodes(session, conversation, keys)
+    unlinked = _drop_messages(session, conversation)
+    drop_states(session, user_id, [conversation_id])
+    done = Deletion(conversation.message_count, episodes, unlinked)
+    session.expire(conversation)
+    session.delete(conversation)
+    record(
+        session, user_id, "conversation.deleted", actor=actor, now=now, subject_id=conversation_id, details=asdict(done)
+    )
+    session.flush()
+    return done
+
+
+# One statement for each kind: left to the foreign keys, each row would take what hangs on it along one by one.
+def _drop_episodes(session: Session, conversation: Conversation, keys: Keys) -> int:
+    mine = (Episode.user_id == conversation.user_id, Episode.conversation_id == conversation.id)
+    # In the order of their ids, as the embedder locks them.
+    locked = select(Episode.id, Episode.searched).where(*mine).order_by(Episode.id).with_for_update()
+    texts = {episode_id: text for episode_id, text in session.execute(locked)}  # noqa: C416 - does not type-check
+    drop_cached(session, conversation.user_id, texts.values(), keys)
+    named = (EntityMention.user_id == conversation.user_id, EntityMention.episode_id.in_(texts))
+    session.execute(_quietly(delete(EntityMention).where(*named)))
+    session.execute(_quietly(delete(Episode).where(*mine)))
+    return len(texts)
+
+
+def _drop_messages(session: Session, conversation: Conversation) -> int:
+    """Delete the messages; return how many memories lost their source."""
+    mine = (Message.user_id == conversation.user_id, Message.conversation_id == conversation.id)
+    learned = update(Memory).where(
+        Memory.user_id == conversation.user_id, Memory.source_message_id.in_(select(Message.id).where(*mine))
+    )
+    unlinked: Any = session.execute(_quietly(learned.values(source_message_id=None)))
+    session.execute(_quietly(delete(Message).where(*mine)))
+    return int(unlinked.rowcount)
+
+
+def _quietly(statement: Any) -> Any:
+    # Nothing of it is in the session, or will be looked at again.
+    return statement.execution_options(synchronize_session=False)

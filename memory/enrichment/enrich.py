@@ -1,0 +1,211 @@
+"""Enrichment: what waits is read outside of any transaction, and what was found is written where it still fits."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session, sessionmaker
+
+from memory.database import user_session
+from memory.drafts import MAX_TAG_LENGTH
+from memory.enrichment.findings import Findings, Name, derived_tags
+from memory.enrichment.propose import LARGEST_SCAN, propose_tags
+from memory.enrichment.read import read_texts
+from memory.enrichment.waiting import Item, waiting_items
+from memory.importance import CONFIDENT, METADATA, assess, repeat_boost
+from memory.llm import ChatModel
+from memory.mentions import Origin, mention
+from memory.models import Conversation, Episode, Memory, Space
+from memory.spaces import DEFAULT_SPACE, lock_spaces
+
+logger = logging.getLogger(__name__)
+
+# So many texts are read in about a tenth of a second: a new memory waits no longer than that for its vector.
+BATCH = 32
+# A language model takes a second or more for each.
+MODEL_BATCH = 8
+MOST_DERIVED_TAGS = 12
+Reader = Callable[[Sequence[str], ChatModel | None], Sequence[Findings | None]]
+
+
+class Enricher:
+    """The worker's loop over texts that wait to be read. One instance per process; sessions are opened per step."""
+
+    def __init__(
+        self,
+        sessions: sessionmaker[Session],
+        clock: Callable[[], datetime],
+        chat_model: ChatModel | None = None,
+        reader: Reader = read_texts,
+    ) -> None:
+        self._sessions = sessions
+        self._clock = clock
+        self._chat_model = chat_model
+        self._reader = reader
+        self._last: UUID | None = None
+
+    def step(self) -> int:
+        """Read one batch, of as many users as have something waiting; returns how many texts were settled."""
+        with self._sessions() as session:
+            users = sorted(session.scalars(select(func.users_with_unenriched_items())))
+        # Where it left off: nobody's backlog keeps the others waiting.
+        turn = [user for user in users if self._last is None or user > self._last] or users
+        batch = BATCH if self._chat_model is None else MODEL_BATCH
+        share = max(1, batch // max(1, len(users)))
+        served = turn[:batch]
+        self._last = served[-1] if served and len(served) < len(users) else None
+        return sum(self.enrich_user(user_id, share) for user_id in served)
+
+    def enrich_user(self, user_id: UUID, most: int = BATCH) -> int:
+        """Read at most so many of one user's texts; returns how many were settled, well or badly."""
+        with user_session(self._sessions, user_id) as session:
+            items = waiting_items(session, user_id, most, now=self._clock())
+        if not items:
+            return 0
+        readable = [item for item in items if item.text]
+        found = dict(
+            zip(
+                [item.id for item in readable],
+                self._reader([item.text for item in readable], self._chat_model),
+                strict=True,
+            )
+        )
+        return self._settle(user_id, items, found)
+
+    def _settle(self, user_id: UUID, items: Sequence[Item], found: Mapping[UUID, Findings | None]) -> int:
+        """Write what was found; what cannot be written is done without, and takes no other text along."""
+        try:
+            with user_session(self._sessions, user_id) as session:
+                return _Writer(session, user_id, self._clock()).settle(items, found)
+        except OperationalError:
+            raise  # The database is away, or two waited for each other: nothing is wrong with the texts.
+        except Exception as error:
+            # Its own words may quote the text.
+            logger.error("what was found in %d texts was not written: %s", len(items), type(error).__name__)
+            if len(items) == 1:
+                return self._settle(user_id, items, {}) if found else 0
+        return sum(self._settle(user_id, [item], found) for item in items)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A text whose names are to be written: its space at this moment, and where it stands."""
+
+    space_id: UUID
+    origin: Origin
+    names: tuple[Name, ...]
+
+
+class _Writer:
+    """One transaction: spaces are locked before memories and episodes, and those in the order of their ids."""
+
+    def __init__(self, session: Session, user_id: UUID, now: datetime) -> None:
+        self.session = session
+        self.user_id = user_id
+        self.now = now
+
+    def settle(self, items: Sequence[Item], found: Mapping[UUID, Findings | None]) -> int:
+        """Write what was found; rows that another writer holds, or that changed meanwhile, keep waiting."""
+        spaces = {space.id: space for space in lock_spaces(self.session, self.user_id, {i.space_id for i in items})}
+        versions = {item.id: item.version for item in items}
+        memories = self._unchanged(Memory, [item.id for item in items if not item.is_episode], versions)
+        episodes = self._unchanged(Episode, [item.id for item in items if item.is_episode], versions)
+        told = [*self._memories(memories, spaces, found), *self._episodes(episodes, spaces, found)]
+        self.session.flush()
+        self._mention(told, spaces)
+        return len(memories) + len(episodes)
+
+    def _unchanged(self, model: Any, ids: Sequence[UUID], versions: Mapping[UUID, int]) -> list[Any]:
+        if not ids:
+            return []
+        rows = select(model).where(model.user_id == self.user_id, model.id.in_(ids)).order_by(model.id)
+        locked = rows.with_for_update(key_share=True, skip_locked=True)
+        found = self.session.scalars(locked.execution_options(populate_existing=True))
+        return [row for row in found if row.version == versions[row.id] and _waits(row)]
+
+    def _memories(
+        self, memories: Sequence[Memory], spaces: Mapping[UUID, Space], found: Mapping[UUID, Findings | None]
+    ) -> Iterable[_Told]:
+        proposed = self._proposals(memories, spaces)
+        for memory in memories:
+            if findings := found.get(memory.id):
+                findings = replace(findings, tags=(*findings.tags, *proposed.get(memory.id, ())))
+                _enrich(memory, findings)
+                yield _Told(memory.space_id, Origin(memory_id=memory.id), findings.names)
+            memory.enriched_version = memory.version
+
+    def _proposals(self, memories: Sequence[Memory], spaces: Mapping[UUID, Space]) -> dict[UUID, Any]:
+        by_space: dict[UUID, list[UUID]] = defaultdict(list)
+        for memory in memories:
+            by_space[memory.space_id].append(memory.id)
+        proposed: dict[UUID, Any] = {}
+        for space_id, ids in by_space.items():
+            if space_id in spaces and spaces[space_id].documents <= LARGEST_SCAN:
+                proposed |= propose_tags(self.session, self.user_id, space_id, ids)
+        return proposed
+
+    def _episodes(
+        self, episodes: Sequence[Episode], spaces: Mapping[UUID, Space], found: Mapping[UUID, Findings | None]
+    ) -> Iterable[_Told]:
+        ids = {episode.conversation_id for episode in episodes}
+        mine = select(Conversation.id, Conversation.space_id).where(
+            Conversation.user_id == self.user_id, Conversation.id.in_(ids)
+        )
+        now_in = {row.id: row.space_id for row in self.session.execute(mine)} if ids else {}
+        for episode in episodes:
+            space_id = now_in.get(episode.conversation_id)
+            if space_id is None or space_id not in spaces:
+                continue  # It was moved since it was read, and is read again.
+            if findings := found.get(episode.id):
+                yield _Told(space_id, Origin(episode_id=episode.id), findings.names)
+            episode.needs_enrichment = False
+
+    def _mention(self, told: Iterable[_Told], spaces: Mapping[UUID, Space]) -> None:
+        by_space: dict[UUID, list[tuple[Origin, tuple[Name, ...]]]] = defaultdict(list)
+        for text in told:
+            if text.space_id in spaces and spaces[text.space_id].slug != DEFAULT_SPACE:
+                by_space[text.space_id].append((text.origin, text.names))
+        for space_id in sorted(by_space):
+            mention(self.session, self.user_id, space_id, by_space[space_id], now=self.now)
+
+
+def _waits(row: Memory | Episode) -> bool:
+    return row.enriched_version != row.version if isinstance(row, Memory) else row.needs_enrichment
+
+
+def _enrich(memory: Memory, findings: Findings) -> None:
+    """Write what was found in a memory's text; a confidence that the caller gave stands until the text changes."""
+    if _earns_importance(memory, findings):
+        memory.importance = min(1.0, memory.importance + METADATA)
+    if memory.metadata_confidence is None or memory.enriched_version is not None:
+        memory.metadata_confidence = findings.confidence
+    memory.derived_tags = derived_tags(findings, memory.tags, MOST_DERIVED_TAGS, MAX_TAG_LENGTH)
+
+
+def _earns_importance(memory: Memory, findings: Findings) -> bool:
+    """Tell whether names and tags add to the importance: once, when they first come and it was not set by hand."""
+    if memory.enriched_version is not None or (findings.confidence or 0.0) < CONFIDENT:
+        return False
+    had_it = bool(memory.tags) and (memory.metadata_confidence or 0.0) >= CONFIDENT
+    return not had_it and _is_by_rule(memory)
+
+
+def _is_by_rule(memory: Memory) -> bool:
+    """Tell whether the importance is what the rules of the write path make it, so that nobody has set it."""
+    repeats = sum(repeat_boost(count) for count in range(1, min(memory.repeat_count, 1000) + 1))
+    saved = 0.5 if memory.manually_saved else 0.0
+    base = {
+        explicit: assess(memory.text, explicit=explicit, metadata_confidence=None, has_metadata=False).value
+        for explicit in (True, False)
+    }
+    # Saved by hand from the first, or later.
+    expected = (base[bool(saved)] + repeats, base[False] + saved + repeats)
+    return any(abs(min(1.0, value) - memory.importance) < 1e-4 for value in expected)

@@ -1,0 +1,134 @@
+"""Tool calls that agents report of their own, and the conversations that calls belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from memory.errors import InvalidError
+from memory.ids import new_id
+from memory.models import Conversation, Message, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class CallDraft:
+    """A call that an agent made of a tool of its own, which it may name by `client_id`: said twice, it is one call."""
+
+    tool: str
+    success: bool
+    duration_ms: float
+    operation: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    result: Any = None
+    error: str | None = None
+    affected_ids: Sequence[UUID] = ()
+    affected_paths: Sequence[str] = ()
+    conversation_id: UUID | None = None
+    message_id: UUID | None = None
+    client_id: str | None = None
+    created_at: datetime | None = None
+
+
+def record_calls(
+    session: Session,
+    user_id: UUID,
+    drafts: Sequence[CallDraft],
+    *,
+    token_id: UUID | None,
+    correlation_id: str,
+    now: datetime,
+) -> Sequence[tuple[UUID, bool]]:
+    """Append calls that an agent made; returns the id of each and whether it is new. The caller commits.
+
+    The id of a call with a `client_id` is made of that and of the token: whoever repeats it names the same call, and
+    no other token meets it.
+    """
+    ids = [_id_of(draft, token_id or user_id) for draft in drafts]
+    rows: dict[UUID, dict[str, Any]] = {}
+    for draft, call_id in zip(drafts, ids, strict=True):
+        rows.setdefault(call_id, _row(draft, user_id, call_id, token_id, correlation_id, now))
+    statement = insert(ToolCall).on_conflict_do_nothing().returning(ToolCall.id)
+    added = set(session.scalars(statement, list(rows.values())))
+    # Of one that is there twice, the first is the new one.
+    return [(call_id, call_id in added and ids.index(call_id) == place) for place, call_id in enumerate(ids)]
+
+
+def _id_of(draft: CallDraft, caller: UUID) -> UUID:
+    return uuid5(caller, draft.client_id) if draft.client_id is not None else new_id()
+
+
+def _row(
+    draft: CallDraft, user_id: UUID, call_id: UUID, token_id: UUID | None, correlation_id: str, now: datetime
+) -> dict[str, Any]:
+    return {
+        "user_id": user_id,
+        "id": call_id,
+        "token_id": token_id,
+        "correlation_id": correlation_id,
+        "origin": "external",
+        "tool": draft.tool,
+        "operation": draft.operation,
+        "arguments": dict(draft.arguments),
+        "result": draft.result,
+        "error": draft.error,
+        "affected_ids": list(draft.affected_ids),
+        "affected_paths": list(draft.affected_paths),
+        "conversation_id": draft.conversation_id,
+        "message_id": draft.message_id,
+        "duration_ms": draft.duration_ms,
+        "success": draft.success,
+        "created_at": draft.created_at or now,
+    }
+
+
+class Links:
+    """The conversations and messages that calls name, as far as this caller may see them."""
+
+    def __init__(self, session: Session, user_id: UUID, space_id: UUID | None) -> None:
+        self._session = session
+        # `space_id` is the one space that the caller sees, None for all.
+        self._mine = (Conversation.user_id == user_id, *([Conversation.space_id == space_id] if space_id else []))
+        self._user_id = user_id
+        self.spaces: dict[UUID, UUID] = {}
+        self._conversations: dict[UUID, UUID] = {}
+
+    def load(self, conversations: Sequence[UUID], messages: Sequence[UUID]) -> None:
+        """Look up what is named, in two statements however much it is."""
+        said = (
+            select(Message.id, Message.conversation_id, Conversation.space_id)
+            .join(
+                Conversation, (Conversation.user_id == Message.user_id) & (Conversation.id == Message.conversation_id)
+            )
+            .where(Message.user_id == self._user_id, Message.id.in_(messages), *self._mine)
+        )
+        for message_id, conversation_id, space_id in self._session.execute(said) if messages else ():
+            self._conversations[message_id] = conversation_id
+            self.spaces[conversation_id] = space_id
+        named = select(Conversation.id, Conversation.space_id).where(Conversation.id.in_(conversations), *self._mine)
+        for conversation_id, space_id in self._session.execute(named) if conversations else ():
+            self.spaces[conversation_id] = space_id
+
+    def conversation_of(
+        self, conversation_id: UUID | None, message_id: UUID | None, fields: tuple[str, str]
+    ) -> UUID | None:
+        """Return the conversation of a call, by the message if it names that alone.
+
+        Raises `InvalidError` on the field that names nothing, or a message of another conversation.
+        """
+        if conversation_id is not None and conversation_id not in self.spaces:
+            raise InvalidError(fields[0], "there is no such conversation")
+        if message_id is None:
+            return conversation_id
+        own = self._conversations.get(message_id)
+        if own is None or conversation_id not in {None, own}:
+            raise InvalidError(
+                fields[1], "there is no such message" + (" in this conversation" if conversation_id else "")
+            )
+        return own

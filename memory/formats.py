@@ -1,0 +1,218 @@
+"""Histories as other programs write them: each element is one message, and comes back as it was given.
+
+Beside the element, which is kept whole, stand a role and a text to read and to search: what was said; after it the
+calls and results of tools. System prompts and thoughts are that text only where nothing else is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from memory.errors import InvalidError
+from memory.message_drafts import MAX_CONTENT_BYTES
+from memory.models.conversations import FORMATS
+
+__all__ = ["FORMATS", "Gist", "read_element", "to_element"]
+
+Element = dict[str, Any]
+
+_OPENAI_ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool_result",
+    "function": "tool_result",
+}
+# Who speaks to whom when a call or a result of a tool stands in a history of plain turns.
+_SIDES = {"tool_call": "assistant", "tool_result": "user"}
+
+
+@dataclass(frozen=True, slots=True)
+class Gist:
+    """What an element is to a reader: one of our roles, and a text that may be empty."""
+
+    role: str
+    content: str
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The parts of one element, by what they are."""
+
+    said: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
+    asides: list[str] = field(default_factory=list)
+
+    def content(self) -> str:
+        shown = [*self.said, *self.calls, *self.results] or self.asides
+        return "\n\n".join(part for part in shown if part.strip())
+
+    def call(self, name: Any, arguments: Any) -> None:
+        self.calls.append(_labelled("tool call", name, arguments))
+
+    def result(self, name: Any, content: Any) -> None:
+        self.results.append(_labelled("tool result", name, content))
+
+
+def _labelled(label: str, name: Any, value: Any) -> str:
+    return " ".join(word for word in (f"[{label}]", str(name or ""), _value(value)) if word)
+
+
+def read_element(format_: str, element: Any, where: str) -> Gist:
+    """Return the gist of one element of a history; raises `InvalidError` on the field `where` if it is none."""
+    gist = _READERS[format_](element) if isinstance(element, dict) else None
+    if gist is None:
+        raise InvalidError(where, f"is no message of the format {format_}")
+    return Gist(gist.role, _storable(gist.content))
+
+
+def _storable(text: str) -> str:
+    """Return a text as a message can hold it, cut where it is too long; the element itself is kept whole."""
+    return text.replace("\x00", "").encode("utf-8", "replace")[:MAX_CONTENT_BYTES].decode("utf-8", "ignore")
+
+
+def _openai(element: Element) -> Gist | None:
+    role, content = _OPENAI_ROLES.get(str(element.get("role"))), element.get("content")
+    if role is None or not isinstance(content, str | list | None):
+        return None
+    parts = _Parts()
+    if role == "tool_result":
+        parts.result(element.get("name"), content)
+        return Gist(role, parts.content())
+    parts.said += [*_texts(content), *_texts(element.get("refusal"))]
+    audio = element.get("audio")
+    if isinstance(audio, dict):
+        parts.said.append(str(audio.get("transcript") or "[audio]"))
+    for call in [*_list(element.get("tool_calls")), {"function": element.get("function_call")}]:
+        function = call.get("function") or call.get("custom")
+        if isinstance(function, dict):
+            parts.call(function.get("name"), function.get("arguments", function.get("input")))
+    return _by_speaker(role, parts)
+
+
+def _anthropic(element: Element) -> Gist | None:
+    role, content = element.get("role"), element.get("content")
+    if role not in {"user", "assistant", "system"} or not isinstance(content, str | list):
+        return None
+    parts = _Parts()
+    for block in [content] if isinstance(content, str) else content:
+        _read_block(parts, block)
+    return _by_speaker(role, parts)
+
+
+def _read_block(parts: _Parts, block: Any) -> None:
+    kind = str(block.get("type", "")) if isinstance(block, dict) else ""
+    if kind.endswith("tool_use"):
+        parts.call(block.get("name"), block.get("input"))
+    elif kind.endswith("tool_result"):
+        parts.result(None, block.get("content"))
+    elif kind.endswith("thinking"):
+        parts.asides += _texts(block.get("thinking"))
+    else:
+        parts.said += _texts(block)
+
+
+def _pydantic_ai(element: Element) -> Gist | None:
+    kind, given = element.get("kind"), element.get("parts")
+    if kind not in {"request", "response"} or not isinstance(given, list):
+        return None
+    parts = _Parts()
+    for part in given:
+        if not isinstance(part, dict) or not isinstance(part.get("part_kind"), str):
+            return None
+        _read_part(parts, part["part_kind"], part)
+    return _by_speaker("user" if kind == "request" else "assistant", parts)
+
+
+def _read_part(parts: _Parts, kind: str, part: Element) -> None:
+    content = part.get("content")
+    if kind.endswith("tool-call"):
+        parts.call(part.get("tool_name"), part.get("args"))
+    elif kind.endswith("tool-return") or kind.startswith("retry-"):
+        parts.result(part.get("tool_name"), content)
+    elif kind in {"user-prompt", "text", "file"}:
+        parts.said += _texts(content)
+    elif kind == "speech":
+        parts.said += _texts(part.get("transcript"))
+    else:
+        parts.asides += _texts(content)
+
+
+_READERS: dict[str, Callable[[Element], Gist | None]] = {
+    "pydantic_ai": _pydantic_ai,
+    "openai": _openai,
+    "anthropic": _anthropic,
+}
+
+
+def _by_speaker(role: str, parts: _Parts) -> Gist:
+    """Return the gist of what a user's or an assistant's side sent, under the role of what it mainly is."""
+    if not parts.said and role == "user":
+        role = "tool_result" if parts.results else "system" if parts.asides else role
+    elif not parts.said and role == "assistant" and parts.calls:
+        role = "tool_call"
+    return Gist(role, parts.content())
+
+
+def _list(value: Any) -> list[Element]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Yield the texts of a content that is a string or a list of parts, in their order."""
+    for piece in content if isinstance(content, list) else [content]:
+        text = _text(piece)
+        if text:
+            yield text
+
+
+def _text(piece: Any) -> str:
+    if isinstance(piece, str):
+        return piece
+    if not isinstance(piece, dict):
+        return "" if piece is None else _value(piece)
+    for key in ("text", "refusal", "content"):
+        if isinstance(piece.get(key), str):
+            return str(piece[key])
+    kind = str(piece.get("type") or piece.get("kind") or "data")
+    if kind == "cache-point":
+        return ""
+    if kind == "binary":
+        kind = str(piece.get("media_type") or "data").partition("/")[0]
+    file = piece.get("file")
+    name = piece.get("title") or piece.get("filename") or (file.get("filename") if isinstance(file, dict) else None)
+    # The bytes themselves say nothing to a reader.
+    kind = kind.removesuffix("_url").removesuffix("-url").removeprefix("input_")
+    return f"[{kind}: {name}]" if name else f"[{kind}]"
+
+
+def _value(value: Any) -> str:
+    """Return arguments or a result as one text."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list) and all(isinstance(item, dict) and ("type" in item or "kind" in item) for item in value):
+        return "\n".join(_texts(value))
+    return json.dumps(value, ensure_ascii=False)
+
+
+def to_element(format_: str, role: str, content: str, created_at: datetime) -> Element:
+    """Return a message that was not given in this format, as this format would say it; `plain` has our own roles."""
+    if format_ == "plain":
+        return {"role": role, "content": content}
+    if format_ == "openai":
+        return {"role": _SIDES.get(role, role), "content": content}
+    if format_ == "anthropic":
+        return {"role": "user" if role == "system" else _SIDES.get(role, role), "content": content}
+    moment = created_at.isoformat()
+    if role in {"assistant", "tool_call"}:
+        return {"kind": "response", "timestamp": moment, "parts": [{"part_kind": "text", "content": content}]}
+    kind = "system-prompt" if role == "system" else "user-prompt"
+    return {"kind": "request", "parts": [{"part_kind": kind, "content": content, "timestamp": moment}]}

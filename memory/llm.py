@@ -1,0 +1,122 @@
+"""A language model behind an OpenAI-compatible chat endpoint. Never needed: whoever asks it can do without."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from memory.breaker import Breaker
+
+TIMEOUT = 20.0
+# An endpoint that has just failed is left alone so long, or every request would wait for it in turn.
+PAUSE = 30.0
+LARGEST_ANSWER = 1 << 20  # bytes
+_PATH = "/chat/completions"
+_RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+# Some servers hand out what a reasoning model says to itself, before what it says.
+_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+
+
+class ChatModelError(Exception):
+    """The model gave no usable answer; `away` says that it could not, so that nobody need ask again at once.
+
+    Never carries texts, addresses or keys.
+    """
+
+    def __init__(self, message: str, *, away: bool = False) -> None:
+        super().__init__(message)
+        self.away = away
+
+
+@dataclass(frozen=True)
+class ChatModel:
+    """One model at one endpoint; safe to share between threads.
+
+    `url` is an address that ends with `/chat/completions`, or what stands before that, or before `/v1`; `timeout` is
+    in seconds, for a whole answer.
+    """
+
+    url: str
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+    timeout: float = TIMEOUT
+
+    def complete(self, instruction: str, text: str, *, max_tokens: int) -> str:
+        """Return the model's answer to `text` under `instruction`, of at most about `max_tokens` of its tokens.
+
+        Raises `ChatModelError` for whatever comes between, at once while the endpoint is known to fail.
+        """
+        if not self._breaker.allows():
+            raise ChatModelError("the model endpoint failed a moment ago", away=True)
+        try:
+            answer = self._ask(instruction, text, max_tokens)
+        except ChatModelError as error:
+            if error.away:
+                self._breaker.failed()
+            else:
+                self._breaker.worked()
+            raise
+        self._breaker.worked()
+        return answer
+
+    def _ask(self, instruction: str, text: str, max_tokens: int) -> str:
+        body = {
+            "model": self.model,
+            "messages": [{"role": "system", "content": instruction}, {"role": "user", "content": text}],
+            "max_tokens": max_tokens,
+            "temperature": 0,
+            "stream": False,
+        }
+        try:
+            answer = json.loads(self._post(body))["choices"][0]["message"]["content"]
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            # The kind alone: the error's own words may quote a header or an address.
+            raise ChatModelError(f"the model endpoint did not answer ({type(error).__name__})", away=True) from None
+        except (KeyError, IndexError, TypeError, ValueError, RecursionError):
+            raise ChatModelError("the model endpoint answered in an unknown shape") from None
+        if not isinstance(answer, str) or not (said := _THOUGHTS.sub("", answer).replace("\x00", "").strip()):
+            raise ChatModelError("the model endpoint answered nothing")
+        return said.encode("utf-8", "replace").decode("utf-8")
+
+    def _post(self, body: dict[str, Any]) -> bytes:
+        """Return the body of a successful answer, read to its end within the time and size allowed."""
+        client, received = self._client, b""
+        deadline = time.monotonic() + self.timeout
+        with client.stream("POST", self._address, json=body) as response:
+            if not response.is_success:
+                status = response.status_code
+                away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
+                raise ChatModelError(f"the model endpoint answered HTTP {status}", away=away)
+            for part in response.iter_bytes():
+                received += part
+                if len(received) > LARGEST_ANSWER:
+                    raise ChatModelError("the model endpoint answered too much")
+                if time.monotonic() > deadline:
+                    raise ChatModelError("the model endpoint did not finish in time", away=True)
+        return received
+
+    @property
+    def _address(self) -> str:
+        root = self.url.rstrip("/")
+        if root.endswith(_PATH):
+            return root
+        return f"{root.removesuffix('/v1')}/v1{_PATH}"
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        key = (self.api_key or "").strip()
+        if not (key.isascii() and key.isprintable()):
+            # The HTTP library would quote such a key in its own error.
+            raise ChatModelError("the API key of the model has characters that a header cannot carry")
+        return httpx.Client(timeout=self.timeout, headers={"Authorization": f"Bearer {key}"} if key else {})
+
+    @cached_property
+    def _breaker(self) -> Breaker:
+        return Breaker(PAUSE)

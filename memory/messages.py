@@ -1,0 +1,255 @@
+"""Messages: appended in one gapless order, idempotent by the caller's own ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from memory.conversations import lock_conversation, lock_with_space, title_of
+from memory.drafts import MAX_TEXT_BYTES, Draft
+from memory.episodes import rewrite_episode, write_episodes
+from memory.errors import ConflictError
+from memory.ids import new_id
+from memory.keys import Keys
+from memory.message_drafts import MessageDraft
+from memory.models import Conversation, Message
+from memory.recalled import Stripped, strip_recalled
+from memory.remember import remember_many
+from memory.trace import Outcome
+
+_TICK = timedelta(microseconds=1)
+Kept = Literal["stored", "duplicate", "completed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scribe:
+    """What is the same for all messages of one call: who writes, when, with which keys and counter of tokens.
+
+    `within` confines the writer to the conversations of one space.
+    """
+
+    keys: Keys
+    count: Callable[[str], int]
+    now: datetime
+    actor: str
+    correlation_id: str
+    within: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of one draft. `completed` is a partial message that is whole now.
+
+    `memory` is the outcome of remembering it; `not_remembered` says why there was nothing to remember: `recalled`,
+    `blank`, `partial`, `duplicate` or `too_long`.
+    """
+
+    message: Message
+    outcome: Kept
+    memory: Outcome | None = None
+    not_remembered: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The conversation as it is now, what became of each draft, and the ids of episodes that changed."""
+
+    conversation: Conversation
+    stored: tuple[Stored, ...]
+    episodes: tuple[UUID, ...]
+
+
+def append(
+    session: Session, user_id: UUID, conversation_id: UUID, drafts: Sequence[MessageDraft], scribe: Scribe
+) -> Appended:
+    """Append drafts in order, all or none.
+
+    A `client_id` that is known with the same content is a duplicate; with other content it raises `ConflictError`,
+    unless the stored message is partial: then it is replaced. Locks the conversation until the transaction ends, and
+    before it its space if anything is to be remembered. The caller commits, then nudges the embedder.
+    """
+    if not any(draft.remember for draft in drafts):
+        conversation = lock_conversation(session, user_id, conversation_id, within=scribe.within)
+        return append_locked(session, conversation, drafts, scribe)
+    conversation, space = lock_with_space(session, user_id, conversation_id, within=scribe.within)
+    return append_locked(session, conversation, drafts, scribe, space.slug)
+
+
+def append_locked(
+    session: Session,
+    conversation: Conversation,
+    drafts: Sequence[MessageDraft],
+    scribe: Scribe,
+    space: str | None = None,
+) -> Appended:
+    """As `append`, to a conversation that is locked; `space` is the slug of its locked space, if any is to remember."""
+    writer = _Writer(session, conversation, scribe)
+    stored = writer.keep(drafts)
+    episodes = writer.finish(stored)
+    if space is not None:
+        stored = writer.remember(drafts, stored, space)
+    return Appended(conversation, tuple(stored), tuple(episodes))
+
+
+class _Writer:
+    """One locked conversation, and what one call adds to it."""
+
+    def __init__(self, session: Session, conversation: Conversation, scribe: Scribe) -> None:
+        self.session = session
+        self.conversation = conversation
+        self.scribe = scribe
+        self._before = conversation.message_count
+        self._tokens = 0
+        self._stripped: dict[UUID, Stripped] = {}
+
+    def keep(self, drafts: Sequence[MessageDraft]) -> list[Stored]:
+        """Store what is new, complete what was partial, recognise what is known."""
+        known = self._known({draft.client_id for draft in drafts if draft.client_id is not None})
+        stored: list[Stored] = []
+        for number, draft in enumerate(drafts):
+            old = known.get(draft.client_id) if draft.client_id is not None else None
+            if old is None:
+                item = Stored(self._new(draft), "stored")
+                known.update({draft.client_id: item.message} if draft.client_id is not None else {})
+            elif _is_repeat(old, draft):
+                item = Stored(old, "duplicate")
+            elif old.partial and old.role == draft.role:
+                item = Stored(self._completed(old, draft), "completed")
+            else:
+                where = f"messages.{number}: " if len(drafts) > 1 else ""
+                raise ConflictError(f"{where}the client_id {draft.client_id!r} has other content already")
+            stored.append(item)
+        return self._numbered(stored)
+
+    def _known(self, client_ids: Collection[str]) -> dict[str | None, Message]:
+        if not client_ids:
+            return {}
+        statement = select(Message).where(
+            Message.user_id == self.conversation.user_id,
+            Message.conversation_id == self.conversation.id,
+            Message.client_id.in_(client_ids),
+        )
+        return {message.client_id: message for message in self.session.scalars(statement)}
+
+    def _new(self, draft: MessageDraft) -> Message:
+        message = Message(
+            user_id=self.conversation.user_id,
+            id=new_id(),
+            conversation_id=self.conversation.id,
+            role=draft.role,
+            client_id=draft.client_id,
+            created_at=draft.created_at or self.scribe.now,
+        )
+        return self._written(message, draft)
+
+    def _completed(self, message: Message, draft: MessageDraft) -> Message:
+        self._tokens -= message.token_count
+        return self._written(message, draft)
+
+    def _written(self, message: Message, draft: MessageDraft) -> Message:
+        """Put the words of a draft into a message."""
+        stripped = strip_recalled(self.session, message.user_id, draft.content, now=self.scribe.now)
+        self._stripped[message.id] = stripped
+        message.content = draft.content
+        message.model, message.partial, message.recalled = draft.model, draft.partial, stripped.recalled
+        message.payload, message.payload_format = draft.payload, draft.payload_format
+        message.token_count = self.scribe.count(message.content)
+        message.correlation_id = self.scribe.correlation_id
+        self._tokens += message.token_count
+        return message
+
+    def _numbered(self, stored: list[Stored]) -> list[Stored]:
+        """Give new messages their places, without a gap where a duplicate stood between them."""
+        added = [item.message for item in stored if item.outcome == "stored"]
+        for place, message in enumerate(added, self._before + 1):
+            message.sequence = place
+        self.session.add_all(added)
+        self.conversation.message_count = self._before + len(added)
+        self.conversation.total_tokens += self._tokens
+        if any(item.outcome != "duplicate" for item in stored):
+            # Always later than before, whatever the clocks say: copies of the conversation are told by it.
+            self.conversation.updated_at = max(self.scribe.now, self.conversation.updated_at + _TICK)
+        self._entitle(added)
+        self.session.flush()
+        return stored
+
+    def _entitle(self, added: Sequence[Message]) -> None:
+        if self.conversation.title:
+            return
+        titles = (title_of(self._own(message)) for message in added if message.role == "user")
+        self.conversation.title = next((title for title in titles if title), "")
+
+    def _own(self, message: Message) -> str:
+        """Return what of a message its author said."""
+        if message.id not in self._stripped:
+            if not message.recalled:
+                return message.content
+            stripped = strip_recalled(self.session, message.user_id, message.content, now=self.scribe.now)
+            self._stripped[message.id] = stripped
+        return self._stripped[message.id].text
+
+    def finish(self, stored: Sequence[Stored]) -> list[UUID]:
+        """Write the episodes that come of it; return their ids."""
+        added = [item.message for item in stored if item.outcome == "stored"]
+        changed: list[UUID] = []
+        for item in stored:
+            if item.outcome == "completed":
+                changed += rewrite_episode(self.session, item.message, self._own, self.scribe.now)
+        changed += write_episodes(self.session, self.conversation, self._before, added, self._own, self.scribe.now)
+        return list(dict.fromkeys(changed))
+
+    def remember(self, drafts: Sequence[MessageDraft], stored: Sequence[Stored], space: str) -> list[Stored]:
+        """Make memories of the messages that ask for it, as far as they say anything new."""
+        result = list(stored)
+        wanted: list[int] = []
+        for number, (draft, item) in enumerate(zip(drafts, stored, strict=True)):
+            if not draft.remember:
+                continue
+            why_not = self._why_not(item)
+            result[number] = Stored(item.message, item.outcome, not_remembered=why_not)
+            if why_not is None:
+                wanted.append(number)
+        if wanted:
+            memories = [self._draft(stored[number].message) for number in wanted]
+            outcomes = remember_many(
+                self.session,
+                self.conversation.user_id,
+                space,
+                memories,
+                keys=self.scribe.keys,
+                now=self.scribe.now,
+                actor=self.scribe.actor,
+            )
+            for number, outcome in zip(wanted, outcomes, strict=True):
+                result[number] = Stored(stored[number].message, stored[number].outcome, outcome)
+        return result
+
+    def _why_not(self, item: Stored) -> str | None:
+        if item.outcome == "duplicate":
+            return "duplicate"
+        if item.message.partial:
+            return "partial"
+        own = self._own(item.message)
+        if not own.strip():
+            return "recalled" if item.message.recalled else "blank"
+        return "too_long" if len(own.encode()) > MAX_TEXT_BYTES else None
+
+    def _draft(self, message: Message) -> Draft:
+        own = self._own(message)
+        return Draft(own, role=message.role, created_at=message.created_at, source_message_id=message.id)
+
+
+def _is_repeat(old: Message, draft: MessageDraft) -> bool:
+    """Tell whether a draft says nothing that the stored message does not."""
+    if old.role != draft.role:
+        return False
+    if draft.partial:
+        # A second attempt may be cut earlier than the first, or the first may have arrived whole.
+        return old.content.startswith(draft.content)
+    return not old.partial and (old.content, old.payload) == (draft.content, draft.payload)

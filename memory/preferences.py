@@ -1,0 +1,165 @@
+"""How a user likes things done: versions of one document, and what of it goes into a prompt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from memory.errors import NotFoundError
+from memory.journal import record
+from memory.models import Preferences
+from memory.preference_document import DefaultFolders, Parsed, ResponseStyle, Structured, parse
+
+logger = logging.getLogger(__name__)
+
+# 1 and 2 seed the locks of the audit chain and of opening conversations.
+_LOCK_SEED = 3
+_FOLDERS = (("meeting_notes", "meeting notes"), ("daily_notes", "daily notes"), ("projects", "project notes"))
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The version in force after a save; `new` is false when it already was the one in force."""
+
+    version: int
+    new: bool
+    parsed: Parsed
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version without its document; `size` is in bytes of UTF-8."""
+
+    version: int
+    source: str
+    size: int
+    created_at: datetime
+
+
+def current(session: Session, user_id: UUID) -> Preferences | None:
+    """Return the version in force, None before the first."""
+    statement = select(Preferences).where(Preferences.user_id == user_id).order_by(Preferences.version.desc())
+    return session.scalar(statement.limit(1))
+
+
+def get_version(session: Session, user_id: UUID, version: int) -> Preferences:
+    """Return one version; raises `NotFoundError`."""
+    found = session.get(Preferences, (user_id, version))
+    if found is None:
+        raise NotFoundError("there is no such version of the preferences")
+    return found
+
+
+def list_versions(
+    session: Session, user_id: UUID, *, limit: int = 50, before: int | None = None
+) -> tuple[list[Version], int | None]:
+    """Return versions, the newest first, and the version to ask for next as `before`; None at the end."""
+    columns = (Preferences.version, Preferences.source, func.octet_length(Preferences.document), Preferences.created_at)
+    statement = select(*columns).where(Preferences.user_id == user_id).order_by(Preferences.version.desc())
+    if before is not None:
+        statement = statement.where(Preferences.version < before)
+    rows = session.execute(statement.limit(limit + 1)).all()
+    versions = [Version(*row) for row in rows[:limit]]
+    return versions, versions[-1].version if len(rows) > limit else None
+
+
+def save(session: Session, user_id: UUID, document: str, *, source: str, now: datetime, actor: str) -> Saved:
+    """Put a document in force as a new version, unless it is in force already; the caller commits.
+
+    Raises `PreferencesError` for a document that cannot be used; the last valid version stays in force.
+    """
+    saved = _put_in_force(session, user_id, document, source, now)
+    if saved.new:
+        details = {"version": saved.version, "bytes": len(document.encode())}
+        record(session, user_id, "preferences.saved", actor=actor, now=now, details=details)
+    return saved
+
+
+def restore(session: Session, user_id: UUID, version: int, *, now: datetime, actor: str) -> Saved:
+    """Put an older document in force again, as a new version unless it is in force; raises `NotFoundError`."""
+    older = get_version(session, user_id, version)
+    saved = _put_in_force(session, user_id, older.document, f"restore:{version}", now)
+    if saved.new:
+        details = {"version": saved.version, "of": version}
+        record(session, user_id, "preferences.restored", actor=actor, now=now, details=details)
+    return saved
+
+
+def _put_in_force(session: Session, user_id: UUID, document: str, source: str, now: datetime) -> Saved:
+    parsed = parse(document)
+    # Until this transaction ends, so that writers number their versions one after the other.
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(user_id), _LOCK_SEED))))
+    latest = current(session, user_id)
+    if latest is not None and latest.document == document:
+        return Saved(latest.version, False, parsed)
+    version = latest.version + 1 if latest is not None else 1
+    row = Preferences(user_id=user_id, version=version, document=document, source=source, created_at=now)
+    row.structured = parsed.given
+    session.add(row)
+    session.flush()
+    return Saved(version, True, parsed)
+
+
+def prompt(session: Session, user_id: UUID) -> tuple[str, int | None]:
+    """Return the block for a system prompt and the version that it comes from.
+
+    Without preferences the block is empty, which the log says: an agent works as well without them.
+    """
+    row = current(session, user_id)
+    if row is None:
+        logger.warning("user %s has no preferences: the prompt goes without", user_id)
+        return "", None
+    return prompt_block(parse(row.document)), row.version
+
+
+def prompt_block(parsed: Parsed) -> str:
+    """Return the document in natural language: what its front matter says, then its body.
+
+    Only what the user wrote is said: a default is no wish of theirs.
+    """
+    structured = parsed.structured
+    wishes = [
+        *_formats(structured),
+        *_folders(structured.default_folders),
+        *_style(structured.response_style),
+    ]
+    parts = []
+    if wishes:
+        parts.append("\n".join(["How this user likes things done:", *(f"- {wish}" for wish in wishes)]))
+    if parsed.body:
+        parts.append(f"In the user's own words:\n\n{parsed.body}")
+    return "\n\n".join(parts)
+
+
+def _formats(structured: Structured) -> Iterator[str]:
+    if date := _said(structured.date_format, "date_format", structured.model_fields_set):
+        yield f"Write dates as {date}."
+    if time := _said(structured.time_format, "time_format", structured.model_fields_set):
+        yield f"Write times as {time}."
+
+
+def _folders(folders: DefaultFolders) -> Iterator[str]:
+    for name, spoken in _FOLDERS:
+        if folder := _said(getattr(folders, name), name, folders.model_fields_set):
+            yield f"Put {spoken} into the folder {folder} unless they say otherwise."
+
+
+def _style(style: ResponseStyle) -> Iterator[str]:
+    said = style.model_fields_set
+    if "verbosity" in said:
+        yield "Keep answers concise." if style.verbosity == "concise" else "Answer in detail."
+    if "use_bullet_points" in said:
+        yield "Use bullet points." if style.use_bullet_points else "Write prose rather than bullet points."
+    if "include_timestamps" in said:
+        yield "Include timestamps in answers." if style.include_timestamps else "Leave timestamps out of answers."
+
+
+def _said(value: str | None, name: str, said: set[str]) -> str:
+    """Return a value in one line, empty where the document does not give it."""
+    return " ".join((value or "").split()) if name in said else ""

@@ -1,0 +1,277 @@
+"""What comes back in a message of what this server itself recalled: known by its marks, or by its digest.
+
+What was recalled is no news. Stored again it would count as said again, and the memories that are found most would
+grow by being found.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text as sql
+from sqlalchemy.orm import Session
+
+from memory.markers import tidied, without_marked
+from memory.text import folded, folded_digest
+
+WINDOW = timedelta(hours=24)
+# A snippet that a budget has cut is known by its beginning, if that is long enough not to be chance.
+SHORTEST_PART = 40
+# A memory of several lines is looked for in runs of lines. Longer messages are compared line by line, and no further
+# than so many lines.
+MOST_LINES = 200
+MOST_COMPARED = 2_000
+LONGEST_RUN = 10
+# Of the latest calls, texts are compared too: cut ones, those of episodes and entities, and what is active no more.
+RECENT_CALLS = 50
+RECENT_ITEMS = 300
+READ_CHARACTERS = 8_000
+MOST_ANSWERS = 20
+MOST_STRINGS = 500
+FORMS = range(3)
+
+# Calls that answered with memories. Those that write name memories too, and what was just written was not recalled.
+_RECALLING = """origin = 'server' AND success AND (hits > 0 OR tool = 'memory_get')
+  AND created_at BETWEEN :since AND :now"""
+_CALLS = sql(f"""
+SELECT affected_ids FROM tool_calls WHERE user_id = :user_id AND {_RECALLING}
+ORDER BY created_at DESC LIMIT {RECENT_CALLS}
+""")  # noqa: S608 - all of it is written here
+_BY_DIGEST = sql("""
+SELECT id, text_digest, CASE WHEN type = 'summary' THEN source_ids ELSE '{}' END AS sources FROM memories
+WHERE user_id = :user_id AND space_id = ANY(ARRAY(SELECT id FROM spaces WHERE user_id = :user_id))
+  AND status = 'active' AND text_digest = ANY(:digests)
+""")
+_NAMED = sql(f"""
+SELECT i FROM unnest(CAST(:ids AS uuid[])) i WHERE EXISTS (SELECT FROM calls_naming(i) WHERE {_RECALLING})
+""")  # noqa: S608 - all of it is written here
+_MEMORIES = sql("SELECT left(text, :most) FROM memories WHERE user_id = :user_id AND id = ANY(:ids)")
+_OTHERS = sql("""
+SELECT left(text, :most) FROM episodes WHERE user_id = :user_id AND id = ANY(:ids)
+UNION ALL SELECT left(notes, :most) FROM entities WHERE user_id = :user_id AND id = ANY(:ids)
+""")
+
+_BULLET = re.compile(r"(?:[>|\s]+|[-*+\u2022\u2013]\s+|\(?\d{1,3}[.)]\s+|\[[ xX]\]\s+|#{1,6}\s+)+")
+_FIELD = re.compile(r'"\w{1,40}"\s*:\s*("(?:[^"\\]|\\.)*")\s*,?\s*')
+_JSON = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
+_DECODER = json.JSONDecoder(strict=False)
+# What stands where something was cut, and after that what a client may add.
+_CUT = ". \u2026"
+_QUOTES = "\"'`*_\u201c\u201d\u2018\u2019\u00ab\u00bb\u2039\u203a"
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """What of a text its author said, and whether anything recalled was taken out of it."""
+
+    text: str
+    recalled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line that is not blank: where it stands, and its folded text: as it is, without bullet, without quotes."""
+
+    start: int
+    end: int
+    forms: tuple[str, str, str]
+    plain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Characters `start` to `end`, which are recalled text if one of the digests is that of a recalled memory."""
+
+    start: int
+    end: int
+    digests: frozenset[bytes]
+
+
+def strip_recalled(
+    session: Session, user_id: UUID, text: str, *, now: datetime, since: datetime | None = None
+) -> Stripped:
+    """Return the text without what this server recalled for the user since then, by default in the last 24 hours.
+
+    Recalled text is what the markers of an assembled block enclose, however quoted or cut; lines, list items, runs
+    of lines and JSON answers with the digest of a memory that a tool call returned; and lines that begin as such a
+    memory does for 40 characters or more, as where a budget has cut it. The rest stays as it was said; it is "" if
+    nothing is left.
+    """
+    rest = without_marked(text)
+    when = {"user_id": user_id, "since": since or now - WINDOW, "now": now}
+    calls = session.scalars(_CALLS, when).all() if rest.strip() else ()
+    if not calls:
+        return Stripped(rest, rest != text)
+    lines = _lines(rest)
+    spans = _by_digest(session, [*_runs(lines), *_answers(rest)], when)
+    left = [line for line in lines if not _covered(line, spans)]
+    if any(len(form) >= SHORTEST_PART for form in _joined(left)):
+        ids = list(dict.fromkeys(item for call in calls for item in call))[:RECENT_ITEMS]
+        spans += _by_text(session, user_id, left, ids)
+    if not spans:
+        return Stripped(rest, rest != text)
+    return Stripped(_without(rest, spans), recalled=True)
+
+
+def _lines(text: str) -> list[_Line]:
+    lines: list[_Line] = []
+    at = 0
+    for raw in text.splitlines(keepends=True):
+        if len(lines) == MOST_COMPARED:
+            break
+        if raw.strip():
+            forms = _forms(raw)
+            lines.append(_Line(at, at + len(raw), forms, len(set(forms)) == 1))
+        at += len(raw)
+    return lines
+
+
+def _forms(line: str) -> tuple[str, str, str]:
+    bullet = _BULLET.match(line)
+    text = line[bullet.end() if bullet else 0 :].strip()
+    if field := _FIELD.fullmatch(text):
+        with suppress(ValueError):
+            text = _encodable(json.loads(field[1], strict=False))
+    return folded(line), folded(text), folded(text.strip(_QUOTES))
+
+
+def _encodable(text: str) -> str:
+    # JSON can hold half a surrogate pair, which has no bytes to digest.
+    return text.encode("utf-8", "replace").decode()
+
+
+def _runs(lines: Sequence[_Line]) -> Iterator[_Run]:
+    """Yield every line, and every run of a few lines; also those from the first line on, and to the last."""
+    count = len(lines)
+    longest = LONGEST_RUN if count <= MOST_LINES else 1
+    for first in range(count):
+        for last in range(first, min(first + longest, count)):
+            yield _run(lines[first : last + 1])
+    if count <= MOST_LINES:
+        for cut in range(longest, count):
+            yield _run(lines[:cut])
+            yield _run(lines[count - cut :])
+    if count > longest:
+        yield _run(lines)
+
+
+def _run(lines: Sequence[_Line]) -> _Run:
+    digests = frozenset(folded_digest(form) for form in _joined(lines))
+    return _Run(lines[0].start, lines[-1].end, digests)
+
+
+def _joined(lines: Sequence[_Line]) -> set[str]:
+    forms = FORMS[:1] if all(line.plain for line in lines) else FORMS
+    return {" ".join([line.forms[form] for line in lines]) for form in forms}
+
+
+def _answers(text: str) -> Iterator[_Run]:
+    """Yield the objects and arrays in JSON that begin a line, as the answers of tools do."""
+    done = 0
+    for found in islice(_JSON.finditer(text), MOST_ANSWERS):
+        if found.end() <= done:
+            continue
+        start = found.end() - 1
+        try:
+            value, done = _DECODER.raw_decode(text, start)
+            strings = list(islice(_strings(value), MOST_STRINGS))
+        except (ValueError, RecursionError):
+            continue
+        yield _Run(start, done, frozenset(folded_digest(folded(_encodable(string))) for string in strings))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)
+
+
+def _by_digest(session: Session, runs: Sequence[_Run], when: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return where memories stand whole that were recalled then."""
+    digests = {digest for run in runs for digest in run.digests}
+    found = session.execute(_BY_DIGEST, {"user_id": when["user_id"], "digests": list(digests)}).all()
+    # A summary may have been shown in place of a memory that it sums up.
+    named = {row.id: {row.id, *_ids(row.sources)} for row in found}
+    if not named:
+        return []
+    asked = list(set().union(*named.values()))
+    recalled = set(session.scalars(_NAMED, {**when, "ids": asked}))
+    known = {row.text_digest for row in found if named[row.id] & recalled}
+    return [(run.start, run.end) for run in runs if run.digests & known]
+
+
+def _ids(words: Iterable[str]) -> Iterator[UUID]:
+    for word in words:
+        try:
+            yield UUID(word)
+        except ValueError:
+            continue
+
+
+def _by_text(session: Session, user_id: UUID, lines: Sequence[_Line], ids: Sequence[UUID]) -> list[tuple[int, int]]:
+    """Return where memories begin that were cut, and where parts of episodes and of notes on entities stand."""
+    values = {"user_id": user_id, "ids": list(ids), "most": READ_CHARACTERS}
+    memories: dict[str, list[str]] = {}
+    for body in map(folded, session.scalars(_MEMORIES, values)):
+        memories.setdefault(body[:SHORTEST_PART], []).append(body)
+    others = [folded(body) for body in session.scalars(_OTHERS, values)]
+    spans = []
+    for number, line in enumerate(lines):
+        end = _beginning(lines[number : number + MOST_LINES], memories)
+        if end is None and any(len(form) >= SHORTEST_PART and _in_any(form, others) for form in line.forms):
+            end = line.end
+        if end is not None:
+            spans.append((line.start, end))
+    return spans
+
+
+def _in_any(form: str, bodies: Sequence[str]) -> bool:
+    return any(form in body for body in bodies)
+
+
+def _beginning(lines: Sequence[_Line], bodies: dict[str, list[str]]) -> int | None:
+    """Return where the lines end that together are a text or its beginning, None if they begin none."""
+    ends: list[int] = []
+    for form in FORMS:
+        # The first lines say which texts these may be, and only then is the rest compared.
+        keys = {_head(lines, form)[:SHORTEST_PART], lines[0].forms[form]}
+        for body in (body for key in keys for body in bodies.get(key, ())):
+            said = ""
+            for line in lines:
+                said = f"{said} {line.forms[form]}".lstrip()
+                if not body.startswith(said.rstrip(_CUT)):
+                    break
+                if len(said) >= SHORTEST_PART or said == body:
+                    ends.append(line.end)
+    return max(ends, default=None)
+
+
+def _head(lines: Sequence[_Line], form: int) -> str:
+    head = ""
+    for line in lines:
+        head = f"{head} {line.forms[form]}".lstrip()
+        if len(head) >= SHORTEST_PART:
+            break
+    return head.rstrip(_CUT)
+
+
+def _covered(line: _Line, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= line.start and line.end <= end for start, end in spans)
+
+
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    kept, at = [], 0
+    for start, end in sorted(spans):
+        kept.append(text[at:start])
+        at = max(at, end)
+    return tidied("".join([*kept, text[at:]]))

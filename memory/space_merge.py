@@ -1,0 +1,84 @@
+"""Making one memory of two that say the same, when the space of the one joins that of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import delete, or_, select, update
+from sqlalchemy.orm import Session
+
+from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, merged_words
+from memory.models import Memory, PossibleUpdate
+
+
+def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now: datetime) -> None:
+    """Merge each memory into its twin, take its links over, and delete it. All of them are locked by the caller."""
+    if not twins:
+        return
+    ids = {*twins, *twins.values()}
+    statement = select(Memory).where(Memory.user_id == user_id, Memory.id.in_(ids))
+    rows = {memory.id: memory for memory in session.scalars(statement.execution_options(populate_existing=True))}
+    for old_id, new_id in twins.items():
+        _fold(rows[old_id], rows[new_id], now)
+    session.flush()
+    _move_possible_updates(session, user_id, twins)
+    _move_successions(session, user_id, twins)
+    for old_id, new_id in twins.items():
+        before = (Memory.user_id == user_id, Memory.previous_id == old_id, Memory.id != new_id)
+        session.execute(update(Memory).where(*before).values(previous_id=new_id))
+        session.expunge(rows[old_id])
+    session.execute(delete(Memory).where(Memory.user_id == user_id, Memory.id.in_(list(twins))))
+    session.expire_all()
+
+
+def _fold(old: Memory, new: Memory, now: datetime) -> None:
+    """Let a memory keep what its twin had: it was said as often as both, and is held if one of them was."""
+    new.repeat_count += old.repeat_count + 1
+    new.importance = max(new.importance, old.importance)
+    new.pinned = new.pinned or old.pinned
+    new.manually_saved = new.manually_saved or old.manually_saved
+    new.tags = merged_words(new.tags, tuple(old.tags), MAX_TAGS)
+    new.source_ids = merged_words(new.source_ids, tuple(old.source_ids), MAX_SOURCE_IDS)
+    new.source_message = new.source_message or old.source_message
+    new.source_message_id = new.source_message_id or old.source_message_id
+    new.theme_id = new.theme_id or old.theme_id
+    never = new.expires_at is None or old.expires_at is None
+    new.expires_at = None if never else max(new.expires_at, old.expires_at)  # type: ignore[type-var]
+    new.updated_at = now
+
+
+def _move_possible_updates(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
+    ends = or_(PossibleUpdate.memory_id.in_(list(twins)), PossibleUpdate.older_id.in_(list(twins)))
+    for link in session.scalars(select(PossibleUpdate).where(PossibleUpdate.user_id == user_id, ends)).all():
+        memory_id, older_id = (twins.get(end, end) for end in (link.memory_id, link.older_id))
+        known = session.get(PossibleUpdate, (user_id, memory_id, older_id))
+        if memory_id != older_id and known is None:
+            fields = {"differs_in": link.differs_in, "created_at": link.created_at}
+            session.add(PossibleUpdate(user_id=user_id, memory_id=memory_id, older_id=older_id, **fields))
+        session.delete(link)
+    session.flush()
+
+
+def _move_successions(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
+    """Let what superseded a memory, or was superseded by it, be tied to its twin, wherever that makes no circle."""
+    ids = list(twins)
+    tied = select(Memory).where(
+        Memory.user_id == user_id, or_(Memory.supersedes.in_(ids), Memory.id.in_(ids) & Memory.supersedes.is_not(None))
+    )
+    for memory in session.scalars(tied.order_by(Memory.id)).all():
+        assert memory.supersedes is not None
+        newer = session.get_one(Memory, (user_id, twins.get(memory.id, memory.id)))
+        older_id = twins.get(memory.supersedes, memory.supersedes)
+        if newer.supersedes in {None, memory.supersedes} and not _reaches(session, user_id, older_id, newer.id):
+            newer.supersedes = older_id
+    session.flush()
+
+
+def _reaches(session: Session, user_id: UUID, start: UUID, target: UUID) -> bool:
+    """Tell whether a memory is another one, or supersedes it however indirectly."""
+    at: UUID | None = start
+    while at is not None and at != target:
+        at = session.get_one(Memory, (user_id, at)).supersedes
+    return at is not None

@@ -1,0 +1,254 @@
+"""Removing a space, with what is in it moved to the pool, archived there or forgotten, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import case, delete, func, select, update
+from sqlalchemy.orm import Session
+
+from memory.capacity import enforce_capacity
+from memory.embedding.cache import drop_cached
+from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.journal import record, redact
+from memory.keys import Keys
+from memory.models import (
+    Conversation,
+    Entity,
+    EntityMention,
+    Episode,
+    Forgotten,
+    Memory,
+    Message,
+    Space,
+    Token,
+    Tombstone,
+)
+from memory.session_state import drop_states
+from memory.space_contents import Inside, count, look
+from memory.space_merge import merge_twins
+from memory.spaces import DEFAULT_SPACE, list_spaces
+from memory.tombstones import bury
+
+CHOICES = ("move", "archive", "forget")
+_AT_ONCE = 50
+
+
+def remove_space(
+    session: Session, user_id: UUID, slug: str, choice: str, *, expect: str, keys: Keys, now: datetime, actor: str
+) -> dict[str, int]:
+    """Remove a space; returns how many of each thing were touched, as `Contents.plans` foretold.
+
+    `move` takes memories and conversations to the default space and merges what is there already; `archive` takes
+    them there out of sight; `forget` forgets the memories for good and deletes the conversations. Entities go with
+    the space, as the default space has none, and its tokens are revoked. Raises `InvalidError` for another choice,
+    `NotFoundError`, and `ConflictError` for the default space and when `expect` is not the digest of what is in it.
+    """
+    if choice not in CHOICES:
+        raise InvalidError("contents", f"must be one of {', '.join(CHOICES)}")
+    if slug == DEFAULT_SPACE:
+        raise ConflictError("the default space cannot be removed")
+    space, pool = _lock(session, user_id, slug, every=choice == "forget")
+    inside = _hold(session, space, pool, choice)
+    found = count(inside, space, pool)
+    if found.digest != expect:
+        raise ConflictError("what is in the space has changed since it was looked at; nothing was removed")
+    removal = _Removal(session, space, pool, inside, keys, now, actor)
+    removal.drop_entities()
+    {"move": removal.move, "archive": removal.archive, "forget": removal.forget}[choice]()
+    removal.finish(choice, found.plans[choice])
+    return found.plans[choice]
+
+
+def _lock(session: Session, user_id: UUID, slug: str, *, every: bool) -> tuple[Space, Space]:
+    """Lock the space against everything, and the pool or every other space against writers, in one order for all."""
+    ids = {space.slug: space.id for space in list_spaces(session, user_id)}
+    # Whoever restores or purges what was forgotten holds it before they ask for its space.
+    restorable = Forgotten.row["space_id"].astext == str(ids.get(slug))
+    forgotten = select(Forgotten.id).where(Forgotten.user_id == user_id, restorable).order_by(Forgotten.id)
+    session.execute(forgotten.with_for_update()).all()
+    locked: dict[UUID | None, Space | None] = {}
+    for space_id in sorted(ids.values()):
+        if every or space_id in {ids.get(slug), ids[DEFAULT_SPACE]}:
+            row = select(Space).where(Space.user_id == user_id, Space.id == space_id)
+            # Whatever else could come into the space, a conversation, an entity, a token, needs a share of this lock.
+            row = row.with_for_update(key_share=space_id != ids.get(slug))
+            locked[space_id] = session.scalar(row.execution_options(populate_existing=True))
+    space, pool = locked.get(ids.get(slug)), locked[ids[DEFAULT_SPACE]]
+    if space is None or pool is None:
+        raise NotFoundError(f"there is no space {slug!r}")
+    return space, pool
+
+
+def _hold(session: Session, space: Space, pool: Space, choice: str) -> Inside:
+    """Return what is in a locked space, its conversations and memories locked as well, in the usual order."""
+    mine = (Conversation.user_id == space.user_id, Conversation.space_id == space.id)
+    session.execute(select(Conversation.id).where(*mine).order_by(Conversation.id).with_for_update()).all()
+    inside = look(session, space, pool)
+    ids = [row.id for row in inside.memories]
+    if choice == "move":
+        # The pool's soft cap may take any of its own.
+        ids += [row.id for row in inside.pool]
+    if choice == "forget":
+        said = select(Message.id).where(
+            Message.user_id == space.user_id, Message.conversation_id.in_([row.id for row in inside.conversations])
+        )
+        learned = select(Memory.id).where(Memory.user_id == space.user_id, Memory.source_message_id.in_(said))
+        ids += session.scalars(learned).all()
+    # All at once: whoever embeds them locks them in this order.
+    rows = select(Memory.id).where(Memory.user_id == space.user_id, Memory.id.in_(ids))
+    session.execute(rows.order_by(Memory.id).with_for_update()).all()
+    return inside
+
+
+@dataclass
+class _Removal:
+    """A removal under way; everything that it touches is locked."""
+
+    session: Session
+    space: Space
+    pool: Space
+    inside: Inside
+    keys: Keys
+    now: datetime
+    actor: str
+
+    def drop_entities(self) -> None:
+        """Drop what the space knows of people, places and things."""
+        entities = (Entity.user_id == self.space.user_id, Entity.space_id == self.space.id)
+        named = EntityMention.entity_id.in_(select(Entity.id).where(*entities))
+        # Mentions first, in one statement: the last one takes its entity along.
+        self._run(delete(EntityMention).where(EntityMention.user_id == self.space.user_id, named))
+        self._run(delete(Entity).where(*entities))
+
+    def move(self) -> None:
+        """Take everything to the pool; what it says already is merged, and its soft cap holds."""
+        merge_twins(self.session, self.space.user_id, self.inside.twins, self.now)
+        self._move_memories("active")
+        self._move_conversations({})
+        moved = [row.id for row in self.inside.memories if row.id not in self.inside.twins]
+        self._record("memory.moved", moved)
+        self._record("memory.merged", list(self.inside.twins.values()), {"from": _words(self.inside.twins)})
+        self._record("conversation.moved", [row.id for row in self.inside.conversations])
+        self.session.flush()
+        enforce_capacity(self.session, self.pool, now=self.now, actor=self.actor)
+
+    def archive(self) -> None:
+        """Take everything to the pool, out of sight."""
+        self._move_memories("archived")
+        self._move_conversations({"archived_at": func.coalesce(Conversation.archived_at, self.now)})
+        self._record("memory.archived", [row.id for row in self.inside.memories if row.status == "active"])
+        self._record("conversation.archived", [row.id for row in self.inside.conversations])
+
+    def forget(self) -> None:
+        """Forget every memory for good, those that could be restored as well, and delete the conversations."""
+        user_id, session = self.space.user_id, self.session
+        memories = session.scalars(
+            select(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id).order_by(Memory.id)
+        ).all()
+        restorable = session.scalars(
+            select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(self.inside.forgotten))
+        ).all()
+        for memory in memories:
+            bury(session, memory, self.keys, self.now)
+        ids = [memory.id for memory in memories]
+        texts = [memory.text for memory in memories] + [row.row["text"] for row in restorable]
+        redact(session, [*ids, *self.inside.forgotten], texts)
+        drop_cached(session, user_id, texts, self.keys)
+        for memory in memories:
+            session.expunge(memory)
+        self._run(delete(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id))
+        self._run(delete(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(self.inside.forgotten)))
+        self._delete_conversations([row.id for row in self.inside.conversations])
+        self._record("memory.forgotten", ids, {"undo_seconds": 0})
+        self._record("memory.purged", self.inside.forgotten)
+
+    def finish(self, choice: str, counts: dict[str, int]) -> None:
+        """Take the space itself away; its tombstones stand in the pool for as long as they would have stood."""
+        user_id, session = self.space.user_id, self.session
+        session.flush()
+        stones = update(Tombstone).where(Tombstone.user_id == user_id, Tombstone.space_id == self.space.id)
+        self._run(stones.values(space_id=self.pool.id))
+        self._revoke_tokens()
+        details = {"slug": self.space.slug, "contents": choice, **counts}
+        space_id = self.space.id
+        self._run(delete(Space).where(Space.user_id == user_id, Space.id == space_id))
+        session.expunge(self.space)
+        record(session, user_id, "space.removed", actor=self.actor, now=self.now, subject_id=space_id, details=details)
+        session.flush()
+
+    def _run(self, statement: Any) -> None:
+        self.session.execute(statement.execution_options(synchronize_session=False))
+
+    def _move_memories(self, active_as: str) -> None:
+        """Take memories to the pool in one statement; the active ones are to be `active_as` there."""
+        user_id = self.space.user_id
+        status = case((Memory.status == "active", active_as), else_=Memory.status)
+        moved = update(Memory).values(space_id=self.pool.id, status=status, updated_at=self.now)
+        ids = [row.id for row in self.inside.memories]
+        # Some at a time: the trigger that keeps the indexes compares the rows of a statement with each other.
+        for start in range(0, len(ids), _AT_ONCE):
+            some = Memory.id.in_(ids[start : start + _AT_ONCE])
+            self._run(moved.where(Memory.user_id == user_id, some))
+        # Restored, they are to be where the others are.
+        wanted = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(self.inside.forgotten))
+        for forgotten in self.session.scalars(wanted.with_for_update()):
+            was = forgotten.row["status"]
+            changes = {"space_id": str(self.pool.id), "status": active_as if was == "active" else was}
+            forgotten.row = {**forgotten.row, **changes}
+
+    def _move_conversations(self, changes: dict[str, Any]) -> None:
+        # Where the pool has the name already, it goes on meaning the pool's.
+        for conversation_id in self.inside.renamed:
+            one = (Conversation.user_id == self.space.user_id, Conversation.id == conversation_id)
+            self._run(update(Conversation).where(*one).values(external_id=str(conversation_id)))
+        mine = (Conversation.user_id == self.space.user_id, Conversation.space_id == self.space.id)
+        self._run(update(Conversation).where(*mine).values(space_id=self.pool.id, **changes))
+
+    def _delete_conversations(self, ids: Sequence[UUID]) -> None:
+        """Delete conversations with all that hangs on them, one statement for each kind of thing."""
+        if not ids:
+            return
+        user_id = self.space.user_id
+        drop_states(self.session, user_id, ids)
+        episodes = (Episode.user_id == user_id, Episode.conversation_id.in_(ids))
+        mentioned = EntityMention.episode_id.in_(select(Episode.id).where(*episodes))
+        self._run(delete(EntityMention).where(EntityMention.user_id == user_id, mentioned))
+        self._run(delete(Episode).where(*episodes))
+        messages = select(Message.id).where(Message.user_id == user_id, Message.conversation_id.in_(ids))
+        learned = update(Memory).where(Memory.user_id == user_id, Memory.source_message_id.in_(messages))
+        self._run(learned.values(source_message_id=None))
+        self._run(delete(Message).where(Message.user_id == user_id, Message.conversation_id.in_(ids)))
+        self._run(delete(Conversation).where(Conversation.user_id == user_id, Conversation.id.in_(ids)))
+        self._record("conversation.deleted", ids)
+
+    def _revoke_tokens(self) -> None:
+        """Close the tokens of the space for good; they stay on record, and open nothing."""
+        user_id = self.space.user_id
+        mine = update(Token).where(Token.user_id == user_id, Token.space_id == self.space.id)
+        self._run(mine.values(revoked_at=func.coalesce(Token.revoked_at, self.now), space_id=None))
+        for token_id in self.inside.tokens:
+            record(self.session, user_id, "token.revoked", actor=self.actor, now=self.now, subject_id=token_id)
+
+    def _record(self, action: str, ids: Sequence[UUID], more: dict[str, Any] | None = None) -> None:
+        """Write one audit event about many things of a kind, none if there are none."""
+        if ids:
+            details = {"space": self.space.slug, "ids": _words(ids), **(more or {})}
+            record(
+                self.session,
+                self.space.user_id,
+                action,
+                actor=self.actor,
+                now=self.now,
+                subject_id=ids[0] if len(ids) == 1 else None,
+                count=len(ids),
+                details=details,
+            )
+
+
+def _words(ids: Any) -> list[str]:
+    return [str(each) for each in ids]

@@ -1,0 +1,227 @@
+"""What can be asked of the record of tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, Text, collate, column, func, select, tuple_
+from sqlalchemy.orm import Session, aliased
+
+from memory.cursors import from_cursor, to_cursor
+from memory.errors import InvalidError, NotFoundError
+from memory.models import Token, ToolCall
+from memory.redaction import REDACTED, Secrets, secrets_of
+
+OPERATIONS = ("search", "read", "create", "update", "delete")
+# Operations that hand a memory to whoever asked.
+RECEIVING = ("search", "read")
+LARGEST_PAGE = 200
+MOST_PATHS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class CallFilters:
+    """Which calls; None or nothing means any. A `path` that ends in a slash is the beginning of paths.
+
+    `token_id` is the one token whose calls may be seen, where not all may.
+    """
+
+    tools: Sequence[str] = ()
+    operations: Sequence[str] = ()
+    path: str | None = None
+    affected_id: UUID | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    success: bool | None = None
+    origin: str | None = None
+    conversation_id: UUID | None = None
+    message_id: UUID | None = None
+    token_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it may be shown: what it told of a memory that is forgotten is blank, before it is purged as well."""
+
+    call: ToolCall
+    arguments: Any
+    result: Any
+    error: str | None
+    query_hash: str | None
+    affected_paths: Sequence[str]
+    token: Token | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallPage:
+    """Some calls, newest first, and the cursor of the next page (None at the end)."""
+
+    calls: Sequence[Call]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PathUse:
+    """A path, how many of the calls affected it, and when the last did."""
+
+    path: str
+    calls: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One call that handed out a memory, as the `rank`-th of what it answered, counted from 1."""
+
+    call: ToolCall
+    rank: int
+    token: Token | None
+
+
+@dataclass(frozen=True, slots=True)
+class UsePage:
+    """Some uses, newest first, and the cursor of the next page (None at the end)."""
+
+    uses: Sequence[Use]
+    next_cursor: str | None
+
+
+def list_calls(
+    session: Session, user_id: UUID, filters: CallFilters, *, now: datetime, limit: int = 50, cursor: str | None = None
+) -> CallPage:
+    """Return a page of calls by (created_at, id), newest first; raises `InvalidError` for a bad limit or cursor."""
+    _check_limit(limit, LARGEST_PAGE)
+    calls = _calls_of(filters)
+    statement = _filtered(select(calls), calls, user_id, filters)
+    if cursor is not None:
+        statement = statement.where(tuple_(calls.created_at, calls.id) < from_cursor(cursor))
+    statement = statement.order_by(calls.created_at.desc(), calls.id.desc()).limit(limit + 1)
+    found = session.scalars(statement).all()
+    shown, secrets = found[:limit], secrets_of(session, user_id, now)
+    tokens = _tokens(session, user_id, shown)
+    page = [_as_shown(call, tokens.get(call.token_id), secrets) for call in shown]
+    return CallPage(page, to_cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None)
+
+
+def get_call(session: Session, user_id: UUID, call_id: UUID, *, now: datetime) -> Call:
+    """Return one call as it may be shown; raises `NotFoundError`."""
+    call = session.get(ToolCall, (user_id, call_id))
+    if call is None:
+        raise NotFoundError("there is no such call")
+    return _as_shown(call, _tokens(session, user_id, [call]).get(call.token_id), secrets_of(session, user_id, now))
+
+
+def affected_paths(
+    session: Session, user_id: UUID, filters: CallFilters, *, now: datetime, limit: int = 200, after: str | None = None
+) -> Sequence[PathUse]:
+    """Return every path that the calls affected, once and in order, from the first one behind `after`."""
+    _check_limit(limit, MOST_PATHS)
+    calls = _calls_of(filters)
+    # By bytes, whatever the database's locale: `after` is compared in the same way.
+    path = collate(func.unnest(calls.affected_paths, type_=Text()).column_valued("path", joins_implicitly=True), "C")
+    statement = select(path.label("path"), func.count(), func.max(calls.created_at)).select_from(calls)
+    statement = _filtered(statement, calls, user_id, filters)
+    if filters.path is not None:
+        statement = statement.where(
+            func.starts_with(path, filters.path) if _is_folder(filters.path) else path == filters.path
+        )
+    if after is not None:
+        statement = statement.where(path > after)
+    rows = session.execute(statement.group_by(path).order_by(path).limit(limit))
+    secrets = secrets_of(session, user_id, now)
+    return [PathUse(*row) for row in rows if secrets is None or not secrets.needles.in_text(row[0])]
+
+
+def uses(
+    session: Session,
+    user_id: UUID,
+    memory_id: UUID,
+    *,
+    token_id: UUID | None = None,
+    limit: int = 50,
+    cursor: str | None = None,
+) -> UsePage:
+    """Return the calls of this server's tools that handed out a memory, newest first; of one token, where one is given.
+
+    Raises `InvalidError` for a bad limit or cursor.
+    """
+    _check_limit(limit, LARGEST_PAGE)
+    filters = CallFilters(operations=RECEIVING, affected_id=memory_id, success=True, origin="server", token_id=token_id)
+    calls = _calls_of(filters)
+    statement = _filtered(select(calls), calls, user_id, filters)
+    if cursor is not None:
+        statement = statement.where(tuple_(calls.created_at, calls.id) < from_cursor(cursor))
+    found = session.scalars(statement.order_by(calls.created_at.desc(), calls.id.desc()).limit(limit + 1)).all()
+    shown = found[:limit]
+    tokens = _tokens(session, user_id, shown)
+    page = [Use(call, call.affected_ids.index(memory_id) + 1, tokens.get(call.token_id)) for call in shown]
+    return UsePage(page, to_cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None)
+
+
+def _check_limit(limit: int, largest: int) -> None:
+    if not 1 <= limit <= largest:
+        raise InvalidError("limit", f"must be between 1 and {largest}")
+
+
+def _calls_of(filters: CallFilters) -> Any:
+    """Return where to look: in all calls, or in those that name an id, which the database finds by an index of its own.
+
+    Row-level security keeps the application from that index: its operator might tell of rows that are not the user's.
+    """
+    if filters.affected_id is None:
+        return ToolCall
+    columns = [column(each.name, each.type) for each in ToolCall.__table__.columns]
+    naming = func.calls_naming(filters.affected_id).table_valued(*columns, name="naming")
+    return aliased(ToolCall, naming, adapt_on_names=True)
+
+
+def _filtered(statement: Select[Any], calls: Any, user_id: UUID, filters: CallFilters) -> Select[Any]:
+    statement = statement.where(calls.user_id == user_id)
+    for wanted, values in ((calls.tool, filters.tools), (calls.operation, filters.operations)):
+        if values:
+            statement = statement.where(wanted.in_(list(values)))
+    for wanted, value in (
+        (calls.success, filters.success),
+        (calls.origin, filters.origin),
+        (calls.conversation_id, filters.conversation_id),
+        (calls.message_id, filters.message_id),
+        (calls.token_id, filters.token_id),
+    ):
+        if value is not None:
+            statement = statement.where(wanted == value)
+    if filters.since is not None:
+        statement = statement.where(calls.created_at >= filters.since)
+    if filters.until is not None:
+        statement = statement.where(calls.created_at < filters.until)
+    return statement if filters.path is None else statement.where(_on_path(calls, filters.path))
+
+
+def _is_folder(path: str) -> bool:
+    return path.endswith("/")
+
+
+def _on_path(calls: Any, path: str) -> Any:
+    if not _is_folder(path):
+        return calls.affected_paths.any_() == path
+    each = func.unnest(calls.affected_paths).column_valued("each")
+    return select(each).where(func.starts_with(each, path)).exists()
+
+
+def _tokens(session: Session, user_id: UUID, calls: Sequence[ToolCall]) -> dict[UUID | None, Token]:
+    ids = {call.token_id for call in calls if call.token_id is not None}
+    if not ids:
+        return {}
+    statement = select(Token).where(Token.user_id == user_id, Token.id.in_(ids))
+    return {token.id: token for token in session.scalars(statement)}
+
+
+def _as_shown(call: ToolCall, token: Token | None, secrets: Secrets | None) -> Call:
+    if secrets is None or not secrets.told_by(call):
+        return Call(call, call.arguments, call.result, call.error, call.query_hash, call.affected_paths, token)
+    asked = None if secrets.said_by(call) else call.query_hash
+    paths = [path for path in call.affected_paths if not secrets.needles.in_text(path)]
+    return Call(call, REDACTED, REDACTED, None, asked, paths, token)

@@ -1,0 +1,67 @@
+"""Reading what was said: messages in their order, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, undefer
+
+from memory.errors import InvalidError, NotFoundError
+from memory.models import Conversation, Message
+
+LARGEST_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """Some messages in the order asked for, and the sequence number that the next page follows (None at the end)."""
+
+    messages: Sequence[Message]
+    next_cursor: int | None
+
+
+def list_messages(
+    session: Session,
+    user_id: UUID,
+    conversation_id: UUID,
+    *,
+    limit: int,
+    cursor: int | None = None,
+    newest_first: bool = False,
+    with_payload: bool = False,
+) -> MessagePage:
+    """Return a page of the messages after (or, newest first, before) the sequence number `cursor`."""
+    if not 1 <= limit <= LARGEST_PAGE:
+        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    statement = select(Message).where(Message.user_id == user_id, Message.conversation_id == conversation_id)
+    if cursor is not None:
+        statement = statement.where(Message.sequence < cursor if newest_first else Message.sequence > cursor)
+    order = Message.sequence.desc() if newest_first else Message.sequence
+    if with_payload:
+        statement = statement.options(undefer(Message.payload))
+    messages = session.scalars(statement.order_by(order).limit(limit + 1)).all()
+    return MessagePage(messages[:limit], messages[limit - 1].sequence if len(messages) > limit else None)
+
+
+def get_message(session: Session, user_id: UUID, conversation_id: UUID, message_id: UUID) -> Message:
+    """Return a message of this conversation with its payload; raises `NotFoundError`."""
+    message = session.get(Message, (user_id, message_id), options=[undefer(Message.payload)])
+    if message is None or message.conversation_id != conversation_id:
+        raise NotFoundError("there is no such message")
+    return message
+
+
+def known_messages(
+    session: Session, user_id: UUID, ids: Collection[UUID], *, within: UUID | None = None
+) -> frozenset[UUID]:
+    """Return those of the ids that are messages of the user, and of the space `within`."""
+    asked = select(Message.id, Message.conversation_id).where(Message.user_id == user_id, Message.id.in_(ids))
+    homes = {message_id: conversation_id for message_id, conversation_id in session.execute(asked)}  # noqa: C416
+    if within is None:
+        return frozenset(homes)
+    inside = select(Conversation.id).where(Conversation.user_id == user_id, Conversation.id.in_(set(homes.values())))
+    seen = set(session.scalars(inside.where(Conversation.space_id == within)))
+    return frozenset(message_id for message_id, home in homes.items() if home in seen)
