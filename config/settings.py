@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -29,6 +29,10 @@ class Settings:
     embedding_model: str
     llamacpp_url: str | None
     llamacpp_model: str
+    llm_url: str | None
+    llm_model: str
+    llm_api_key: str | None = field(repr=False)
+    enrichment: bool
     soft_cap: int
     token_budget: int
     max_results: int
@@ -54,6 +58,10 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         embedding_model=env.get("COMMONPLACE_EMBEDDING_MODEL") or "bundled",
         llamacpp_url=_url(env, "COMMONPLACE_LLAMACPP_URL", {"http", "https"}),
         llamacpp_model=env.get("COMMONPLACE_LLAMACPP_MODEL") or "default",
+        llm_url=_url(env, "COMMONPLACE_LLM_URL", {"http", "https"}),
+        llm_model=env.get("COMMONPLACE_LLM_MODEL") or "default",
+        llm_api_key=env.get("COMMONPLACE_LLM_API_KEY", "").strip() or None,
+        enrichment=_choice(env, "COMMONPLACE_ENRICHMENT", "ON", {"ON", "OFF"}) == "ON",
         soft_cap=_number(env, "COMMONPLACE_SOFT_CAP", 200, int, 1, 10_000_000),
         token_budget=_number(env, "COMMONPLACE_TOKEN_BUDGET", 1000, int, 1, 1_000_000),
         max_results=_number(env, "COMMONPLACE_MAX_RESULTS", 10, int, 1, 50),

@@ -9,6 +9,9 @@ import psycopg
 from huey import Huey, PostgresHuey, RedisHuey
 from huey.storage import PostgresStorage
 from psycopg import sql
+from redis import ConnectionPool
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from tasks.runtime import Runtime
 
@@ -34,8 +37,14 @@ def _connect() -> psycopg.Connection[Any]:
 def _make() -> Huey:
     # The one setting that must be known when the tasks are declared; the rest waits for `configure`.
     if url := os.environ.get("REDIS_URL", "").strip():
-        return RedisHuey("commonplace", url=url, results=False)
+        return RedisHuey("commonplace", connection_pool=_redis_pool(url), results=False)
     return PostgresHuey("commonplace", connection=_connect, create_tables=False, results=False, read_timeout=1)
+
+
+def _redis_pool(url: str) -> ConnectionPool:
+    # A write waits for its nudge, and the driver's own patience is measured in seconds. The consumer's read blocks for
+    # one second, so an answer may take a little longer than that.
+    return ConnectionPool.from_url(url, socket_connect_timeout=0.5, socket_timeout=2, retry=Retry(NoBackoff(), 1))
 
 
 huey = _make()

@@ -10,6 +10,7 @@ from huey.exceptions import HueyException
 from psycopg import Error as PostgresError
 from redis.exceptions import RedisError
 
+from memory.breaker import Breaker
 from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
@@ -18,18 +19,26 @@ from tasks.app import huey, runtime
 
 logger = logging.getLogger(__name__)
 
+QUEUE_PAUSE = 2.0  # seconds without nudges after one that failed
+queue_breaker = Breaker(QUEUE_PAUSE)
+
 
 def nudge() -> None:
     """Ask a worker to look for waiting rows; call it after commit.
 
     A queued look that has not begun will see what was just committed, so one is enough. A queue that is down is
-    no reason to fail a write: the sweep finds the rows.
+    no reason to fail a write, or to hold up many: the sweep finds the rows.
     """
+    if not queue_breaker.allows():
+        return
     try:
         if huey.immediate or not huey.pending_count():
             embed_waiting()
     except (PostgresError, RedisError, HueyException, OSError):
-        logger.warning("the embedder was not nudged; the sweep will find the rows", exc_info=True)
+        if queue_breaker.failed():
+            logger.warning("the embedder was not nudged; the sweep will find the rows", exc_info=True)
+    else:
+        queue_breaker.worked()
 
 
 @huey.task()

@@ -48,14 +48,15 @@ class Runtime:
 def build(settings: Settings, *, threads: int | None = None) -> Runtime:
     """Find or start the database and wire everything to it; connects to nothing else yet.
 
-    `threads` caps torch's threads in this process; None lets torch choose.
+    `threads` caps the threads of a local model in this process; None lets its library choose.
     """
     keys = Keys(settings.secret_key)
     server = None if settings.database_url else EmbeddedServer(settings.home)
     databases = from_owner_url(settings.database_url or server.url, keys)  # type: ignore[union-attr]
     sessions = sessionmaker(make_engine(databases.app, binary=True))
     aside = Aside(make_engine(databases.app, pool_size=ASIDE, binary=True), ASIDE)
-    system = System(settings.embedding_model, settings.llamacpp_url, settings.llamacpp_model, threads)
+    proofs = settings.home / "models"
+    system = System(settings.embedding_model, settings.llamacpp_url, settings.llamacpp_model, threads, proofs)
     redis = RedisLink(settings.redis_url) if settings.redis_url else None
     providers = Providers(system, keys, redis)
     return Runtime(

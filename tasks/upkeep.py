@@ -19,9 +19,10 @@ def purge_due() -> int:
     sessions = runtime().sessions
     with sessions.begin() as session:
         drop_old_counts(session, now)
+        session.execute(select(func.purge_caches(now)))
         users = session.scalars(select(func.users_with_expired_rows(now))).all()
     total = 0
     for user_id in users:
         with user_session(sessions, user_id) as session:
-            total += purge(session, user_id, now=now)
+            total += purge(session, user_id, keys=runtime().keys, now=now)
     return total

@@ -20,8 +20,11 @@ from webapp.extensions import db
 logger = logging.getLogger(__name__)
 
 # Tools that answer with nothing found, rather than fail, when the database is away: an agent must go on.
+_NOTHING_FOUND = {"results": [], "count": 0, "truncated": False, "token_count": 0, "timings": {}}
 FAIL_CLOSED: dict[str, dict[str, Any]] = {
-    "/v1/tools/memory_search": {"results": [], "count": 0, "truncated": False, "token_count": 0, "timings": {}},
+    "/v1/tools/memory_search": _NOTHING_FOUND,
+    "/v1/tools/episode_search": _NOTHING_FOUND,
+    "/v1/tools/entity_search": _NOTHING_FOUND,
     "/v1/tools/query_memory": {"memories": [], "metadata": {"count": 0, "truncated": False}},
 }
 

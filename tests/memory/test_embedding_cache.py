@@ -1,4 +1,5 @@
 import threading
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from memory.embedding.base import EmbeddingError, unit
-from memory.embedding.cache import CachedEmbedder
+from memory.embedding.cache import CachedEmbedder, Recent
 
 
 class Lengths:
@@ -76,3 +77,36 @@ def test_threads_may_share_a_small_cache() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_vector_is_too_old_after_a_while() -> None:
+    now = [0.0]
+    recent = Recent(life=600, clock=lambda: now[0])
+    recent.put("tea", "tiny", np.float32([1, 0]))
+    now[0] = 599.0
+    assert recent.get("tea", "tiny") is not None
+    now[0] = 600.0
+    assert recent.get("tea", "tiny") is None
+
+
+def test_each_model_has_its_own_vector_of_a_text() -> None:
+    recent = Recent()
+    recent.put("tea", "tiny", np.float32([1, 0]))
+    assert recent.get("tea", "large") is None
+
+
+def test_a_dropped_text_is_gone_for_every_model() -> None:
+    recent = Recent()
+    for model in ("tiny", "large"):
+        recent.put("tea", model, np.float32([1, 0]))
+    recent.drop({"tea", "coffee"})
+    assert [recent.get("tea", model) for model in ("tiny", "large")] == [None, None]
+
+
+def test_a_cached_text_costs_next_to_nothing() -> None:
+    cache = CachedEmbedder(Lengths())
+    cache.embed_one("tea")
+    began = time.perf_counter()
+    for _ in range(1000):
+        cache.embed_one("tea")
+    assert time.perf_counter() - began < 0.3

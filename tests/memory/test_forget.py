@@ -99,7 +99,7 @@ def test_what_is_forgotten_with_undo_is_gone_when_the_window_closes(book, drop, 
     call(book, {"content": secret})
     drop(memory_id, UNDO_WINDOW)
     with book.session() as session:
-        purge(session, book.user_id, now=utc_now() + UNDO_WINDOW)
+        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO_WINDOW)
     assert "doormat" not in everything(owner).lower()
 
 
@@ -153,7 +153,7 @@ def test_a_tombstone_stands_in_one_space(book, drop, second_space):
 def test_old_tombstones_are_swept_away(book, drop):
     drop(book.write(SECRET).id)
     with book.session() as session:
-        assert purge(session, book.user_id, now=utc_now() + timedelta(hours=25)) == 1
+        assert purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + timedelta(hours=25)) == 1
     assert book.one("SELECT count(*) FROM tombstones") == 0
 
 
@@ -292,14 +292,14 @@ def test_a_chain_is_whole_again_once_all_is_restored(book, drop, chain, forgotte
 def test_an_expired_memory_is_purged(book):
     memory_id = book.write(SECRET, expires_at=utc_now() + timedelta(minutes=1)).id
     with book.session() as session:
-        purge(session, book.user_id, now=utc_now() + timedelta(minutes=2))
+        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + timedelta(minutes=2))
     assert book.load(memory_id) is None
 
 
 def test_an_expiry_leaves_no_tombstone(book):
     book.write(SECRET, expires_at=utc_now() + timedelta(minutes=1))
     with book.session() as session:
-        purge(session, book.user_id, now=utc_now() + timedelta(minutes=2))
+        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + timedelta(minutes=2))
     assert book.write(SECRET).outcome == "created"
 
 
@@ -307,5 +307,5 @@ def test_what_is_said_again_does_not_expire_with_what_was_said_before(book):
     memory_id = book.write(SECRET, expires_at=utc_now() + timedelta(minutes=1)).id
     book.write(SECRET)
     with book.session() as session:
-        purge(session, book.user_id, now=utc_now() + timedelta(minutes=2))
+        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + timedelta(minutes=2))
     assert book.load(memory_id) is not None

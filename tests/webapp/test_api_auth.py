@@ -106,6 +106,20 @@ SCOPES = {
     "api_entries.undo": "forget",
     "api_entries.pin": "write",
     "api_entries.unpin": "write",
+    "api_entities.list_": "read",
+    "api_entities.read": "read",
+    "api_entities.delete": "forget",
+    "api_entities.retag": "write",
+    "api_conversations.list_": "read",
+    "api_conversations.create": "write",
+    "api_conversations.read": "read",
+    "api_conversations.patch": "write",
+    "api_conversations.delete": "forget",
+    "api_conversations.read_messages": "read",
+    "api_conversations.read_message": "read",
+    "api_conversations.append": "write",
+    "api_conversations.stream": "write",
+    "api_conversations.merge": "write",
     "api_memory.summary": "read",
     "api_memory.settings": "write",
     "api_memory.read_settings": "read",
@@ -120,6 +134,23 @@ SCOPES = {
     "api_spaces.read": "read",
     "api_spaces.patch": "write",
     "api_spaces.policies": "read",
+    "api_audit.list_": "read",
+    "api_audit.check": "read",
+    "api_context.context": "read",
+    "api_context.read_state": "read",
+    "api_context.put_state": "write",
+    "api_preferences.put": "write",
+    "api_preferences.read": "read",
+    "api_preferences.versions": "read",
+    "api_preferences.read_version": "read",
+    "api_preferences.restore": "write",
+    "api_preferences.prompt": "read",
+    "api_spaces.contents": "read",
+    "api_spaces.delete": "write",
+    "api_entries.list_uses": "read",
+    "api_tool-calls.list_": "read",
+    "api_tool-calls.paths": "read",
+    "api_tool-calls.report": "write",
     "api_providers.read": "read",
     "api_providers.put": "write",
     "api_providers.delete": "write",
@@ -138,7 +169,7 @@ def rules(app):
     for rule in app.url_map.iter_rules():
         if rule.rule.startswith("/v1/") and not rule.endpoint.startswith(("openapi", "static", "swagger")):
             for method in sorted(rule.methods - {"HEAD", "OPTIONS"}):
-                values = {name: str(uuid4()) if name == "entry_id" else "x" for name in rule.arguments}
+                values = {name: str(uuid4()) if name.endswith("_id") else "1" for name in rule.arguments}
                 path = rule.build(values)[1]
                 yield rule.endpoint, method, path
 

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from flask_openapi3.openapi import OpenAPI
 
-from webapp.api import admin, entries, memory, ops, providers, spaces, tools
+from webapp.api import (
+    admin,
+    audit,
+    context,
+    conversations,
+    entities,
+    entries,
+    memory,
+    ops,
+    preferences,
+    providers,
+    spaces,
+    tool_calls,
+    tools,
+)
 from webapp.api.schemas import Problem
 
 __all__ = ["Problem", "register"]
@@ -14,6 +28,19 @@ def register(app: OpenAPI) -> None:
     """Mount every blueprint of the interface."""
     # Swagger's page would show the description to an online validator.
     app.config.setdefault("SWAGGER_CONFIG", {"validatorUrl": None})
-    for module in (entries, memory, spaces, providers, tools, admin):
+    for module in (
+        entries,
+        entities,
+        conversations,
+        context,
+        memory,
+        spaces,
+        providers,
+        tools,
+        admin,
+        preferences,
+        audit,
+        tool_calls,
+    ):
         app.register_api(module.bp)
     app.register_blueprint(ops.bp)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from flask import Response, jsonify, make_response
 
 from memory.browse import Filters, list_entries, possible_updates
+from memory.drafts import Draft
 from memory.errors import InvalidError, RefusedError
 from memory.forget import UNDO_WINDOW
+from memory.tool_calls import uses
+from memory.transcript import known_messages
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import (
     CLEARABLE,
@@ -23,6 +27,7 @@ from webapp.api.schemas import (
     moment,
     outcome_json,
 )
+from webapp.api.tool_calls import UsesQuery, own_calls_only, use_json
 from webapp.context import credential, session, utc_now
 from webapp.guards import needs
 from webapp.operations import (
@@ -35,10 +40,12 @@ from webapp.operations import (
     space_for,
     store,
     visible_entry,
+    without_foreign_source,
 )
 
 bp = api_blueprint("entries", "Memories, one by one", "/v1/memory/entries")
 
+NO_SOURCE = "there is no such message"
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
@@ -55,7 +62,7 @@ def list_(query: EntryQuery) -> Response:
     filters = Filters(**values)
     page = list_entries(session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor, now=utc_now())
     hidden = frozenset() if scope else incognito_spaces()
-    entries = [entry_json(entry) for entry in page.entries if entry.space not in hidden]
+    entries = [entry_json(without_foreign_source(e)) for e in page.entries if e.space not in hidden]
     return jsonify({"entries": entries, "next_cursor": page.next_cursor})
 
 
@@ -63,7 +70,10 @@ def list_(query: EntryQuery) -> Response:
 @needs("write")
 def create(body: EntryBody) -> Response:
     """Answer 201 when it is new, 200 when it was merged, 409 when it was refused; always with the trace."""
-    outcome = store([body.to_draft()], body.space)[0]
+    draft = body.to_draft()
+    if _unknown_sources([draft]):
+        raise InvalidError("source_message_id", NO_SOURCE)
+    outcome = store([draft], body.space)[0]
     return make_response(jsonify(outcome_json(outcome)), STATUS[outcome.outcome])
 
 
@@ -78,12 +88,24 @@ def create_batch(body: BatchBody) -> Response:
             drafts.append(entry.to_draft())
         except InvalidError as error:
             raise InvalidError(f"entries.{number}.{error.field}", error.message) from error
+    for number in _unknown_sources(drafts):
+        raise InvalidError(f"entries.{number}.source_message_id", NO_SOURCE)
     outcomes = store(drafts, space)
     # What the soft cap took is the same for every entry of the batch: it is said once.
     trimmed = [str(memory_id) for memory_id in outcomes[0].trace.trimmed]
     results = [outcome_json(replace(o, trace=replace(o.trace, trimmed=()))) for o in outcomes]
     counts = {name: sum(o.outcome == name for o in outcomes) for name in STATUS}
     return jsonify({"results": results, "counts": counts, "trimmed": trimmed})
+
+
+def _unknown_sources(drafts: Sequence[Draft]) -> list[int]:
+    """Return the places of drafts that name a message which this caller cannot see."""
+    named = {number: d.source_message_id for number, d in enumerate(drafts) if d.source_message_id is not None}
+    if not named:
+        return []
+    who = credential()
+    known = known_messages(session(), who.user_id, set(named.values()), within=who.space_id)
+    return [number for number, message_id in named.items() if message_id not in known]
 
 
 def _space_of(body: BatchBody) -> str | None:
@@ -106,6 +128,24 @@ def read(path: EntryPath) -> Response:
     links = possible_updates(session(), credential().user_id, path.entry_id)
     updates = [{"id": str(memory.id), "text": memory.text, "differs_in": link.differs_in} for link, memory in links]
     return jsonify({**entry_json(entry), "possible_updates": updates})
+
+
+@bp.get("/<uuid:entry_id>/uses", summary="Where a memory was used")
+@needs("read")
+def list_uses(path: EntryPath, query: UsesQuery) -> Response:
+    """Answer which calls received the memory: when, by which token, in which conversation, at which rank."""
+    entry = visible_entry(path.entry_id)
+    if is_incognito(space_for(entry.space)):
+        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+    page = uses(
+        session(),
+        credential().user_id,
+        path.entry_id,
+        token_id=own_calls_only(),
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    return jsonify({"uses": [use_json(use) for use in page.uses], "next_cursor": page.next_cursor})
 
 
 @bp.patch("/<uuid:entry_id>", summary="Change a memory")

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from memory.browse import Entry
+from memory.browse import Entry, Source
 from memory.drafts import Draft
 from memory.models import Space
 from memory.spaces import check_slug
@@ -116,6 +116,7 @@ class EntryBody(Strict):
     manually_saved: bool = False
     source_ids: list[str] = Field(default_factory=list)
     source_message: Line | None = Field(None, max_length=256)
+    source_message_id: UUID | None = Field(None, description="The message of a conversation here that it was said in.")
     created_at: Moment | None = None
     expires_at: Moment | None = None
     importance: Share | None = None
@@ -133,6 +134,7 @@ class EntryBody(Strict):
             theme=self.theme,
             source_ids=tuple(self.source_ids),
             source_message=self.source_message,
+            source_message_id=self.source_message_id,
             manually_saved=self.manually_saved,
             importance=self.importance,
             metadata_confidence=self.metadata_confidence,
@@ -284,8 +286,11 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "role": memory.role,
         "text": memory.text,
         "tags": memory.tags,
+        "derived_tags": memory.derived_tags,
         "source_ids": memory.source_ids,
         "source_message": memory.source_message,
+        "source_message_id": str(entry.source.message_id) if entry.source else None,
+        "source": _source_json(entry.source),
         "status": memory.status,
         "supersedes": str(memory.supersedes) if memory.supersedes else None,
         "simhash": f"{memory.simhash & (1 << 64) - 1:016x}",
@@ -302,6 +307,13 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "expires_at": moment(memory.expires_at),
         "version": memory.version,
     }
+
+
+def _source_json(source: Source | None) -> dict[str, Any] | None:
+    if source is None:
+        return None
+    ids = {"message_id": str(source.message_id), "conversation_id": str(source.conversation_id)}
+    return {**ids, "sequence": source.sequence}
 
 
 def moment(value: datetime | None) -> str | None:

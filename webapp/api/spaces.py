@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
-from flask import Response, jsonify, make_response
+from flask import Response, abort, jsonify, make_response
 
 from memory.errors import InvalidError, NotFoundError
 from memory.models import Space
+from memory.space_contents import contents_of
+from memory.space_removal import remove_space
 from memory.spaces import create_space, list_spaces, update_space
 from retrieval.policy import NAMED, policy_from
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import SpaceBody, SpacePatch, SpacePath, space_json
+from webapp.api.schemas import Line, SpaceBody, SpacePatch, SpacePath, Strict, space_json
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
-from webapp.guards import needs
+from webapp.guards import needs, require_scope
 from webapp.operations import space_for
 
 bp = api_blueprint("spaces", "Namespaces that do not see one another", "/v1/spaces")
+
+
+class RemovalQuery(Strict):
+    """What becomes of what is in a space; `expect` is the word that its contents answered."""
+
+    contents: Literal["move", "archive", "forget"]
+    expect: Line
 
 
 @bp.get("", summary="List spaces")
@@ -77,6 +86,49 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
     space = update_space(session(), who.user_id, slug, _checked(changes), now=utc_now(), actor=who.actor)
     session().commit()
     return jsonify(space_json(space))
+
+
+@bp.get("/<slug>/contents", summary="What is in a space, and what its removal would touch")
+@needs("read")
+def contents(path: SpacePath) -> Response:
+    """Answer how much is in a space, how many of each thing each choice touches, and the word to `expect`."""
+    space = _space_at(path.slug)
+    _refuse_confined()
+    shown = asdict(contents_of(session(), credential().user_id, space))
+    digest = shown.pop("digest")
+    return jsonify({"space": space.slug, **shown, "expect": digest})
+
+
+@bp.delete("/<slug>", summary="Remove a space")
+@needs("write")
+def delete(path: SpacePath, query: RemovalQuery) -> Response:
+    """Move what is in it to the default space, archive it there, or forget it; 409 if it has changed since.
+
+    Forgetting needs the scope forget as well. Entities go with the space, and its tokens are revoked.
+    """
+    slug = _space_at(path.slug).slug
+    _refuse_confined()
+    if query.contents == "forget":
+        require_scope("forget")
+    who = credential()
+    done = remove_space(
+        session(),
+        who.user_id,
+        slug,
+        query.contents,
+        expect=query.expect,
+        keys=runtime().keys,
+        now=utc_now(),
+        actor=who.actor,
+    )
+    session().commit()
+    return jsonify({"space": slug, "removed": True, "contents": query.contents, **done})
+
+
+def _refuse_confined() -> None:
+    if credential().space_id is not None:
+        # What is merged would tell what the default space holds.
+        abort(problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot remove it"))
 
 
 @bp.get("/policies", summary="The named ranking policies")

@@ -151,11 +151,11 @@ def _model(runtime: Runtime) -> Finding:
     if name == "none":
         return Finding("model", True, "none: search goes by words alone")
     try:
-        runtime.providers.preload()
+        compiled = runtime.providers.preload()
     except (EmbeddingError, DomainError, OSError) as error:
         advice = "Set COMMONPLACE_EMBEDDING_MODEL to bundled, to none, or to a folder that holds a model."
         return Finding("model", False, str(error), advice)
-    return Finding("model", True, f"{name} loads and embeds")
+    return Finding("model", True, f"{name} loads and embeds, {'compiled' if compiled else 'by torch'}")
 
 
 def _backlog(runtime: Runtime) -> Finding:

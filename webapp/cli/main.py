@@ -20,7 +20,9 @@ from memory.errors import DomainError
 from memory.server import ServerError
 from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime, build
+from webapp.cli.audit import audit
 from webapp.cli.doctor import doctor
+from webapp.cli.preferences import preferences
 from webapp.cli.serve import up, web, worker
 from webapp.cli.wiring import migrate as migrate_schema
 from webapp.cli.wiring import migrated_runtime, owner_session
@@ -131,6 +133,8 @@ main.add_command(up)
 main.add_command(web)
 main.add_command(worker)
 main.add_command(doctor)
+main.add_command(audit)
+main.add_command(preferences)
 main.add_command(import_group, "import")
 main.add_command(eval_group, "eval")
 main.add_command(bench_group, "bench")

@@ -28,7 +28,8 @@ from webapp.observe import set_up_logging
 logger = logging.getLogger(__name__)
 
 HOST, PORT = "127.0.0.1", 8765
-THREADS = 4
+# A reply that streams in holds a thread, and no connection of the database, for as long as it takes.
+THREADS = 16
 WATCH_SECONDS = 0.5
 STOP_SECONDS = 15
 

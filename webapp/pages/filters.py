@@ -14,7 +14,7 @@ from jinja2.ext import Extension
 
 from webapp.context import utc_now
 from webapp.pages.appearance import CHOICES, chosen
-from webapp.pages.words import ago, mark, ordinal
+from webapp.pages.words import ago, counted, mark, ordinal
 
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
@@ -34,6 +34,7 @@ def init_app(app: Flask) -> None:
     app.jinja_env.add_extension(Unindented)
     app.add_template_filter(_age, "age")
     app.add_template_filter(_exact, "exact")
+    app.add_template_filter(counted, "counted")
     app.add_template_filter(mark, "mark")
     app.add_template_filter(ordinal, "ordinal")
     app.add_template_global(asset)

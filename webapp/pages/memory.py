@@ -10,6 +10,7 @@ from memory.forget import UNDO_WINDOW
 from webapp.htmx import render, swap_or_go, wants_fragment
 from webapp.operations import bring_back, is_incognito, remove, set_pin, space_for
 from webapp.pages.queries import opened
+from webapp.pages.record import used_in
 from webapp.pages.visitor import guarded, local_path
 
 bp = guarded("memory")
@@ -21,7 +22,7 @@ def show(memory_id: UUID) -> Response:
     found = opened(memory_id)
     if is_incognito(space_for(found.entry.space)):
         return render("memories/closed.html", "memories/_closed.html")
-    return render("memories/memory.html", "memories/_memory.html", opened=found)
+    return render("memories/memory.html", "memories/_memory.html", opened=found, used=used_in(memory_id))
 
 
 @bp.post("/memories/<uuid:memory_id>/pin")

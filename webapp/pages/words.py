@@ -36,6 +36,15 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: `1 message`, `2,000 messages`; `plural` where an s does not make it.
+
+    >>> counted(2000, "message"), counted(1, "memory", "memories")
+    ('2,000 messages', '1 memory')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def ago(moment: datetime, now: datetime) -> str:
     """Return the distance between two moments in its largest unit: `3 days ago`, `in 2 weeks`, `just now`."""
     seconds = (now - moment).total_seconds()

@@ -21,6 +21,7 @@ from webapp.tools.shown import answer_json, why_json
 
 # Said where nothing is found because there never is anything.
 NO_ENTITIES = "no_entities_in_pool"
+_SWITCHES = frozenset({"incognito", "memory_off"})
 
 
 class EntityArguments(Strict):
@@ -37,7 +38,7 @@ def _search(arguments: EntityArguments) -> ToolResult:
     entities = _entities(result)
     hits = [_hit_json(hit, entities[hit.ranked.scored.candidate.id]) for hit in result.hits if _id(hit) in entities]
     answer = answer_json(result, hits)
-    if not result.degraded and not hits and _in_the_pool(arguments):
+    if not _SWITCHES & set(result.degraded) and _in_the_pool(arguments):
         answer["degraded"] = [NO_ENTITIES]
     ids = tuple(hit["id"] for hit in hits)
     summary = {"ids": list(ids), "truncated": result.truncated, "degraded": answer["degraded"]}

@@ -1,0 +1,127 @@
+"""The messages of a conversation from the newest backwards, in groups that a history must not tear apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Text, case, cast, select
+from sqlalchemy.orm import Session
+
+from memory.models import Conversation, Message
+
+SMALLEST_PAGE, LARGEST_PAGE = 16, 512
+# A result that has not met its call so many messages before it never will: it is not held against the cut any more.
+LONGEST_WAIT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message. `calls` and `results` are the ids of the calls of tools that it makes and that it answers."""
+
+    id: UUID
+    sequence: int
+    role: str
+    content: str
+    token_count: int
+    calls: frozenset[str] = frozenset()
+    results: frozenset[str] = frozenset()
+
+
+Group = tuple[Turn, ...]
+
+
+def read_turns(session: Session, conversation: Conversation, expected: int) -> Iterator[Turn]:
+    """Yield the messages of a conversation, the newest first, reading about as many as are `expected` to be taken."""
+    page = min(max(expected, SMALLEST_PAGE), LARGEST_PAGE)
+    before: int | None = None
+    while True:
+        rows = session.execute(_page(conversation, before, page)).all()
+        for row in rows:
+            yield Turn(row.id, row.sequence, row.role, row.content, row.token_count, *tool_ids(row.payload))
+        if len(rows) < page:
+            return
+        before = rows[-1].sequence
+
+
+def _page(conversation: Conversation, before: int | None, size: int) -> Any:
+    # Of what a caller gave only that travels which may tell of tools.
+    payload = case((cast(Message.payload, Text).contains("tool"), Message.payload)).label("payload")
+    columns = (Message.id, Message.sequence, Message.role, Message.content, Message.token_count, payload)
+    statement = select(*columns).where(
+        Message.user_id == conversation.user_id, Message.conversation_id == conversation.id
+    )
+    if before is not None:
+        statement = statement.where(Message.sequence < before)
+    return statement.order_by(Message.sequence.desc()).limit(size)
+
+
+def tool_ids(payload: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the ids of calls and of results in a message of OpenAI's, Anthropic's or Pydantic AI's form."""
+    if not isinstance(payload, dict):
+        return frozenset(), frozenset()
+    calls = [call.get("id") for call in _dicts(payload.get("tool_calls"))]
+    results: list[Any] = []
+    for part in (payload, *_dicts(payload.get("content")), *_dicts(payload.get("parts"))):
+        kind = str(part.get("part_kind") or part.get("type") or "")
+        if kind.endswith("tool_use"):
+            calls.append(part.get("id"))
+        elif kind.endswith("tool-call"):
+            calls.append(part.get("tool_call_id"))
+        else:
+            results += [part.get("tool_use_id"), part.get("tool_call_id")]
+    return _words(calls), _words(results)
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _words(values: Iterable[Any]) -> frozenset[str]:
+    return frozenset(value for value in values if isinstance(value, str) and value)
+
+
+def groups(turns: Iterable[Turn]) -> Iterator[Group]:
+    """Yield runs of messages that belong together, given and yielded the newest first, each in the order of saying.
+
+    A call of a tool stays with its result, by the id that both have; where there are none, a result stays with all
+    calls and results right before it up to the first call of that run.
+    """
+    pending: list[Turn] = []
+    unanswered: dict[str, int] = {}
+    for turn in turns:
+        unanswered = {call: at for call, at in unanswered.items() if at - turn.sequence <= LONGEST_WAIT}
+        if pending and not unanswered and _may_part(turn, pending[-1]):
+            yield tuple(reversed(pending))
+            pending = []
+        pending.append(turn)
+        unanswered |= dict.fromkeys(turn.results, turn.sequence)
+        for call in turn.calls:
+            unanswered.pop(call, None)
+    if pending:
+        yield tuple(reversed(pending))
+
+
+def _may_part(older: Turn, newer: Turn) -> bool:
+    if newer.role == "tool_result":
+        return bool(newer.results)
+    return newer.role != "tool_call" or bool(newer.calls) or older.role != "tool_call"
+
+
+def fitting(newest_first: Iterable[Group], budget: int, most: int) -> list[Group]:
+    """Return the newest groups of at most `budget` tokens and `most` messages in all, the oldest of them first."""
+    chosen: list[Group] = []
+    for group in newest_first:
+        budget -= tokens_of(group)
+        most -= len(group)
+        if budget < 0 or most < 0:
+            break
+        chosen.append(group)
+    return chosen[::-1]
+
+
+def tokens_of(group: Iterable[Turn]) -> int:
+    """Return how many tokens the messages have together."""
+    return sum(turn.token_count for turn in group)

@@ -1,0 +1,66 @@
+"""An OpenAI-compatible chat endpoint on localhost, for tests that need a language model."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class ChatEndpoint(ThreadingHTTPServer):
+    """Records requests, and answers each with what is set here."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.requests: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        self.keys: list[str | None] = []
+        self.said: Any = "Notes of the model."
+        self.body: bytes | None = None
+        self.status = 200
+        self.delay = 0.0
+        self.drip = 0.0
+        self.meanwhile: Callable[[], Any] = lambda: None
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ChatEndpoint
+
+    def do_POST(self) -> None:
+        server = self.server
+        server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        server.paths.append(self.path)
+        server.keys.append(self.headers["Authorization"])
+        server.meanwhile()
+        time.sleep(server.delay)
+        answer = {"choices": [{"message": {"role": "assistant", "content": server.said}}]}
+        payload = server.body if server.body is not None else json.dumps(answer).encode()
+        with suppress(BrokenPipeError, ConnectionResetError):  # the client did not wait
+            self.send_response(server.status)
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            step = 16 if server.drip else max(1, len(payload))
+            for start in range(0, len(payload), step):
+                self.wfile.write(payload[start : start + step])
+                self.wfile.flush()
+                time.sleep(server.drip)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@contextmanager
+def chat_endpoint() -> Iterator[ChatEndpoint]:
+    """Serve until the block is left."""
+    server = ChatEndpoint()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()

@@ -1,0 +1,144 @@
+"""Entities, preferences and the record, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from flask import Flask
+from playwright.sync_api import Page, expect
+from sqlalchemy import select
+
+from memory.embedding.backfill import utc_now
+from memory.enrichment.findings import Name
+from memory.mentions import Origin, mention
+from memory.models import Space
+from memory.spaces import create_space
+
+pytestmark = pytest.mark.e2e
+
+LogIn = Callable[..., Page]
+BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+DOCUMENT = "---\nresponse_style:\n  verbosity: concise\n---\nMy notes are in Italian.\n"
+LONG = "a/very/long/path/of/folders/that/has/no/place/to/break/in/" + "x" * 120 + ".md"
+
+
+@pytest.fixture
+def keeper(app: Flask, new_person: Callable[..., Any]) -> Any:
+    """A user with an entity in each of two spaces, tool calls, preferences and a memory that was used."""
+    person = new_person("keeper")
+    client = app.test_client()
+    with person.session() as session:
+        for slug in ("work", "home"):
+            create_space(session, person.id, slug, soft_cap=200, now=utc_now(), actor="test")
+    for space in ("work", "home"):
+        sentence = f"Anna Bergström keeps the key of the {space} in {'x' * 60}."
+        body = {"text": sentence, "space": space}
+        memory = client.post("/v1/memory/entries", json=body, headers=person.headers).json["id"]
+        _name(person, space, UUID(memory), sentence)
+    call = {"tool": "notes", "operation": "update", "affected_paths": [LONG], "arguments": {"text": "x" * 3000}}
+    client.post("/v1/tool-calls", json={"calls": [call, {"tool": "calendar"}]}, headers=person.headers)
+    client.put("/v1/preferences", json={"document": DOCUMENT}, headers=person.headers)
+    return person
+
+
+def _name(person: Any, space: str, memory_id: UUID, sentence: str) -> None:
+    with person.session() as session:
+        space_id = session.scalars(select(Space.id).where(Space.user_id == person.id, Space.slug == space)).one()
+        names = [Name("Anna Bergström", "person", sentence, 0.9)]
+        mention(session, person.id, space_id, [(Origin(memory_id=memory_id), names)], now=utc_now())
+
+
+def test_the_preview_follows_as_one_types_and_leaves_the_text_alone(log_in: LogIn, keeper: Any) -> None:
+    page = log_in(keeper)
+    page.goto("/preferences")
+    editor, preview = page.get_by_label("Markdown"), page.get_by_label("Preview", exact=True)
+    expect(preview).to_contain_text("Keep answers concise.")
+    editor.fill("---\ndate_format: 5\n---\n")
+    expect(preview.get_by_role("alert")).to_contain_text("Line 2")
+    editor.fill("Write short letters.")
+    expect(preview).to_contain_text("Write short letters.")
+    expect(editor).to_have_value("Write short letters.")
+    expect(editor).to_be_focused()
+
+
+@BOTH
+def test_preferences_are_previewed_saved_and_restored(log_in: LogIn, keeper: Any, scripts: bool) -> None:
+    page = log_in(keeper, java_script_enabled=scripts)
+    page.goto("/preferences")
+    page.get_by_label("Markdown").fill("Write short letters.")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_label("Preview", exact=True)).to_contain_text("Write short letters.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#flash")).to_contain_text("Version 2 is in force")
+    page.get_by_role("link", name="Version 1").click()
+    expect(page.locator(".diff ins")).to_contain_text("Write short letters.")
+    page.get_by_role("button", name="Restore this version").click()
+    expect(page.get_by_label("Markdown")).to_have_value(DOCUMENT)
+
+
+@BOTH
+def test_an_entity_is_found_moved_and_deleted(log_in: LogIn, keeper: Any, scripts: bool) -> None:
+    page = log_in(keeper, java_script_enabled=scripts)
+    page.get_by_role("link", name="Entities", exact=True).click()
+    page.get_by_label("Space").select_option("work")
+    if not scripts:
+        page.get_by_role("button", name="Filter").click()
+    expect(page.locator(".entry")).to_have_count(1)
+    page.get_by_role("link", name="Anna Bergström").click()
+    page.get_by_role("button", name="Move, or merge").click()
+    expect(page.locator("#flash")).to_contain_text("the two are one now")
+    expect(page.locator(".mention")).to_have_count(2)
+    page.get_by_text("Delete Anna Bergström…").click()
+    page.get_by_role("button", name="Delete for good").click()
+    expect(page.locator("#flash")).to_contain_text("Anna Bergström is deleted")
+
+
+@BOTH
+def test_a_call_is_found_and_opened(log_in: LogIn, keeper: Any, scripts: bool) -> None:
+    page = log_in(keeper, java_script_enabled=scripts)
+    page.get_by_role("link", name="Record", exact=True).click()
+    expect(page.locator(".call")).to_have_count(2)
+    page.get_by_label("update").check()
+    if not scripts:
+        page.get_by_role("button", name="Filter").click()
+    expect(page.locator(".call")).to_have_count(1)
+    page.locator(".call summary").press("Enter")
+    page.get_by_role("link", name=re.compile("Show all .* characters")).click()
+    expect(page.locator(".sample").first).to_contain_text("x" * 3000)
+
+
+@BOTH
+def test_the_chain_is_checked(log_in: LogIn, keeper: Any, scripts: bool) -> None:
+    page = log_in(keeper, java_script_enabled=scripts)
+    page.goto("/record/audit")
+    page.get_by_role("button", name="Check the chain").click()
+    expect(page.locator("#record-chain")).to_contain_text(re.compile(r"the chain holds\.\s+\d+ events, head #\d+"))
+
+
+@pytest.mark.parametrize("width", [320, 768, 1280])
+def test_no_page_of_the_record_scrolls_sideways(log_in: LogIn, keeper: Any, width: int) -> None:
+    page = log_in(keeper, viewport={"width": width, "height": 800})
+    page.goto("/entities")
+    entity = page.get_by_role("link", name="Anna Bergström").first.get_attribute("href")
+    assert entity is not None
+    paths = ("/entities", entity, "/preferences", "/preferences/versions/1", "/record", "/record/paths")
+    for path in (*paths, "/record/audit?verify=1"):
+        page.goto(path)
+        page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+
+
+@pytest.mark.parametrize("path", ["/entities", "/preferences", "/record", "/record/paths", "/record/audit?verify=1"])
+def test_every_control_of_the_record_has_a_name(log_in: LogIn, keeper: Any, path: str) -> None:
+    page = log_in(keeper)
+    page.goto(path)
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, select, textarea, a, summary, input:not([type=hidden])")]
+            .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
+            .map((each) => each.outerHTML)"""
+    )
+    assert nameless == []

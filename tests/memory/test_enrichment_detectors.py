@@ -1,0 +1,94 @@
+"""Names are found in what people say, and words that only begin a sentence are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from memory.enrichment.detectors import LONGEST_READ, detect_names
+from memory.enrichment.findings import LONGEST_SENTENCE
+
+
+def names(text: str) -> dict[str, str]:
+    return {name.name: name.type for name in next(detect_names([text]))}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Anna: I met Bob in Lisbon.", {"Anna": "person", "Bob": "person", "Lisbon": "place"}),
+        ("Caroline: see you then", {"Caroline": "person"}),
+        ("> **Tom**: what is up?", {"Tom": "person"}),
+        ("Grace: morning!\nLuis: hi\nGrace: tea?", {"Grace": "person", "Luis": "person"}),
+        ("Thanks, Melanie!", {"Melanie": "person"}),
+        ("Hey Jon, how is the dance studio?", {"Jon": "person"}),
+        ("That sounds lovely, Gina.", {"Gina": "person"}),
+        ("I had lunch with my colleague Nate yesterday.", {"Nate": "person"}),
+        (
+            "Zo\u00eb's sister Jos\u00e9e lives in Portugal.",
+            {"Zo\u00eb": "person", "Jos\u00e9e": "person", "Portugal": "place"},
+        ),
+        ("She reads The Name of the Wind in Spanish.", {"Spanish": "language"}),
+    ],
+)
+def test_names_of_conversations_are_found(text, expected):
+    assert expected.items() <= names(text).items()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Awesome! Congrats! Woohoo!",
+        "Wanna do something fun this summer?",
+        "Glad you had a good time.",
+        "Recipe: flour and eggs",
+        "Shopping list: milk",
+        "Note: the meeting moved to Monday",
+        "Challenges can be tough.",
+        "Blogging can really help.",
+        "REMEMBER TO BUY THE MILK TODAY",
+        "the quick brown fox jumps over the lazy dog",
+        "user: hello\nassistant: hi there",
+        "",
+        "\u2603 \U0001f600 12345 !!!",
+    ],
+)
+def test_words_that_are_no_names_are_left_alone(text):
+    assert names(text) == {}
+
+
+def test_an_interjection_is_no_part_of_a_name():
+    assert names("Bye Caroline. Yep John, that is right.") == {"Caroline": "person", "John": "person"}
+
+
+def test_a_product_that_is_written_like_a_name_is_found():
+    assert "Xeonoblade Chronicles" in names("I am playing an old game called Xeonoblade Chronicles with friends.")
+
+
+def test_one_name_has_one_type_in_a_text_and_a_mention_per_sentence():
+    found = next(detect_names(["Gina: hello. I am sure that Gina is my name. Let us make it unforgettable, Gina."]))
+    assert {(name.key, name.type) for name in found} == {("gina", "person")}
+    assert len({name.sentence for name in found}) == 3
+
+
+def test_confidences_are_shares():
+    found = next(detect_names(["Anna: I met Bob of Siemens at the Louvre in Paris, with Redis and Harry Potter."]))
+    assert all(0 < name.confidence <= 1 for name in found)
+
+
+def test_the_sentence_is_the_one_that_names_it():
+    found = next(detect_names(["I like tea. My sister Anna likes coffee. We both like cake."]))
+    assert [name.sentence for name in found] == ["My sister Anna likes coffee."]
+
+
+def test_a_long_sentence_is_cut():
+    found = next(detect_names(["My sister Anna likes " + "very " * 300 + "strong coffee."]))
+    assert len(found[0].sentence) == LONGEST_SENTENCE
+
+
+def test_a_long_text_is_read_at_its_beginning():
+    assert names("I like tea. " * (LONGEST_READ // 12 + 1) + "My sister Anna likes coffee.") == {}
+
+
+def test_texts_are_answered_in_their_order():
+    found = [next(iter(each)).name for each in detect_names([f"My sister {name} called." for name in ("Anna", "Bea")])]
+    assert found == ["Anna", "Bea"]

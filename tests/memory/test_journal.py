@@ -1,0 +1,176 @@
+"""Taking what a forgotten memory said out of the record of tool calls."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.embedding.backfill import utc_now
+from memory.ids import new_id
+from memory.journal import record_tool_call, redact
+from memory.models import ToolCall
+from memory.redaction import MOST_ASKED, SHORTEST_WITHIN, Needles
+
+SECRET = 'Ada said "never\n\tagain" in C:\\Zürich'
+BLANK = {"redacted": True}
+# With so many others beside it, every call is read instead of asking the database for each text.
+CROWD = [f"The user prefers the seat with number {n} of the row" for n in range(MOST_ASKED + 5)]
+crowds = pytest.mark.parametrize("crowd", [[], CROWD], ids=["few", "many"])
+
+
+def say(book, **fields):
+    """Add a call and return its id."""
+    call = ToolCall(user_id=book.user_id, id=new_id(), correlation_id="c", tool="notes", created_at=utc_now())
+    for name, value in {"arguments": {}, "duration_ms": 1.0, "success": True, **fields}.items():
+        setattr(call, name, value)
+    call_id = call.id
+    with book.session() as session:
+        record_tool_call(session, call)
+    return call_id
+
+
+def load(book, call_id):
+    with book.session() as session:
+        call = session.get_one(ToolCall, (book.user_id, call_id))
+        session.expunge(call)
+        return call
+
+
+def blanked(book, texts, ids=()):
+    with book.session() as session:
+        return redact(session, list(ids), list(texts))
+
+
+SAID = {
+    "an argument": {"arguments": {"content": SECRET}},
+    "a nested argument": {"arguments": {"a": [{"b": [SECRET]}]}},
+    "a name of an argument": {"arguments": {SECRET: 1}},
+    "within other words": {"arguments": {"content": f"# {SECRET}!"}},
+    "in another case": {"arguments": {"content": SECRET.upper()}},
+    "a result": {"result": {"content": SECRET}},
+    "a bare result": {"result": SECRET},
+    "an error": {"error": f"cannot write {SECRET}", "success": False},
+    "a path": {"affected_paths": [f"Notes/{SECRET}.md"]},
+    "a result beside what looks blank": {"arguments": BLANK, "result": {"content": SECRET}},
+    "an error beside what looks blank": {"arguments": BLANK, "result": BLANK, "error": SECRET},
+    "a path beside what looks blank": {"arguments": BLANK, "result": BLANK, "affected_paths": [SECRET]},
+}
+
+
+@crowds
+@pytest.mark.parametrize("fields", SAID.values(), ids=SAID)
+def test_what_says_it_is_blanked(book, crowd, fields):
+    call_id = say(book, **fields)
+    assert blanked(book, [SECRET, *crowd]) == 1
+    call = load(book, call_id)
+    assert (call.arguments, call.result, call.error, call.affected_paths) == (BLANK, BLANK, None, [])
+
+
+@crowds
+def test_paths_that_do_not_say_it_stay(book, crowd):
+    call_id = say(book, affected_paths=["b.md", f"{SECRET}/a.md", "a.md", "b.md"])
+    blanked(book, [SECRET, *crowd])
+    assert load(book, call_id).affected_paths == ["b.md", "a.md", "b.md"]
+
+
+@crowds
+def test_what_names_the_memory_is_blanked(book, crowd):
+    memory_id = new_id()
+    call_id = say(book, arguments={"query": "x"}, affected_ids=[new_id(), memory_id], affected_paths=["a.md"])
+    assert blanked(book, [SECRET, *crowd], [memory_id, *(new_id() for _ in crowd)]) == 1
+    call = load(book, call_id)
+    assert (call.arguments, call.affected_ids[1], call.affected_paths) == (BLANK, memory_id, ["a.md"])
+
+
+@crowds
+def test_the_hash_of_a_question_goes_where_the_question_said_it(book, crowd):
+    memory_id = new_id()
+    asked = say(book, arguments={"query": SECRET}, query_hash="0123456789abcdef")
+    found = say(book, arguments={"query": "x"}, query_hash="0123456789abcdef", affected_ids=[memory_id])
+    blanked(book, [SECRET, *crowd], [memory_id])
+    assert (load(book, asked).query_hash, load(book, found).query_hash) == (None, "0123456789abcdef")
+
+
+@crowds
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"arguments": {"content": "Kiwi"}}, 1),
+        ({"arguments": {"content": "KIWI"}}, 1),
+        ({"result": ["kiwi"]}, 1),
+        ({"error": "kiwi"}, 1),
+        ({"arguments": {"content": "Kiwis are birds"}}, 0),
+        ({"arguments": {"kiwi": "bird"}}, 0),
+        ({"affected_paths": ["kiwi/a.md"]}, 0),
+    ],
+)
+def test_a_short_text_counts_only_as_the_whole_of_what_was_said(book, crowd, fields, count):
+    say(book, **fields)
+    assert blanked(book, ["Kiwi", *crowd]) == count
+
+
+@crowds
+def test_a_text_of_many_is_found_whichever_it_is(book, crowd):
+    texts = crowd or CROWD[:1]
+    ids = [say(book, arguments={"content": f"({text})"}) for text in texts]
+    untouched = say(book, arguments={"content": "The user prefers the seat with number x"})
+    assert blanked(book, texts) == len(ids)
+    assert load(book, untouched).arguments != BLANK
+
+
+@crowds
+def test_other_calls_are_left_alone(book, crowd):
+    call_id = say(book, arguments={"content": "Something else"}, affected_ids=[new_id()])
+    assert blanked(book, [SECRET, *crowd], [new_id()]) == 0
+    assert load(book, call_id).arguments == {"content": "Something else"}
+
+
+@crowds
+def test_calls_of_others_are_left_alone(book, bobs_book, crowd):
+    memory_id = new_id()
+    call_id = say(bobs_book, arguments={"content": SECRET}, affected_ids=[memory_id])
+    assert blanked(book, [SECRET, *crowd], [memory_id]) == 0
+    assert load(bobs_book, call_id).arguments == {"content": SECRET}
+
+
+@crowds
+def test_what_is_blank_is_not_blanked_again(book, crowd):
+    memory_id = new_id()
+    say(book, arguments={"content": SECRET}, affected_ids=[memory_id])
+    assert [blanked(book, [SECRET, *crowd], [memory_id]) for _ in range(2)] == [1, 0]
+
+
+def test_nothing_to_forget_blanks_nothing(book):
+    say(book, arguments={"content": SECRET})
+    assert blanked(book, []) == 0
+
+
+def test_a_call_that_is_not_yet_written_is_blanked_too(book):
+    with book.session() as session:
+        call = ToolCall(user_id=book.user_id, correlation_id="c", tool="notes", created_at=utc_now())
+        call.arguments, call.duration_ms, call.success = {"content": SECRET}, 1.0, True
+        record_tool_call(session, call)
+        assert redact(session, [], [SECRET]) == 1
+
+
+letters = st.text("abcä ", max_size=30)
+
+
+@given(st.lists(letters.filter(lambda text: len(text.strip()) >= SHORTEST_WITHIN), max_size=40), letters)
+def test_many_texts_are_found_as_one_by_one(texts, text):
+    assert Needles(texts).in_text(text) == any(needle.strip() in text for needle in texts)
+
+
+alike = st.sets(st.text("ab", min_size=SHORTEST_WITHIN, max_size=10), min_size=MOST_ASKED + 1, max_size=40)
+
+
+@given(alike, st.text("ab", max_size=40))
+def test_texts_that_are_alike_are_found_as_one_by_one(texts, text):
+    assert Needles(texts).in_text(text) == any(needle in text for needle in texts)
+
+
+@given(alike, st.data())
+def test_each_of_many_texts_is_found_between_other_words(texts, data):
+    needle = data.draw(st.sampled_from(sorted(texts)))
+    assert Needles(texts).in_text(data.draw(letters) + needle + data.draw(letters))

@@ -1,0 +1,151 @@
+"""A chat model behind a real HTTP endpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from chat_endpoint import ChatEndpoint, chat_endpoint
+
+from memory import llm
+from memory.llm import ChatModel, ChatModelError
+
+
+@pytest.fixture
+def endpoint() -> Iterator[ChatEndpoint]:
+    with chat_endpoint() as serving:
+        yield serving
+
+
+@pytest.fixture
+def model(endpoint: ChatEndpoint) -> ChatModel:
+    return ChatModel(endpoint.url, "tiny", "s3cret", timeout=5)
+
+
+@pytest.fixture
+def hurried(endpoint: ChatEndpoint) -> ChatModel:
+    return ChatModel(endpoint.url, "tiny", timeout=0.5)
+
+
+def complete(model: ChatModel) -> str:
+    return model.complete("Sum this up.", "Ada keeps bees.", max_tokens=77)
+
+
+def refusal(model: ChatModel) -> str:
+    with pytest.raises(ChatModelError) as caught:
+        complete(model)
+    return str(caught.value)
+
+
+def test_it_asks_in_the_shape_of_openai_and_returns_what_is_said(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    assert complete(model) == "Notes of the model."
+    (asked,) = endpoint.requests
+    assert (asked["model"], asked["max_tokens"], asked["stream"]) == ("tiny", 77, False)
+    assert asked["messages"] == [
+        {"role": "system", "content": "Sum this up."},
+        {"role": "user", "content": "Ada keeps bees."},
+    ]
+    assert endpoint.keys == ["Bearer s3cret"]
+
+
+@pytest.mark.parametrize("ending", ["", "/", "/v1", "/v1/", "/v1/chat/completions", "/v1/chat/completions/"])
+def test_an_address_may_be_given_as_people_paste_it(endpoint: ChatEndpoint, ending: str) -> None:
+    complete(ChatModel(endpoint.url + ending, "tiny"))
+    assert endpoint.paths == ["/v1/chat/completions"]
+
+
+def test_a_path_of_its_own_stays(endpoint: ChatEndpoint) -> None:
+    complete(ChatModel(f"{endpoint.url}/beta/openai/chat/completions", "tiny"))
+    assert endpoint.paths == ["/beta/openai/chat/completions"]
+
+
+def test_without_a_key_none_is_sent(endpoint: ChatEndpoint) -> None:
+    complete(ChatModel(endpoint.url, "tiny"))
+    assert endpoint.keys == [None]
+
+
+def test_what_a_model_says_to_itself_is_left_out(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    endpoint.said = "<think>\nHm, bees?\n</think>\n\nAda keeps bees.\x00"
+    assert complete(model) == "Ada keeps bees."
+
+
+@pytest.mark.parametrize("said", ["", "  \n", "<think>only this</think>", None, 7])
+def test_an_answer_of_nothing_is_none(model: ChatModel, endpoint: ChatEndpoint, said: object) -> None:
+    endpoint.said = said
+    assert refusal(model) == "the model endpoint answered nothing"
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}", b'{"choices": []}', b'{"choices": [{"message": 1}]}'])
+def test_an_answer_in_another_shape_is_refused(model: ChatModel, endpoint: ChatEndpoint, body: bytes) -> None:
+    endpoint.body = body
+    assert refusal(model) == "the model endpoint answered in an unknown shape"
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
+def test_an_error_is_told_by_its_status(model: ChatModel, endpoint: ChatEndpoint, status: int) -> None:
+    endpoint.status = status
+    assert refusal(model) == f"the model endpoint answered HTTP {status}"
+
+
+def test_a_slow_endpoint_is_given_up(hurried: ChatModel, endpoint: ChatEndpoint) -> None:
+    endpoint.delay = 1.5
+    assert refusal(hurried) == "the model endpoint did not answer (ReadTimeout)"
+
+
+def test_an_endpoint_that_drips_is_given_up(hurried: ChatModel, endpoint: ChatEndpoint) -> None:
+    endpoint.said, endpoint.drip = "word " * 2000, 0.05
+    began = time.monotonic()
+    assert refusal(hurried) == "the model endpoint did not finish in time"
+    # To its end it would take half a minute.
+    assert time.monotonic() - began < 10
+
+
+def test_an_endless_answer_is_given_up(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    endpoint.body = b"x" * (llm.LARGEST_ANSWER + 100_000)
+    assert refusal(model) == "the model endpoint answered too much"
+
+
+def test_an_endpoint_that_is_away_is_left_alone_for_a_while(endpoint: ChatEndpoint) -> None:
+    endpoint.status = 503
+    model = ChatModel(endpoint.url, "tiny")
+    assert [refusal(model), refusal(model)] == [
+        "the model endpoint answered HTTP 503",
+        "the model endpoint failed a moment ago",
+    ]
+    assert len(endpoint.requests) == 1
+
+
+def test_it_is_asked_again_after_the_pause(endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llm, "PAUSE", 0.05)
+    endpoint.status = 503
+    model = ChatModel(endpoint.url, "tiny")
+    refusal(model)
+    endpoint.status = 200
+    time.sleep(0.1)
+    assert complete(model) == "Notes of the model."
+
+
+def test_a_text_that_it_refuses_keeps_nobody_else_away(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    endpoint.status = 400
+    refusal(model)
+    endpoint.status = 200
+    assert complete(model) == "Notes of the model."
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://[", "http://nowhere.invalid"])
+def test_an_endpoint_that_is_not_there_is_told_without_its_address(url: str) -> None:
+    message = refusal(ChatModel(url, "tiny", "s3cret", timeout=2))
+    assert message.startswith("the model endpoint did not answer")
+    assert "nowhere" not in message
+    assert "127.0.0.1" not in message
+
+
+def test_a_key_that_no_header_can_carry_is_not_quoted(endpoint: ChatEndpoint) -> None:
+    message = refusal(ChatModel(endpoint.url, "tiny", "s3cr\u00e9t"))
+    assert "characters that a header cannot carry" in message
+    assert "s3cr" not in message
+
+
+def test_a_model_does_not_show_its_key() -> None:
+    assert "s3cret" not in repr(ChatModel("http://x", "tiny", "s3cret"))

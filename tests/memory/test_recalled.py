@@ -1,0 +1,360 @@
+"""What comes back of what was recalled is known, and what people say themselves stays."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from datetime import timedelta
+from types import SimpleNamespace
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.forget import forget
+from memory.ids import new_id
+from memory.journal import record_tool_call
+from memory.markers import BLOCK, closing, is_marked, opening, without_marked
+from memory.models import Conversation, Episode, Message, ToolCall
+from memory.recalled import Stripped, strip_recalled
+from memory.remember import remember_many
+
+FENCE = "3f9c2a7b10d84e56"
+OTHER = "77aa11bb22cc33dd"
+TEA = "Ada drinks green tea in the morning"
+LONG = "The release train leaves on the second Tuesday of each month, unless the auditors ask for a freeze before it"
+
+
+def block(*texts: str, fence: str = FENCE) -> str:
+    lines = [opening(BLOCK, fence), "Memories recalled from earlier."]
+    for text in texts:
+        lines += [opening("memory", fence, f'id="{uuid4()}" type="fact"'), text, closing("memory", fence)]
+    return "\n".join([*lines, closing(BLOCK, fence)])
+
+
+# Marks
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: text,
+        lambda text: textwrap.indent(text, "> "),
+        lambda text: textwrap.indent(text, "    "),
+        lambda text: textwrap.indent(text, "> > "),
+        lambda text: textwrap.fill(text, 28),
+        lambda text: textwrap.indent(textwrap.fill(text, 28), "> "),
+        lambda text: text.replace("<", "&lt;").replace(">", "&gt;"),
+        lambda text: text.replace("<", "&amp;lt;").replace(">", "&amp;gt;"),
+        lambda text: json.dumps(text)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e"),
+        lambda text: f"```\n{text}\n```",
+        lambda text: " ".join(text.splitlines()),
+        lambda text: text.upper(),
+    ],
+)
+def test_a_block_is_known_however_a_client_shows_it(form):
+    said = f"Look at this:\n\n{form(block(TEA, LONG))}\n\nIs that still true?"
+    assert without_marked(said).split() == ["Look", "at", "this:", "Is", "that", "still", "true?"]
+
+
+def test_what_stands_between_two_blocks_stays():
+    said = f"First\n{block(TEA)}\nsecond\n{block(TEA)}\nthird\n{block(LONG, fence=OTHER)}"
+    assert without_marked(said).split() == ["First", "second", "third"]
+
+
+def test_one_quoted_entry_is_known():
+    entry = "\n".join(block(TEA).splitlines()[2:5])
+    assert without_marked(f"You said {entry} but I drink coffee").split() == [
+        "You",
+        "said",
+        "but",
+        "I",
+        "drink",
+        "coffee",
+    ]
+
+
+def test_a_block_without_its_end_is_known_to_the_end_of_its_entries():
+    cut = block(TEA).removesuffix("\n" + closing(BLOCK, FENCE))
+    assert without_marked(f"{cut}\nI drink coffee") == "I drink coffee"
+
+
+def test_a_block_cut_within_an_entry_takes_the_rest_along():
+    cut = block(TEA, LONG)[:-80]
+    assert without_marked(f"Mind this\n{cut}") == "Mind this"
+
+
+def test_a_block_without_its_beginning_takes_its_paragraph_along():
+    cut = "\n".join(block(TEA).splitlines()[3:])
+    assert without_marked(f"I said\n\n{cut}\nyesterday") == "I said\n\nyesterday"
+
+
+def test_a_text_of_nothing_but_a_block_leaves_nothing():
+    assert without_marked(f"```xml\n{block(TEA)}\n```\n***") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does <recalled-memories> mean?",
+        "<memory leakage id='x'>",
+        "a </memory allocation> b",
+        "<group something tag=1>",
+        "  keeps its\n\n\n\nwhite space ",
+    ],
+)
+def test_other_text_is_not_touched(text):
+    assert without_marked(text) == text
+
+
+@given(
+    st.lists(st.sampled_from([*block(TEA).splitlines(keepends=True), "> ", "\n\n", "said ", "</memory "]), max_size=12)
+)
+def test_what_is_left_has_no_marks(parts):
+    assert not is_marked(without_marked("".join(parts)))
+
+
+def test_hostile_texts_cost_no_time():
+    started = utc_now()
+    for text in ("<memory" + " " * 60_000, " " * 60_000 + block(TEA), "\n" * 60_000 + block(TEA), "<memory " * 8_000):
+        without_marked(text)
+    assert utc_now() - started < timedelta(seconds=2)
+
+
+# Digests
+
+
+@pytest.fixture
+def desk(book):
+    return Desk(book)
+
+
+class Desk:
+    """A person's memories, and calls that recall some of them."""
+
+    def __init__(self, book) -> None:
+        self.book = book
+
+    def recall(self, *texts: str, tool: str = "memory_search", ago: timedelta = timedelta(minutes=5), **fields):
+        ids = [self.book.write(text).id for text in texts]
+        self.call(ids, tool, ago, **fields)
+        return ids
+
+    def call(self, ids, tool="memory_search", ago=timedelta(minutes=5), **fields) -> None:
+        call = {"correlation_id": "-", "duration_ms": 1.0, "success": True, "arguments": {}, "hits": len(ids), **fields}
+        row = ToolCall(
+            user_id=self.book.user_id, id=new_id(), tool=tool, affected_ids=ids, created_at=utc_now() - ago, **call
+        )
+        with self.book.session() as session:
+            record_tool_call(session, row)
+
+    def heard(self, text: str) -> Stripped:
+        with self.book.session() as session:
+            return strip_recalled(session, self.book.user_id, text, now=utc_now())
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        TEA,
+        f"- {TEA}",
+        f"1. {TEA}",
+        f'> "{TEA}"',
+        f"* **{TEA}**",
+        TEA.upper(),
+        textwrap.fill(TEA, 12),
+        textwrap.indent(textwrap.fill(TEA, 12), "> "),
+        json.dumps({"results": [{"id": "1", "content_snippet": TEA, "score": 0.4}]}, indent=2),
+        f"```json\n{json.dumps([TEA])}\n```",
+        f'"content_snippet": "{TEA}",',
+    ],
+)
+def test_a_recalled_memory_is_known_in_every_form_of_a_list(desk, form):
+    desk.recall(TEA)
+    assert desk.heard(f"Here you are:\n{form}\nRight?").text.split() == ["Here", "you", "are:", "Right?"]
+
+
+def test_nothing_is_left_of_an_answer_in_json(desk):
+    desk.recall(TEA)
+    assert desk.heard(json.dumps({"results": [{"content_snippet": TEA}]})) == Stripped("", True)
+
+
+def test_a_memory_of_several_lines_is_known(desk):
+    desk.recall("Shopping:\n- milk\n- eggs\n\nBefore Friday")
+    assert desk.heard("My list\nShopping:\n- milk\n- eggs\n\nBefore Friday\nThanks").text == "My list\nThanks"
+
+
+def test_a_long_memory_of_many_lines_is_known(desk):
+    memory = "\n".join(f"step {n}" for n in range(30))
+    desk.recall(memory)
+    assert desk.heard(f"{memory}\nI did all of that").text == "I did all of that"
+
+
+def test_a_snippet_that_a_budget_has_cut_is_known(desk):
+    desk.recall(LONG)
+    assert desk.heard(f"- {LONG[:62]}…\nand you?").text == "and you?"
+
+
+def test_a_beginning_too_short_to_tell_stays(desk):
+    desk.recall(LONG)
+    assert desk.heard("The release train leaves") == Stripped("The release train leaves", False)
+
+
+def test_a_memory_archived_since_is_known(desk):
+    (memory_id,) = desk.recall(LONG)
+    with desk.book.session() as session:
+        session.execute(_archive(memory_id))
+    assert desk.heard(LONG) == Stripped("", True)
+
+
+def test_a_summary_shown_in_place_of_a_memory_is_known(desk):
+    (memory_id,) = desk.recall(LONG)
+    desk.book.write("Releases are monthly", type="summary", source_ids=(str(memory_id), "mail-7"))
+    assert desk.heard("Releases are monthly") == Stripped("", True)
+
+
+def test_what_an_episode_said_is_known(desk):
+    episode = make_episode(desk.book, "I moved to Porto last spring and like the river", "How nice")
+    desk.call([episode.id], tool="episode_search")
+    assert desk.heard("> I moved to Porto last spring and like the river\nNow I live in Faro").text == (
+        "Now I live in Faro"
+    )
+
+
+def test_a_memory_read_one_by_one_is_known(desk):
+    desk.recall(TEA, tool="memory_get", hits=None)
+    assert desk.heard(TEA).recalled
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "In the morning I drink green tea",
+        f"{TEA}, and black tea at noon",
+        f"I think that {TEA}",
+        "I drink no tea",
+    ],
+)
+def test_words_of_ones_own_stay(desk, said):
+    desk.recall(TEA)
+    assert desk.heard(said) == Stripped(said, False)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"ago": timedelta(hours=25)},
+        {"ago": timedelta(hours=-1)},
+        {"success": False},
+        {"tool": "memory_add", "hits": None},
+        {"origin": "external"},
+    ],
+)
+def test_what_was_not_recalled_lately_is_said(desk, call):
+    desk.recall(TEA, LONG, **call)
+    assert desk.heard(f"{TEA}\n{LONG}") == Stripped(f"{TEA}\n{LONG}", False)
+
+
+def test_what_another_user_recalled_is_said(desk, bobs_book):
+    Desk(bobs_book).recall(TEA)
+    desk.recall("something else")
+    assert desk.heard(TEA) == Stripped(TEA, False)
+
+
+def test_a_forgotten_memory_is_not_known_by_its_text(desk, runtime):
+    (memory_id,) = desk.recall(TEA)
+    desk.book.do(forget, memory_id, keys=runtime.keys)
+    assert desk.heard(TEA) == Stripped(TEA, False)
+
+
+def test_half_a_surrogate_pair_in_json_is_no_obstacle(desk):
+    desk.recall(TEA)
+    assert desk.heard(json.dumps({"a": "\ud800", "b": TEA})) == Stripped("", True)
+
+
+def test_an_ordinary_message_takes_a_few_milliseconds(desk):
+    for n in range(60):
+        desk.recall(f"{n}: {LONG} {n}", f"{n}: {TEA}")
+    message = "\n".join(f"I went to the market on day {n} and bought bread and cheese." for n in range(10))
+    desk.heard(message)
+    with desk.book.session() as session:
+        started = utc_now()
+        for _ in range(10):
+            strip_recalled(session, desk.book.user_id, message, now=utc_now())
+        assert utc_now() - started < timedelta(milliseconds=300)
+
+
+# Growing by being found
+
+
+def paste(desk, runtime, text: str) -> None:
+    """Remember of a message what its author said, as a conversation does."""
+    with desk.book.session() as session:
+        said = strip_recalled(session, desk.book.user_id, text, now=utc_now())
+        if said.text:
+            draft = Draft(said.text)
+            remember_many(
+                session, desk.book.user_id, "default", [draft], keys=runtime.keys, now=utc_now(), actor="test"
+            )
+
+
+def test_a_conversation_of_pasted_memories_grows_none(desk, runtime):
+    desk.recall(TEA, LONG)
+    for n in range(100):
+        paste(desk, runtime, [block(TEA, LONG), f"- {TEA}\n- {LONG}", TEA, f"> {LONG[:70]}..."][n % 4])
+    assert desk.book.all("SELECT repeat_count FROM memories") == [0, 0]
+
+
+def test_the_write_path_refuses_nothing_but_marked_text(desk):
+    outcome = desk.book.write(block(TEA))
+    assert (outcome.outcome, outcome.refusal, desk.book.one("SELECT count(*) FROM memories")) == (
+        "refused",
+        "recalled",
+        0,
+    )
+
+
+def test_the_write_path_keeps_what_stands_beside_marked_text(desk):
+    desk.book.write(f"{block(TEA)}\nI drink coffee now")
+    assert desk.book.all("SELECT text FROM memories") == ["I drink coffee now"]
+
+
+def test_a_plain_repeat_is_counted_by_the_write_path(desk):
+    desk.recall(TEA)
+    desk.book.write(TEA)
+    assert desk.book.one("SELECT repeat_count FROM memories") == 1
+
+
+def _archive(memory_id):
+    from sqlalchemy import text
+
+    return text("UPDATE memories SET status = 'archived' WHERE id = :id").bindparams(id=memory_id)
+
+
+def make_episode(book, said: str, reply: str) -> SimpleNamespace:
+    """Store one exchange."""
+    ids, now = [new_id() for _ in range(4)], utc_now()
+    with book.session() as session:
+        space_id = book_space(session, book)
+        owner = {"user_id": book.user_id, "created_at": now}
+        session.add(
+            Conversation(**owner, id=ids[0], external_id=str(ids[0]), space_id=space_id, extra={}, updated_at=now)
+        )
+        session.flush()
+        for number, (role, content) in enumerate((("user", said), ("assistant", reply))):
+            message = {"conversation_id": ids[0], "sequence": number + 1, "token_count": 1, "correlation_id": "-"}
+            session.add(Message(**owner, id=ids[number + 1], role=role, content=content, **message))
+        session.flush()
+        whole = f"{said}\n{reply}"
+        turn = {"conversation_id": ids[0], "message_id": ids[1], "reply_id": ids[2], "text": whole, "searched": whole}
+        session.add(Episode(**owner, id=ids[3], **turn))
+    return SimpleNamespace(conversation_id=ids[0], id=ids[3])
+
+
+def book_space(session, book, slug: str = "default"):
+    from memory.spaces import get_space
+
+    return get_space(session, book.user_id, slug).id

@@ -1,0 +1,128 @@
+"""The worker reads what was embedded, reads on its own, and keeps out of the way of vectors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import text
+
+import config
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.remember import remember
+from tasks import enrichment
+from tasks.app import configure, huey
+from tasks.embedding import nudge
+from tasks.enrichment import enrich, enrich_waiting
+
+
+@pytest.fixture(autouse=True)
+def empty_queue(runtime):
+    # Another test may have cut every connection, this thread's to the queue included.
+    huey.storage.close()
+    huey.flush()
+    yield
+    huey.flush()
+
+
+@pytest.fixture
+def worker(runtime, ada):
+    """A worker with enrichment on, which finds nobody's texts waiting but Ada's."""
+    with runtime.sessions.begin() as session:
+        others = session.scalars(text("SELECT * FROM users_with_unenriched_items()")).all()
+    for user_id in others:
+        with user_session(runtime.sessions, user_id) as session:
+            session.execute(text("UPDATE memories SET enriched_version = version"))
+            session.execute(text("UPDATE episodes SET needs_enrichment = false"))
+    configure(replace(runtime, settings=replace(runtime.settings, enrichment=True)))
+    yield
+    configure(runtime)
+
+
+@pytest.fixture
+def ask(runtime, ada):
+    def _ask(statement):
+        with user_session(runtime.sessions, ada.id) as session:
+            return session.scalar(text(statement))
+
+    return _ask
+
+
+@pytest.fixture
+def write(runtime, ada):
+    def _write(words="My sister Beatrice keeps bees behind the house"):
+        with user_session(runtime.sessions, ada.id) as session:
+            return remember(session, ada.id, "default", Draft(words), keys=runtime.keys, now=utc_now(), actor="t").id
+
+    return _write
+
+
+TAGS = "SELECT derived_tags FROM memories"
+
+
+def test_what_was_embedded_is_read(worker, write, ask):
+    write()
+    nudge()
+    huey.execute(huey.dequeue())
+    assert ask("SELECT needs_embedding FROM memories") is False
+    assert "beatrice" in ask(TAGS)
+
+
+def test_every_minute_finds_what_was_missed(worker, write, ask):
+    write()
+    assert enrich_waiting.call_local() == 1
+    assert "beatrice" in ask(TAGS)
+
+
+def test_vectors_that_are_due_come_first(worker, write, ask, runtime, ada):
+    runtime.backfill.adopt(ada.id)
+    write()
+    enrich()
+    assert ask("SELECT needs_embedding FROM memories") is False
+
+
+def test_switched_off_it_reads_nothing(runtime, write, ask):
+    write()
+    assert enrich_waiting.call_local() == 0
+    assert ask("SELECT enriched_version FROM memories") is None
+
+
+def test_one_thread_reads_at_a_time(worker, write):
+    write()
+    with enrichment._reading:
+        assert enrich() == 0
+    assert enrich() == 1
+
+
+def test_no_time_is_no_reading(worker, write):
+    write()
+    assert enrich(longest=0.0) == 0
+
+
+def test_what_was_found_asks_for_vectors(worker, write):
+    write()
+    enrich()
+    assert huey.pending_count() == 1
+
+
+def test_nothing_found_asks_for_nothing(worker):
+    enrich()
+    assert huey.pending_count() == 0
+
+
+def test_the_write_itself_reads_nothing(worker, write, ask):
+    write()
+    assert ask("SELECT enriched_version FROM memories") is None
+
+
+@pytest.mark.parametrize(("value", "on"), [("", True), ("on", True), ("off", False), ("OFF", False)])
+def test_the_setting_is_a_switch(tmp_path, value, on):
+    environment = {"COMMONPLACE_HOME": str(tmp_path), "COMMONPLACE_ENRICHMENT": value}
+    assert config.load(environment).enrichment is on
+
+
+def test_another_value_of_the_setting_is_refused(tmp_path):
+    with pytest.raises(config.ConfigError, match="COMMONPLACE_ENRICHMENT"):
+        config.load({"COMMONPLACE_HOME": str(tmp_path), "COMMONPLACE_ENRICHMENT": "maybe"})

@@ -1,0 +1,40 @@
+"""What a process makes of its settings."""
+
+from __future__ import annotations
+
+import pytest
+
+import config
+from tasks.runtime import build
+
+
+def built(home, **settings):
+    environment = {"COMMONPLACE_HOME": str(home), "DATABASE_URL": "postgresql://u@127.0.0.1:9/nothing_test", **settings}
+    runtime = build(config.load(environment))
+    runtime.close()
+    return runtime
+
+
+def test_without_settings_there_is_no_redis_and_no_chat_model(tmp_path):
+    runtime = built(tmp_path)
+    assert (runtime.redis, runtime.chat_model) == (None, None)
+
+
+def test_a_redis_that_is_named_is_used_and_not_waited_for(tmp_path):
+    assert built(tmp_path, REDIS_URL="redis://127.0.0.1:9/0").redis is not None
+
+
+def test_a_chat_model_is_named_by_its_settings(tmp_path):
+    settings = {"URL": "http://127.0.0.1:9/v1", "MODEL": "tiny", "API_KEY": " s3cret "}
+    model = built(tmp_path, **{f"COMMONPLACE_LLM_{name}": value for name, value in settings.items()}).chat_model
+    assert (model.url, model.model, model.api_key) == ("http://127.0.0.1:9/v1", "tiny", "s3cret")
+
+
+def test_settings_do_not_show_the_key_of_the_chat_model(tmp_path):
+    environment = {"COMMONPLACE_HOME": str(tmp_path), "COMMONPLACE_LLM_API_KEY": "s3cret"}
+    assert "s3cret" not in repr(config.load(environment))
+
+
+def test_an_address_that_is_none_is_refused_by_name(tmp_path):
+    with pytest.raises(config.ConfigError, match="COMMONPLACE_LLM_URL"):
+        config.load({"COMMONPLACE_HOME": str(tmp_path), "COMMONPLACE_LLM_URL": "localhost:8080"})

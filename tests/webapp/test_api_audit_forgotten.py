@@ -1,0 +1,158 @@
+"""What is forgotten is in no column of no table, and the chain of what was done still holds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from api_agent import ENTRIES, Agent, add_space, embed
+from sqlalchemy import text
+
+from memory.database import make_engine, user_session
+from memory.embedding.backfill import utc_now
+from memory.forget import UNDO_WINDOW, purge
+from memory.ids import new_id
+from memory.models import Entity, EntityMention, Space
+
+CALLS = "/v1/tool-calls"
+
+_COLUMNS = text("""
+SELECT c.oid::regclass::text AS relation, quote_ident(a.attname) AS name, a.atttypid = 'bytea'::regtype AS binary
+FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'm') AND a.attnum > 0 AND NOT a.attisdropped
+  AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+""")
+
+
+@pytest.fixture
+def found_in(database_url, runtime):
+    """Return every column in which a word stands, as text in any case or as bytes."""
+    engine = make_engine(database_url, pool_size=1)
+
+    def _found_in(word):
+        with engine.connect() as connection:
+            return {
+                f"{column.relation}.{column.name}"
+                for column in connection.execute(_COLUMNS).all()
+                if connection.scalar(text(_asking(column)), {"word": word})
+            }
+
+    yield _found_in
+    engine.dispose()
+
+
+def _asking(column):
+    holds = (
+        f"position(convert_to(:word, 'UTF8') IN {column.name}) > 0"
+        if column.binary
+        else f"position(lower(:word) IN lower({column.name}::text)) > 0"
+    )
+    return f"SELECT EXISTS (SELECT 1 FROM {column.relation} WHERE {holds})"
+
+
+@pytest.fixture
+def agent(client, ada):
+    return Agent(client, ada.headers)
+
+
+def mention(person, memory_id, sentence):
+    """Let a memory mention somebody, as enrichment would find it."""
+    now = utc_now()
+    with person.session() as session:
+        space_id = session.query(Space).filter_by(slug="work").one().id
+        entity = Entity(user_id=person.id, id=new_id(), space_id=space_id, name=sentence.split()[0], type="PERSON")
+        entity.name_key, entity.created_at, entity.updated_at = entity.name.lower(), now, now
+        session.add(entity)
+        session.flush()
+        noted = EntityMention(user_id=person.id, entity_id=entity.id, memory_id=UUID(memory_id), sentence=sentence)
+        noted.confidence, noted.created_at = 0.9, now
+        session.add(noted)
+
+
+@pytest.fixture
+def said(agent, ada):
+    """A memory that was spoken of wherever that is possible; returns its unusual word and its id."""
+    word = f"quaggle{uuid4().hex[:10]}"
+    sentence = f"{word.title()} hides the spare key under the third flowerpot"
+    memory_id = agent.tool("memory_add", type="fact", content=sentence, space=add_space(ada, "work")).json["id"]
+    agent.tool("memory_add", type="fact", content=sentence.upper(), space="work")
+    agent.store(f"{sentence} since 2019", space="work", tags=["keys"])
+    mention(ada, memory_id, sentence)
+    embed(ada)
+    agent.tool("memory_search", query=sentence, space="work")
+    agent.post("/v1/memory/context", {"query": f"who said that {sentence}?", "space": "work"})
+    agent.tool("memory_update", item_id=memory_id, content=sentence + ".")
+    report = {"tool": "notes", "affected_paths": [f"Notes/{sentence}.md", "Notes/other.md"]}
+    agent.post(
+        CALLS,
+        {
+            "calls": [
+                {**report, "arguments": {"body": ["…", f"# {sentence}.\n"]}},
+                {"tool": "notes", "result": f"wrote {sentence}."},
+                {"tool": "notes", "success": False, "error": f"cannot write {sentence}."},
+            ]
+        },
+    )
+    return word, memory_id
+
+
+# Where the word stands before anything is forgotten: if one of these did not hold it, its absence would prove nothing.
+SPOKEN = {
+    "memories.text",
+    "memories.tsv",
+    "postings.lexeme",
+    "entities.name",
+    "entities.notes",
+    "entity_mentions.sentence",
+    "entity_postings.lexeme",
+    "tool_calls.arguments",
+    "tool_calls.result",
+    "tool_calls.error",
+    "tool_calls.affected_paths",
+}
+
+
+def test_the_word_is_everywhere_before(said, found_in):
+    assert found_in(said[0]) >= SPOKEN
+
+
+def forget_all(agent, undo):
+    for entry in agent.get(ENTRIES, space="work").json["entries"]:
+        assert agent.delete(f"{ENTRIES}/{entry['id']}", undo=undo).status_code == 200
+
+
+def test_what_is_forgotten_at_once_is_in_no_column(agent, said, found_in):
+    forget_all(agent, "false")
+    assert found_in(said[0]) == set()
+
+
+def test_what_is_forgotten_with_undo_is_in_no_column_after_the_window(agent, ada, runtime, said, found_in):
+    forget_all(agent, "true")
+    assert found_in(said[0]) >= {'forgotten."row"', "tool_calls.arguments"}
+    with user_session(runtime.sessions, ada.id) as session:
+        purge(session, ada.id, keys=runtime.keys, now=utc_now() + UNDO_WINDOW + timedelta(seconds=1))
+    assert found_in(said[0]) == set()
+
+
+def test_what_expires_is_in_no_column(agent, ada, runtime, said, found_in):
+    later = utc_now() + timedelta(days=1)
+    for entry in agent.get(ENTRIES, space="work").json["entries"]:
+        agent.patch(f"{ENTRIES}/{entry['id']}", {"expires_at": later.isoformat()})
+    with user_session(runtime.sessions, ada.id) as session:
+        purge(session, ada.id, keys=runtime.keys, now=later)
+    assert found_in(said[0]) == set()
+
+
+@pytest.mark.parametrize("undo", ["true", "false"])
+def test_nothing_that_is_asked_tells_of_it(agent, said, undo):
+    forget_all(agent, undo)
+    for path in (CALLS, f"{CALLS}/paths", "/v1/audit", "/v1/memory/summary", ENTRIES):
+        assert said[0] not in agent.get(path).text.lower()
+
+
+def test_the_chain_holds_and_its_events_never_said_it(agent, said):
+    assert said[0] not in agent.get("/v1/audit", limit=200).text.lower()
+    forget_all(agent, "false")
+    assert agent.get("/v1/audit/verify").json["ok"]
+    assert said[1] in agent.get("/v1/audit", action="memory.forgotten").text

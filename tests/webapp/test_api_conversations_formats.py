@@ -1,0 +1,349 @@
+"""Histories of other libraries, with their own types, through the interface and back."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from anthropic.types import MessageParam
+from api_agent import Agent, fields, rows
+from api_talk import Talk
+from openai.types.chat import ChatCompletionMessageParam
+from pydantic import TypeAdapter
+from pydantic_ai.messages import (
+    BinaryContent,
+    BinaryImage,
+    FilePart,
+    ImageUrl,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    RetryFeedbackPart,
+    RetryInfo,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.usage import RequestUsage
+
+WHEN = datetime(2026, 3, 1, 9, 30, 0, 123456, tzinfo=UTC)
+
+PYDANTIC_AI = [
+    ModelRequest(
+        parts=[
+            SystemPromptPart("Be brief.", timestamp=WHEN),
+            UserPromptPart(
+                ["What is in this picture?", ImageUrl("https://example.org/y.png"), "Look twice."], timestamp=WHEN
+            ),
+        ],
+        instructions="Answer in English.",
+    ),
+    ModelResponse(
+        parts=[
+            ThinkingPart("They want a description.", signature="c2ln"),
+            TextPart("I will look."),
+            ToolCallPart("look_at", {"url": "https://example.org/y.png", "times": 2}, tool_call_id="c1"),
+            ToolCallPart("look_up", '{"word": "heron"}', tool_call_id="c2"),
+        ],
+        usage=RequestUsage(input_tokens=12, output_tokens=7),
+        model_name="a-model",
+        timestamp=WHEN,
+    ),
+    ModelRequest(
+        parts=[
+            ToolReturnPart("look_at", {"birds": ["heron"], "sure": 0.75}, tool_call_id="c1", timestamp=WHEN),
+            ToolReturnPart("look_up", "A wading bird.", tool_call_id="c2", timestamp=WHEN),
+        ]
+    ),
+    ModelResponse(parts=[TextPart("A heron.")], timestamp=WHEN, model_name="a-model"),
+    ModelRequest(parts=[RetryFeedbackPart("Say where.", retry=RetryInfo(cause="model_retry"), timestamp=WHEN)]),
+    ModelResponse(parts=[TextPart("A heron in a marsh.")], timestamp=WHEN),
+    ModelRequest(parts=[UserPromptPart([BinaryContent(b"\x00\xff\x10", media_type="audio/wav")], timestamp=WHEN)]),
+    ModelResponse(parts=[FilePart(BinaryImage(b"\x89PNG", media_type="image/png"))], timestamp=WHEN),
+    ModelResponse(parts=[ToolCallPart("look_at", None, tool_call_id="c3")], timestamp=WHEN),
+]
+
+OPENAI: list[ChatCompletionMessageParam] = [
+    {"role": "developer", "content": "Be brief."},
+    {"role": "system", "content": [{"type": "text", "text": "Answer in English."}]},
+    {
+        "role": "user",
+        "name": "ada",
+        "content": [
+            {"type": "text", "text": "What is in this picture?"},
+            {"type": "image_url", "image_url": {"url": "https://example.org/y.png", "detail": "low"}},
+            {"type": "input_audio", "input_audio": {"data": "YWJj", "format": "wav"}},
+            {"type": "file", "file": {"filename": "notes.pdf", "file_data": "YWJj"}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "look_at", "arguments": '{"times":  2}'}},
+            {"id": "c2", "type": "custom", "custom": {"name": "look_up", "input": "heron"}},
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": '{"birds": ["heron"]}'},
+    {"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "A wading bird."}]},
+    {"role": "assistant", "content": "A heron.", "refusal": None, "audio": {"id": "audio_1"}},
+    {"role": "user", "content": "And what does it weigh?"},
+    {"role": "assistant", "refusal": "I would rather not say."},
+    {"role": "function", "name": "weigh", "content": None},
+    {"role": "assistant", "content": "Ünsicher \u2028 \x00 \U0001f41d"},
+]
+
+ANTHROPIC: list[MessageParam] = [
+    {"role": "user", "content": "Hello"},
+    {"role": "assistant", "content": [{"type": "text", "text": "Hello yourself."}]},
+    {
+        "role": "user",
+        "content": [
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "YWJj"}},
+            {"type": "document", "title": "Notes", "source": {"type": "text", "media_type": "text/plain", "data": "x"}},
+            {"type": "text", "text": "What is in this picture?", "cache_control": {"type": "ephemeral"}},
+        ],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "They want a description.", "signature": "c2ln"},
+            {"type": "redacted_thinking", "data": "eHh4"},
+            {"type": "text", "text": "I will look."},
+            {"type": "tool_use", "id": "t1", "name": "look_at", "input": {"times": 2}},
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "t1",
+                "content": [
+                    {"type": "text", "text": "A heron."},
+                    {"type": "image", "source": {"type": "url", "url": "https://example.org/z.png"}},
+                ],
+            },
+            {"type": "tool_result", "tool_use_id": "t2", "content": "Nothing.", "is_error": True},
+        ],
+    },
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "t3", "name": "look_at", "input": {}}]},
+]
+
+HISTORIES = {
+    "pydantic_ai": ModelMessagesTypeAdapter.dump_python(PYDANTIC_AI, mode="json"),
+    "openai": OPENAI,
+    "anthropic": ANTHROPIC,
+}
+
+
+@pytest.fixture
+def talk(client, ada):
+    return Talk(Agent(client, ada.headers))
+
+
+def gists(talk):
+    return [(m["role"], m["content"]) for m in talk.messages()]
+
+
+@pytest.mark.parametrize("format_", HISTORIES)
+def test_a_history_comes_back_equal(talk, format_):
+    history = HISTORIES[format_]
+    response = talk.post({"format": format_, "history": history})
+    assert (response.status_code, len(response.json["results"])) == (201, len(history))
+    assert json.dumps(talk.history(format_)) == json.dumps(history)
+
+
+def test_the_types_of_pydantic_ai_come_back_equal(talk):
+    talk.post({"format": "pydantic_ai", "history": HISTORIES["pydantic_ai"]})
+    assert ModelMessagesTypeAdapter.validate_python(talk.history("pydantic_ai")) == PYDANTIC_AI
+
+
+@pytest.mark.parametrize(("format_", "type_"), [("openai", ChatCompletionMessageParam), ("anthropic", MessageParam)])
+def test_what_comes_back_is_of_the_library_s_type(talk, format_, type_):
+    talk.post({"format": format_, "history": HISTORIES[format_]})
+    TypeAdapter(list[type_]).validate_python(talk.history(format_))
+
+
+@pytest.mark.parametrize("format_", HISTORIES)
+def test_it_grows_by_pieces_and_comes_back_in_pages(talk, format_):
+    history = HISTORIES[format_]
+    for element in history:
+        talk.post({"format": format_, "history": [element]})
+    assert talk.history(format_, limit=3) + talk.history(format_, limit=1000, cursor=3) == history
+    assert talk.history(format_, order="desc") == history[::-1]
+
+
+def test_a_history_is_named_by_its_client_and_sent_again(talk):
+    body = {"format": "openai", "history": OPENAI[:2], "client_ids": ["a", None]}
+    talk.post(body)
+    assert [r["outcome"] for r in talk.post(body).json["results"]] == ["duplicate", "stored"]
+
+
+def test_pydantic_ai_is_readable(talk):
+    talk.post({"format": "pydantic_ai", "history": HISTORIES["pydantic_ai"]})
+    assert gists(talk) == [
+        ("user", "What is in this picture?\n\n[image]\n\nLook twice."),
+        (
+            "assistant",
+            "I will look.\n\n"
+            '[tool call] look_at {"url": "https://example.org/y.png", "times": 2}\n\n'
+            '[tool call] look_up {"word": "heron"}',
+        ),
+        (
+            "tool_result",
+            '[tool result] look_at {"birds": ["heron"], "sure": 0.75}\n\n[tool result] look_up A wading bird.',
+        ),
+        ("assistant", "A heron."),
+        ("tool_result", "[tool result] Say where."),
+        ("assistant", "A heron in a marsh."),
+        ("user", "[audio]"),
+        ("assistant", "[image]"),
+        ("tool_call", "[tool call] look_at"),
+    ]
+
+
+def test_openai_is_readable(talk):
+    talk.post({"format": "openai", "history": OPENAI})
+    assert gists(talk) == [
+        ("system", "Be brief."),
+        ("system", "Answer in English."),
+        ("user", "What is in this picture?\n\n[image]\n\n[audio]\n\n[file: notes.pdf]"),
+        ("tool_call", '[tool call] look_at {"times":  2}\n\n[tool call] look_up heron'),
+        ("tool_result", '[tool result] {"birds": ["heron"]}'),
+        ("tool_result", "[tool result] A wading bird."),
+        ("assistant", "A heron.\n\n[audio]"),
+        ("user", "And what does it weigh?"),
+        ("assistant", "I would rather not say."),
+        ("tool_result", "[tool result] weigh"),
+        ("assistant", "Ünsicher \u2028  \U0001f41d"),
+    ]
+
+
+def test_anthropic_is_readable(talk):
+    talk.post({"format": "anthropic", "history": ANTHROPIC})
+    assert gists(talk) == [
+        ("user", "Hello"),
+        ("assistant", "Hello yourself."),
+        ("user", "[image]\n\n[document: Notes]\n\nWhat is in this picture?"),
+        ("assistant", 'I will look.\n\n[tool call] look_at {"times": 2}'),
+        ("tool_result", "[tool result] A heron.\n[image]\n\n[tool result] Nothing."),
+        ("tool_call", "[tool call] look_at {}"),
+    ]
+
+
+def test_thoughts_and_prompts_are_read_where_nothing_else_is(talk):
+    thought = {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm.", "signature": ""}]}
+    prompt = {"kind": "request", "parts": [{"part_kind": "system-prompt", "content": "Be brief."}]}
+    talk.post({"format": "anthropic", "history": [thought]})
+    talk.post({"format": "pydantic_ai", "history": [prompt]})
+    assert gists(talk) == [("assistant", "Hm."), ("system", "Be brief.")]
+
+
+def test_the_title_is_what_the_user_said(talk):
+    talk.post({"format": "pydantic_ai", "history": HISTORIES["pydantic_ai"]})
+    assert talk.head()["title"] == "What is in this picture? [image] Look twice."
+
+
+def test_a_history_makes_episodes(talk, ada):
+    talk.post({"format": "openai", "history": OPENAI})
+    texts = [row.text for row in rows(ada, "SELECT text FROM episodes ORDER BY id")]
+    assert [text.partition("\n")[0] for text in texts] == [
+        "user: What is in this picture?",
+        "user: And what does it weigh?",
+    ]
+
+
+PLAIN = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "Hello"},
+    {"role": "assistant", "content": "Hello yourself."},
+    {"role": "tool_call", "content": "look_up heron"},
+    {"role": "tool_result", "content": "A wading bird."},
+]
+
+
+@pytest.fixture
+def plain(talk):
+    talk.post({"messages": PLAIN})
+    return talk
+
+
+def test_plain_messages_come_back_plain(plain):
+    assert plain.history("plain") == PLAIN
+
+
+def test_plain_messages_are_told_in_every_format(plain):
+    ModelMessagesTypeAdapter.validate_python(plain.history("pydantic_ai"))
+    TypeAdapter(list[ChatCompletionMessageParam]).validate_python(plain.history("openai"))
+    TypeAdapter(list[MessageParam]).validate_python(plain.history("anthropic"))
+    assert [m["role"] for m in plain.history("openai")] == ["system", "user", "assistant", "assistant", "user"]
+    assert [m["content"] for m in plain.history("anthropic")] == [m["content"] for m in PLAIN]
+
+
+def test_pydantic_ai_reads_who_said_what(plain):
+    told = ModelMessagesTypeAdapter.validate_python(plain.history("pydantic_ai"))
+    assert [type(part).__name__ for message in told for part in message.parts] == [
+        "SystemPromptPart",
+        "UserPromptPart",
+        "TextPart",
+        "TextPart",
+        "UserPromptPart",
+    ]
+
+
+def test_a_history_of_one_format_is_told_in_another(talk):
+    talk.post({"format": "openai", "history": OPENAI[7:9]})
+    assert talk.history("anthropic") == [
+        {"role": "user", "content": "And what does it weigh?"},
+        {"role": "assistant", "content": "I would rather not say."},
+    ]
+
+
+def test_a_mixed_conversation_keeps_the_place_of_each(talk):
+    talk.say("First")
+    talk.post({"format": "openai", "history": [OPENAI[3]]})
+    assert talk.history("openai") == [{"role": "user", "content": "First"}, OPENAI[3]]
+
+
+@pytest.mark.parametrize(
+    ("format_", "element"),
+    [
+        ("openai", {"role": "robot", "content": "a"}),
+        ("openai", {"content": "a"}),
+        ("openai", {"role": "user", "content": 7}),
+        ("openai", "hello"),
+        ("anthropic", {"role": "tool", "content": "a"}),
+        ("anthropic", {"role": "user", "content": None}),
+        ("anthropic", {"role": "user"}),
+        ("pydantic_ai", {"kind": "request"}),
+        ("pydantic_ai", {"kind": "question", "parts": []}),
+        ("pydantic_ai", {"kind": "request", "parts": ["hello"]}),
+        ("pydantic_ai", {"kind": "request", "parts": [{"content": "a"}]}),
+        ("pydantic_ai", None),
+    ],
+)
+def test_what_is_no_message_of_the_format_stores_nothing(talk, format_, element):
+    good = HISTORIES[format_][0]
+    response = talk.post({"format": format_, "history": [good, element]})
+    assert (response.status_code, fields(response)) == (422, ["history.1"])
+    assert talk.messages() == []
+
+
+@pytest.mark.parametrize("format_", ["openai", "anthropic"])
+def test_what_no_version_of_a_format_knows_yet_is_kept_too(talk, format_):
+    element = {"role": "user", "content": [1, {"type": {}}, None, {"type": "smell", "of": "rain"}], "z": "\ud800"}
+    assert talk.post({"format": format_, "history": [element]}).status_code == 201
+    assert talk.history(format_) == [element]
+
+
+@pytest.mark.parametrize("format_", ["openai", "anthropic"])
+def test_an_element_nested_too_deeply_is_refused(talk, format_):
+    deep = "[" * 300 + "]" * 300
+    body = f'{{"format": "{format_}", "history": [{{"role": "user", "content": {deep}}}]}}'
+    response = talk.agent.post(f"{talk.path}/messages", data=body, content_type="application/json")
+    assert (response.status_code, fields(response)) == (422, ["history.0"])

@@ -1,0 +1,348 @@
+"""A reply that streams in: one message when its last line has come, a partial one when it is cut."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import httpx
+import pytest
+from api_agent import Agent, fields, rows
+from api_talk import Talk
+from werkzeug.serving import make_server
+
+from webapp.streams import patience
+
+
+@pytest.fixture
+def agent(client, ada):
+    return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def talk(agent):
+    return Talk(agent)
+
+
+def lines(*items):
+    return b"".join(json.dumps(item).encode() + b"\n" for item in items)
+
+
+def pieces(text, size=3):
+    return [{"delta": text[at : at + size]} for at in range(0, len(text), size)]
+
+
+HEAD = {"role": "assistant", "client_id": "r-1", "model": "gpt-x"}
+REPLY = "Under the mat, as ever."
+
+
+def send(talk, body):
+    return talk.agent.post(f"{talk.path}/messages/stream", data=body)
+
+
+def shown(talk):
+    return [(m["content"], m["partial"]) for m in talk.messages()]
+
+
+# --- what comes -------------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_stream_is_one_message(talk):
+    talk.say("Where is the key?")
+    response = send(talk, lines(HEAD, *pieces(REPLY), {"done": True, "payload": {"usage": 7}}))
+    assert (response.status_code, response.json["results"][0]["outcome"]) == (201, "stored")
+    message = talk.messages(payload="true")[1]
+    assert {name: message[name] for name in ("role", "content", "client_id", "model", "partial", "payload")} == {
+        **HEAD,
+        "content": REPLY,
+        "partial": False,
+        "payload": {"usage": 7},
+    }
+    assert talk.head()["episodes"] == 1
+
+
+def test_blank_lines_say_nothing(talk):
+    send(talk, b"\n" + b"\n \r\n".join(lines(item) for item in [HEAD, *pieces(REPLY), {"done": True}]))
+    assert shown(talk) == [(REPLY, False)]
+
+
+def test_the_last_line_needs_no_end(talk):
+    assert send(talk, lines(HEAD, *pieces(REPLY), {"done": True}).rstrip()).json["results"][0]["partial"] is False
+
+
+def test_a_reply_that_was_received_is_a_duplicate_when_it_is_sent_again(talk):
+    body = lines(HEAD, *pieces(REPLY), {"done": True})
+    assert [send(talk, body).status_code, send(talk, body).status_code] == [201, 200]
+    assert shown(talk) == [(REPLY, False)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(lines(HEAD, {"delta": "Under the"}), id="no end"),
+        pytest.param(lines(HEAD, {"delta": "Under the"}) + b'{"delta": " ma', id="half a line"),
+        pytest.param(lines(HEAD, {"delta": "Under the"}) + b'{"done"', id="half an end"),
+    ],
+)
+def test_a_stream_without_its_end_is_stored_as_partial_and_says_so(talk, body):
+    talk.say("Where is the key?")
+    response = send(talk, body)
+    assert (response.status_code, response.json["results"][0]["partial"]) == (201, True)
+    assert shown(talk)[1:] == [("Under the", True)]
+
+
+def test_the_whole_message_takes_the_place_of_the_partial_one(talk, ada):
+    talk.say("Where is the key?")
+    part = send(talk, lines(HEAD, {"delta": "Under"})).json["results"][0]
+    talk.say("Hello?")
+    whole = send(talk, lines(HEAD, *pieces(REPLY), {"done": True}))
+    result = whole.json["results"][0]
+    assert (whole.status_code, result["outcome"], result["id"], result["sequence"]) == (201, "completed", part["id"], 2)
+    assert shown(talk) == [("Where is the key?", False), (REPLY, False), ("Hello?", False)]
+    assert talk.head()["total_tokens"] == sum(m["token_count"] for m in talk.messages())
+    assert rows(ada, "SELECT text, version FROM episodes") == [(f"user: Where is the key?\nassistant: {REPLY}", 2)]
+
+
+def test_the_whole_message_may_come_as_a_plain_one(talk):
+    send(talk, lines(HEAD, {"delta": "Under"}))
+    assert talk.say(REPLY, role="assistant", client_id="r-1")["outcome"] == "completed"
+    assert shown(talk) == [(REPLY, False)]
+
+
+def test_a_second_cut_keeps_what_is_longer(talk):
+    outcomes = [
+        send(talk, lines(HEAD, *({"delta": piece} for piece in said))).json["results"][0]["outcome"]
+        for said in (["Under the"], ["Under"], ["Under the ", "mat"])
+    ]
+    assert outcomes == ["stored", "duplicate", "completed"]
+    assert shown(talk) == [("Under the mat", True)]
+
+
+def test_a_cut_retry_of_what_arrived_whole_changes_nothing(talk):
+    send(talk, lines(HEAD, *pieces(REPLY), {"done": True}))
+    assert send(talk, lines(HEAD, {"delta": "Under the"})).json["results"][0]["outcome"] == "duplicate"
+    assert shown(talk) == [(REPLY, False)]
+
+
+def test_a_partial_message_is_not_remembered_and_the_whole_one_is(talk):
+    head = {**HEAD, "remember": True}
+    part = send(talk, lines(head, {"delta": "I will water"})).json["results"][0]
+    assert part["memory"] == {"id": None, "outcome": "none", "reason": "partial"}
+    whole = send(talk, lines(head, {"delta": "I will water the plants on Monday"}, {"done": True})).json["results"][0]
+    assert whole["memory"]["outcome"] == "created"
+    assert talk.agent.texts() == ["I will water the plants on Monday"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        pytest.param(b"", "line 1", id="nothing"),
+        pytest.param(b"\n\n", "line 1", id="blank"),
+        pytest.param(b"hello\n", "line 1", id="no JSON"),
+        pytest.param(b"[1]\n", "line 1", id="no object"),
+        pytest.param(lines({**HEAD, "role": "robot"}, {"delta": "a"}, {"done": True}), "role", id="role"),
+        pytest.param(lines({**HEAD, "colour": "red"}, {"delta": "a"}, {"done": True}), "colour", id="unknown"),
+        pytest.param(lines(HEAD, {"delta": "a"}, {"delta": 7}, {"done": True}), "line 3", id="no text"),
+        pytest.param(lines(HEAD, {"delta": "a", "x": 1}, {"done": True}), "line 2", id="more than a delta"),
+        pytest.param(lines(HEAD, {"delta": "a"}) + b"oops\n" + lines({"done": True}), "line 3", id="no JSON between"),
+        pytest.param(lines(HEAD, {"delta": "a"}, {"done": False}), "line 3", id="not done"),
+        pytest.param(lines(HEAD, {"delta": "a"}, {"done": True, "x": 1}), "line 3", id="more than done"),
+        pytest.param(lines(HEAD, {"done": True}), "content", id="no words"),
+        pytest.param(lines(HEAD), "content", id="cut before the first word"),
+        pytest.param(lines(HEAD, {"delta": "a\x00"}, {"done": True}), "content", id="NUL"),
+        pytest.param(lines(HEAD, *([{"delta": "x" * 10_000}] * 110), {"done": True}), "content", id="too long"),
+    ],
+)
+def test_what_is_no_message_stores_nothing(talk, body, field):
+    response = send(talk, body)
+    assert (response.status_code, fields(response)) == (422, [field])
+    assert talk.messages() == []
+
+
+def test_a_text_is_not_broken_where_its_bytes_are(talk):
+    text = "Grüße aus Köln, 日本 und 🐝 " * 900
+    send(talk, b"".join(json.dumps(p, ensure_ascii=False).encode() + b"\n" for p in [HEAD, *pieces(text)]))
+    assert shown(talk) == [(text, True)]
+
+
+# --- real servers, real sockets ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gunicorn(runtime, home, database_url):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {
+        **{k: v for k, v in os.environ.items() if k != "REDIS_URL"},
+        "DATABASE_URL": database_url,
+        "COMMONPLACE_HOME": str(home),
+        "COMMONPLACE_SECRET_KEY": runtime.settings.secret_key.decode(),
+        "COMMONPLACE_WEB_WORKERS": "1",
+        "COMMONPLACE_EMBEDDING_MODEL": "none",
+    }
+    command = [sys.executable, "-m", "webapp.cli", "web", "--port", str(port)]
+    with open(home / "gunicorn.log", "wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        deadline = time.monotonic() + 60
+        while not _answers(port):
+            assert process.poll() is None, (home / "gunicorn.log").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _answers(port):
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=2).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+@pytest.fixture(scope="module")
+def development_server(app):
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(params=["gunicorn", "development_server"])
+def port(request):
+    return request.getfixturevalue(request.param)
+
+
+class Wire:
+    """A connection that sends a chunked body piece by piece."""
+
+    def __init__(self, port, talk):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        token = talk.agent.headers["Authorization"]
+        self.socket.sendall(
+            f"POST {talk.path}/messages/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n"
+            "Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        )
+
+    def send(self, body):
+        self.socket.sendall(f"{len(body):x}\r\n".encode() + body + b"\r\n")
+
+    def end(self):
+        self.socket.sendall(b"0\r\n\r\n")
+        answer = b""
+        while b"\r\n\r\n" not in answer or not answer.rstrip().endswith(b"}"):
+            answer += self.socket.recv(65536)
+        return answer
+
+    def cut(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+def wait_for_messages(talk, how_many):
+    deadline = time.monotonic() + 20
+    while len(found := shown(talk)) < how_many:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+def test_a_reply_in_chunks_is_stored_when_its_last_has_come(port, talk):
+    wire = Wire(port, talk)
+    for item in (HEAD, *pieces(REPLY)):
+        wire.send(lines(item))
+    time.sleep(0.3)
+    assert talk.messages() == []
+    wire.send(lines({"done": True}))
+    answer = wire.end()
+    assert answer.startswith(b"HTTP/1.1 201"), answer
+    assert shown(talk) == [(REPLY, False)]
+
+
+def test_a_reply_that_is_done_needs_no_end_of_the_body(gunicorn, talk):
+    wire = Wire(gunicorn, talk)
+    wire.send(lines(HEAD, *pieces(REPLY), {"done": True}))
+    wire.cut()
+    assert wait_for_messages(talk, 1) == [(REPLY, False)]
+
+
+@pytest.mark.parametrize("rest", [b"", b'{"delta": " and the'])
+def test_a_cut_connection_leaves_a_partial_message(gunicorn, talk, rest):
+    wire = Wire(gunicorn, talk)
+    for item in (HEAD, {"delta": "Under the"}, {"delta": " mat"}):
+        wire.send(lines(item))
+    if rest:
+        wire.send(rest)
+    wire.cut()
+    assert wait_for_messages(talk, 1) == [("Under the mat", True)]
+
+
+def test_a_cut_in_the_middle_of_a_chunk_loses_no_whole_line(gunicorn, talk):
+    wire = Wire(gunicorn, talk)
+    wire.send(lines(HEAD, {"delta": "Under the"}))
+    wire.socket.sendall(b"40\r\n" + lines({"delta": " mat"}))
+    time.sleep(0.2)
+    wire.cut()
+    found = wait_for_messages(talk, 1)
+    assert found[0][1] is True
+    assert found[0][0].startswith("Under the")
+
+
+def test_a_long_reply_is_kept_up_to_the_cut(gunicorn, talk):
+    wire = Wire(gunicorn, talk)
+    wire.send(lines(HEAD))
+    words = [f"word{n} " for n in range(8000)]
+    for at in range(0, len(words), 50):
+        wire.send(lines(*({"delta": word} for word in words[at : at + 50])))
+    wire.cut()
+    assert wait_for_messages(talk, 1) == [("".join(words), True)]
+
+
+def test_after_a_cut_the_whole_reply_takes_its_place(gunicorn, talk):
+    wire = Wire(gunicorn, talk)
+    wire.send(lines(HEAD, {"delta": "Under"}))
+    wire.cut()
+    wait_for_messages(talk, 1)
+    again = Wire(gunicorn, talk)
+    again.send(lines(HEAD, *pieces(REPLY), {"done": True}))
+    assert b'"completed"' in again.end()
+    assert shown(talk) == [(REPLY, False)]
+
+
+def test_a_body_that_ends_without_its_last_line_is_partial(development_server, talk):
+    wire = Wire(development_server, talk)
+    wire.send(lines(HEAD, {"delta": "Under the mat"}))
+    wire.end()
+    assert shown(talk) == [("Under the mat", True)]
+
+
+def test_a_sender_that_falls_silent_is_given_up(talk):
+    mine, theirs = socket.socketpair()
+    with mine, theirs:
+        with patience({"gunicorn.socket": mine}, 0.05), pytest.raises(TimeoutError):
+            mine.recv(1)
+        assert mine.gettimeout() is None
+
+
+def test_a_slow_reply_holds_no_connection_to_the_database(gunicorn, talk, ada):
+    wire = Wire(gunicorn, talk)
+    wire.send(lines(HEAD, {"delta": "Under"}))
+    time.sleep(0.5)
+    busy = rows(
+        ada,
+        """SELECT state FROM pg_stat_activity WHERE state LIKE 'idle in transaction%' AND usename = current_user
+        AND pid <> pg_backend_pid()""",
+    )
+    wire.send(lines({"done": True}))
+    wire.end()
+    assert busy == []

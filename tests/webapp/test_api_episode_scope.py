@@ -1,0 +1,161 @@
+"""What a conversation may draw on: the pool, or its space, at this moment; with two users and three spaces."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from api_agent import Agent, add_space
+from api_talk import Talk
+
+SECRETS = {
+    "pool-1": ("Where is the spare key?", "Under the third flowerpot by the kitchen door."),
+    "pool-2": ("What is the key to good bread?", "Patience, and a very hot oven."),
+    "work-1": ("Which key opens the server room?", "The brass one, number 47."),
+    "work-2": ("Who has the key of the archive?", "Mrs Olsen on the second floor."),
+    "home-1": ("Where did we hide the safe key?", "Behind the painting of the ship."),
+}
+
+
+@pytest.fixture
+def ada_agent(client, ada):
+    for space in ("work", "home"):
+        add_space(ada, space)
+    return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def talks(ada_agent):
+    """Five conversations of Ada, named by where they are."""
+    held = {}
+    for name, (question, reply) in SECRETS.items():
+        space = name.partition("-")[0]
+        held[name] = Talk(ada_agent, external_id=name, space=None if space == "pool" else space)
+        held[name].turn(question, reply)
+    return held
+
+
+@pytest.fixture(params=[False, True], ids=["words alone", "with vectors"])
+def embedded(request, runtime, ada, talks):
+    """Everything holds before the vectors are made, and after."""
+    if request.param:
+        runtime.backfill.adopt(ada.id)
+        runtime.backfill.run()
+    return request.param
+
+
+def found(agent, query="where is the key", **arguments):
+    """Return the external ids of the conversations that an episode search finds."""
+    response = agent.post("/v1/tools/episode_search", {"query": query, **arguments})
+    assert response.status_code == 200, response.json
+    return {hit["conversation"]["external_id"] for hit in response.json["results"]}
+
+
+@pytest.mark.usefixtures("embedded")
+def test_conversations_of_the_pool_draw_on_one_another_and_on_no_space(ada_agent, talks):
+    assert found(ada_agent) == {"pool-1", "pool-2"}
+    assert found(ada_agent, conversation=talks["pool-2"].id) == {"pool-1", "pool-2"}
+
+
+@pytest.mark.usefixtures("embedded")
+def test_conversations_of_a_space_draw_on_that_space_alone(ada_agent, talks):
+    assert found(ada_agent, conversation=talks["work-1"].id) == {"work-1", "work-2"}
+    assert found(ada_agent, space="home") == {"home-1"}
+
+
+@pytest.mark.usefixtures("embedded")
+def test_joining_a_space_brings_the_whole_history_along_at_once(ada_agent, talks):
+    talks["pool-1"].change(space="work")
+    assert found(ada_agent, conversation=talks["work-1"].id) == {"work-1", "work-2", "pool-1"}
+    assert found(ada_agent, conversation=talks["pool-1"].id) == {"work-1", "work-2", "pool-1"}
+    assert found(ada_agent) == {"pool-2"}
+
+
+@pytest.mark.usefixtures("embedded")
+def test_leaving_a_space_takes_it_away_at_once(ada_agent, talks):
+    talks["work-2"].change(space=None)
+    assert found(ada_agent, conversation=talks["work-1"].id) == {"work-1"}
+    assert found(ada_agent, conversation=talks["work-2"].id) == {"pool-1", "pool-2", "work-2"}
+
+
+@pytest.mark.usefixtures("embedded")
+def test_a_move_in_the_middle_of_a_conversation_counts_from_the_next_question(ada_agent, talks):
+    talk = talks["pool-1"]
+    talk.turn("And the garage key?", "In the blue tin.")
+    talk.change(space="home")
+    talk.turn("And the cellar key?", "On the hook.")
+    assert found(ada_agent, conversation=talk.id) == {"home-1", "pool-1"}
+    assert found(ada_agent, query="cellar hook") == set()
+    assert found(ada_agent, query="cellar hook", space="home") == {"pool-1"}
+
+
+def test_the_first_message_of_a_conversation_made_in_a_space_is_in_it(ada_agent, talks):
+    talk = Talk(ada_agent, external_id="new", space="work")
+    talk.turn("Is the parrot allowed in the office?", "Only on Fridays.")
+    assert found(ada_agent, query="parrot") == set()
+    assert found(ada_agent, query="parrot", space="work") == {"new"}
+
+
+def test_an_archived_conversation_is_drawn_on_no_more_until_it_is_back(ada_agent, talks):
+    talks["work-2"].change(archived=True)
+    assert found(ada_agent, space="work") == {"work-1"}
+    talks["work-2"].change(archived=False)
+    assert found(ada_agent, space="work") == {"work-1", "work-2"}
+
+
+@pytest.mark.usefixtures("embedded")
+def test_another_user_finds_nothing_by_any_of_these_ways(client, bob, talks):
+    stranger = Agent(client, bob.headers)
+    assert found(stranger) == set()
+    for talk in talks.values():
+        answers = [
+            stranger.post("/v1/tools/episode_search", {"query": "key", "conversation": conversation})
+            for conversation in (talk.id, str(uuid4()))
+        ]
+        assert [answer.status_code for answer in answers] == [422, 422]
+        assert answers[0].json["errors"] == answers[1].json["errors"]
+    assert stranger.post("/v1/tools/episode_search", {"query": "key", "space": "work"}).status_code == 422
+
+
+@pytest.mark.usefixtures("embedded")
+def test_a_confined_token_draws_on_its_space_alone(client, ada, talks):
+    confined = Agent(client, ada.new_token("read", space="work"))
+    assert found(confined) == {"work-1", "work-2"}
+    assert found(confined, conversation=talks["work-1"].id) == {"work-1", "work-2"}
+    refused = confined.post("/v1/tools/episode_search", {"query": "key", "conversation": talks["pool-1"].id})
+    assert refused.status_code == 422
+
+
+def test_a_search_can_stay_within_the_conversation(ada_agent, talks):
+    assert found(ada_agent, conversation=talks["work-1"].id, within=True) == {"work-1"}
+    alone = ada_agent.post("/v1/tools/episode_search", {"query": "key", "within": True})
+    assert (alone.status_code, alone.json["errors"][0]["field"]) == (422, "conversation")
+
+
+def test_a_hit_says_where_it_was_said_and_why_it_was_found(ada_agent, talks):
+    hit = ada_agent.post("/v1/tools/episode_search", {"query": "flowerpot"}).json["results"][0]
+    messages = talks["pool-1"].messages()
+    assert (hit["message_id"], hit["reply_id"]) == (messages[0]["id"], messages[1]["id"])
+    assert hit["conversation"]["id"] == talks["pool-1"].id
+    assert "flowerpot" in hit["content_snippet"]
+    assert hit["signals"]["fts"]
+    assert hit["explanation"]["keyword"]["rank"] == 1
+    assert hit["scores"]["total"] == hit["score"]
+
+
+def test_what_was_said_before_helps_to_find_and_is_not_shown(ada_agent):
+    talk = Talk(ada_agent, external_id="trip")
+    talk.turn("Shall we plan the Lofoten trip?", "Gladly.")
+    talk.turn("Which month has the best light?", "Late February.")
+    hits = ada_agent.post("/v1/tools/episode_search", {"query": "Lofoten light month"}).json["results"]
+    shown = {hit["content_snippet"] for hit in hits}
+    later = next(text for text in shown if "February" in text)
+    assert "Lofoten" not in later
+
+
+def test_incognito_recalls_no_episode(ada_agent, talks):
+    ada_agent.post("/v1/memory/incognito/start", {})
+    answer = ada_agent.post("/v1/tools/episode_search", {"query": "key"}).json
+    assert (answer["results"], answer["degraded"]) == ([], ["incognito"])
+    ada_agent.post("/v1/memory/incognito/end", {})
+    assert found(ada_agent) == {"pool-1", "pool-2"}

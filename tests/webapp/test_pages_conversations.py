@@ -1,0 +1,518 @@
+"""Conversations in the browser: found, read a stretch at a time, renamed, moved, archived, deleted."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from uuid import uuid4
+
+import pytest
+from api_agent import Agent, add_space, rows
+from api_talk import Talk
+from flask import Flask
+from flask.testing import FlaskClient
+from pages_browser import HTMX, at_browser, flashes
+from pages_markup import problems_of
+from werkzeug.test import TestResponse
+
+SAID = "Which tiles did we choose for the wall behind the stove?"
+LONG = 100
+
+
+@pytest.fixture
+def reader(app: Flask, ada) -> FlaskClient:
+    return at_browser(app, ada)
+
+
+@pytest.fixture
+def agent(client: FlaskClient, ada) -> Agent:
+    return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def talk(agent: Agent) -> Talk:
+    """A short conversation, with a memory learned from what the user said."""
+    opened = Talk(agent, external_id="tiles")
+    opened.say(SAID, remember=True)
+    opened.say("Sage green, from the shop on Mill Lane.", role="assistant", model="gpt-5-mini")
+    return opened
+
+
+@pytest.fixture
+def long_talk(agent: Agent) -> Talk:
+    opened = Talk(agent, title="Shelves")
+    turns = [
+        {"role": "assistant" if n % 2 else "user", "content": f"Turn {n + 1} of the archive."} for n in range(LONG)
+    ]
+    assert opened.post({"messages": turns}).status_code == 201
+    return opened
+
+
+def _page(talk: Talk) -> str:
+    return f"/conversations/{talk.id}"
+
+
+def _plain(response: TestResponse) -> str:
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
+
+
+def _sequences(markup: str) -> list[int]:
+    return [int(number) for number in re.findall(r'id="m-(\d+)"', markup)]
+
+
+def _link(markup: str, label: str) -> str:
+    """Return the address behind a link of this label."""
+    found = re.search(rf'href="([^"]*)"[^>]*>{label}<', markup)
+    assert found is not None, label
+    return unescape(found.group(1))
+
+
+# The list
+
+
+def test_an_empty_list_says_how_an_agent_posts(reader: FlaskClient) -> None:
+    text = _plain(reader.get("/conversations"))
+    assert "curl http://localhost/v1/conversations/$ID/messages" in text
+    assert "commonplace token create" in text
+
+
+def test_the_posting_that_the_empty_list_shows_works(reader: FlaskClient, agent: Agent) -> None:
+    opening, posting = re.findall(r"-d '(.*?)'", _plain(reader.get("/conversations")))
+    opened = agent.post("/v1/conversations", json.loads(opening))
+    posted = agent.post(f"/v1/conversations/{opened.json['id']}/messages", json.loads(posting))
+    assert (opened.status_code, posted.status_code) == (201, 201)
+
+
+def test_the_list_tells_what_each_conversation_is(reader: FlaskClient, talk: Talk, ada) -> None:
+    add_space(ada, "kitchen")
+    talk.change(space="kitchen")
+    text = _plain(reader.get("/conversations"))
+    assert f"{SAID} kitchen 2 messages just now" in text
+
+
+def test_the_latest_changed_comes_first(reader: FlaskClient, agent: Agent) -> None:
+    older, newer = Talk(agent, title="An older talk"), Talk(agent, title="A newer talk")
+    older.say("Back to this one.")
+    text = reader.get("/conversations").text
+    assert text.index("An older talk") < text.index("A newer talk")
+    assert newer.id in text
+
+
+def test_a_space_narrows_the_list(reader: FlaskClient, agent: Agent, ada) -> None:
+    add_space(ada, "kitchen")
+    Talk(agent, title="In the pool")
+    Talk(agent, title="In the kitchen", space="kitchen")
+    text = reader.get("/conversations?space=kitchen").text
+    assert "In the kitchen" in text
+    assert "In the pool" not in text
+
+
+@pytest.mark.parametrize(
+    ("archived", "shown"), [("false", ["Current"]), ("true", ["Old"]), ("any", ["Current", "Old"])]
+)
+def test_archived_conversations_are_listed_when_asked_for(
+    reader: FlaskClient, agent: Agent, archived: str, shown: list[str]
+) -> None:
+    Talk(agent, title="Current")
+    Talk(agent, title="Old").change(archived=True)
+    text = reader.get(f"/conversations?archived={archived}").text
+    assert sorted(re.findall(r">(Current|Old)<", text)) == shown
+
+
+def test_words_are_found_where_they_were_said(reader: FlaskClient, talk: Talk) -> None:
+    response = reader.get("/conversations?q=mill+lane")
+    assert f"{_page(talk)}?at=2#m-2" in response.text
+    assert "<mark>Mill</mark> <mark>Lane</mark>" in response.text
+
+
+def test_words_are_found_in_titles(reader: FlaskClient, agent: Agent) -> None:
+    Talk(agent, title="The garden fence")
+    Talk(agent, title="Something else")
+    text = reader.get("/conversations?q=fence").text
+    assert "The garden fence" in text
+    assert "Something else" not in text
+
+
+def test_words_that_nobody_said_are_answered_as_such(reader: FlaskClient, talk: Talk) -> None:
+    assert "No conversation holds all of “zebra <b>”" in unescape(reader.get("/conversations?q=zebra+<b>").text)
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_too_many_words_are_a_hint_in_the_list(reader: FlaskClient, talk: Talk, headers: dict[str, str]) -> None:
+    response = reader.get("/conversations?q=a+b+c+d+e+f+g+h+i", headers=headers)
+    assert response.status_code == 200
+    assert "Search for 1 to 8 words." in response.text
+
+
+@pytest.mark.parametrize(
+    "query", ["archived=perhaps", "space=nowhere", "cursor=nonsense", "space=%00", f"q={'x' * 300}"]
+)
+def test_a_filter_that_does_not_exist_is_refused(reader: FlaskClient, query: str) -> None:
+    assert reader.get(f"/conversations?{query}").status_code == 422
+
+
+def test_loading_more_meets_every_conversation_once(reader: FlaskClient, agent: Agent) -> None:
+    for number in range(35):
+        Talk(agent, title=f"Week {number}")
+    first = reader.get("/conversations?archived=any").text
+    further = _link(first, "Load more")
+    rest = reader.get(further, headers=HTMX).text
+    seen = re.findall(r'id="conversations-row-([^"]*)"', first + rest)
+    assert (len(seen), len(set(seen))) == (35, 35)
+    assert "archived=any" in further
+    assert "Load more" not in rest
+    assert "back to the latest" in reader.get(further).text
+
+
+@pytest.mark.parametrize("query", ["", "?q=tiles", "?q=zebra", "?archived=true"])
+def test_the_lists_fragment_is_the_part_of_the_page(reader: FlaskClient, talk: Talk, query: str) -> None:
+    fragment = reader.get(f"/conversations{query}", headers=HTMX).text
+    assert fragment.startswith('<section id="conversations-list"')
+    assert fragment in reader.get(f"/conversations{query}").text
+
+
+# Reading
+
+
+def test_a_conversation_is_read_in_its_order(reader: FlaskClient, talk: Talk) -> None:
+    text = _plain(reader.get(_page(talk)))
+    assert text.index(SAID) < text.index("Sage green")
+    assert re.search(r"assistant #2 just now gpt-5-mini \d+ tokens", text)
+
+
+def test_markup_in_what_was_said_is_text(reader: FlaskClient, talk: Talk) -> None:
+    talk.say("<script>alert(1)</script>")
+    assert "<script>alert" not in reader.get(_page(talk)).text
+
+
+def test_calls_of_tools_are_folded(reader: FlaskClient, talk: Talk) -> None:
+    talk.say("memory_search tiles", role="tool_call")
+    talk.say("sage green tiles " * 20, role="tool_result")
+    text = reader.get(_page(talk)).text
+    assert len(re.findall(r'<details class="tool">', text)) == 2
+
+
+def test_a_message_that_was_cut_says_so(reader: FlaskClient, talk: Talk) -> None:
+    lines = [{"role": "assistant"}, {"delta": "Half of"}]
+    body = "\n".join(json.dumps(line) for line in lines) + "\n"
+    assert talk.agent.ask("POST", f"{talk.path}/messages/stream", data=body).status_code == 201
+    assert re.search(r"cut off", _plain(reader.get(_page(talk))))
+
+
+def test_a_message_that_repeats_what_was_recalled_says_so(reader: FlaskClient, agent: Agent, talk: Talk) -> None:
+    recalled = agent.post("/v1/memory/context", {"query": "tiles behind the stove"}).json["context"]
+    assert SAID in recalled
+    talk.say(recalled)
+    assert ">recalled</span>" in reader.get(_page(talk)).text
+
+
+def test_what_was_learned_stands_beside_the_message(reader: FlaskClient, talk: Talk, ada) -> None:
+    memory = rows(ada, "SELECT id FROM memories")[0][0]
+    text = reader.get(_page(talk)).text
+    assert '<aside class="margin" aria-label="Learned from message 1">' in text
+    assert f"/memories/{memory}" in text
+    assert text.count("Learned from message") == 1
+
+
+def test_a_memory_leads_back_to_where_it_was_said(reader: FlaskClient, talk: Talk, ada) -> None:
+    memory = rows(ada, "SELECT id FROM memories")[0][0]
+    assert f"{_page(talk)}?at=1#m-1" in reader.get(f"/memories/{memory}").text
+
+
+def test_a_long_conversation_opens_at_its_end(reader: FlaskClient, long_talk: Talk) -> None:
+    assert _sequences(reader.get(_page(long_talk)).text) == list(range(61, 101))
+
+
+def test_a_link_to_a_message_shows_it_with_what_stands_before(reader: FlaskClient, long_talk: Talk) -> None:
+    text = reader.get(f"{_page(long_talk)}?at=20").text
+    assert _sequences(text) == list(range(15, 55))
+    assert re.search(r'id="conversations-message-20"[^>]*aria-current="true"', text)
+
+
+@pytest.mark.parametrize(("at", "first"), [(1, 1), (3, 1), (100, 95), (2**31 - 1, 95), (0, 1)])
+def test_a_link_to_the_edges_shows_the_edges(reader: FlaskClient, long_talk: Talk, at: int, first: int) -> None:
+    assert _sequences(reader.get(f"{_page(long_talk)}?at={at}").text)[0] == first
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["without scripts", "with htmx"])
+def test_reading_back_meets_every_message_once(reader: FlaskClient, long_talk: Talk, headers: dict[str, str]) -> None:
+    text, seen = reader.get(_page(long_talk)).text, []
+    while True:
+        seen = _sequences(text) + seen
+        if "Earlier messages" not in text:
+            break
+        text = reader.get(_link(text, "Earlier messages"), headers=headers).text
+    assert seen == list(range(1, LONG + 1))
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["without scripts", "with htmx"])
+def test_reading_on_meets_every_message_once(reader: FlaskClient, long_talk: Talk, headers: dict[str, str]) -> None:
+    start = _link(reader.get(_page(long_talk)).text, "from the beginning")
+    text, seen = reader.get(start).text, []
+    while True:
+        seen += _sequences(text)
+        if "Later messages" not in text:
+            break
+        text = reader.get(_link(text, "Later messages"), headers=headers).text
+    assert seen == list(range(1, LONG + 1))
+
+
+@pytest.mark.parametrize("stretch", ["before=61", "after=40", "at=50"])
+def test_a_page_in_the_middle_goes_both_ways(reader: FlaskClient, long_talk: Talk, stretch: str) -> None:
+    text = reader.get(f"{_page(long_talk)}?{stretch}").text
+    assert "Earlier messages" in text
+    assert "Later messages" in text
+
+
+@pytest.mark.parametrize("stretch", ["", "?before=61", "?after=40", "?at=50"])
+def test_the_messages_fragment_is_the_part_of_the_page(reader: FlaskClient, long_talk: Talk, stretch: str) -> None:
+    fragment = reader.get(f"{_page(long_talk)}{stretch}", headers=HTMX).text
+    assert fragment.startswith('<div id="conversations-messages-')
+    assert fragment in reader.get(f"{_page(long_talk)}{stretch}").text
+
+
+@pytest.mark.parametrize("stretch", ["at=-1", "before=x", f"after={2**31}"])
+def test_a_stretch_that_cannot_be_is_refused(reader: FlaskClient, talk: Talk, stretch: str) -> None:
+    assert reader.get(f"{_page(talk)}?{stretch}").status_code == 422
+
+
+def test_nothing_said_yet_is_said(reader: FlaskClient, agent: Agent) -> None:
+    assert "Nothing has been said in it yet" in reader.get(_page(Talk(agent))).text
+
+
+def test_a_very_long_message_is_shown_in_part_and_read_whole(reader: FlaskClient, talk: Talk) -> None:
+    talk.say("word " * 4000 + "and the end.")
+    page = reader.get(_page(talk)).text
+    assert "and the end." not in page
+    assert "and the end." in reader.get(f"{_page(talk)}/messages/3", headers=HTMX).text
+    assert "and the end." in reader.get(_link(page, "… read all 20,012 characters")).text
+
+
+def test_a_message_is_shown_as_it_was_sent(reader: FlaskClient, talk: Talk) -> None:
+    talk.say("", role="assistant", payload={"tool": "größe", "broken": "<b>"})
+    page = reader.get(_page(talk)).text
+    assert "It has no words of its own" in page
+    assert '{ "tool": "größe", "broken": "<b>" }' in _plain(reader.get(_link(page, "as it was sent")))
+
+
+@pytest.mark.parametrize("sequence", [0, 3, 2**31 - 1, 10**20])
+def test_a_message_that_does_not_exist_is_not_found(reader: FlaskClient, talk: Talk, sequence: int) -> None:
+    assert reader.get(f"{_page(talk)}/messages/{sequence}").status_code == 404
+
+
+# Changing
+
+
+def test_a_conversation_is_renamed_and_moved(reader: FlaskClient, talk: Talk, ada) -> None:
+    add_space(ada, "kitchen")
+    response = reader.post(_page(talk), data={"title": " The  wall ", "space": "kitchen"})
+    assert (response.status_code, response.location) == (303, _page(talk))
+    assert (talk.head()["title"], talk.head()["space"]) == ("The wall", "kitchen")
+
+
+def test_htmx_gets_the_changed_head_alone(reader: FlaskClient, talk: Talk) -> None:
+    text = reader.post(_page(talk), data={"title": "The wall"}, headers=HTMX).text
+    assert text.startswith('<header id="conversations-head"')
+    assert "<h1>The wall</h1>" in text
+
+
+def test_an_unchanged_form_changes_nothing(reader: FlaskClient, talk: Talk) -> None:
+    before = talk.head()
+    reader.post(_page(talk), data={"title": SAID, "space": "default"})
+    assert talk.head() == before
+
+
+def test_an_empty_title_gives_the_automatic_one_back(reader: FlaskClient, talk: Talk) -> None:
+    reader.post(_page(talk), data={"title": "The wall"})
+    reader.post(_page(talk), data={"title": ""})
+    assert (talk.head()["title"], talk.head()["title_source"]) == (SAID, "auto")
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX])
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"title": "x" * 201}, "Title: must be at most 200 characters"),
+        ({"space": "nowhere"}, "Space: there is no space"),
+    ],
+)
+def test_what_cannot_be_comes_back_with_its_reason(
+    reader: FlaskClient, talk: Talk, headers: dict[str, str], data: dict[str, str], said: str
+) -> None:
+    before = talk.head()
+    response = reader.post(_page(talk), data=data, headers=headers)
+    assert response.status_code == 422
+    assert said in response.text
+    assert problems_of(response.text) == []
+    assert talk.head() == before
+
+
+def test_a_title_that_is_too_long_can_be_mended(reader: FlaskClient, talk: Talk) -> None:
+    response = reader.post(_page(talk), data={"title": "y" * 201})
+    assert f'value="{"y" * 201}"' in response.text
+    assert '<details class="ask-more" open>' in " ".join(response.text.split())
+
+
+def test_a_move_onto_a_name_that_is_taken_is_refused(reader: FlaskClient, client: FlaskClient, talk: Talk, ada) -> None:
+    add_space(ada, "kitchen")
+    # An agent of the kitchen sees no conversation of the pool, and opens its own.
+    Talk(Agent(client, ada.new_token("read", "write", space="kitchen")), external_id="tiles")
+    response = reader.post(_page(talk), data={"space": "kitchen"})
+    assert response.status_code == 422
+    assert "Space: the space &#39;kitchen&#39; has a conversation of the same external_id" in response.text
+
+
+def test_archiving_takes_it_out_of_the_list_and_back(reader: FlaskClient, talk: Talk) -> None:
+    page = reader.post(f"{_page(talk)}/archive", follow_redirects=True)
+    assert "kept to read, out of search" in page.text
+    assert _page(talk) not in reader.get("/conversations").text
+    reader.post(f"{_page(talk)}/unarchive")
+    assert _page(talk) in reader.get("/conversations").text
+
+
+def test_archiving_by_htmx_answers_with_the_changed_head(reader: FlaskClient, talk: Talk) -> None:
+    text = reader.post(f"{_page(talk)}/archive", headers=HTMX).text
+    assert text.startswith('<header id="conversations-head"')
+    assert "Take out of the archive" in text
+
+
+# Deleting
+
+
+def test_a_deletion_says_first_what_it_takes_along(reader: FlaskClient, talk: Talk) -> None:
+    text = _plain(reader.get(f"{_page(talk)}/delete"))
+    assert "2 messages and 1 episode go, for good." in text
+    assert "1 memory learned from it stays, without the place where it was said." in text
+    assert talk.head()["message_count"] == 2
+
+
+def test_a_deletion_says_afterwards_what_went_and_what_stayed(reader: FlaskClient, talk: Talk, ada) -> None:
+    page = reader.post(f"{_page(talk)}/delete", follow_redirects=True)
+    assert "Deleted, with 2 messages and 1 episode. 1 memory learned from it stayed." in flashes(page)
+    assert reader.get(_page(talk)).status_code == 404
+    assert rows(ada, "SELECT text FROM memories")[0][0] == SAID
+
+
+def test_a_memory_without_its_source_says_nothing_of_it(reader: FlaskClient, talk: Talk, ada) -> None:
+    memory = rows(ada, "SELECT id FROM memories")[0][0]
+    reader.post(f"{_page(talk)}/delete")
+    assert "Said in" not in reader.get(f"/memories/{memory}").text
+
+
+# Who may
+
+
+ADDRESSES = ["", "?at=1", "/messages/1", "/delete"]
+WRITES = ["", "/archive", "/unarchive", "/delete"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_another_users_conversation_is_not_there(
+    app: Flask, bob, talk: Talk, address: str, headers: dict[str, str]
+) -> None:
+    stranger = at_browser(app, bob)
+    theirs = stranger.get(f"{_page(talk)}{address}", headers=headers)
+    nobodys = stranger.get(f"/conversations/{uuid4()}{address}", headers=headers)
+    assert (theirs.status_code, nobodys.status_code) == (404, 404)
+    assert _without_request(theirs) == _without_request(nobodys)
+
+
+def _without_request(response: TestResponse) -> str:
+    """Return what a page says, without the names of this one request."""
+    return re.sub(r"<code>.*?</code>|value=\"/conversations[^\"]*\"", "", response.text)
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_another_users_conversation_cannot_be_changed(app: Flask, bob, talk: Talk, write: str) -> None:
+    before = talk.head()
+    assert at_browser(app, bob).post(f"{_page(talk)}{write}", data={"title": "Mine"}).status_code == 404
+    assert talk.head() == before
+
+
+def test_another_users_conversations_are_not_found(app: Flask, bob, talk: Talk) -> None:
+    stranger = at_browser(app, bob)
+    assert SAID not in stranger.get("/conversations").text
+    assert _page(talk) not in stranger.get("/conversations?q=tiles&archived=any").text
+
+
+@pytest.mark.parametrize("address", ["/conversations", f"/conversations/{uuid4()}"])
+def test_a_stranger_is_sent_to_the_login(client: FlaskClient, address: str) -> None:
+    assert client.get(address).location.startswith("/login")
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_another_site_cannot_change_a_conversation(reader: FlaskClient, talk: Talk, write: str) -> None:
+    headers = {"Origin": "https://elsewhere.example"}
+    assert reader.post(f"{_page(talk)}{write}", data={"title": "Theirs"}, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("write", ["/archive", "/unarchive"])
+def test_a_link_cannot_change_a_conversation(reader: FlaskClient, talk: Talk, write: str) -> None:
+    assert reader.get(f"{_page(talk)}{write}").status_code == 405
+
+
+@pytest.mark.parametrize("address", ["/conversations", "/conversations?q=tiles"])
+def test_conversations_are_closed_while_incognito(reader: FlaskClient, talk: Talk, address: str) -> None:
+    reader.post("/incognito/start")
+    for path in (address, _page(talk), f"{_page(talk)}/messages/1", f"{_page(talk)}/delete"):
+        text = reader.get(path).text
+        assert SAID not in text
+        assert "Closed while incognito" in text
+
+
+def test_nothing_is_changed_while_incognito(reader: FlaskClient, talk: Talk) -> None:
+    reader.post("/incognito/start")
+    assert reader.post(_page(talk), data={"title": "Secret"}).status_code == 409
+    reader.post("/incognito/end")
+    assert talk.head()["title"] == SAID
+
+
+def test_a_space_that_is_incognito_by_default_stays_closed(reader: FlaskClient, agent: Agent, talk: Talk, ada) -> None:
+    add_space(ada, "vault")
+    hidden = Talk(agent, space="vault", title="The vault's code")
+    agent.patch("/v1/spaces/vault", {"incognito_default": True})
+    listed = reader.get("/conversations").text
+    assert "vault&#39;s code" not in listed
+    assert "Left out, because they are incognito by default: vault" in listed
+    assert "Closed while incognito" in reader.get(_page(hidden)).text
+    assert SAID in listed
+
+
+def test_a_memory_of_a_closed_space_is_not_shown_beside_its_message(
+    reader: FlaskClient, agent: Agent, talk: Talk, ada
+) -> None:
+    add_space(ada, "vault")
+    message = talk.messages()[1]["id"]
+    agent.store("The code of the vault is 4711.", space="vault", source_message_id=message)
+    assert "4711" in reader.get(_page(talk)).text
+    agent.patch("/v1/spaces/vault", {"incognito_default": True})
+    assert "4711" not in reader.get(_page(talk)).text
+
+
+# Markup
+
+
+def test_every_page_is_well_formed(reader: FlaskClient, agent: Agent, long_talk: Talk, talk: Talk) -> None:
+    talk.say("memory_search tiles", role="tool_call", payload={"a": 1})
+    talk.say("word " * 4000)
+    Talk(agent, title="Old").change(archived=True)
+    for address in (
+        "/conversations?archived=any&q=tiles",
+        "/conversations?q=zebra",
+        "/conversations?archived=any",
+        _page(talk),
+        f"{_page(long_talk)}?at=50",
+        f"{_page(long_talk)}?after=40",
+        f"{_page(long_talk)}?before=60",
+        f"{_page(talk)}/messages/3",
+        f"{_page(talk)}/delete",
+    ):
+        response = reader.get(address)
+        assert response.status_code == 200, address
+        assert problems_of(response.text) == [], address
+
+
+def test_an_empty_page_is_well_formed(reader: FlaskClient) -> None:
+    assert problems_of(reader.get("/conversations").text) == []

@@ -1,0 +1,323 @@
+"""Spaces in the browser: listed, added, set, and removed with a word on what becomes of what is in them."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from api_agent import Agent, rows
+from api_talk import Talk
+from flask import Flask
+from flask.testing import FlaskClient
+from pages_browser import HTMX, at_browser, flashes
+from pages_markup import problems_of
+from werkzeug.test import TestResponse
+
+from webapp.pages.space_forms import fates, slug_of
+
+SETTINGS = {"name": "Kitchen", "soft_cap": "200", "retention_days": "180", "memory_enabled": "true"}
+
+
+@pytest.fixture
+def reader(app: Flask, ada) -> FlaskClient:
+    return at_browser(app, ada)
+
+
+@pytest.fixture
+def agent(client: FlaskClient, ada) -> Agent:
+    return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def kitchen(agent: Agent) -> str:
+    """A space with two memories, one of which the default space has as well, and a conversation."""
+    agent.post("/v1/spaces", {"slug": "kitchen", "name": "Kitchen"})
+    agent.store("The tiles are sage green.", space="kitchen")
+    agent.store("Ben has the key of the flat.", space="kitchen")
+    agent.store("Ben has the key of the flat.")
+    Talk(agent, space="kitchen", title="Tiles").turn("Which tiles?", "The sage green ones.")
+    return "kitchen"
+
+
+def _plain(response: TestResponse) -> str:
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
+
+
+def _expected(page: TestResponse) -> str:
+    found = re.search(r'name="expect" value="([^"]+)"', page.text)
+    assert found is not None
+    return found.group(1)
+
+
+def _remove(reader: FlaskClient, choice: str) -> TestResponse:
+    """Look at what is in the kitchen, then remove it."""
+    expect = _expected(reader.get("/spaces/kitchen/delete"))
+    return reader.post("/spaces/kitchen/delete", data={"contents": choice, "expect": expect}, follow_redirects=True)
+
+
+# Listed and added
+
+
+def test_the_list_counts_what_is_in_each_space(reader: FlaskClient, kitchen: str) -> None:
+    text = _plain(reader.get("/spaces"))
+    assert "Default default 1 memory 0 conversations" in text
+    assert "Kitchen kitchen 2 memories 1 conversation" in text
+
+
+def test_the_list_tells_the_switches(reader: FlaskClient, agent: Agent) -> None:
+    agent.post("/v1/spaces", {"slug": "vault", "memory_enabled": False, "incognito_default": True})
+    assert "vault vault memory off incognito by default" in _plain(reader.get("/spaces"))
+
+
+def test_a_space_is_added_under_the_name_it_is_given(reader: FlaskClient, agent: Agent) -> None:
+    response = reader.post("/spaces", data={"name": "The Kitchen, 2026!", "slug": ""})
+    assert (response.status_code, response.location) == (303, "/spaces/the-kitchen-2026")
+    assert agent.get("/v1/spaces/the-kitchen-2026").json["name"] == "The Kitchen, 2026!"
+    assert "The Kitchen, 2026!" in flashes(reader.get(response.location))
+
+
+def test_a_space_is_added_under_its_name_for_agents(reader: FlaskClient, agent: Agent) -> None:
+    reader.post("/spaces", data={"slug": "kitchen"})
+    assert agent.get("/v1/spaces/kitchen").json["name"] == "kitchen"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"slug": "Kitchen!"}, "The name for agents: must be 1 to 64 lower-case letters"),
+        ({"slug": "default"}, "The name for agents: there is a space 'default' already"),
+        ({"slug": "policies"}, "The name for agents: 'policies' is the address of something else"),
+        ({"name": "!!!"}, "The name for agents: must be 1 to 64 lower-case letters"),
+        ({"name": "x" * 201}, "The name: must be at most 200 characters"),
+        ({"name": "nul\x00"}, "The name: must not contain NUL bytes"),
+        ({}, "The name for agents: must be 1 to 64 lower-case letters"),
+    ],
+)
+def test_a_space_that_cannot_be_comes_back_with_its_reason(
+    reader: FlaskClient, ada, data: dict[str, str], said: str
+) -> None:
+    response = reader.post("/spaces", data=data)
+    assert response.status_code == 422
+    assert said in _plain(response)
+    assert problems_of(response.text) == []
+    assert rows(ada, "SELECT count(*) FROM spaces")[0][0] == 1
+
+
+def test_what_was_filled_in_stays(reader: FlaskClient) -> None:
+    text = reader.post("/spaces", data={"name": "Great <b> kitchen", "slug": "No!"}).text
+    assert 'value="Great &lt;b&gt; kitchen"' in text
+    assert 'value="No!"' in text
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"), [("Küche & Bad", "k-che-bad"), ("  a  ", "a"), ("...", ""), ("a" * 70, "a" * 64)]
+)
+def test_an_address_follows_from_a_name(name: str, slug: str) -> None:
+    assert slug_of(name) == slug
+
+
+# Set
+
+
+def test_the_settings_are_shown_as_they_are(reader: FlaskClient, kitchen: str) -> None:
+    text = reader.get("/spaces/kitchen").text
+    assert re.search(r'id="soft_cap"[^>]*value="200"', text)
+    assert re.search(r'id="retention_days"[^>]*value="180"', text)
+    assert re.search(r'name="memory_enabled"\s+value="true"\s+checked', text)
+    assert not re.search(r'name="incognito_default"\s+value="true"\s+checked', text)
+
+
+def test_all_settings_are_saved(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    data = {"name": "Galley", "soft_cap": "50", "retention_days": "30", "incognito_default": "true"}
+    response = reader.post("/spaces/kitchen", data=data)
+    assert (response.status_code, response.location) == (303, "/spaces/kitchen")
+    saved = agent.get("/v1/spaces/kitchen").json
+    wanted = {
+        "name": "Galley",
+        "soft_cap": 50,
+        "retention_days": 30,
+        "memory_enabled": False,
+        "incognito_default": True,
+    }
+    assert {name: saved[name] for name in wanted} == wanted
+
+
+def test_htmx_gets_the_saved_space_alone(reader: FlaskClient, kitchen: str) -> None:
+    response = reader.post("/spaces/kitchen", data={**SETTINGS, "name": "Galley"}, headers=HTMX)
+    assert response.text.startswith('<section id="spaces-space"')
+    assert "<h1>Galley</h1>" in response.text
+    assert "Saved." in response.text
+
+
+def test_saving_an_unchanged_form_leaves_no_trace(reader: FlaskClient, ada, kitchen: str) -> None:
+    reader.post("/spaces/kitchen", data=SETTINGS)
+    assert rows(ada, "SELECT count(*) FROM audit_events WHERE action = 'space.changed'")[0][0] == 0
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX])
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("soft_cap", "0", "It must be at least 1."),
+        ("soft_cap", "many", "It must be a whole number."),
+        ("soft_cap", "10000001", "It must be at most 10,000,000."),
+        ("retention_days", "36501", "It must be at most 36,500."),
+        ("retention_days", "", "It must not be empty."),
+        ("name", "", "It must not be empty."),
+        ("name", "x" * 201, "It must be at most 200 characters."),
+    ],
+)
+def test_a_setting_that_cannot_be_comes_back_with_its_reason(
+    reader: FlaskClient, agent: Agent, kitchen: str, headers: dict[str, str], field: str, value: str, said: str
+) -> None:
+    before = agent.get("/v1/spaces/kitchen").json
+    response = reader.post("/spaces/kitchen", data={**SETTINGS, field: value}, headers=headers)
+    assert response.status_code == 422
+    assert said in response.text
+    assert re.search(rf'id="{field}"[^>]*aria-invalid="true"', response.text)
+    assert problems_of(response.text) == []
+    assert agent.get("/v1/spaces/kitchen").json == before
+
+
+def test_a_spaces_fragment_is_the_part_of_its_page(reader: FlaskClient, kitchen: str) -> None:
+    assert reader.get("/spaces/kitchen", headers=HTMX).text in reader.get("/spaces/kitchen").text
+
+
+# Removed
+
+
+def test_a_removal_says_first_what_it_touches(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    text = _plain(reader.get("/spaces/kitchen/delete"))
+    assert "In it: 2 active memories, 1 conversation, 2 messages, 1 episode." in text
+    assert "1 memory moved to the default space 1 memory merged with the same one there" in text
+    assert "2 memories archived, out of search" in text
+    assert "2 memories forgotten for good, without an undo 1 conversation deleted for good" in text
+    assert agent.get("/v1/spaces/kitchen").json["memories"] == 2
+
+
+def test_what_is_in_it_can_be_moved(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    page = _remove(reader, "move")
+    assert "The space Kitchen is removed: 1 memory moved to the default space" in flashes(page)
+    assert sorted(agent.texts(space="default")) == ["Ben has the key of the flat.", "The tiles are sage green."]
+    assert "Tiles" in reader.get("/conversations?space=default").text
+
+
+def test_what_is_in_it_can_be_archived(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    _remove(reader, "archive")
+    assert agent.texts(space="default") == ["Ben has the key of the flat."]
+    assert "sage green" in reader.get("/memories?status=archived").text
+    assert "Tiles" in reader.get("/conversations?archived=true").text
+
+
+def test_what_is_in_it_can_be_forgotten(reader: FlaskClient, ada, kitchen: str) -> None:
+    page = _remove(reader, "forget")
+    assert "2 memories forgotten for good" in flashes(page)
+    assert rows(ada, "SELECT text FROM memories")[0] == ("Ben has the key of the flat.",)
+    assert rows(ada, "SELECT count(*) FROM messages")[0][0] == 0
+
+
+@pytest.mark.parametrize("choice", ["move", "archive", "forget"])
+def test_a_removed_space_is_gone(reader: FlaskClient, kitchen: str, choice: str) -> None:
+    assert "/spaces/kitchen" not in _remove(reader, choice).text
+    assert reader.get("/spaces/kitchen").status_code == 404
+
+
+@pytest.mark.parametrize("choice", ["move", "archive", "forget"])
+def test_a_space_that_changed_since_it_was_looked_at_stays(
+    reader: FlaskClient, agent: Agent, kitchen: str, choice: str
+) -> None:
+    expect = _expected(reader.get("/spaces/kitchen/delete"))
+    agent.store("The stove is sixty centimetres wide.", space="kitchen")
+    response = reader.post("/spaces/kitchen/delete", data={"contents": choice, "expect": expect})
+    assert response.status_code == 409
+    assert "has changed since it was looked at; nothing was removed." in response.text
+    assert "In it: 3 active memories" in response.text
+    assert len(agent.texts(space="kitchen")) == 3
+
+
+def test_the_refusal_offers_the_removal_anew(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    refused = reader.post("/spaces/kitchen/delete", data={"contents": "move", "expect": "another"})
+    data = {"contents": "move", "expect": _expected(refused)}
+    assert reader.post("/spaces/kitchen/delete", data=data).status_code == 303
+    assert agent.get("/v1/spaces/kitchen").status_code == 404
+
+
+@pytest.mark.parametrize("data", [{}, {"contents": "burn"}])
+def test_without_a_choice_nothing_is_removed(
+    reader: FlaskClient, agent: Agent, kitchen: str, data: dict[str, str]
+) -> None:
+    expect = _expected(reader.get("/spaces/kitchen/delete"))
+    response = reader.post("/spaces/kitchen/delete", data={**data, "expect": expect})
+    assert response.status_code == 422
+    assert "Choose what becomes of what is in it." in response.text
+    assert len(agent.texts(space="kitchen")) == 2
+
+
+def test_an_empty_space_is_removed_without_a_choice(reader: FlaskClient, agent: Agent) -> None:
+    agent.post("/v1/spaces", {"slug": "kitchen", "name": "Kitchen"})
+    page = reader.get("/spaces/kitchen/delete")
+    assert "Nothing is in it." in page.text
+    assert 'type="radio"' not in page.text
+    assert 'name="contents" value="move"' in page.text
+    assert "The space Kitchen is removed: nothing was in it." in flashes(_remove(reader, "move"))
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_the_default_space_stays(reader: FlaskClient, method: str) -> None:
+    response = getattr(reader, method)("/spaces/default/delete", data={"contents": "move", "expect": "x"})
+    assert response.status_code == 409
+    assert "default space cannot be removed" in response.text
+    assert "/spaces/default/delete" not in reader.get("/spaces/default").text
+
+
+def test_a_plan_leaves_out_what_there_is_none_of() -> None:
+    assert fates({"memories_moved": 0, "tokens_revoked": 2}) == ["2 tokens revoked"]
+
+
+def test_every_part_of_a_plan_has_its_words(agent: Agent, kitchen: str) -> None:
+    plans = agent.get("/v1/spaces/kitchen/contents").json["plans"]
+    assert plans
+    for plan in plans.values():
+        said = fates(dict.fromkeys(plan, 2))
+        assert len(said) == len(plan)
+        assert not any(each.startswith("2 of ") for each in said)
+
+
+# Who may
+
+
+PAGES = ["/spaces/kitchen", "/spaces/kitchen/delete"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_another_users_space_is_not_there(app: Flask, bob, kitchen: str, path: str) -> None:
+    stranger = at_browser(app, bob)
+    theirs, nobodys = stranger.get(path), stranger.get(path.replace("kitchen", "nothing"))
+    assert (theirs.status_code, nobodys.status_code) == (404, 404)
+    assert stranger.post(path, data={**SETTINGS, "contents": "forget", "expect": "x"}).status_code == 404
+
+
+def test_another_users_spaces_are_not_listed(app: Flask, bob, kitchen: str) -> None:
+    assert "Kitchen" not in at_browser(app, bob).get("/spaces").text
+
+
+@pytest.mark.parametrize("path", ["/spaces", *PAGES])
+def test_a_stranger_is_sent_to_the_login(client: FlaskClient, path: str) -> None:
+    assert client.get(path).location.startswith("/login")
+    assert client.post(path).location.startswith("/login")
+
+
+@pytest.mark.parametrize("path", ["/spaces", *PAGES])
+def test_another_site_cannot_change_a_space(reader: FlaskClient, kitchen: str, path: str) -> None:
+    assert reader.post(path, data=SETTINGS, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+
+
+# Markup
+
+
+@pytest.mark.parametrize("path", ["/spaces", "/spaces/default", *PAGES])
+def test_every_page_is_well_formed(reader: FlaskClient, kitchen: str, path: str) -> None:
+    response = reader.get(path)
+    assert response.status_code == 200
+    assert problems_of(response.text) == []

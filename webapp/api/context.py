@@ -1,0 +1,154 @@
+"""`/v1/conversations/{id}/context` and `/state`: what an agent needs to carry a conversation on."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Literal
+
+from flask import Response, jsonify
+from pydantic import Field
+
+from memory.embedding.models import active_model
+from memory.llm import ChatModelError
+from memory.models import Conversation
+from memory.session_state import KEPT, LONGEST_GOAL
+from retrieval.recap import Question
+from retrieval.turns import Turn
+from retrieval.window import MOST_MESSAGES, Answer, History, Summary, Wish, draft, finish
+from webapp.api.blueprint import api_blueprint
+from webapp.api.conversation_schemas import ConversationPath
+from webapp.api.schemas import Line, Strict
+from webapp.context import credential, runtime, session, utc_now
+from webapp.conversations import readable_thread, visible_thread
+from webapp.guards import needs
+from webapp.operations import refuse_in_incognito
+
+logger = logging.getLogger(__name__)
+
+bp = api_blueprint("context", "Where conversations stand", "/v1/conversations")
+
+TOKEN_BUDGET = 4000
+
+
+class HistoryQuery(Strict):
+    """How a history is made to fit. `max_messages` is 50 where `truncate` is not told otherwise."""
+
+    token_budget: int = Field(TOKEN_BUDGET, ge=1, le=1_000_000)
+    strategy: Literal["truncate", "window", "summarise", "hybrid"] = "hybrid"
+    max_messages: int | None = Field(None, ge=1, le=MOST_MESSAGES)
+
+
+class StateQuery(Strict):
+    """How many of the last messages."""
+
+    max_messages: int = Field(KEPT, ge=1, le=KEPT)
+
+
+class StateBody(Strict):
+    """What the conversation is after now; null for nothing."""
+
+    goal: Line | None = Field(max_length=LONGEST_GOAL)
+
+
+@bp.get("/<uuid:conversation_id>/context", summary="A history that fits a token budget")
+@needs("read")
+def context(path: ConversationPath, query: HistoryQuery) -> Response:
+    """Answer the newest whole messages, with `summarise` and `hybrid` preceded by a summary of what was left out.
+
+    `token_count` is exact, by cl100k, and never over the budget. A call of a tool stays with its result.
+    """
+    conversation = readable_thread(path.conversation_id).conversation
+    states, chat_model, now = runtime().states, runtime().chat_model, utc_now()
+    kept: Any = {} if query.strategy in {"truncate", "window"} else states.summary(session(), conversation, now=now)
+    drafted = draft(
+        session(),
+        conversation,
+        Wish(query.strategy, query.token_budget, query.max_messages),
+        kept=kept,
+        embedding_model=_embedding_model(query.strategy),
+        chat_model=chat_model.model if chat_model else None,
+    )
+    # It may be deleted while the model thinks.
+    session().expunge(conversation)
+    history, to_keep = finish(drafted, _asked(drafted.question))
+    if to_keep != kept:
+        states.keep_summary(session(), conversation, to_keep, now=now)
+        session().commit()
+    return jsonify(_history_json(query.strategy, history))
+
+
+def _embedding_model(strategy: str) -> Any:
+    if strategy in {"truncate", "window"}:
+        return None
+    model = active_model(session(), credential().user_id)
+    return model.id if model is not None else None
+
+
+def _asked(question: Question | None) -> Answer:
+    """Ask the language model; whatever keeps it from answering is said and logged, without a word of the text."""
+    model = runtime().chat_model
+    if question is None or model is None:
+        return Answer()
+    # It may think for long: nothing in the database waits for it meanwhile.
+    session().commit()
+    try:
+        return Answer(model.complete(question.instruction, question.text, max_tokens=question.max_tokens))
+    except ChatModelError as error:
+        logger.warning("a summary is an extract: %s", error)
+        return Answer(reason=str(error))
+
+
+def _history_json(strategy: str, history: History) -> dict[str, Any]:
+    return {
+        "strategy": strategy,
+        "messages": [_turn_json(turn) for turn in history.messages],
+        "summary": _summary_json(history.summary) if history.summary else None,
+        "token_count": history.token_count,
+        "left_out": history.left_out,
+    }
+
+
+def _turn_json(turn: Turn) -> dict[str, Any]:
+    names = ("sequence", "role", "content", "token_count")
+    return {"id": str(turn.id), **{name: getattr(turn, name) for name in names}}
+
+
+def _summary_json(summary: Summary) -> dict[str, Any]:
+    return {
+        "text": summary.text,
+        "token_count": summary.token_count,
+        "covers": {"from_sequence": 1, "to_sequence": summary.upto, "messages": summary.upto},
+        "method": summary.method,
+        "basis": summary.basis,
+        "messages_read": summary.read,
+        "reason": summary.reason,
+    }
+
+
+@bp.get("/<uuid:conversation_id>/state", summary="The last messages and the goal of a conversation")
+@needs("read")
+def read_state(path: ConversationPath, query: StateQuery) -> Response:
+    """Answer the goal that was set within the last day, and the last messages, the oldest first."""
+    conversation = readable_thread(path.conversation_id).conversation
+    return _state(conversation, query.max_messages)
+
+
+@bp.put("/<uuid:conversation_id>/state", summary="Set the goal of a conversation")
+@needs("write")
+def put_state(path: ConversationPath, body: StateBody) -> Response:
+    """Keep the goal for a day from the last change of the conversation's state, and answer the state."""
+    conversation = visible_thread(path.conversation_id).conversation
+    refuse_in_incognito(conversation.space_id)
+    runtime().states.set_goal(session(), conversation, body.goal, now=utc_now(), actor=credential().actor)
+    return _state(conversation, KEPT)
+
+
+def _state(conversation: Conversation, most: int) -> Response:
+    standing = runtime().states.standing(session(), conversation, now=utc_now())
+    answer = {
+        "conversation_id": str(conversation.id),
+        "goal": standing.goal,
+        "messages": list(standing.messages[-most:]),
+    }
+    session().commit()
+    return jsonify(answer)

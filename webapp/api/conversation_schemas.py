@@ -1,0 +1,285 @@
+"""The shapes of conversations and messages that go over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, Field, model_validator
+
+from memory.errors import InvalidError
+from memory.formats import read_element, to_element
+from memory.history import Merged, Offered
+from memory.message_drafts import MAX_BATCH, MessageDraft
+from memory.messages import Appended, Stored
+from memory.models import Conversation, Message
+from memory.payloads import check_json
+from memory.threads import Thread
+from webapp.api.schemas import Line, MemoryRole, Moment, Omittable, Strict, moment, outcome_json
+
+Format = Literal["pydantic_ai", "openai", "anthropic"]
+
+
+class ConversationPath(BaseModel):
+    """The id of a conversation."""
+
+    conversation_id: UUID
+
+
+class MessagePath(ConversationPath):
+    """The ids of a conversation and of a message in it."""
+
+    message_id: UUID
+
+
+class ConversationBody(Omittable):
+    """A conversation to open; one with the same `external_id` is resumed where it is, and stays as it is."""
+
+    external_id: Line | None = Field(None, min_length=1, max_length=256)
+    space: Line | None = None
+    title: Line | None = Field(None, max_length=200)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    created_at: Moment | None = None
+
+
+class ConversationPatch(Strict):
+    """What to change. A null `space` is the shared pool; a null `title` gives the automatic one back."""
+
+    title: Line | None = Field(None, max_length=200)
+    space: Line | None = None
+    archived: bool | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class ConversationQuery(Strict):
+    """Filters of the list. Archived conversations are left out, except where one is asked for by `external_id`."""
+
+    space: Line | None = None
+    archived: Literal["false", "true", "any"] | None = None
+    external_id: Line | None = Field(None, min_length=1, max_length=256)
+    q: Line | None = Field(None, max_length=256, description="Words that must all occur, in the title or in messages.")
+    limit: int = Field(50, ge=1, le=200)
+    cursor: Line | None = None
+
+
+class MessageBody(Strict):
+    """A message. `client_id` makes it idempotent; `payload` is kept as it is and comes back equal."""
+
+    role: MemoryRole
+    content: str = ""
+    client_id: Line | None = Field(None, min_length=1, max_length=256)
+    model: Line | None = Field(None, min_length=1, max_length=256)
+    payload: Any = None
+    created_at: Moment | None = None
+    remember: bool = False
+
+    def to_draft(self, where: str) -> MessageDraft:
+        """Return the checked draft; raises `InvalidError` on a field of `where`."""
+        given = {name: getattr(self, name) for name in MessageBody.model_fields}
+        return _at(where, given)
+
+
+class KeptMessage(MessageBody):
+    """A message of a client's history, with our id where the client kept it."""
+
+    id: UUID | None = None
+
+
+class History(Strict):
+    """A history as another library writes it, one message for each element; `client_ids` name them in order."""
+
+    format: Format | None = None
+    history: list[Any] | None = Field(None, min_length=1, max_length=MAX_BATCH)
+    client_ids: list[Line | None] | None = None
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> Self:
+        if (self.format is None) != (self.history is None):
+            raise ValueError("format and history go together")
+        if self.client_ids is not None and len(self.client_ids) != len(self.history or ()):
+            raise ValueError("client_ids must name every element of the history")
+        return self
+
+    def elements(self) -> list[MessageDraft]:
+        """Return the checked drafts of the history; raises `InvalidError` on the field of an element."""
+        names = self.client_ids or [None] * len(self.history or ())
+        return [
+            self._element(element, name, f"history.{number}")
+            for number, (element, name) in enumerate(zip(self.history or (), names, strict=True))
+        ]
+
+    def _element(self, element: Any, client_id: str | None, where: str) -> MessageDraft:
+        check_json(element, where)
+        gist = read_element(str(self.format), element, where)
+        given = {"role": gist.role, "content": gist.content, "client_id": client_id}
+        return _at(where, {**given, "payload": element, "payload_format": self.format})
+
+
+class AppendBody(History):
+    """One `message`, up to 1,000 `messages`, or a `history` in the `format` of another library."""
+
+    message: MessageBody | None = None
+    messages: list[MessageBody] | None = Field(None, min_length=1, max_length=MAX_BATCH)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if sum(given is not None for given in (self.message, self.messages, self.history)) != 1:
+            raise ValueError("send one of message, messages and history")
+        return self
+
+    def to_drafts(self) -> list[MessageDraft]:
+        """Return the checked drafts in order; raises `InvalidError`."""
+        if self.message is not None:
+            return [self.message.to_draft("message")]
+        if self.messages is not None:
+            return [message.to_draft(f"messages.{number}") for number, message in enumerate(self.messages)]
+        return self.elements()
+
+
+class MergeBody(History):
+    """A client's history: up to 1,000 `messages`, or a `history` in the `format` of another library."""
+
+    messages: list[KeptMessage] | None = Field(None, min_length=1, max_length=MAX_BATCH)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.messages is None) == (self.history is None):
+            raise ValueError("send one of messages and history")
+        return self
+
+    def to_offered(self) -> list[Offered]:
+        """Return what the client has, in order; raises `InvalidError`."""
+        if self.messages is None:
+            return [Offered(draft) for draft in self.elements()]
+        return [Offered(m.to_draft(f"messages.{number}"), m.id) for number, m in enumerate(self.messages)]
+
+
+class StreamHead(Strict):
+    """The first line of a streamed message."""
+
+    role: MemoryRole = "assistant"
+    client_id: Line | None = Field(None, min_length=1, max_length=256)
+    model: Line | None = Field(None, min_length=1, max_length=256)
+    created_at: Moment | None = None
+    remember: bool = False
+
+
+class MessagesQuery(Strict):
+    """A page of messages: after the sequence number `cursor`, or before it where the newest come first."""
+
+    order: Literal["asc", "desc"] = "asc"
+    format: Literal["pydantic_ai", "openai", "anthropic", "plain"] | None = None
+    payload: bool = False
+    limit: int = Field(50, ge=1, le=1000)
+    cursor: int | None = Field(None, ge=0, le=2**31 - 1)
+
+
+def _at(where: str, given: dict[str, Any]) -> MessageDraft:
+    try:
+        return MessageDraft(**given)
+    except InvalidError as error:
+        raise InvalidError(f"{where}.{error.field}", error.message) from error
+
+
+def conversation_json(conversation: Conversation, space: str) -> dict[str, Any]:
+    """Return a conversation as it is shown."""
+    return {
+        "id": str(conversation.id),
+        "external_id": conversation.external_id,
+        "space": space,
+        "title": conversation.title,
+        "title_source": conversation.title_source,
+        "message_count": conversation.message_count,
+        "total_tokens": conversation.total_tokens,
+        "episodes": conversation.episodes,
+        "metadata": conversation.extra,
+        "archived": conversation.archived_at is not None,
+        "archived_at": moment(conversation.archived_at),
+        "created_at": moment(conversation.created_at),
+        "updated_at": moment(conversation.updated_at),
+    }
+
+
+def thread_json(thread: Thread) -> dict[str, Any]:
+    """Return a conversation of a list; where words were looked for, with the place of them."""
+    shown = conversation_json(thread.conversation, thread.space)
+    if thread.place is None:
+        return shown
+    place = {"message_id": str(thread.place.message_id), "sequence": thread.place.sequence}
+    return {**shown, "match": {**place, "snippet": thread.place.snippet}}
+
+
+def message_json(message: Message, *, payload: bool = False) -> dict[str, Any]:
+    """Return a message as it is shown; `payload` must have been loaded to be asked for."""
+    return {
+        "id": str(message.id),
+        "conversation_id": str(message.conversation_id),
+        "sequence": message.sequence,
+        "role": message.role,
+        "content": message.content,
+        "client_id": message.client_id,
+        "model": message.model,
+        "token_count": message.token_count,
+        "partial": message.partial,
+        "recalled": message.recalled,
+        "payload_format": message.payload_format,
+        **({"payload": message.payload} if payload else {}),
+        "correlation_id": message.correlation_id,
+        "created_at": moment(message.created_at),
+    }
+
+
+def element_json(message: Message, format_: str) -> Any:
+    """Return a message in a format: as it was given, or said anew where it was given in another."""
+    if message.payload_format == format_:
+        return message.payload
+    return to_element(format_, message.role, message.content, message.created_at)
+
+
+def stored_json(stored: Stored) -> dict[str, Any]:
+    """Return what became of one message; `memory` tells what became of the wish to remember it."""
+    message = stored.message
+    shown: dict[str, Any] = {
+        "id": str(message.id),
+        "sequence": message.sequence,
+        "outcome": stored.outcome,
+        "client_id": message.client_id,
+        "token_count": message.token_count,
+        "partial": message.partial,
+        "recalled": message.recalled,
+    }
+    if stored.memory is not None:
+        shown["memory"] = outcome_json(stored.memory)
+    elif stored.not_remembered is not None:
+        shown["memory"] = {"id": None, "outcome": "none", "reason": stored.not_remembered}
+    return shown
+
+
+def appended_json(appended: Appended, space: str) -> dict[str, Any]:
+    """Return what became of each message, and the conversation as it is now."""
+    return {
+        "results": [stored_json(stored) for stored in appended.stored],
+        "counts": _counts(appended.stored),
+        "conversation": conversation_json(appended.conversation, space),
+    }
+
+
+def _counts(stored: Sequence[Stored]) -> dict[str, int]:
+    return {name: sum(item.outcome == name for item in stored) for name in ("stored", "duplicate", "completed")}
+
+
+def merged_json(merged: Merged, space: str) -> dict[str, Any]:
+    """Return what was kept from each side; positions count from 0 in the client's history."""
+    return {
+        "server": {"kept": merged.kept, "only_here": [str(message_id) for message_id in merged.only_here]},
+        "client": {
+            "sent": len(merged.matches) + len(merged.added),
+            "known": [
+                {"position": m.position, "id": str(m.message_id), "by": m.by, "differs": m.differs}
+                for m in merged.matches
+            ],
+            "added": [{"position": position, **stored_json(stored)} for position, stored in merged.added],
+        },
+        "conversation": conversation_json(merged.appended.conversation, space),
+    }

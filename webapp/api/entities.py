@@ -1,0 +1,154 @@
+"""`/v1/entities`: who and what the texts of a space name, and where they do."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from flask import Response, jsonify
+from pydantic import BaseModel, Field
+
+from memory.entities import (
+    LARGEST_PAGE,
+    EntityFilters,
+    Mention,
+    Named,
+    delete_entity,
+    get_entity,
+    list_entities,
+    list_mentions,
+    retag_entity,
+)
+from memory.errors import RefusedError
+from memory.models import Space
+from memory.spaces import DEFAULT_SPACE
+from tasks.embedding import nudge
+from webapp.api.blueprint import api_blueprint
+from webapp.api.schemas import Line, Strict, moment
+from webapp.context import credential, session, utc_now
+from webapp.guards import needs
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
+from webapp.tools.entities import NO_ENTITIES
+
+bp = api_blueprint("entities", "Who and what is named, space by space", "/v1/entities")
+
+
+class EntityPath(BaseModel):
+    """The id of an entity."""
+
+    entity_id: UUID
+
+
+class EntitiesQuery(Strict):
+    """Filters of the list; `q` is a part of the name."""
+
+    space: Line | None = None
+    q: Line | None = Field(None, min_length=1, max_length=200)
+    type: Line | None = Field(None, max_length=50)
+    limit: int = Field(50, ge=1, le=LARGEST_PAGE)
+    cursor: Line | None = None
+
+
+class MentionsQuery(Strict):
+    """Which mentions, the newest first."""
+
+    limit: int = Field(50, ge=1, le=LARGEST_PAGE)
+    cursor: Line | None = None
+
+
+class RetagBody(Strict):
+    """The space that an entity shall belong to."""
+
+    space: Line
+
+
+@bp.get("", summary="List entities, the most mentioned first")
+@needs("read")
+def list_(query: EntitiesQuery) -> Response:
+    """Answer a page; without `space`, of all spaces that have any. The shared pool has none."""
+    scope = space_for(query.space) if query.space or credential().space_id else None
+    if is_incognito(scope):
+        return jsonify({"entities": [], "next_cursor": None, "skipped": "incognito"})
+    filters = EntityFilters(scope.id if scope else None, query.q, query.type)
+    page = list_entities(session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor)
+    hidden = frozenset() if scope else incognito_spaces()
+    shown = [_entity_json(named) for named in page.entities if named.space not in hidden]
+    none = {"degraded": [NO_ENTITIES]} if scope and scope.slug == DEFAULT_SPACE else {}
+    return jsonify({"entities": shown, "next_cursor": page.next_cursor, **none})
+
+
+@bp.get("/<uuid:entity_id>", summary="Read an entity with the sentences that name it")
+@needs("read")
+def read(path: EntityPath, query: MentionsQuery) -> Response:
+    """Answer the notes, and a page of mentions with the episode or memory that each stands in."""
+    named = _visible(path.entity_id)
+    if is_incognito(session().get_one(Space, (credential().user_id, named.entity.space_id))):
+        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+    page = list_mentions(session(), credential().user_id, path.entity_id, limit=query.limit, cursor=query.cursor)
+    mentioned_in = [_mention_json(mention) for mention in page.mentions]
+    return jsonify({**_entity_json(named), "mentioned_in": mentioned_in, "next_cursor": page.next_cursor})
+
+
+@bp.delete("/<uuid:entity_id>", summary="Delete an entity")
+@needs("forget")
+def delete(path: EntityPath) -> Response:
+    """Delete it with its notes; the texts that name it stay, and one that names it later brings it back."""
+    who = credential()
+    delete_entity(session(), who.user_id, path.entity_id, within=who.space_id, now=utc_now(), actor=who.actor)
+    session().commit()
+    return jsonify({"id": str(path.entity_id), "deleted": True})
+
+
+@bp.post("/<uuid:entity_id>/space", summary="Give an entity another space")
+@needs("write")
+def retag(path: EntityPath, body: RetagBody) -> Response:
+    """Answer the entity in its new space: one of the same name and type that is there takes its mentions over."""
+    who = credential()
+    refuse_in_incognito(_visible(path.entity_id).entity.space_id)
+    target = space_for(body.space)
+    refuse_in_incognito(target.id)
+    entity = retag_entity(
+        session(), who.user_id, path.entity_id, target.slug, within=who.space_id, now=utc_now(), actor=who.actor
+    )
+    entity_id = entity.id
+    session().commit()
+    nudge()
+    return jsonify(_entity_json(_visible(entity_id)))
+
+
+def _visible(entity_id: UUID) -> Named:
+    """Return an entity; raises `NotFoundError` for what this caller may not see."""
+    who = credential()
+    return get_entity(session(), who.user_id, entity_id, within=who.space_id)
+
+
+def _entity_json(named: Named) -> dict[str, Any]:
+    entity = named.entity
+    return {
+        "id": str(entity.id),
+        "space": named.space,
+        "name": entity.name,
+        "type": entity.type,
+        "notes": entity.notes.splitlines(),
+        "mentions": entity.mentions,
+        "needs_embedding": entity.needs_embedding,
+        "created_at": moment(entity.created_at),
+        "updated_at": moment(entity.updated_at),
+    }
+
+
+def _mention_json(found: Mention) -> dict[str, Any]:
+    """Return a mention; a confined token learns of no conversation that is in another space by now."""
+    mention, conversation, message_id = found.mention, found.conversation, found.message_id
+    within = credential().space_id
+    if conversation is not None and within not in {None, conversation.space_id}:
+        conversation = message_id = None
+    return {
+        "sentence": mention.sentence,
+        "confidence": mention.confidence,
+        "created_at": moment(mention.created_at),
+        "memory_id": str(mention.memory_id) if mention.memory_id else None,
+        "episode_id": str(mention.episode_id) if mention.episode_id and message_id else None,
+        "conversation_id": str(conversation.id) if conversation else None,
+        "message_id": str(message_id) if message_id else None,
+    }

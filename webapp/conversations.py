@@ -1,0 +1,163 @@
+"""What agents do with conversations, as one call each: the switches are asked, the domain acts, it is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from flask import request
+from pydantic import ValidationError
+
+from memory import conversations, history, messages
+from memory.conversations import Deletion
+from memory.errors import InvalidError, RefusedError
+from memory.history import Offered
+from memory.message_drafts import MessageDraft
+from memory.messages import Appended, Scribe
+from memory.models import Space
+from memory.spaces import DEFAULT_SPACE
+from memory.threads import Filters, Thread, ThreadPage, get_thread, list_conversations
+from retrieval.tokens import count
+from tasks.embedding import nudge
+from webapp.api.conversation_schemas import StreamHead, appended_json, merged_json
+from webapp.context import credential, request_id, runtime, session, utc_now
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
+from webapp.streams import Streamed, patience, read_stream
+
+
+def visible_thread(conversation_id: UUID) -> Thread:
+    """Return a conversation with its space; raises `NotFoundError` for what this caller may not see."""
+    who = credential()
+    return get_thread(session(), who.user_id, conversation_id, within=who.space_id)
+
+
+def readable_thread(conversation_id: UUID) -> Thread:
+    """Return a conversation that may be read now; raises `RefusedError` in an incognito session."""
+    thread = visible_thread(conversation_id)
+    if is_incognito(session().get_one(Space, (credential().user_id, thread.conversation.space_id))):
+        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+    return thread
+
+
+def find_threads(
+    space: str | None, filters: Filters, *, limit: int, cursor: str | None
+) -> tuple[ThreadPage, str | None]:
+    """Return a page of the conversations that this caller may see, and the name of the switch that keeps it empty."""
+    who = credential()
+    scope = space_for(space) if space or who.space_id else None
+    if is_incognito(scope):
+        return ThreadPage((), None), "incognito"
+    chosen = replace(filters, space_id=scope.id if scope else None)
+    page = list_conversations(session(), who.user_id, chosen, limit=limit, cursor=cursor)
+    hidden = frozenset() if scope else incognito_spaces()
+    return ThreadPage([thread for thread in page.threads if thread.space not in hidden], page.next_cursor), None
+
+
+def open_thread(space: str | None, fields: Mapping[str, Any]) -> tuple[Thread, bool]:
+    """Resume a conversation by its `external_id`, or open one in the space; tells whether it is new."""
+    who = credential()
+    target = space_for(space)
+    refuse_in_incognito(target.id)
+    conversation, new = conversations.open_conversation(
+        session(), who.user_id, target, **fields, within=who.space_id, now=utc_now(), actor=who.actor
+    )
+    if conversation.space_id != target.id:
+        refuse_in_incognito(conversation.space_id)
+    session().commit()
+    return visible_thread(conversation.id), new
+
+
+def change_thread(conversation_id: UUID, changes: Mapping[str, Any]) -> Thread:
+    """Rename, move, archive, or change what is noted of a conversation."""
+    who = credential()
+    refuse_in_incognito(visible_thread(conversation_id).conversation.space_id)
+    wanted = dict(changes)
+    if "space" in wanted:
+        wanted["space"] = space_for(wanted["space"] or DEFAULT_SPACE)
+        refuse_in_incognito(wanted["space"].id)
+    conversations.change_conversation(
+        session(), who.user_id, conversation_id, wanted, within=who.space_id, now=utc_now(), actor=who.actor
+    )
+    session().commit()
+    return visible_thread(conversation_id)
+
+
+def delete_thread(conversation_id: UUID) -> Deletion:
+    """Delete a conversation for good."""
+    who = credential()
+    done = conversations.delete_conversation(
+        session(),
+        who.user_id,
+        conversation_id,
+        within=who.space_id,
+        keys=runtime().keys,
+        now=utc_now(),
+        actor=who.actor,
+    )
+    session().commit()
+    return done
+
+
+def add_messages(conversation_id: UUID, drafts: Sequence[MessageDraft]) -> dict[str, Any]:
+    """Append messages; the answer is made before the commit, as the rows are let go by it."""
+    thread = visible_thread(conversation_id)
+    refuse_in_incognito(thread.conversation.space_id, len(drafts))
+    appended = messages.append(session(), credential().user_id, conversation_id, drafts, _scribe())
+    answer = appended_json(appended, _space_of(appended))
+    _commit(appended)
+    return answer
+
+
+def merge_history(conversation_id: UUID, offered: Sequence[Offered]) -> dict[str, Any]:
+    """Append what is new in a client's history; tells what was kept from each side."""
+    thread = visible_thread(conversation_id)
+    refuse_in_incognito(thread.conversation.space_id, len(offered))
+    merged = history.merge(session(), credential().user_id, conversation_id, offered, _scribe())
+    answer = merged_json(merged, _space_of(merged.appended))
+    _commit(merged.appended)
+    return answer
+
+
+def receive_message(conversation_id: UUID) -> dict[str, Any]:
+    """Store the message that streams in, whole or as far as it came.
+
+    No transaction is open while it comes: that may take minutes.
+    """
+    refuse_in_incognito(visible_thread(conversation_id).conversation.space_id)
+    session().commit()
+    with patience(request.environ):
+        streamed = read_stream(request.stream)
+    return add_messages(conversation_id, [_streamed_draft(streamed)])
+
+
+def _streamed_draft(streamed: Streamed) -> MessageDraft:
+    try:
+        head = StreamHead.model_validate(streamed.head)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise InvalidError(".".join(str(part) for part in found["loc"]), found["msg"]) from error
+    given = head.model_dump()
+    return MessageDraft(**given, content=streamed.text, payload=streamed.payload, partial=not streamed.whole)
+
+
+def _scribe() -> Scribe:
+    who = credential()
+    return Scribe(runtime().keys, count, utc_now(), who.actor, request_id(), within=who.space_id)
+
+
+def _space_of(appended: Appended) -> str:
+    conversation = appended.conversation
+    # A trigger counts the episodes.
+    session().refresh(conversation, ["episodes"])
+    return session().get_one(Space, (conversation.user_id, conversation.space_id)).slug
+
+
+def _commit(appended: Appended) -> None:
+    """Commit, then nudge the embedder if there is anything to embed."""
+    created = any(item.memory is not None and item.memory.outcome == "created" for item in appended.stored)
+    waiting = created or bool(appended.episodes)
+    session().commit()
+    if waiting:
+        nudge()

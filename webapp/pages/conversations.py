@@ -1,0 +1,143 @@
+"""Conversations: found, read, renamed, moved, archived, deleted."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from flask import Response, flash, make_response, redirect, render_template, request, url_for
+
+from memory.errors import ConflictError, InvalidError
+from memory.spaces import list_spaces
+from memory.threads import Thread
+from webapp.context import credential, session
+from webapp.conversations import change_thread, delete_thread, visible_thread
+from webapp.htmx import render, swap_or_go
+from webapp.operations import is_incognito, space_for
+from webapp.pages.forms import parse
+from webapp.pages.reading import (
+    LONGEST_SHOWN,
+    ReadingForm,
+    ThreadForm,
+    ThreadsForm,
+    count_learned,
+    read_stretch,
+    read_whole,
+    thread_list,
+)
+from webapp.pages.visitor import guarded
+from webapp.pages.words import counted
+
+bp = guarded("conversations")
+
+
+@bp.get("/conversations")
+def index() -> Response:
+    """List conversations, or find those in which words occur; with a cursor, htmx gets the further page alone."""
+    form = parse(ThreadsForm, request.args)
+    fragment = "conversations/_page.html" if form.cursor else "conversations/_list.html"
+    return render("conversations/index.html", fragment, form=form, listing=thread_list(form), spaces=_spaces())
+
+
+@bp.get("/conversations/<uuid:conversation_id>")
+def show(conversation_id: UUID) -> Response:
+    """Read a stretch of a conversation; htmx gets the messages alone."""
+    thread = visible_thread(conversation_id)
+    if _closed(thread):
+        return render("memories/closed.html", "memories/_closed.html")
+    return _page("conversations/_messages.html", thread, parse(ReadingForm, request.args))
+
+
+@bp.get("/conversations/<uuid:conversation_id>/messages/<int(max=2147483647):sequence>")
+def message(conversation_id: UUID, sequence: int) -> Response:
+    """Read one message whole, and as it was sent."""
+    thread = visible_thread(conversation_id)
+    if _closed(thread):
+        return render("memories/closed.html", "memories/_closed.html")
+    reading, payload = read_whole(thread, sequence)
+    return render(
+        "conversations/message.html",
+        "conversations/_message.html",
+        thread=thread,
+        form=ReadingForm(),
+        reading=reading,
+        message=reading.messages[0],
+        payload=payload,
+        whole=True,
+    )
+
+
+@bp.post("/conversations/<uuid:conversation_id>")
+def change(conversation_id: UUID) -> Response:
+    """Rename or move a conversation; the form comes back where that cannot be."""
+    thread = visible_thread(conversation_id)
+    form = ThreadForm.model_validate(request.form.to_dict())
+    try:
+        return _changed(conversation_id, form.changes(thread))
+    except InvalidError as error:
+        problem = {error.field: error.message}
+    except ConflictError as error:
+        problem = {"space": str(error)}
+    session().rollback()
+    thread, status = visible_thread(conversation_id), HTTPStatus.UNPROCESSABLE_ENTITY
+    return _page("conversations/_head.html", thread, ReadingForm(), status, given=form, problem=problem)
+
+
+@bp.post("/conversations/<uuid:conversation_id>/archive")
+def archive(conversation_id: UUID) -> Response:
+    """Take a conversation out of search and out of the list."""
+    return _changed(conversation_id, {"archived": True})
+
+
+@bp.post("/conversations/<uuid:conversation_id>/unarchive")
+def unarchive(conversation_id: UUID) -> Response:
+    """Take it back."""
+    return _changed(conversation_id, {"archived": False})
+
+
+@bp.get("/conversations/<uuid:conversation_id>/delete")
+def ask(conversation_id: UUID) -> Response:
+    """Say what a deletion takes along, and what stays, before it is done."""
+    thread = visible_thread(conversation_id)
+    if _closed(thread):
+        return render("memories/closed.html", "memories/_closed.html")
+    return make_response(render_template("conversations/delete.html", thread=thread, memories=count_learned(thread)))
+
+
+@bp.post("/conversations/<uuid:conversation_id>/delete")
+def delete(conversation_id: UUID) -> Response:
+    """Delete a conversation for good."""
+    done = delete_thread(conversation_id)
+    stay = f" {counted(done.memories_unlinked, 'memory', 'memories')} learned from it stayed."
+    gone = f"Deleted, with {counted(done.messages, 'message')} and {counted(done.episodes, 'episode')}."
+    flash(gone + (stay if done.memories_unlinked else ""))
+    return make_response(redirect(url_for("conversations.index"), HTTPStatus.SEE_OTHER))
+
+
+def _closed(thread: Thread) -> bool:
+    return is_incognito(space_for(thread.space))
+
+
+def _spaces() -> list[tuple[str, str]]:
+    return [(space.slug, space.name) for space in list_spaces(session(), credential().user_id)]
+
+
+def _changed(conversation_id: UUID, changes: dict[str, Any]) -> Response:
+    thread = change_thread(conversation_id, changes) if changes else visible_thread(conversation_id)
+    here = url_for("conversations.show", conversation_id=conversation_id)
+    return swap_or_go("conversations/_head.html", here, thread=thread, spaces=_spaces(), given=None, problem={})
+
+
+def _page(fragment: str, thread: Thread, form: ReadingForm, status: int = HTTPStatus.OK, **more: Any) -> Response:
+    return render(
+        "conversations/conversation.html",
+        fragment,
+        status,
+        thread=thread,
+        form=form,
+        reading=read_stretch(thread, form),
+        longest=LONGEST_SHOWN,
+        spaces=_spaces(),
+        **{"given": None, "problem": {}, **more},
+    )

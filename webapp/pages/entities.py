@@ -1,0 +1,199 @@
+"""Who and what the texts of a space name, and where they do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Annotated
+from uuid import UUID
+
+from flask import Response, flash, make_response, redirect, request, url_for
+from pydantic import BaseModel, Field
+from sqlalchemy import func, select
+
+from memory.entities import (
+    EntityFilters,
+    MentionPage,
+    Named,
+    NamedPage,
+    delete_entity,
+    get_entity,
+    list_entities,
+    list_mentions,
+    retag_entity,
+)
+from memory.models import Entity, Space
+from memory.spaces import DEFAULT_SPACE, list_spaces
+from tasks.embedding import nudge
+from webapp.api.schemas import Line
+from webapp.context import credential, session, utc_now
+from webapp.htmx import render
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
+from webapp.pages.forms import parse
+from webapp.pages.places import Places
+from webapp.pages.visitor import guarded
+
+bp = guarded("entities")
+
+PAGE = 20
+
+
+class EntitiesForm(BaseModel):
+    """Which entities to list; `q` is a part of the name."""
+
+    space: Line | None = None
+    type: Annotated[Line, Field(max_length=50)] | None = None
+    q: Annotated[Line, Field(max_length=200)] | None = None
+    cursor: Line | None = None
+
+    def chosen(self) -> dict[str, str]:
+        """Return what was chosen, as it stands in a link to the next page."""
+        return self.model_dump(exclude_none=True, exclude={"cursor"})
+
+
+class MentionsForm(BaseModel):
+    """Where in the mentions of one entity a page begins."""
+
+    cursor: Line | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of entities, what can be chosen from, and how many there are; None where that was not counted."""
+
+    page: NamedPage
+    spaces: Sequence[tuple[str, str]]
+    types: Sequence[str]
+    total: int | None
+    any: bool
+    hidden: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An entity with a page of its mentions, where each stands, and the spaces that it can be moved to."""
+
+    named: Named
+    mentions: MentionPage
+    places: Places
+    others: Sequence[tuple[str, str]]
+
+
+@bp.get("/entities")
+def index() -> Response:
+    """List a page of entities; with a cursor, htmx gets the further page alone."""
+    form = parse(EntitiesForm, request.args)
+    scope = space_for(form.space) if form.space else None
+    if is_incognito(scope):
+        return _closed()
+    fragment = "entities/_page.html" if form.cursor else "entities/_list.html"
+    listing = _listing(form, scope)
+    return render("entities/index.html", fragment, form=form, listing=listing, pool=DEFAULT_SPACE)
+
+
+@bp.get("/entities/<uuid:entity_id>")
+def show(entity_id: UUID) -> Response:
+    """Show the sentences that name an entity, each with the place where it was said."""
+    form = parse(MentionsForm, request.args)
+    named = get_entity(session(), credential().user_id, entity_id)
+    if is_incognito(_space(named)):
+        return _closed()
+    fragment = "entities/_mentions.html" if form.cursor else "entities/_entity.html"
+    return render("entities/entity.html", fragment, form=form, opened=_opened(named, form.cursor))
+
+
+@bp.post("/entities/<uuid:entity_id>/space")
+def move(entity_id: UUID) -> Response:
+    """Give an entity another space, where one of the same name and type takes its notes over."""
+    who = credential()
+    named = get_entity(session(), who.user_id, entity_id)
+    refuse_in_incognito(named.entity.space_id)
+    target = space_for(request.form.get("space", "").replace("\x00", ""))
+    refuse_in_incognito(target.id)
+    kept = retag_entity(session(), who.user_id, entity_id, target.slug, now=utc_now(), actor=who.actor)
+    kept_id, name, space = kept.id, kept.name, target.name
+    session().commit()
+    nudge()
+    if kept_id == entity_id:
+        flash(f"{name} belongs to {space} now.")
+    else:
+        flash(f"{name} is known in {space}: the two are one now.")
+    return _go(url_for("entities.show", entity_id=kept_id))
+
+
+@bp.post("/entities/<uuid:entity_id>/delete")
+def delete(entity_id: UUID) -> Response:
+    """Delete an entity with its notes; the texts stay."""
+    who = credential()
+    named = get_entity(session(), who.user_id, entity_id)
+    name, space = named.entity.name, named.space
+    delete_entity(session(), who.user_id, entity_id, now=utc_now(), actor=who.actor)
+    session().commit()
+    flash(f"{name} is deleted. The texts that name it stay.")
+    return _go(url_for("entities.index", space=space))
+
+
+def _closed() -> Response:
+    return render("memories/closed.html", "memories/_closed.html")
+
+
+def _go(url: str) -> Response:
+    return make_response(redirect(url, HTTPStatus.SEE_OTHER))
+
+
+def _space(named: Named) -> Space:
+    return session().get_one(Space, (credential().user_id, named.entity.space_id))
+
+
+def _listing(form: EntitiesForm, scope: Space | None) -> Listing:
+    user_id = credential().user_id
+    filters = EntityFilters(scope.id if scope else None, form.q, form.type)
+    page = list_entities(session(), user_id, filters, limit=PAGE, cursor=form.cursor)
+    hidden = frozenset() if scope else incognito_spaces()
+    shown = [named for named in page.entities if named.space not in hidden]
+    spaces = list_spaces(session(), user_id)
+    seen = {space.id for space in spaces if space.slug not in hidden}
+    counts = [row for row in _counts() if row[0] in seen]
+    here = [row for row in counts if scope is None or row[0] == scope.id]
+    return Listing(
+        page=replace(page, entities=shown),
+        spaces=_with_counts(spaces, counts),
+        types=sorted({kind for _, kind, _ in counts} | ({form.type} if form.type else set())),
+        total=None if form.q else sum(count for _, kind, count in here if form.type in {None, kind}),
+        any=bool(counts),
+        hidden=sorted(hidden),
+    )
+
+
+def _counts() -> Sequence[tuple[UUID, str, int]]:
+    """Return how many entities there are by space and type."""
+    mine = select(Entity.space_id, Entity.type, func.count()).where(Entity.user_id == credential().user_id)
+    rows = session().execute(mine.group_by(Entity.space_id, Entity.type))
+    return [(space_id, kind, count) for space_id, kind, count in rows]
+
+
+def _with_counts(spaces: Sequence[Space], counts: Sequence[tuple[UUID, str, int]]) -> list[tuple[str, str]]:
+    """Return spaces as (slug, name with the number of its entities); the pool has none to count."""
+    sizes = {space.id: sum(count for space_id, _, count in counts if space_id == space.id) for space in spaces}
+    return [
+        (space.slug, f"{space.name}, the shared pool" if space.slug == DEFAULT_SPACE else _sized(space, sizes))
+        for space in spaces
+    ]
+
+
+def _sized(space: Space, sizes: dict[UUID, int]) -> str:
+    return f"{space.name} ({sizes[space.id]})"
+
+
+def _opened(named: Named, cursor: str | None) -> Opened:
+    user_id = credential().user_id
+    page = list_mentions(session(), user_id, named.entity.id, limit=PAGE, cursor=cursor)
+    conversations = [found.conversation.id for found in page.mentions if found.conversation is not None]
+    places = Places(conversations, [found.message_id for found in page.mentions])
+    others = [
+        (space.slug, space.name)
+        for space in list_spaces(session(), user_id)
+        if space.slug not in {DEFAULT_SPACE, named.space}
+    ]
+    return Opened(named, page, places, others)

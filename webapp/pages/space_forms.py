@@ -1,0 +1,130 @@
+"""Spaces as pages show them: what their forms may say, what is in them, and what a removal does in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+from sqlalchemy import func, select
+
+from memory.models import Conversation, Space
+from memory.space_contents import Contents
+from memory.spaces import list_spaces
+from webapp.api.schemas import Line
+from webapp.context import credential, session
+from webapp.pages.words import counted
+
+# What is said of a number of things that a removal touches: their names, and what becomes of them.
+_MEMORY, _CONVERSATION = ("memory", "memories"), ("conversation", "conversations")
+_FATES: dict[str, tuple[tuple[str, str], str]] = {
+    "memories_moved": (_MEMORY, "moved to the default space"),
+    "memories_merged": (_MEMORY, "merged with the same one there"),
+    "memories_trimmed": (_MEMORY, "dropped from there, as its soft cap holds"),
+    "memories_archived": (_MEMORY, "archived, out of search"),
+    "memories_forgotten": (_MEMORY, "forgotten for good, without an undo"),
+    "restorable_dropped": (_MEMORY, "forgotten before, whose undo ends now"),
+    "conversations_moved": (_CONVERSATION, "moved to the default space"),
+    "conversations_archived": (_CONVERSATION, "moved to the default space and archived"),
+    "conversations_renamed": (_CONVERSATION, "given a new external id, as theirs is taken there"),
+    "conversations_deleted": (_CONVERSATION, "deleted for good"),
+    "messages_deleted": (("message", "messages"), "deleted with them"),
+    "episodes_deleted": (("episode", "episodes"), "deleted with them"),
+    "entities_dropped": (("entity", "entities"), "dropped, as the default space has none"),
+    "tokens_revoked": (("token", "tokens"), "revoked"),
+}
+_SAID = {
+    "missing": "must not be empty",
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "is too large",
+    "greater_than_equal": "must be at least {ge:,}",
+    "less_than_equal": "must be at most {le:,}",
+    "string_too_long": "must be at most {max_length} characters",
+    "bool_parsing": "must be true or false",
+}
+
+
+class NewSpaceForm(BaseModel):
+    """A space to add; the slug follows from the name where it is left out."""
+
+    name: Line = Field("", max_length=200)
+    slug: Line = ""
+
+    @property
+    def address(self) -> str:
+        """Return the slug that is asked for."""
+        return self.slug or slug_of(self.name)
+
+
+class SettingsForm(BaseModel):
+    """The settings of a space, all of them; a box that is not ticked is sent as nothing."""
+
+    name: Line = Field(max_length=200)
+    soft_cap: int = Field(ge=1, le=10_000_000)
+    retention_days: int = Field(ge=1, le=36_500)
+    memory_enabled: bool = False
+    incognito_default: bool = False
+
+    def changes(self, space: Space) -> dict[str, Any]:
+        """Return what differs from the space."""
+        return {name: value for name, value in self.model_dump().items() if value != getattr(space, name)}
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A space with the number of its conversations."""
+
+    space: Space
+    conversations: int
+
+
+def rooms() -> Sequence[Room]:
+    """Return the user's spaces, the default first."""
+    user_id = credential().user_id
+    grouped = select(Conversation.space_id, func.count()).where(Conversation.user_id == user_id)
+    counts = {space_id: number for space_id, number in session().execute(grouped.group_by(Conversation.space_id))}  # noqa: C416 - a dict of rows does not type-check
+    return [Room(space, counts.get(space.id, 0)) for space in list_spaces(session(), user_id)]
+
+
+def slug_of(name: str) -> str:
+    """Return a name as an address.
+
+    >>> slug_of(" The kitchen, 2026! ")
+    'the-kitchen-2026'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:64].strip("-")
+
+
+def problems(error: ValidationError) -> dict[str, str]:
+    """Return what is wrong with each field of a form."""
+    found = error.errors(include_url=False, include_input=False)
+    return {str(each["loc"][0]): _said(each["type"], each["msg"], each.get("ctx", {})) for each in found}
+
+
+def _said(kind: str, message: str, context: Mapping[str, Any]) -> str:
+    return _SAID[kind].format(**context) if kind in _SAID else message
+
+
+def fates(plan: Mapping[str, int]) -> list[str]:
+    """Return what a removal touches in words, leaving out what there is none of."""
+    told = []
+    for name, number in plan.items():
+        nouns, fate = _FATES.get(name, (("of", "of"), name.replace("_", " ")))
+        told += [f"{counted(number, *nouns)} {fate}"] if number else []
+    return told
+
+
+def inside(contents: Contents) -> list[str]:
+    """Return what is in a space in words."""
+    kept = ((number, f"{status} memory", f"{status} memories") for status, number in contents.memories.items())
+    more = (
+        (contents.conversations, "conversation", "conversations"),
+        (contents.messages, "message", "messages"),
+        (contents.episodes, "episode", "episodes"),
+        (contents.entities, "entity", "entities"),
+        (contents.tokens, "token", "tokens"),
+        (contents.restorable, "forgotten memory to restore", "forgotten memories to restore"),
+    )
+    return [counted(number, noun, plural) for number, noun, plural in (*kept, *more) if number]

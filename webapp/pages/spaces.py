@@ -1,0 +1,159 @@
+"""Spaces: listed, added, set, removed."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from pydantic import ValidationError
+
+from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.models import Space
+from memory.space_contents import contents_of
+from memory.space_removal import remove_space
+from memory.spaces import DEFAULT_SPACE, create_space, update_space
+from webapp.context import credential, runtime, session, utc_now
+from webapp.htmx import render, wants_fragment
+from webapp.operations import space_for
+from webapp.pages.forms import parse
+from webapp.pages.space_forms import NewSpaceForm, SettingsForm, fates, inside, problems, rooms
+from webapp.pages.visitor import guarded
+
+bp = guarded("spaces")
+
+CHOICES = {
+    "move": ("Move", "Everything goes on in the default space."),
+    "archive": ("Archive", "Everything goes to the default space, kept to read, out of search."),
+    "forget": ("Forget", "Nothing is kept. This cannot be undone."),
+}
+
+
+@bp.get("/spaces")
+def index() -> Response:
+    """List spaces, with a form to add one."""
+    return _shelf({})
+
+
+@bp.post("/spaces")
+def add() -> Response:
+    """Add a space; the form comes back where a field does not fit."""
+    who = credential()
+    try:
+        form = parse(NewSpaceForm, request.form)
+        fields = {"name": form.name} if form.name else {}
+        cap = runtime().settings.soft_cap
+        space = create_space(
+            session(), who.user_id, form.address, soft_cap=cap, now=utc_now(), actor=who.actor, **fields
+        )
+    except ValidationError as error:
+        return _shelf(problems(error))
+    except InvalidError as error:
+        return _shelf({error.field: error.message})
+    except ConflictError as error:
+        return _shelf({"slug": str(error)})
+    session().commit()
+    flash(f"The space {space.name} is there. Nothing is in it yet.")
+    return _to(space.slug)
+
+
+@bp.get("/spaces/<slug>")
+def show(slug: str) -> Response:
+    """Show a space with its settings."""
+    return _room(_space_at(slug))
+
+
+@bp.post("/spaces/<slug>")
+def change(slug: str) -> Response:
+    """Save the settings; the form comes back where a field does not fit."""
+    space, who = _space_at(slug), credential()
+    try:
+        form = parse(SettingsForm, request.form)
+        changes = form.changes(space)
+        if changes:
+            space = update_space(session(), who.user_id, space.slug, changes, now=utc_now(), actor=who.actor)
+    except ValidationError as error:
+        return _room(space, HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=problems(error))
+    except InvalidError as error:
+        session().rollback()
+        found = {error.field: error.message}
+        return _room(_space_at(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
+    session().commit()
+    if wants_fragment():
+        return _room(_space_at(slug), saved=True)
+    flash("Saved.")
+    return _to(slug)
+
+
+@bp.get("/spaces/<slug>/delete")
+def ask(slug: str) -> Response:
+    """Say what is in a space, and what each choice does with it."""
+    return _farewell(_space_at(slug))
+
+
+@bp.post("/spaces/<slug>/delete")
+def delete(slug: str) -> Response:
+    """Remove a space as it was looked at; when it has changed since, ask again."""
+    space, who = _space_at(slug), credential()
+    name, choice = space.name, request.form.get("contents", "")
+    if choice not in CHOICES:
+        return _farewell(space, HTTPStatus.UNPROCESSABLE_ENTITY, "Choose what becomes of what is in it.")
+    try:
+        done = remove_space(
+            session(),
+            who.user_id,
+            slug,
+            choice,
+            expect=request.form.get("expect", ""),
+            keys=runtime().keys,
+            now=utc_now(),
+            actor=who.actor,
+        )
+    except ConflictError as error:
+        session().rollback()
+        said = str(error)
+        return _farewell(_space_at(slug), HTTPStatus.CONFLICT, f"{said[:1].upper()}{said[1:]}.")
+    session().commit()
+    flash(f"The space {name} is removed: {', '.join(fates(done)) or 'nothing was in it'}.")
+    return make_response(redirect(url_for("spaces.index"), HTTPStatus.SEE_OTHER))
+
+
+def _space_at(slug: str) -> Space:
+    """Return the space at this address; raises `NotFoundError`."""
+    try:
+        return space_for(slug)
+    except InvalidError as error:
+        raise NotFoundError(error.message) from None
+
+
+def _to(slug: str) -> Response:
+    return make_response(redirect(url_for("spaces.show", slug=slug), HTTPStatus.SEE_OTHER))
+
+
+def _shelf(problem: dict[str, str]) -> Response:
+    page = render_template("spaces/index.html", rooms=rooms(), given=request.form, problem=problem)
+    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
+
+
+def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
+    context = {"given": None, "problem": {}, "saved": False, **more}
+    found = next(room for room in rooms() if room.space.id == space.id)
+    fixed = space.slug == DEFAULT_SPACE
+    return render("spaces/space.html", "spaces/_space.html", status, room=found, fixed=fixed, **context)
+
+
+def _farewell(space: Space, status: int = HTTPStatus.OK, problem: str = "") -> Response:
+    if space.slug == DEFAULT_SPACE:
+        raise ConflictError("the default space cannot be removed")
+    contents = contents_of(session(), credential().user_id, space)
+    plans = {choice: fates(plan) for choice, plan in contents.plans.items()}
+    page = render_template(
+        "spaces/delete.html",
+        space=space,
+        inside=inside(contents),
+        plans=plans,
+        choices=CHOICES,
+        expect=contents.digest,
+        problem=problem,
+    )
+    return make_response(page, status)

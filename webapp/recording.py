@@ -1,0 +1,157 @@
+"""Keeping a record of the calls that this server answers: what was asked, how it went, in which conversation."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from flask import request
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from memory.errors import InvalidError
+from memory.external_calls import Links
+from memory.ids import new_id
+from memory.journal import record_tool_call
+from memory.models import Space, ToolCall
+from retrieval.query import MAX_QUERY
+from retrieval.search import query_hash
+from webapp.context import credential, request_id, session, utc_now
+from webapp.operations import is_incognito, was_incognito
+
+logger = logging.getLogger(__name__)
+
+CONVERSATION_HEADER = "X-Commonplace-Conversation"
+MESSAGE_HEADER = "X-Commonplace-Message"
+# A memory's text is at most 65,536 bytes and has at most 64 tags or sources.
+LONGEST_KEPT = 65_536
+MOST_KEPT = 100
+DEEPEST_KEPT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The conversation and the message that a call belongs to, where the caller says so."""
+
+    conversation_id: UUID | None = None
+    message_id: UUID | None = None
+
+
+class Recording:
+    """One call from its beginning; `done` appends it to the record.
+
+    Making one raises `InvalidError` when a header names a conversation or message that the caller does not have.
+    """
+
+    def __init__(self, tool: str, operation: str) -> None:
+        self._started = time.perf_counter()
+        self._tool = tool
+        self._operation = operation
+        self._place = place_of_request()
+
+    def done(
+        self,
+        arguments: dict[str, Any],
+        *,
+        question: str | None = None,
+        result: dict[str, Any] | None = None,
+        affected: Sequence[str] = (),
+        hits: int | None = None,
+        success: bool = True,
+        error: str | None = None,
+    ) -> None:
+        """Append the call; what it did stands, whatever becomes of that."""
+        fields = {
+            "result": result,
+            "affected_ids": [UUID(each) for each in affected],
+            "hits": hits,
+            "success": success,
+            "error": error,
+            "duration_ms": (time.perf_counter() - self._started) * 1000,
+        }
+        # Without its place when that was deleted meanwhile: the call was made all the same.
+        for place in (self._place, Place()):
+            try:
+                self._append(arguments, question, place, fields)
+            except SQLAlchemyError as failure:
+                session().rollback()
+                if not isinstance(failure, IntegrityError) or place == Place():
+                    # Its own words would quote the arguments.
+                    logger.error("a call of %s was not recorded: %s", self._tool, type(failure).__name__)
+                    return
+            else:
+                return
+
+    def _append(self, arguments: dict[str, Any], question: str | None, place: Place, fields: dict[str, Any]) -> None:
+        who = credential()
+        told = self._told(arguments, question, place)
+        call = ToolCall(
+            user_id=who.user_id,
+            id=new_id(),
+            token_id=who.token_id,
+            correlation_id=request_id(),
+            tool=self._tool,
+            operation=self._operation,
+            created_at=utc_now(),
+            **told,
+            **fields,
+        )
+        record_tool_call(session(), call)
+        session().commit()
+
+    def _told(self, arguments: dict[str, Any], question: str | None, place: Place) -> dict[str, Any]:
+        """Return what tells of the user's words; incognito leaves nothing of it."""
+        if was_incognito(arguments.get("space")):
+            return {"arguments": {}}
+        return {
+            "arguments": kept(arguments),
+            # Of as much as is searched for, so that the log names the question by the same hash.
+            "query_hash": query_hash(question[: MAX_QUERY + 1]) if question is not None else None,
+            "conversation_id": place.conversation_id,
+            "message_id": place.message_id,
+        }
+
+
+def place_of_request() -> Place:
+    """Return the conversation and message that the request's headers name; raises `InvalidError`."""
+    conversation_id, message_id = _named(CONVERSATION_HEADER), _named(MESSAGE_HEADER)
+    if conversation_id is None and message_id is None:
+        return Place()
+    who = credential()
+    links = Links(session(), who.user_id, who.space_id)
+    links.load([conversation_id] if conversation_id else [], [message_id] if message_id else [])
+    own = links.conversation_of(conversation_id, message_id, (CONVERSATION_HEADER, MESSAGE_HEADER))
+    if own is not None:
+        # Asked for the record: what is done in a conversation that is incognito leaves no words in it.
+        is_incognito(session().get_one(Space, (who.user_id, links.spaces[own])))
+    return Place(own, message_id)
+
+
+def _named(header: str) -> UUID | None:
+    value = request.headers.get(header)
+    if value is None:
+        return None
+    try:
+        return UUID(value.strip())
+    except ValueError:
+        raise InvalidError(header, "must be an id of ours") from None
+
+
+def kept(value: Any, depth: int = 0) -> Any:
+    """Return arguments as JSONB can hold them: no NUL, no half surrogate pairs, no NaN, nothing deep or endless."""
+    if isinstance(value, str):
+        return value.replace("\x00", "").encode("utf-8", "replace").decode()[:LONGEST_KEPT]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if not isinstance(value, dict | list):
+        return value
+    if depth == DEEPEST_KEPT:
+        return "…"
+    if isinstance(value, dict):
+        return {kept(key): kept(inner, depth + 1) for key, inner in islice(value.items(), MOST_KEPT)}
+    return [kept(inner, depth + 1) for inner in value[:MOST_KEPT]]
