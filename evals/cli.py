@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from evals import bench_http, bench_ingest, bench_search, report, timing
+from evals import bench_conversations, bench_http, bench_ingest, bench_search, report, timing
 from evals.cli_support import (
     bring_in,
     deliver,
@@ -19,9 +19,12 @@ from evals.cli_support import (
     read_conversations,
 )
 from evals.corpus import WordModel, recombined
+from evals.local_server import serving
 from evals.run_locomo import evaluate, scored, variants
 from evals.stock import stock
 from evals.throwaway import throwaway
+from memory.accounts import create_token
+from memory.database import user_session
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 JSON = click.Path(dir_okay=False, writable=True, path_type=Path)
@@ -117,6 +120,27 @@ def ingest_command(count: int, path: Path | None) -> None:
         facts = timing.machine(runtime.sessions)
     text = f"{bench_ingest.to_text(found)}\n\n{timing.to_text(facts)}"
     deliver(text, {"machine": facts, "ingest": bench_ingest.to_dict(found)}, path)
+
+
+@bench_group.command("conversations")
+@click.option("--messages", default=2_000, show_default=True, type=click.IntRange(20, 20_000))
+@click.option("--worker", is_flag=True, help="Let a worker embed what is appended, at the same time.")
+@click.option("--json", "path", type=JSON, help="Also write the measurements to this file.")
+def conversations_command(messages: int, worker: bool, path: Path | None) -> None:
+    """Append to a long conversation over HTTP, assemble its context, list; each beside its goal."""
+    texts = WordModel().texts(messages)
+    now = datetime.now(UTC)
+    with throwaway(now=now) as (runtime, user_id):
+        runtime.backfill.adopt(user_id)
+        with user_session(runtime.sessions, user_id) as session:
+            token = create_token(session, user_id, "bench", ["read", "write"], now=now)
+        with serving(runtime, worker=worker) as url, progress(bench_conversations.requests(messages), "requests") as on:
+            found = bench_conversations.bench_conversations(
+                url, token, texts, embed=runtime.backfill.run, on_progress=on
+            )
+        facts = timing.machine(runtime.sessions)
+    text = f"{bench_conversations.to_text(found)}\n\n{timing.to_text(facts)}"
+    deliver(text, {"machine": facts, "conversations": bench_conversations.to_dict(found), "worker": worker}, path)
 
 
 @bench_group.command("http")

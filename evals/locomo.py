@@ -22,13 +22,17 @@ _SAID_AT = "%I:%M %p on %d %B, %Y"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing said. `caption` describes a photo that came with it; `said_at` is when its session began, in UTC."""
+    """One thing said. `caption` describes a photo that came with it; `said_at` is when its session began, in UTC.
+
+    `session` is the number of the session that it was said in.
+    """
 
     dia_id: str
     speaker: str
     text: str
     caption: str | None
     said_at: datetime
+    session: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +108,17 @@ def _turns(conversation: Mapping[str, Any], name: str) -> Iterable[Turn]:
             continue
         said_at = _moment(_get(conversation, f"session_{number}_date_time", str, where), where)
         for position, turn in enumerate(said, start=1):
-            yield _turn(turn, said_at, f"{where}, turn {position}")
+            yield _turn(turn, said_at, number, f"{where}, turn {position}")
 
 
-def _turn(turn: object, said_at: datetime, where: str) -> Turn:
+def _turn(turn: object, said_at: datetime, session: int, where: str) -> Turn:
     return Turn(
         dia_id=_get(turn, "dia_id", str, where),
         speaker=_get(turn, "speaker", str, where),
         text=_get(turn, "text", str, where),
         caption=_get(turn, "blip_caption", str, where, "") or None,
         said_at=said_at,
+        session=session,
     )
 
 

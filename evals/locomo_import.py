@@ -1,24 +1,35 @@
-"""Put LoCoMo conversations into a user's memory: a space for each, a memory for each turn."""
+"""Put LoCoMo conversations into a user's memory.
+
+Each gets a space. In it a session is a conversation, a turn is a message and a memory that knows where it was said.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
 from uuid import UUID
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from evals.locomo import Conversation, Turn
+from memory.conversations import open_conversation
 from memory.database import user_session
 from memory.drafts import Draft
+from memory.ids import new_id
 from memory.keys import Keys
-from memory.models import Memory, Space
+from memory.message_drafts import MessageDraft
+from memory.messages import Scribe, append
+from memory.models import Conversation as Thread
+from memory.models import Memory, Message, Space
 from memory.remember import remember_many
-from memory.spaces import create_space, update_space
+from memory.spaces import create_space, get_space, update_space
+from retrieval.tokens import count
 
 ACTOR = "import"
 BATCH = 500
@@ -63,12 +74,14 @@ def import_conversations(
         slug = space_slug(conversation)
         with user_session(sessions, user_id) as session:
             fresh = _make_room(session, user_id, slug, conversation.turns, now)
+        with user_session(sessions, user_id) as session:
+            messages = _write_down(session, user_id, slug, conversation, keys=keys, now=now)
         skipped = len(conversation.turns) - len(fresh)
         total += Counts(skipped=skipped)
         on_progress(skipped)
         for batch in _batches(fresh):
             with user_session(sessions, user_id) as session:
-                total += _store(session, user_id, slug, batch, keys=keys, now=now)
+                total += _store(session, user_id, slug, batch, messages, keys=keys, now=now)
             on_progress(len(batch))
     return total
 
@@ -88,13 +101,76 @@ def _batches(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:
         yield turns[start : start + BATCH]
 
 
-def _store(session: Session, user_id: UUID, slug: str, turns: Sequence[Turn], *, keys: Keys, now: datetime) -> Counts:
+def _store(
+    session: Session,
+    user_id: UUID,
+    slug: str,
+    turns: Sequence[Turn],
+    messages: Mapping[str, UUID],
+    *,
+    keys: Keys,
+    now: datetime,
+) -> Counts:
     drafts = [
-        Draft(memory_text(turn), type="note", source_ids=(turn.dia_id,), created_at=turn.said_at) for turn in turns
+        Draft(
+            memory_text(turn),
+            type="note",
+            source_ids=(turn.dia_id,),
+            created_at=turn.said_at,
+            source_message_id=messages[turn.dia_id],
+        )
+        for turn in turns
     ]
     outcomes = remember_many(session, user_id, slug, drafts, keys=keys, now=now, actor=ACTOR)
     seen = Counter(outcome.outcome for outcome in outcomes)
     return Counts(seen["created"], seen["merged"], seen["refused"])
+
+
+def _write_down(
+    session: Session, user_id: UUID, slug: str, conversation: Conversation, *, keys: Keys, now: datetime
+) -> dict[str, UUID]:
+    """Append what the conversations of the sessions lack, and return the message of each turn that says something."""
+    space = get_space(session, user_id, slug)
+    scribe = Scribe(keys, count, now, ACTOR, str(new_id()))
+    found: dict[str, UUID] = {}
+    for number, turns in groupby(conversation.turns, key=attrgetter("session")):
+        said = [turn for turn in turns if turn.text.strip()]
+        if not said:
+            continue
+        kept, _ = open_conversation(
+            session,
+            user_id,
+            space,
+            external_id=f"{conversation.name}/session_{number}",
+            title=f"{conversation.name}, session {number}",
+            created_at=said[0].said_at,
+            now=now,
+            actor=ACTOR,
+        )
+        known = _message_ids(session, kept)
+        drafts = [_to_message(turn, conversation) for turn in said if turn.dia_id not in known]
+        if drafts:
+            append(session, user_id, kept.id, drafts, scribe)
+            known = _message_ids(session, kept)
+        found |= known
+    return found
+
+
+def _message_ids(session: Session, conversation: Thread) -> dict[str, UUID]:
+    rows = session.execute(
+        select(Message.client_id, Message.id).where(
+            Message.user_id == conversation.user_id,
+            Message.conversation_id == conversation.id,
+            Message.client_id.is_not(None),
+        )
+    )
+    return {str(client_id): message_id for client_id, message_id in rows}
+
+
+def _to_message(turn: Turn, conversation: Conversation) -> MessageDraft:
+    """Return a turn as a message: who speaks first in all is the user, and the names of both stay in the text."""
+    role = "user" if turn.speaker == conversation.turns[0].speaker else "assistant"
+    return MessageDraft(role, memory_text(turn), client_id=turn.dia_id, created_at=turn.said_at)
 
 
 def _make_room(session: Session, user_id: UUID, slug: str, turns: Sequence[Turn], now: datetime) -> list[Turn]:

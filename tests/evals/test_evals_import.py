@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -10,7 +11,8 @@ from evals.corpus import WordModel
 from evals.locomo import Conversation, Turn
 from evals.locomo_import import Counts, import_conversations, space_slug
 from memory.database import user_session
-from memory.models import Memory
+from memory.models import Conversation as Thread
+from memory.models import Episode, Memory, Message
 from memory.spaces import get_space
 from tasks.runtime import Runtime
 
@@ -30,6 +32,24 @@ def _memories(place: Place) -> list[Memory]:
         return memories
 
 
+def _threads(place: Place) -> list[Thread]:
+    runtime, user_id = place
+    with user_session(runtime.sessions, user_id) as session:
+        space = get_space(session, user_id, "conv-1")
+        found = list(session.scalars(select(Thread).where(Thread.space_id == space.id).order_by(Thread.created_at)))
+        session.expunge_all()
+        return found
+
+
+def _messages(place: Place, thread: Thread) -> list[Message]:
+    runtime, user_id = place
+    with user_session(runtime.sessions, user_id) as session:
+        of_thread = select(Message).where(Message.conversation_id == thread.id)
+        found = list(session.scalars(of_thread.order_by(Message.sequence)))
+        session.expunge_all()
+        return found
+
+
 def test_every_turn_is_accounted_for(imported: Counts) -> None:
     # The empty turn is skipped, the exact repeat merged.
     assert imported == Counts(created=4, merged=1, refused=0, skipped=1)
@@ -46,6 +66,76 @@ def test_a_memory_says_who_said_what_and_when(place: Place) -> None:
 @pytest.mark.usefixtures("imported")
 def test_a_repeated_turn_leaves_its_id_with_the_first(place: Place) -> None:
     assert ["D1:2", "D2:2"] in [each.source_ids for each in _memories(place)]
+
+
+@pytest.mark.usefixtures("imported")
+def test_a_session_is_a_conversation_of_its_space(place: Place) -> None:
+    found = [(each.external_id, each.title, each.created_at, each.message_count) for each in _threads(place)]
+    assert found == [
+        ("conv-1/session_1", "conv-1, session 1", datetime(2023, 5, 8, 13, 56, tzinfo=UTC), 3),
+        ("conv-1/session_2", "conv-1, session 2", datetime(2023, 9, 13, 0, 9, tzinfo=UTC), 2),
+    ]
+
+
+@pytest.mark.usefixtures("imported")
+def test_a_turn_is_a_message_in_its_place(place: Place) -> None:
+    said = [(each.role, each.client_id, each.content) for each in _messages(place, _threads(place)[0])]
+    assert said == [
+        ("user", "D1:1", "Ann: I adopted a puppy from the shelter and called him Biscuit."),
+        ("assistant", "D1:2", "Bob: Wow, how lovely!"),
+        ("user", "D1:3", "Ann: My cello lessons start again next Tuesday."),
+    ]
+
+
+@pytest.mark.usefixtures("imported")
+def test_who_speaks_first_is_the_user_in_every_session(place: Place) -> None:
+    later = _threads(place)[1]
+    assert [(each.role, each.created_at) for each in _messages(place, later)] == [("assistant", later.created_at)] * 2
+
+
+@pytest.mark.usefixtures("imported")
+def test_a_memory_knows_the_message_that_it_was_said_in(place: Place) -> None:
+    said = {each.id: each.client_id for thread in _threads(place) for each in _messages(place, thread)}
+    for memory in _memories(place):
+        assert memory.source_message_id is not None
+        assert said[memory.source_message_id] == memory.source_ids[0]
+
+
+@pytest.mark.usefixtures("imported")
+def test_what_was_answered_is_an_episode(place: Place) -> None:
+    runtime, user_id = place
+    with user_session(runtime.sessions, user_id) as session:
+        of_first = select(Episode.text).where(Episode.conversation_id == _threads(place)[0].id)
+        texts = list(session.scalars(of_first))
+    assert texts == [
+        "user: Ann: I adopted a puppy from the shelter and called him Biscuit.\nassistant: Bob: Wow, how lovely!"
+    ]
+
+
+@pytest.mark.usefixtures("imported")
+def test_importing_again_says_nothing_twice(place: Place, conversations: list[Conversation]) -> None:
+    runtime, user_id = place
+    import_conversations(runtime.sessions, user_id, conversations, keys=runtime.keys, now=LATER)
+    assert [each.message_count for each in _threads(place)] == [3, 2]
+
+
+@pytest.mark.usefixtures("imported")
+def test_a_turn_that_came_later_follows_in_its_conversation(place: Place, conversations: list[Conversation]) -> None:
+    runtime, user_id = place
+    first = conversations[0]
+    said_at = first.turns[0].said_at
+    grown = replace(
+        first,
+        name="conv-grown",
+        turns=(Turn("D1:1", "Ann", "The kiln is hot.", None, said_at),),
+    )
+    import_conversations(runtime.sessions, user_id, [grown], keys=runtime.keys, now=LATER)
+    more = replace(grown, turns=(*grown.turns, Turn("D1:2", "Bob", "How hot?", None, said_at)))
+    counts = import_conversations(runtime.sessions, user_id, [more], keys=runtime.keys, now=LATER)
+    assert counts == Counts(created=1, skipped=1)
+    with user_session(runtime.sessions, user_id) as session:
+        thread = session.scalars(select(Thread).where(Thread.external_id == "conv-grown/session_1")).one()
+        assert (thread.message_count, thread.episodes) == (2, 1)
 
 
 @pytest.mark.usefixtures("imported")

@@ -1,0 +1,277 @@
+"""An agent of the real OpenAI Agents SDK, a model endpoint that plays its part, and a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner
+from api_server import served
+from openai import AsyncOpenAI
+
+from integrations.openai_agents import GUIDANCE, query_memory_tool
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.remember import remember_many
+from retrieval.tokens import count
+
+QUESTION = "Which package manager should I use for Python?"
+PREFERENCE = "I prefer uv over pip for Python projects"
+# As a model would ask its memory; close in words, as nothing here waits for vectors.
+LOOKED_FOR = "uv or pip for Python projects"
+
+
+class Model(ThreadingHTTPServer):
+    """Plays a model that always asks its memory first and then answers with what the first memory says."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Turn)
+        self.requests: list[dict[str, Any]] = []
+        self.arguments: dict[str, Any] = {"query": LOOKED_FOR, "types": None}
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def reply(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.requests.append(request)
+        last = request["messages"][-1]
+        if last["role"] != "tool":
+            function = {"name": "query_memory", "arguments": json.dumps(self.arguments)}
+            return {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": function}]}
+        memories = json.loads(last["content"])["memories"]
+        said = f"You told me: {memories[0]['content']} ({memories[0]['context']})." if memories else "I would use pip."
+        return {"content": said}
+
+
+class _Turn(BaseHTTPRequestHandler):
+    server: Model
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        message = {"role": "assistant", **self.server.reply(request)}
+        finish = "tool_calls" if message.get("tool_calls") else "stop"
+        answer = {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "stub",
+            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        }
+        body = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    server = Model()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def base_url(app) -> Iterator[str]:
+    with served(app) as url:
+        yield url
+
+
+@dataclass
+class Run:
+    """What became of one run: the agent's last words, and what the tool told the model."""
+
+    final: str
+    told: dict[str, Any]
+    seconds: float
+
+
+@pytest.fixture
+def ask(model) -> Callable[..., Run]:
+    """Let an agent with this tool answer the question."""
+
+    def _ask(base_url: str, token: str, **more: Any) -> Run:
+        return asyncio.run(_run(base_url, token, more))
+
+    async def _run(base_url: str, token: str, more: dict[str, Any]) -> Run:
+        async with AsyncOpenAI(base_url=model.url, api_key="none", max_retries=0) as client:
+            agent = Agent(
+                name="Assistant",
+                instructions=GUIDANCE,
+                tools=[query_memory_tool(base_url, token, **more)],
+                model=OpenAIChatCompletionsModel("stub", client),
+            )
+            started = time.perf_counter()
+            result = await Runner.run(agent, QUESTION, run_config=RunConfig(tracing_disabled=True))
+            seconds = time.perf_counter() - started
+        tool_message = model.requests[-1]["messages"][-1]
+        return Run(result.final_output, json.loads(tool_message["content"]), seconds)
+
+    return _ask
+
+
+def remember(person: Any, *drafts: Draft) -> None:
+    with person.session() as session:
+        remember_many(session, person.id, "default", drafts, keys=person.runtime.keys, now=utc_now(), actor="test")
+
+
+@contextmanager
+def answering(status: int, body: bytes, delay: float = 0.0) -> Iterator[str]:
+    """Serve one answer for everything, after a delay."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            time.sleep(delay)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_args: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_the_agent_calls_the_tool_and_cites_what_it_gets(ask, base_url, ada):
+    remember(ada, Draft(PREFERENCE, type="preference"), Draft("The kiln reaches cone ten by noon"))
+    run = ask(base_url, ada.token)
+    assert run.final == f"You told me: {PREFERENCE} (user, {utc_now():%Y-%m-%d})."
+    assert run.told["metadata"] == {"count": 1, "truncated": False}
+    assert 0 < run.told["memories"][0]["relevance"] <= 1
+
+
+def test_the_model_sees_the_guidance_and_a_strict_tool(ask, base_url, ada, model):
+    ask(base_url, ada.token)
+    first = model.requests[0]
+    function = first["tools"][0]["function"]
+    assert first["messages"][0]["content"] == GUIDANCE
+    assert (function["name"], function["strict"]) == ("query_memory", True)
+    assert set(function["parameters"]["properties"]) == {"query", "types"}
+
+
+def test_the_memories_stay_within_the_token_budget(ask, base_url, ada):
+    lines = [f"Python projects with uv and pip, part {n}: " + f"topic{n} detail " * 120 for n in range(10)]
+    remember(ada, *(Draft(line) for line in lines))
+    told = ask(base_url, ada.token).told
+    budget = ada.runtime.settings.token_budget
+    assert told["metadata"]["truncated"] is True
+    assert budget / 2 < sum(count(memory["content"]) for memory in told["memories"]) <= budget
+
+
+def test_types_narrow_what_is_found(ask, base_url, ada, model):
+    remember(ada, Draft(PREFERENCE, type="preference"), Draft("We use pip in Python projects", type="decision"))
+    model.arguments = {"query": LOOKED_FOR, "types": ["decision"]}
+    assert [memory["type"] for memory in ask(base_url, ada.token).told["memories"]] == ["decision"]
+
+
+def test_another_users_memories_stay_theirs(ask, base_url, ada, bob):
+    remember(ada, Draft(PREFERENCE))
+    assert ask(base_url, bob.token).told["memories"] == []
+
+
+def test_a_service_token_acts_for_the_named_user(ask, base_url, ada, root):
+    remember(ada, Draft(PREFERENCE))
+    assert ask(base_url, root.token, user=ada.email).told["memories"][0]["content"] == PREFERENCE
+
+
+def test_an_incognito_session_recalls_nothing(ask, base_url, ada, client):
+    remember(ada, Draft(PREFERENCE))
+    client.post("/v1/memory/incognito/start", json={"session": "private"}, headers=ada.headers)
+    assert ask(base_url, ada.token, session="private").told["memories"] == []
+
+
+def test_the_agent_goes_on_when_the_server_is_down(ask, ada):
+    run = ask(f"http://127.0.0.1:{free_port()}", ada.token)
+    assert run.told == {"memories": [], "metadata": {"count": 0, "truncated": False}, "error": True}
+    assert run.final == "I would use pip."
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (500, b"{}"),
+        (502, b"<html>"),
+        (302, b""),
+        (200, b"not JSON"),
+        (200, b"[]"),
+        (200, b'{"memories": null}'),
+        (200, b"\xff"),
+    ],
+)
+def test_the_agent_goes_on_when_the_server_answers_no_memories(ask, ada, status, body):
+    with answering(status, body) as url:
+        run = ask(url, ada.token)
+    assert (run.told["error"], run.final) == (True, "I would use pip.")
+
+
+def test_the_agent_goes_on_when_the_server_says_error(ask, ada):
+    with answering(200, b'{"memories": [], "metadata": {"count": 0, "truncated": false}, "error": true}') as url:
+        assert ask(url, ada.token).told["error"] is True
+
+
+def test_the_agent_goes_on_when_the_server_is_too_slow(ask, ada):
+    with answering(200, b'{"memories": []}', delay=2) as url:
+        run = ask(url, ada.token, timeout=0.2)
+    assert (run.told["error"], run.final) == (True, "I would use pip.")
+    assert run.seconds < 2
+
+
+def test_a_token_that_opens_nothing_is_an_error_and_no_crash(ask, base_url):
+    assert ask(base_url, "cp_wrong").told["error"] is True
+
+
+def test_a_question_that_the_server_refuses_is_an_error_and_no_crash(ask, base_url, ada, model):
+    model.arguments = {"query": "  ", "types": None}
+    assert ask(base_url, ada.token).told["error"] is True
+
+
+def test_the_log_of_a_failure_tells_no_secret(ask, ada, caplog):
+    with caplog.at_level(logging.WARNING, "integrations.openai_agents"):
+        ask(f"http://127.0.0.1:{free_port()}", ada.token)
+    logged = [record.getMessage() for record in caplog.records if record.name == "integrations.openai_agents"]
+    assert logged == ["memory is out of reach, the agent goes on without it: ConnectError"]
+
+
+def test_the_module_stands_alone():
+    code = (
+        "import integrations.openai_agents, sys;"
+        "sys.exit(any(name.partition('.')[0] in {'memory', 'retrieval', 'tasks', 'webapp', 'evals', 'config'}"
+        " for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
