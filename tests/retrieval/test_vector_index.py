@@ -116,7 +116,7 @@ def test_it_goes_with_the_model(place, runtime, new_person):
     maintain_indexes(place.owner, MANY - 1)
     with place.owner.connect() as connection:
         left = connection.scalars(text("SELECT relname FROM pg_class WHERE relname LIKE 'hnsw%'")).all()
-    assert left == [index_name(place.model_id)]
+    assert (index_name(place.model_id) in left, index_name(model_id) in left) == (True, False)
 
 
 def test_changing_every_row_at_once_takes_time_by_the_row_and_not_by_its_square(place):

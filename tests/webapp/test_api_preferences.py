@@ -202,4 +202,4 @@ def test_the_description_names_the_endpoints(client):
     described = client.get("/v1/openapi.json").json
     paths = described["paths"]
     assert {"get", "put"} <= set(paths[PREFERENCES])
-    assert "line" in described["components"]["schemas"]["LineError"]["properties"]
+    assert "line" in described["components"]["schemas"]["FieldError"]["properties"]

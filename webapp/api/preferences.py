@@ -15,7 +15,7 @@ from memory.models import Preferences
 from memory.preference_document import PreferencesError, parse
 from retrieval.tokens import count
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import FieldError, Problem, Strict, moment
+from webapp.api.schemas import Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 from webapp.guards import needs
@@ -46,19 +46,7 @@ class VersionsQuery(Strict):
     before: int | None = Field(None, ge=1, le=LARGEST_VERSION)
 
 
-class LineError(FieldError):
-    """What is wrong with one field; `line` counts from 1 in the document and is null where it is about the whole."""
-
-    line: int | None = None
-
-
-class PreferencesProblem(Problem):
-    """Problem details that name lines of the document."""
-
-    errors: list[LineError] | None = None  # type: ignore[assignment]
-
-
-@bp.put("", summary="Put a document in force", responses={"422": PreferencesProblem})
+@bp.put("", summary="Put a document in force")
 @needs("write")
 def put(body: PreferencesBody) -> Response:
     """Answer the version in force; `new` is false when the document already was. A bad one changes nothing."""

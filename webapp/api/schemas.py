@@ -79,10 +79,11 @@ class Omittable(Strict):
 
 
 class FieldError(BaseModel):
-    """What is wrong with one field; `field` is a dotted path."""
+    """What is wrong with one field; `field` is a dotted path, `line` counts from 1 where the field is in a document."""
 
     field: str
     message: str
+    line: int | None = None
 
 
 class Problem(BaseModel):

@@ -1,0 +1,198 @@
+"""A BERT encoder with mean pooling as an ONNX graph over the model's own weights file, which it only points into."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from onnx import ModelProto, NodeProto, TensorProto, helper
+
+WEIGHTS = "model.safetensors"
+
+_FUSED = "com.microsoft"  # onnxruntime's own operators: several steps of a layer in one
+_LAYER = {
+    "attention.self.query": ("hidden", "hidden"),
+    "attention.self.key": ("hidden", "hidden"),
+    "attention.self.value": ("hidden", "hidden"),
+    "attention.output.dense": ("hidden", "hidden"),
+    "intermediate.dense": ("inner", "hidden"),
+    "output.dense": ("hidden", "inner"),
+}
+_NORMS = ("attention.output.LayerNorm", "output.LayerNorm")
+_UNUSED = ("pooler.", "embeddings.position_ids")
+
+
+class CannotCompileError(Exception):
+    """This is not a model that is known to be computed rightly here; the message says what is different."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bert:
+    """The measures of an encoder: `tensors` are the header of its weights file, whose data begin at byte `begin`."""
+
+    layers: int
+    heads: int
+    hidden: int
+    epsilon: float
+    positions: int
+    weights: Path
+    begin: int
+    tensors: Mapping[str, Any]
+
+
+def read_bert(folder: Path) -> Bert:
+    """Read what a folder's config.json and weights file say.
+
+    Raises `CannotCompileError` unless it is a plain BERT encoder in single precision with the usual names.
+    """
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    expected = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute", "is_decoder": False}
+    for key, value in expected.items():
+        if config.get(key, None if key == "model_type" else value) != value:
+            raise CannotCompileError(f"its {key} is {config.get(key)!r}, not {value!r}")
+    weights = (folder / WEIGHTS).resolve()
+    begin, tensors = _header(weights)
+    bert = Bert(
+        layers=config["num_hidden_layers"],
+        heads=config["num_attention_heads"],
+        hidden=config["hidden_size"],
+        epsilon=config["layer_norm_eps"],
+        positions=config["max_position_embeddings"],
+        weights=weights,
+        begin=begin,
+        tensors=tensors,
+    )
+    _check(bert, _shapes(bert, config))
+    return bert
+
+
+def _header(path: Path) -> tuple[int, dict[str, Any]]:
+    with path.open("rb") as file:
+        length = struct.unpack("<Q", file.read(8))[0]
+        if length > path.stat().st_size:
+            raise CannotCompileError("its weights file is damaged")
+        tensors = json.loads(file.read(length))
+    tensors.pop("__metadata__", None)
+    return 8 + length, tensors
+
+
+def _shapes(bert: Bert, config: Mapping[str, Any]) -> dict[str, list[int]]:
+    sizes = {"hidden": bert.hidden, "inner": config["intermediate_size"]}
+    shapes = {
+        "embeddings.word_embeddings.weight": [config["vocab_size"], bert.hidden],
+        "embeddings.position_embeddings.weight": [bert.positions, bert.hidden],
+        "embeddings.token_type_embeddings.weight": [config["type_vocab_size"], bert.hidden],
+    }
+    norms = ["embeddings.LayerNorm"]
+    for layer in range(bert.layers):
+        norms += [f"encoder.layer.{layer}.{norm}" for norm in _NORMS]
+        for part, (rows, columns) in _LAYER.items():
+            shapes[f"encoder.layer.{layer}.{part}.weight"] = [sizes[rows], sizes[columns]]
+            shapes[f"encoder.layer.{layer}.{part}.bias"] = [sizes[rows]]
+    return shapes | {f"{norm}.{half}": [bert.hidden] for norm in norms for half in ("weight", "bias")}
+
+
+def _check(bert: Bert, shapes: Mapping[str, list[int]]) -> None:
+    used = {name: tensor for name, tensor in bert.tensors.items() if not name.startswith(_UNUSED)}
+    if used.keys() != shapes.keys():
+        raise CannotCompileError(f"its weights are named differently: {sorted(used.keys() ^ shapes.keys())[:3]}")
+    size = bert.weights.stat().st_size - bert.begin
+    for name, tensor in used.items():
+        first, last = tensor["data_offsets"]
+        # The file is mapped into memory, where reading behind its end would kill the process.
+        whole = 0 <= first <= last <= size and last - first == _bytes(shapes[name])
+        if tensor["dtype"] != "F32" or tensor["shape"] != shapes[name] or not whole:
+            raise CannotCompileError(f"its weights {name} are not of the expected kind")
+
+
+def _bytes(shape: Sequence[int]) -> int:
+    count = 4
+    for side in shape:
+        count *= side
+    return count
+
+
+class BertGraph:
+    """Builds the graph of one encoder.
+
+    Inputs: `ids` (texts, tokens) int64, padded on the right by anything; `lengths` (texts,) int32, the tokens of each
+    that count; `shares` (texts, 1, tokens) float32, the share of each token in the mean. Output: (texts, 1, hidden).
+    """
+
+    def __init__(self, bert: Bert) -> None:
+        self._bert = bert
+        self._nodes: list[NodeProto] = []
+        self._constants: dict[str, TensorProto] = {}
+
+    def model(self) -> ModelProto:
+        """Return the model; its weights are looked for beside it, in the file `bert.weights.name`."""
+        state = self._embeddings()
+        for layer in range(self._bert.layers):
+            state = self._layer(f"encoder.layer.{layer}", state)
+        self._add("MatMul", ["shares", state], "mean")
+        inputs = [
+            helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"]),
+            helper.make_tensor_value_info("lengths", TensorProto.INT32, ["texts"]),
+            helper.make_tensor_value_info("shares", TensorProto.FLOAT, ["texts", 1, "tokens"]),
+        ]
+        output = helper.make_tensor_value_info("mean", TensorProto.FLOAT, ["texts", 1, self._bert.hidden])
+        graph = helper.make_graph(self._nodes, "bert", inputs, [output], list(self._constants.values()))
+        operators = [helper.make_opsetid("", 17), helper.make_opsetid(_FUSED, 1)]
+        return helper.make_model(graph, opset_imports=operators, ir_version=8)
+
+    def _embeddings(self) -> str:
+        for name, value in (("zero", 0), ("one", 1)):
+            self._constants[name] = helper.make_tensor(name, TensorProto.INT64, [1], [value])
+        words = self._add("Gather", [self._weight("embeddings.word_embeddings.weight"), "ids"], "words")
+        # Every text is one segment, the first kind, so that the kind's vector belongs to every position.
+        kind = self._add("Slice", [self._weight("embeddings.token_type_embeddings.weight"), "zero", "one"], "kind")
+        places = self._add("Add", [self._weight("embeddings.position_embeddings.weight"), kind], "places")
+        self._add("Shape", ["ids"], "width", start=1, end=2)
+        self._add("Slice", [places, "zero", "width"], "used_places")
+        self._add("Add", [words, "used_places"], "embedded")
+        norm = self._pair("embeddings.LayerNorm")
+        return self._add("LayerNormalization", ["embedded", *norm], "state", epsilon=self._bert.epsilon, axis=-1)
+
+    def _layer(self, layer: str, state: str) -> str:
+        parts = [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
+        kernel = self._add("Concat", [self._turned(part) for part in parts], f"{layer}.kernel", axis=1)
+        bias = self._add("Concat", [self._weight(f"{part}.bias") for part in parts], f"{layer}.bias", axis=0)
+        inputs = [state, kernel, bias, "lengths"]
+        seen = self._add("Attention", inputs, f"{layer}.seen", domain=_FUSED, num_heads=self._bert.heads)
+        state = self._joined(f"{layer}.attention.output", seen, state)
+        inner = self._add("MatMul", [state, self._turned(f"{layer}.intermediate.dense")], f"{layer}.inner")
+        inputs = [inner, self._weight(f"{layer}.intermediate.dense.bias")]
+        return self._joined(f"{layer}.output", self._add("BiasGelu", inputs, f"{layer}.bent", domain=_FUSED), state)
+
+    def _joined(self, part: str, value: str, state: str) -> str:
+        """A dense step, what was there before added, and the sum normalised."""
+        dense = self._add("MatMul", [value, self._turned(f"{part}.dense")], f"{part}.product")
+        inputs = [dense, state, *self._pair(f"{part}.LayerNorm"), self._weight(f"{part}.dense.bias")]
+        epsilon = self._bert.epsilon
+        return self._add("SkipLayerNormalization", inputs, f"{part}.state", domain=_FUSED, epsilon=epsilon)
+
+    def _add(self, operator: str, inputs: Sequence[str], output: str, domain: str = "", **attributes: Any) -> str:
+        self._nodes.append(helper.make_node(operator, inputs, [output], domain=domain, **attributes))
+        return output
+
+    def _turned(self, part: str) -> str:
+        # Weights are stored (outputs, inputs). The runtime turns constants once, while it loads the graph.
+        return self._add("Transpose", [self._weight(f"{part}.weight")], f"{part}.turned", perm=[1, 0])
+
+    def _pair(self, norm: str) -> tuple[str, str]:
+        return self._weight(f"{norm}.weight"), self._weight(f"{norm}.bias")
+
+    def _weight(self, name: str) -> str:
+        if name not in self._constants:
+            tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
+            tensor.dims.extend(self._bert.tensors[name]["shape"])
+            first, last = self._bert.tensors[name]["data_offsets"]
+            where = {"location": self._bert.weights.name, "offset": self._bert.begin + first, "length": last - first}
+            for key, value in where.items():
+                tensor.external_data.add(key=key, value=str(value))
+            self._constants[name] = tensor
+        return name
