@@ -17,7 +17,7 @@ from retrieval.metrics import percentile
 
 T = TypeVar("T")
 
-PACKAGES = ("numpy", "torch", "sentence-transformers", "sqlalchemy", "psycopg", "pgvector")
+PACKAGES = ("numpy", "onnxruntime", "torch", "sentence-transformers", "sqlalchemy", "psycopg", "pgvector")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ import config
 from memory.accounts import create_token
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
+from memory.embedding.models import active_model, note_dimensions
+from memory.embedding.queue import claim, store
 from memory.ids import new_id
 from memory.models import User
 from memory.server import EmbeddedServer
@@ -95,6 +97,19 @@ class Person:
 
     def session(self) -> Iterator[Session]:
         return user_session(self.runtime.sessions, self.id)  # type: ignore[return-value]
+
+    def embed(self) -> None:
+        """Give this person's waiting items their vectors, and leave those of other tests alone."""
+        self.runtime.backfill.adopt(self.id)
+        now = utc_now()
+        with user_session(self.runtime.sessions, self.id) as session:
+            if not (jobs := claim(session, self.id, 2000, now)):
+                return
+            model = active_model(session, self.id)
+            assert model is not None
+            vectors = self.runtime.providers.embedder(model).embedder.embed([job.text for job in jobs])
+            note_dimensions(session, self.id, model.id, vectors.shape[1])
+            store(session, jobs, vectors, now)
 
     def new_token(self, *scopes: str, space: str | None = None) -> dict[str, str]:
         with user_session(self.runtime.sessions, self.id) as session:

@@ -14,7 +14,8 @@ from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
 
-THEN = utc_now() - timedelta(days=10)
+# A whole day, so that every process that runs these tests collects the same ones.
+THEN = utc_now().replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=10)
 
 
 @pytest.fixture

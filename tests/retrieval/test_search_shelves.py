@@ -25,6 +25,7 @@ class Shelves:
     def __init__(self, runtime, person):
         self.runtime = runtime
         self.user_id = person.id
+        self.person = person
 
     def session(self):
         return user_session(self.runtime.sessions, self.user_id)
@@ -106,7 +107,7 @@ SOUP = ("How long do lentils cook?", "About twenty-five minutes.")
 def test_an_episode_is_found_by_its_words_and_by_its_meaning(shelves):
     pool = shelves.space("default")
     _, (bike, _) = shelves.talk(pool, BIKE, SOUP)
-    shelves.runtime.backfill.run()
+    shelves.person.embed()
     hits = shelves.find("Was a bike theft ever mentioned?", pool).hits
     first = hits[0].ranked.scored.candidate
     assert (first.id, first.keyword_rank) == (bike, None)
@@ -127,7 +128,7 @@ def test_both_ways_of_running_the_legs_give_the_same_scores(shelves):
     pool = shelves.space("default")
     shelves.talk(pool, BIKE, SOUP)
     shelves.talk(pool, ("We cooked lentils at the station", "That sounds odd."))
-    shelves.runtime.backfill.run()
+    shelves.person.embed()
     one, other = (shelves.find("lentils at the station", pool, aside=aside).hits for aside in (True, False))
     assert len(one) == 3
     assert [hit.ranked for hit in one] == [hit.ranked for hit in other]
@@ -137,7 +138,7 @@ def test_a_conversation_is_searched_where_it_is_at_this_moment(shelves):
     pool, work = shelves.space("default"), shelves.space("work")
     moved, (bike, _) = shelves.talk(pool, BIKE, SOUP)
     _, (meeting,) = shelves.talk(work, ("The bicycle budget is 300 euros", "Noted."))
-    shelves.runtime.backfill.run()
+    shelves.person.embed()
     assert shelves.ids("bicycle", pool) == [bike]
     assert shelves.ids("bicycle", work) == [meeting]
     with shelves.session() as session:
@@ -149,7 +150,7 @@ def test_a_conversation_is_searched_where_it_is_at_this_moment(shelves):
 def test_an_archived_conversation_is_not_searched(shelves):
     pool = shelves.space("default")
     shelves.talk(pool, BIKE, archived=True)
-    shelves.runtime.backfill.run()
+    shelves.person.embed()
     assert shelves.ids("bicycle", pool) == []
 
 
@@ -157,7 +158,7 @@ def test_a_search_can_stay_within_one_conversation(shelves):
     pool = shelves.space("default")
     first, (bike,) = shelves.talk(pool, BIKE)
     second, (other,) = shelves.talk(pool, ("I sold my bicycle", "For how much?"))
-    shelves.runtime.backfill.run()
+    shelves.person.embed()
     assert set(shelves.ids("bicycle", pool)) == {bike, other}
     assert shelves.ids("bicycle", pool, conversation_id=first) == [bike]
     assert shelves.ids("bicycle", pool, conversation_id=second) == [other]
@@ -173,7 +174,7 @@ def test_the_age_of_an_episode_can_be_asked_for(shelves):
 def test_deleting_a_conversation_takes_its_words_and_vectors_along(shelves):
     pool = shelves.space("default")
     conversation_id, _ = shelves.talk(pool, BIKE, SOUP)
-    shelves.runtime.backfill.run()
+    shelves.person.embed()
     with shelves.session() as session:
         session.delete(session.get_one(Conversation, (shelves.user_id, conversation_id)))
     with shelves.session() as session:
@@ -187,7 +188,7 @@ def test_an_entity_is_found_by_name_and_by_what_is_said_of_it(shelves):
     _, (bike,) = shelves.talk(work, BIKE)
     zoe = shelves.entity(work, "Zoë", "PERSON", "Zoë repairs violins.", "Zoë lives in Ghent.", episode_id=bike)
     shelves.entity(work, "Acme", "ORG", "Acme sells anvils.", episode_id=bike)
-    shelves.runtime.backfill.run()
+    shelves.person.embed()
     assert shelves.ids("Zoë", work, ENTITIES) == [zoe]
     hits = shelves.find("Who mends musical instruments?", work, ENTITIES).hits
     assert hits[0].ranked.scored.candidate.id == zoe
@@ -199,7 +200,7 @@ def test_an_entity_that_is_noted_again_is_embedded_again(shelves):
     work = shelves.space("work")
     _, (bike,) = shelves.talk(work, BIKE)
     entity_id = shelves.entity(work, "Acme", "ORG", "Acme sells anvils.", episode_id=bike)
-    shelves.runtime.backfill.run()
+    shelves.person.embed()
     with shelves.session() as session:
         mention = EntityMention(user_id=shelves.user_id, id=new_id(), entity_id=entity_id, episode_id=bike)
         mention.sentence, mention.confidence, mention.created_at = "Acme went bankrupt.", 0.9, NOW
@@ -207,7 +208,7 @@ def test_an_entity_that_is_noted_again_is_embedded_again(shelves):
     with shelves.session() as session:
         entity = session.get_one(Entity, (shelves.user_id, entity_id))
         assert (entity.needs_embedding, entity.mentions) == (True, 2)
-    shelves.runtime.backfill.run()
+    shelves.person.embed()
     with shelves.session() as session:
         assert not session.get_one(Entity, (shelves.user_id, entity_id)).needs_embedding
     assert shelves.ids("insolvency", work, ENTITIES) == [entity_id]

@@ -11,8 +11,6 @@ from sqlalchemy import text
 from werkzeug.test import TestResponse
 
 from memory.embedding.backfill import utc_now
-from memory.embedding.models import active_model, note_dimensions
-from memory.embedding.queue import claim, store
 from memory.spaces import create_space
 
 ENTRIES = "/v1/memory/entries"
@@ -92,12 +90,5 @@ def add_space(person: Any, slug: str, **settings: Any) -> str:
 
 
 def embed(person: Any) -> None:
-    """Give the person's waiting memories their vectors, and leave those of other tests alone."""
-    person.runtime.backfill.adopt(person.id)
-    now = utc_now()
-    with person.session() as session:
-        jobs = claim(session, person.id, 2000, now)
-        model = active_model(session, person.id)
-        vectors = person.runtime.providers.embedder(model).embedder.embed([job.text for job in jobs])
-        note_dimensions(session, person.id, model.id, vectors.shape[1])
-        store(session, jobs, vectors, now)
+    """Give the person's waiting items their vectors."""
+    person.embed()

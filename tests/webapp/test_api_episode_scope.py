@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
-from api_agent import Agent, add_space
+from api_agent import Agent, add_space, embed
 from api_talk import Talk
 
 SECRETS = {
@@ -36,11 +36,10 @@ def talks(ada_agent):
 
 
 @pytest.fixture(params=[False, True], ids=["words alone", "with vectors"])
-def embedded(request, runtime, ada, talks):
+def embedded(request, ada, talks):
     """Everything holds before the vectors are made, and after."""
     if request.param:
-        runtime.backfill.adopt(ada.id)
-        runtime.backfill.run()
+        embed(ada)
     return request.param
 
 

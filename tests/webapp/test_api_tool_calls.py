@@ -14,6 +14,9 @@ from memory.models import Conversation, Message, Space
 from retrieval.search import query_hash
 from webapp.tools import TOOLS
 
+# Fixed, so that every process that runs these tests collects the same ones.
+NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
+
 CALLS = "/v1/tool-calls"
 PATHS = "/v1/tool-calls/paths"
 CONVERSATION = "X-Commonplace-Conversation"
@@ -284,14 +287,14 @@ BAD = {
     "result": ["\x00", ["\ud800"], "x" * 65_536],
     "error": ["x" * 2001, "\x00"],
     "duration_ms": [-1, 1e10, "long"],
-    "affected_ids": [["x"], [str(uuid4())] * 101],
+    "affected_ids": [["x"], [NOBODYS_ID] * 101],
     "affected_paths": [[""], ["x" * 1025], ["a\x00"], ["a"] * 101, "a"],
-    "conversation_id": ["x", str(uuid4())],
-    "message_id": ["x", str(uuid4())],
+    "conversation_id": ["x", NOBODYS_ID],
+    "message_id": ["x", NOBODYS_ID],
     "client_id": ["", "x" * 201, "\x00"],
     "created_at": ["yesterday", "2026-01-15T10:00:00", "0001-01-01T00:00:00+14:00"],
     "origin": ["server"],
-    "user_id": [str(uuid4())],
+    "user_id": [NOBODYS_ID],
 }
 
 
@@ -414,9 +417,9 @@ def test_which_notes_a_tool_modified_is_one_request(worked):
         ({"origin": "server"}, 0),
         ({"until": DAY.isoformat()}, 1),
         ({"since": (DAY + timedelta(hours=9)).isoformat()}, 3),
-        ({"affected_id": str(uuid4())}, 0),
-        ({"conversation": str(uuid4())}, 0),
-        ({"message": str(uuid4())}, 0),
+        ({"affected_id": NOBODYS_ID}, 0),
+        ({"conversation": NOBODYS_ID}, 0),
+        ({"message": NOBODYS_ID}, 0),
     ],
 )
 def test_calls_are_filtered(worked, query, expected):

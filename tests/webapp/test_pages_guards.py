@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -12,7 +10,10 @@ from sqlalchemy import text
 
 from memory.database import make_engine
 
-PAGES = ["/", "/search?q=tea", "/memories", f"/memories/{uuid4()}", "/remember"]
+# Fixed, so that every process that runs these tests collects the same ones.
+NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
+
+PAGES = ["/", "/search?q=tea", "/memories", f"/memories/{NOBODYS_ID}", "/remember"]
 WRITES = ["pin", "unpin", "forget", "restore"]
 
 
@@ -22,7 +23,7 @@ def test_a_stranger_is_sent_to_the_login(client: FlaskClient, path: str) -> None
     assert (response.status_code, response.location.split("?")[0]) == (303, "/login")
 
 
-@pytest.mark.parametrize("path", ["/remember", "/incognito/start", "/incognito/end", f"/memories/{uuid4()}/forget"])
+@pytest.mark.parametrize("path", ["/remember", "/incognito/start", "/incognito/end", f"/memories/{NOBODYS_ID}/forget"])
 def test_a_stranger_cannot_write(client: FlaskClient, path: str) -> None:
     assert client.post(path).location.startswith("/login")
 

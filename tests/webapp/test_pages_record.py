@@ -21,6 +21,9 @@ from memory.embedding.backfill import utc_now
 from retrieval.search import query_hash
 from webapp.pages.record import SHORTENED
 
+# Fixed, so that every process that runs these tests collects the same ones.
+NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
+
 NOTES = "obsidian_manage_notes"
 TEXT = "Ada is allergic to hazelnuts."
 
@@ -115,7 +118,7 @@ def test_a_filter_keeps_what_fits(reader: FlaskClient, agent: Agent, query: str)
         "operation=read",
         "what=notes",
         "what=note/",
-        f"what={uuid4()}",
+        f"what={NOBODYS_ID}",
         "success=false",
         "origin=server",
         "since=2026-01-11",
@@ -284,7 +287,7 @@ def test_the_record_is_closed_while_incognito(reader: FlaskClient, agent: Agent)
         assert "Closed while incognito" in text
 
 
-PATHS = ["/record", "/record/paths", f"/record/calls/{uuid4()}", "/record/audit", f"/memories/{uuid4()}/uses"]
+PATHS = ["/record", "/record/paths", f"/record/calls/{NOBODYS_ID}", "/record/audit", f"/memories/{NOBODYS_ID}/uses"]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -305,7 +308,7 @@ def test_an_event_filter_keeps_what_fits(reader: FlaskClient, ada, query: str) -
     assert str(memory) in reader.get(f"/record/audit?{query}").text
 
 
-@pytest.mark.parametrize("query", ["action=space.", "actor=nobody", "until=2020-01-01", f"subject={uuid4()}"])
+@pytest.mark.parametrize("query", ["action=space.", "actor=nobody", "until=2020-01-01", f"subject={NOBODYS_ID}"])
 def test_an_event_filter_takes_out_what_does_not_fit(reader: FlaskClient, ada, query: str) -> None:
     memory = stored(ada, TEXT)
     assert str(memory) not in reader.get(f"/record/audit?{query}").text
