@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import hypothesis
 import pytest
 from argon2 import PasswordHasher
 from flask import Flask
@@ -32,6 +33,10 @@ from tasks.runtime import Runtime, build
 from webapp import create_app
 from webapp.cli.wiring import migrate
 from webapp.extensions import db
+
+# How long an example takes says more of the machine than of the code.
+hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("busy")
 
 SECRET = "only-for-tests-" + "0123456789abcdef" * 2
 PASSWORD = "correct horse battery"
