@@ -432,6 +432,7 @@ def wait_for(what, seconds=120):
         time.sleep(0.1)
 
 
+@pytest.mark.slow  # A whole worker, which embeds what every other test left waiting before it comes to this one.
 def test_a_nudge_travels_through_redis_and_outlives_its_restart(queue, runtime, ada, server):
     queue.write(ada, "Ada keeps bees behind the house")
     assert server.client().llen("huey.redis.commonplace") == 1
