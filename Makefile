@@ -30,7 +30,7 @@ up: .venv/installed ## Start everything on http://127.0.0.1:8765
 	@exec $(BIN)/commonplace up
 
 test: .venv/installed-dev ## Run every test but the slow ones
-	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
 test-slow: .venv/installed-dev ## Run the slow tests: kills, load, real data
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
