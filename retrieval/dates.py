@@ -136,9 +136,12 @@ def _season(question: str, now: datetime) -> DateHint | None:
     if found is None:
         return None
     first = _SEASONS[found[1].lower()]
-    ends = (_month(year, first + 3) for year in (now.year, now.year - 1, now.year - 2))
-    end = next(each for each in ends if each <= now)
-    return DateHint(start=_month(end.year, end.month - 3), end=end)
+    try:
+        ends = (_month(year, first + 3) for year in (now.year, now.year - 1, now.year - 2))
+        end = next(each for each in ends if each <= now)
+        return DateHint(start=_month(end.year, end.month - 3), end=end)
+    except ValueError:  # before year 1, or after year 9999
+        return None
 
 
 def _month(year: int, month: int) -> datetime:
