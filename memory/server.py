@@ -21,6 +21,9 @@ with warnings.catch_warnings():
 logger = logging.getLogger(__name__)
 
 DATABASE = "commonplace"
+# How often the server looks for tables whose statistics are old. At its default of a minute, a large import would be
+# planned all along as if the tables were still empty.
+NAPTIME = "5s"
 
 
 class ServerError(RuntimeError):
@@ -42,7 +45,7 @@ class EmbeddedServer:
             ) from error
         # Registered after the library's own handler, so it runs before it.
         atexit.register(self._prune)
-        self._create_database()
+        self._set_up()
 
     @property
     def url(self) -> str:
@@ -95,8 +98,11 @@ class EmbeddedServer:
         if not _is_postgres(pid):
             path.unlink(missing_ok=True)
 
-    def _create_database(self) -> None:
+    def _set_up(self) -> None:
         with psycopg.connect(self._server.get_uri("postgres"), autocommit=True) as connection:
+            if connection.execute("SHOW autovacuum_naptime").fetchone() != (NAPTIME,):
+                connection.execute(f"ALTER SYSTEM SET autovacuum_naptime = '{NAPTIME}'")
+                connection.execute("SELECT pg_reload_conf()")
             row = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [self.database]).fetchone()
             if row is None:
                 try:

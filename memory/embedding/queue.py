@@ -111,9 +111,7 @@ WHERE user_id = :user_id AND {item} = :item_id AND model_id = :model_id
 _MARK_DONE = """
 UPDATE {items} m SET needs_embedding = false
 WHERE m.user_id = :user_id AND m.id = ANY(:ids) AND m.needs_embedding
-  AND m.version = ANY(
-      SELECT e.version FROM {vectors} e
-      WHERE e.user_id = m.user_id AND e.{item} = m.id AND e.model_id = :model_id AND e.state = 'ready')
+  AND m.version = (CAST(:versions AS int[]))[array_position(CAST(:ids AS uuid[]), m.id)]
 """
 
 _SERVES = text("SELECT state = 'active' FROM embedding_models WHERE user_id = :user_id AND id = :model_id")
@@ -229,7 +227,8 @@ def _store_on(
     # Row by row in one round trip, each vector in its binary form: as one array they would travel as text.
     session.connection().execute(statement(_STORE, shelf), rows)
     if session.scalar(_SERVES, model):
-        session.execute(statement(_MARK_DONE, shelf), {**model, "ids": ids})
+        versions = [job.version for job in jobs]
+        session.execute(statement(_MARK_DONE, shelf), {"user_id": model["user_id"], "ids": ids, "versions": versions})
 
 
 def fail(session: Session, job: Job, error: str, *, permanent: bool, now: datetime) -> None:

@@ -72,7 +72,9 @@ class Embedding(Base):
         ),
         Index("ix_embeddings_due", "user_id", "due_at", postgresql_where=text("state = 'pending'")),
         Index("ix_embeddings_due_any", "due_at", postgresql_where=text("state = 'pending'")),
-        Index("ix_embeddings_model", "user_id", "model_id"),
+        # Without the user, or the planner would take this small index for looking up rows by the whole key while it
+        # knows nothing yet of a table that is being filled.
+        Index("ix_embeddings_model", "model_id"),
     )
 
     user_id: Mapped[Owner]
