@@ -45,8 +45,8 @@ def search(
 ) -> Result:
     """Find, rank and cut to the budget; writes `last_scores` of the memories it weighed. The caller commits.
 
-    With `aside` the keyword leg runs beside the embedding of the question and the semantic leg, and sees what is
-    committed. Either leg alone is enough: without `dense`, or when it fails, the answer says
+    With `aside` the keyword leg of a question that must be embedded runs beside that, and sees what is committed.
+    Either leg alone is enough: without `dense`, or when it fails, the answer says
     `degraded: ["semantic"]`. An unreachable database is an empty result with `error`, never an exception.
     """
     run = _Run(Source(session, query, policy, now), aside)
@@ -118,10 +118,12 @@ class _Run:
             self.timings[stage] = round(self.timings.get(stage, 0.0) + spent, 3)
 
     def _legs(self, dense: Dense | None, question: str) -> tuple[Worded, Near]:
-        """Run the policy's legs, the keyword leg beside the other where that can be."""
+        """Run the policy's legs, the keyword leg beside the embedding of the question where that takes time."""
         legs = self.source.policy.legs
         words = question if "keyword" in legs else ""
-        pending = self._start(words) if "semantic" in legs else None
+        # With the vector at hand nothing waits, and a second connection costs more than running side by side saves.
+        waits = "semantic" in legs and dense is not None and dense.embedder.recall(question) is None
+        pending = self._start(words) if waits else None
         near = self._semantic(dense, question) if "semantic" in legs else NOTHING_NEAR
         worded, spent = pending.result() if pending is not None else self._keyword(self.source.session, words)
         self.timings["keyword"] = round(spent, 3)

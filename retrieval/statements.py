@@ -1,7 +1,7 @@
 """The SQL of a search. Builders return statements and run nothing; equal questions share one statement.
 
 Written for the driver, with `%(name)s` parameters: these are the statements that every search waits for, and
-SQLAlchemy's own form of them costs twice as much time in the client.
+SQLAlchemy's own form of them costs twice as much time in the client. Long lists go in their binary form, `%(name)b`.
 """
 
 from __future__ import annotations
@@ -44,14 +44,15 @@ JOIN memories m ON m.user_id = x.user_id AND m.id = x.memory_id
     served="""m.space_id = %(space_id)s AND m.status = 'active'
   AND (m.expires_at IS NULL OR m.expires_at > %(now)s)""",
     shown="m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary",
-    # A summary that names a long memory as its source stands in for it.
+    # A summary that names a long memory as its source stands in for it. The length is asked inside, where it spares the
+    # scan: a condition of the join is tried on what the scan has brought.
     joined="""
 LEFT JOIN themes t ON t.user_id = m.user_id AND t.id = m.theme_id
 LEFT JOIN LATERAL (
     SELECT y.text FROM memories y
     WHERE y.user_id = m.user_id AND y.space_id = m.space_id AND y.type = 'summary' AND y.status = 'active'
-      AND y.id <> m.id AND y.source_ids @> ARRAY[m.id::text] LIMIT 1
-) s ON octet_length(m.text) > %(long_text)s""",
+      AND y.id <> m.id AND y.source_ids @> ARRAY[m.id::text] AND octet_length(m.text) > %(long_text)s LIMIT 1
+) s ON true""",
 )
 
 _RECENT = """
@@ -124,26 +125,27 @@ FROM scored c ORDER BY c.score DESC, c.id
 """  # noqa: S608 - made of our own words alone
 
 # What either leg listed, each row with what ranking needs and no more. Each gets from here what the other leg did
-# not say of it: its distance, or its score by the question's words.
+# not say of it: its distance, or its score by the question's words. The CASE spares looking up what is known.
 _POOL = f"""
 WITH pool AS (
-    SELECT l.id, l.score, NOT l.id = ANY(%(near)s::uuid[]) AS is_far
-    FROM unnest(%(listed)s::uuid[], %(scores)s::float8[]) AS l(id, score)
+    SELECT l.id, l.score, NOT l.id = ANY(%(near)b::uuid[]) AS is_far
+    FROM unnest(%(listed)b::uuid[], %(scores)b::float8[]) AS l(id, score)
     UNION ALL
     SELECT n.id, (
         SELECT sum({_WEIGHT.format(idf="w.idf", mean_length="%(mean_length)s::float8")})
-        FROM unnest(%(lexemes)s::text[], %(idfs)s::float8[]) AS w(lexeme, idf)
+        FROM unnest(%(lexemes)b::text[], %(idfs)b::float8[]) AS w(lexeme, idf)
         JOIN {{postings}} x ON x.user_id = %(user_id)s AND x.{{scope}} = n.scope_id
             AND x.lexeme = w.lexeme COLLATE "C" AND x.{{item}} = n.id
     ), false
-    FROM unnest(%(near)s::uuid[], %(near_scopes)s::uuid[]) AS n(id, scope_id)
-    WHERE n.id <> ALL(%(listed)s::uuid[])
+    FROM unnest(%(near)b::uuid[], %(near_scopes)b::uuid[]) AS n(id, scope_id)
+    WHERE n.id <> ALL(%(listed)b::uuid[])
 )
 SELECT m.id, p.score, m.created_at, {{ranked}}, e.vector <=> %(vector)s::halfvec AS distance
 FROM pool p
 JOIN {{items}} m ON m.user_id = %(user_id)s AND m.id = p.id AND {{served}}
-LEFT JOIN {{vectors}} e ON p.is_far AND %(vector)s::halfvec IS NOT NULL
-  AND e.user_id = %(user_id)s AND e.{{item}} = p.id AND e.model_id = %(model_id)s AND e.vector IS NOT NULL
+LEFT JOIN {{vectors}} e ON e.user_id = %(user_id)s
+  AND e.{{item}} = CASE WHEN p.is_far AND %(vector)s::halfvec IS NOT NULL THEN p.id END
+  AND e.model_id = %(model_id)s AND e.vector IS NOT NULL
 """  # noqa: S608 - made of our own words alone
 
 # The rest, for the few that may be shown. The vector comes in its binary form, as parsing its text would cost more
@@ -152,7 +154,7 @@ _WIDE = """
 SELECT m.id, {shown}, halfvec_send(e.vector) AS vector
 FROM {items} m {joined}
 LEFT JOIN {vectors} e ON e.user_id = m.user_id AND e.{item} = m.id AND e.model_id = %(model_id)s
-WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)s::uuid[])
+WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)b::uuid[])
 """
 
 # Lost scores are computed again, so a transaction that writes nothing else need not wait for the disk. In the order
@@ -161,8 +163,8 @@ _SAVING = """
 WITH saved AS (
     INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
     SELECT %(user_id)s, v.id, v.relevance, v.recency, v.importance, v.total, %(now)s
-    FROM unnest(%(ids)s::uuid[], %(relevance)s::float8[], %(recency)s::float8[],
-                %(importance)s::float8[], %(total)s::float8[]) AS v(id, relevance, recency, importance, total),
+    FROM unnest(%(ids)b::uuid[], %(relevance)b::float8[], %(recency)b::float8[],
+                %(importance)b::float8[], %(total)b::float8[]) AS v(id, relevance, recency, importance, total),
          set_config('synchronous_commit', 'off', true)
     WHERE EXISTS (SELECT 1 FROM memories m WHERE m.user_id = %(user_id)s AND m.id = v.id)
     ORDER BY v.id

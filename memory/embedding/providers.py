@@ -186,10 +186,7 @@ class QueryEmbedder:
 
     def embed_one(self, text: str) -> tuple[Vector, bool]:
         """Return (unit vector, cached); raises `EmbeddingError`, also when the model cannot be run here."""
-        try:
-            embedder = self._providers.embedder(self._model)
-        except DomainError as error:
-            raise EmbeddingError(str(error), permanent=True) from error
+        embedder = self._embedder()
         if self._session is None or self._now is None or embedder.recall(text) is not None:
             return embedder.embed_one(text)
         known = self._providers.known_vectors(self._session, self._model, [text], self._now)
@@ -199,6 +196,19 @@ class QueryEmbedder:
         vector, cached = embedder.embed_one(text)
         self._providers.keep_vectors(self._session, self._model, {text: vector}, self._now)
         return vector, cached
+
+    def recall(self, text: str) -> Vector | None:
+        """Return the vector that this process made of the text lately, None when it must be looked up or made."""
+        try:
+            return self._embedder().recall(text)
+        except EmbeddingError:
+            return None
+
+    def _embedder(self) -> CachedEmbedder:
+        try:
+            return self._providers.embedder(self._model)
+        except DomainError as error:
+            raise EmbeddingError(str(error), permanent=True) from error
 
 
 def setting_of(session: Session, user_id: UUID) -> ProviderSetting | None:

@@ -83,11 +83,14 @@ def test_the_index_is_used_and_finds_what_the_exact_scan_finds(place):
 
 
 def test_it_returns_as_many_as_were_asked_for_where_much_is_filtered_out(place, owner_marks_few):
-    question = around(place.centres, 1, seed=3)[0]
-    exact = place.nearest(question, scope_size=MANY, types=("decision",))
-    approximate = place.nearest(question, scope_size=FILTERED_SCAN_LIMIT + 1, types=("decision",))
-    assert len(exact) == 40
-    assert len(set(exact) & set(approximate)) >= 38
+    # Several questions, as the index is built with chance: one of them may miss a little more.
+    found = 0
+    for question in around(place.centres, 10, seed=3):
+        exact = place.nearest(question, scope_size=MANY, types=("decision",))
+        approximate = place.nearest(question, scope_size=FILTERED_SCAN_LIMIT + 1, types=("decision",))
+        assert len(exact) == len(approximate) == 40
+        found += len(set(exact) & set(approximate))
+    assert found / 400 >= 0.95
 
 
 @pytest.fixture
