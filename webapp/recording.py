@@ -16,9 +16,8 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from memory.errors import InvalidError
 from memory.external_calls import Links
-from memory.ids import new_id
 from memory.journal import record_tool_call
-from memory.models import Space, ToolCall
+from memory.models import Space
 from retrieval.query import MAX_QUERY
 from retrieval.search import query_hash
 from webapp.context import credential, request_id, session, utc_now
@@ -90,9 +89,9 @@ class Recording:
     def _append(self, arguments: dict[str, Any], question: str | None, place: Place, fields: dict[str, Any]) -> None:
         who = credential()
         told = self._told(arguments, question, place)
-        call = ToolCall(
-            user_id=who.user_id,
-            id=new_id(),
+        record_tool_call(
+            session(),
+            who.user_id,
             token_id=who.token_id,
             correlation_id=request_id(),
             tool=self._tool,
@@ -101,7 +100,6 @@ class Recording:
             **told,
             **fields,
         )
-        record_tool_call(session(), call)
         session().commit()
 
     def _told(self, arguments: dict[str, Any], question: str | None, place: Place) -> dict[str, Any]:

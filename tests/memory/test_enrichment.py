@@ -19,7 +19,6 @@ from memory.enrichment.waiting import waiting_items
 from memory.entities import retag_entity
 from memory.forget import forget, restore
 from memory.journal import record_tool_call
-from memory.models import ToolCall
 from memory.spaces import get_space, update_space
 
 LISBON = "Anna moved to Lisbon with her sister Beatrice"
@@ -370,19 +369,18 @@ def test_nothing_is_learned_from_what_was_recalled(desk):
     desk.space("trip")
     memory_id = desk.book.write("My sister Beatrice lives in Lisbon").id
     desk.read()
-    call = ToolCall(
-        user_id=desk.user_id,
-        correlation_id="-",
-        tool="memory_search",
-        arguments={},
-        affected_ids=[memory_id],
-        hits=1,
-        duration_ms=1.0,
-        success=True,
-        created_at=utc_now(),
-    )
+    call = {
+        "correlation_id": "-",
+        "tool": "memory_search",
+        "arguments": {},
+        "affected_ids": [memory_id],
+        "hits": 1,
+        "duration_ms": 1.0,
+        "success": True,
+        "created_at": utc_now(),
+    }
     with desk.book.session() as session:
-        record_tool_call(session, call)
+        record_tool_call(session, desk.user_id, **call)
     said = "> My sister Beatrice lives in Lisbon\nMy colleague Rosalind does not."
     desk.turn(desk.conversation("trip"), said, "My sister Beatrice lives in Lisbon")
     desk.read()

@@ -12,9 +12,8 @@ from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget, purge, restore
-from memory.ids import new_id
 from memory.journal import record_tool_call
-from memory.models import Memory, ToolCall
+from memory.models import Memory
 
 SECRET = "Ada hides the spare key under the third flowerpot"
 LONG = "The quarterly planning meeting with the whole design team takes place in the large room at {} o'clock " + (
@@ -42,18 +41,15 @@ def call(book, arguments, affected=()):
     with book.session() as session:
         record_tool_call(
             session,
-            ToolCall(
-                user_id=book.user_id,
-                id=new_id(),
-                correlation_id="c",
-                tool="memory_add",
-                arguments=arguments,
-                result={"content": arguments.get("content")},
-                affected_ids=list(affected),
-                duration_ms=1.0,
-                success=True,
-                created_at=utc_now(),
-            ),
+            book.user_id,
+            correlation_id="c",
+            tool="memory_add",
+            arguments=arguments,
+            result={"content": arguments.get("content")},
+            affected_ids=list(affected),
+            duration_ms=1.0,
+            success=True,
+            created_at=utc_now(),
         )
 
 

@@ -18,7 +18,7 @@ from memory.forget import forget
 from memory.ids import new_id
 from memory.journal import record_tool_call
 from memory.markers import BLOCK, closing, is_marked, opening, without_marked
-from memory.models import Conversation, Episode, Message, ToolCall
+from memory.models import Conversation, Episode, Message
 from memory.recalled import Stripped, strip_recalled
 from memory.remember import remember_many
 
@@ -145,11 +145,9 @@ class Desk:
 
     def call(self, ids, tool="memory_search", ago=timedelta(minutes=5), **fields) -> None:
         call = {"correlation_id": "-", "duration_ms": 1.0, "success": True, "arguments": {}, "hits": len(ids), **fields}
-        row = ToolCall(
-            user_id=self.book.user_id, id=new_id(), tool=tool, affected_ids=ids, created_at=utc_now() - ago, **call
-        )
+        call |= {"tool": tool, "affected_ids": ids, "created_at": utc_now() - ago}
         with self.book.session() as session:
-            record_tool_call(session, row)
+            record_tool_call(session, self.book.user_id, **call)
 
     def heard(self, text: str) -> Stripped:
         with self.book.session() as session:
