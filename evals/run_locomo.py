@@ -45,7 +45,11 @@ def _alone(leg: Leg) -> Policy:
         legs=(leg,),
         beta=0.0,
         gamma=0.0,
+        context_weight=0.0,
         date_boost=0.0,
+        speaker_boost=0.0,
+        time_boost=0.0,
+        detail_boost=0.0,
         min_score=0.0,
         mmr_lambda=1.0,
     )

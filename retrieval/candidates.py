@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.orm import Session
 
 from memory.database import EF_SEARCH
+from memory.shelves import MEMORIES
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
 from retrieval.statements import (
@@ -25,6 +27,7 @@ from retrieval.statements import (
     wide_statement,
 )
 from retrieval.types import Candidate, Scored, Vector
+from retrieval.words import Question, Said, score
 
 logger = logging.getLogger(__name__)
 
@@ -35,34 +38,28 @@ FILTERED_SCAN_LIMIT = 25_000
 # The two header words of a halfvec's binary form: dimensions and flags, 16 bits each.
 _HEADER = 4
 LONG_TEXT_BYTES = 800
+# The neighbours of so many of each leg are looked at too: what answers a question often does not repeat its words.
+BEST = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """The semantic leg: cosines in order of rank, best first, and the scope that each item is in."""
+    """The semantic leg: cosines in order of rank, best first."""
 
     vector: Vector | None
     cosines: dict[UUID, float]
-    scopes: dict[UUID, UUID]
 
 
 @dataclass(frozen=True, slots=True)
 class Worded:
-    """The keyword leg: BM25 scores in order of rank, best first, with the question's lexemes and their idf."""
+    """The keyword leg: what it listed in order of rank, best first, and the question's words."""
 
-    scores: dict[UUID, float]
-    lexemes: list[str] = field(default_factory=list)
-    idfs: list[float] = field(default_factory=list)
-    mean_length: float = 1.0
-
-    @property
-    def bound(self) -> float:
-        """Return the BM25 score that no item can exceed."""
-        return sum(self.idfs)
+    ids: list[UUID]
+    question: Question
 
 
-NOTHING_NEAR = Near(None, {}, {})
-NOTHING_WORDED = Worded({})
+NOTHING_NEAR = Near(None, {})
+NOTHING_WORDED = Worded([], Question())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ class Source:
             statement = approximate_statement(query.shelf, model_id, dimensions, filtered=query.filtered)
             self._widen_hnsw()
         rows = self._run(statement, values)
-        return Near(vector, {row.id: 1.0 - row.distance for row in rows}, {row.id: row.scope_id for row in rows})
+        return Near(vector, {row.id: 1.0 - row.distance for row in rows})
 
     def _run(self, statement: str, values: dict[str, Any]) -> Sequence[Row[Any]]:
         return self.session.connection().exec_driver_sql(statement, values).all()
@@ -103,28 +100,29 @@ class Source:
         if not rows:
             return NOTHING_WORDED
         first = rows[0]
-        return Worded({row.id: row.score for row in rows}, first.lexemes, first.idfs, first.mean_length)
+        return Worded([row.id for row in rows], Question(first.lexemes, first.idfs, first.mean_length))
 
     def pool(self, worded: Worded, near: Near, model_id: UUID | None) -> list[Candidate]:
-        """Return the candidates of both legs, without their texts."""
+        """Return the candidates of both legs and the neighbours of the best of them, without their texts."""
+        shelf, policy, question = self.query.shelf, self.policy, worded.question
         values = {
             **self._scope(),
-            "k1": self.policy.k1,
-            "b": self.policy.b,
-            "listed": list(worded.scores),
-            "scores": list(worded.scores.values()),
-            "lexemes": worded.lexemes,
-            "idfs": worded.idfs,
-            "mean_length": worded.mean_length,
+            "listed": list(dict.fromkeys([*worded.ids, *near.cosines])),
+            "best": [*worded.ids[:BEST], *islice(near.cosines, BEST)],
             "near": list(near.cosines),
-            "near_scopes": [near.scopes[item_id] for item_id in near.cosines],
+            "lexemes": question.lexemes,
             "vector": HalfVector(near.vector) if near.vector is not None else None,
             "model_id": model_id,
             "now": self.now,
         }
-        rows = self._run(pool_statement(self.query.shelf), values)
-        places = [{item_id: place for place, item_id in enumerate(leg, 1)} for leg in (worded.scores, near.cosines)]
-        return [_candidate(row, near, *places) for row in rows]
+        beside = shelf is MEMORIES and policy.context_weight > 0 and bool(question.lexemes)
+        rows = self._run(pool_statement(shelf, filtered=self.query.filtered, beside=beside), values)
+        said = [_said(row) for row in rows]
+        scores = zip(*(each.tolist() for each in score(said, question, policy)), strict=True)
+        places = [{item_id: place for place, item_id in enumerate(leg, 1)} for leg in (worded.ids, near.cosines)]
+        return [
+            _candidate(row, alone, around, near, *places) for row, (alone, around) in zip(rows, scores, strict=True)
+        ]
 
     def widen(self, scored: Sequence[Scored], model_id: UUID | None, *, saving: bool) -> list[Scored]:
         """Add text, tags, sources and vector; a row that cannot be read is skipped and logged, not served half.
@@ -165,21 +163,29 @@ class Source:
         }
 
 
-def _candidate(row: Iterable[Any], near: Near, keyword: dict[UUID, int], semantic: dict[UUID, int]) -> Candidate:
-    item_id, score, created_at, importance, pinned, previous_id, distance = row
+def _said(row: Any) -> Said:
+    is_turn = row.is_said or row.speaker is not None
+    return Said(row.id, row.previous_id, row.places or (), row.counts or (), row.length, is_turn)
+
+
+def _candidate(
+    row: Any, alone: float, around: float, near: Near, keyword: dict[UUID, int], semantic: dict[UUID, int]
+) -> Candidate:
     return Candidate(
-        id=item_id,
+        id=row.id,
         text="",
         type="",
         role="",
-        created_at=created_at,
-        importance=importance,
-        pinned=pinned,
-        bm25=score or 0.0,
-        keyword_rank=keyword.get(item_id),
-        cosine=near.cosines.get(item_id) if distance is None else 1.0 - distance,
-        semantic_rank=semantic.get(item_id),
-        previous_id=previous_id,
+        created_at=row.created_at,
+        importance=row.importance,
+        pinned=row.pinned,
+        bm25=alone,
+        bm25_around=around,
+        keyword_rank=keyword.get(row.id),
+        cosine=near.cosines.get(row.id) if row.distance is None else 1.0 - row.distance,
+        semantic_rank=semantic.get(row.id),
+        speaker=row.speaker,
+        size=row.size,
     )
 
 

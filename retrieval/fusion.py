@@ -16,8 +16,8 @@ def fuse(candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float) 
     `policy.legs` contributes nothing; a leg alone has weight 1. By `policy.fusion`:
 
     - `convex`: w * cosine + (1 - w) * bm25 / bound, the theoretical-maximum normalisation that makes scores
-      comparable between questions. Bruch, Gai and Ingber 2023, "An Analysis of Fusion Functions for Hybrid
-      Retrieval".
+      comparable between questions, the words of neighbours counted in. Bruch, Gai and Ingber 2023, "An Analysis of
+      Fusion Functions for Hybrid Retrieval".
     - `minmax`: the same combination of scores stretched to [0, 1] among what each leg listed.
     - `rrf`: reciprocal ranks over their maximum. Cormack, Clarke and Büttcher 2009.
     - `cosine`: the cosine where there is one, else the keyword share.
@@ -63,7 +63,7 @@ def _convex(candidates: Sequence[Candidate], policy: Policy, bound: float) -> di
     weights = _weights(policy)
     words, meaning = weights.get("keyword", 0.0), weights.get("semantic", 0.0)
     return {
-        each.id: _clip(words * keyword_share(each.bm25, bound) + meaning * _clip(each.cosine or 0.0))
+        each.id: _clip(words * keyword_share(each.bm25_around, bound) + meaning * _clip(each.cosine or 0.0))
         for each in candidates
     }
 
@@ -71,7 +71,7 @@ def _convex(candidates: Sequence[Candidate], policy: Policy, bound: float) -> di
 def _cosine(candidate: Candidate, policy: Policy, bound: float) -> float:
     if "semantic" in policy.legs and candidate.cosine is not None:
         return _clip(candidate.cosine)
-    return keyword_share(candidate.bm25, bound) if "keyword" in policy.legs else 0.0
+    return keyword_share(candidate.bm25_around, bound) if "keyword" in policy.legs else 0.0
 
 
 def _rrf(candidate: Candidate, policy: Policy, _bound: float) -> float:

@@ -29,14 +29,16 @@ class Policy:
     is the recency decay constant in days. `semantic_weight` is the share of the semantic leg in `convex` and
     `minmax` fusion. `depth` is how many candidates each leg contributes. `min_score` in [0, 1] is the evidence
     that a candidate needs from at least one leg. `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
-    `date_boost` is what a date named in the question adds to the relevance of memories of that date, `context_boost`
-    the share of the relevance of the memory before it that a memory gains: an answer follows its question.
+    `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an
+    answer stands beside its question. The boosts add at most so much to the relevance: `date_boost` where the memory
+    is of a date that the question names, `speaker_boost` where it was said by whom the question names, `time_boost`
+    where the question asks when and the memory says a time, `detail_boost` by how much it says at all.
     """
 
     name: str = "balanced"
     fusion: Fusion = "convex"
     legs: tuple[Leg, ...] = LEGS
-    semantic_weight: float = 0.35
+    semantic_weight: float = 0.3
     rrf_k: int = 60
     k1: float = 1.2
     b: float = 0.75
@@ -47,8 +49,11 @@ class Policy:
     min_score: float = 0.2
     mmr_lambda: float = 0.95
     depth: int = 40
-    date_boost: float = 0.15
-    context_boost: float = 0.2
+    context_weight: float = 0.7
+    date_boost: float = 0.2
+    speaker_boost: float = 0.06
+    time_boost: float = 0.05
+    detail_boost: float = 0.04
 
     def __post_init__(self) -> None:
         _check_choices(self)
@@ -71,8 +76,11 @@ _RANGES: dict[str, tuple[float, float]] = {
     "min_score": (0, 1),
     "mmr_lambda": (0, 1),
     "depth": (1, 500),
+    "context_weight": (0, 1),
     "date_boost": (0, 1),
-    "context_boost": (0, 1),
+    "speaker_boost": (0, 1),
+    "time_boost": (0, 1),
+    "detail_boost": (0, 1),
 }
 
 
@@ -93,8 +101,11 @@ NAMED: dict[str, Policy] = {
         gamma=1.0,
         min_score=0.3,
         mmr_lambda=0.7,
+        context_weight=0.0,
         date_boost=0.0,
-        context_boost=0.0,
+        speaker_boost=0.0,
+        time_boost=0.0,
+        detail_boost=0.0,
     ),
 }
 

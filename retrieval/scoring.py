@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
-from retrieval import dates
+from retrieval import dates, times
 from retrieval.fusion import evidence, fuse, keyword_share
 from retrieval.policy import Policy
 from retrieval.types import Candidate, Score, Scored
 
 _DAY = 86_400.0
+_WORD = re.compile(r"\w+")
+# A text of so many characters says as much as one memory needs.
+DETAILED = 200
 
 
 def recency(age_seconds: float, tau_seconds: float) -> float:
@@ -38,31 +43,63 @@ def rank(
 ) -> list[Scored]:
     """Candidates with enough evidence, best total first, equal totals by id.
 
-    A candidate with `evidence` below `policy.min_score` is dropped: neither recency nor importance, neither a date
-    nor its neighbour can make a match. A date named in `question` adds at most `policy.date_boost` to the relevance,
-    the memory before it `policy.context_boost` times its own. `bm25_bound` is as in `fusion.fuse`.
+    A candidate with `evidence` below `policy.min_score`, or with none, is dropped: neither recency nor importance nor a boost can
+    make a match. The boosts of the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in
+    `fusion.fuse`.
     """
     relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
     hint = dates.parse(question, now) if policy.date_boost > 0 else None
+    named = _named(candidates, question) if policy.speaker_boost > 0 else None
     scored = []
     for each in candidates:
         found = evidence(each, policy, bm25_bound)
-        if found < policy.min_score:
+        if found == 0 or found < policy.min_score:
             continue
-        before = relevance.get(each.previous_id, 0.0) if each.previous_id is not None else 0.0
         fit = dates.match(hint, each.created_at) if hint else 0.0
-        boosted = relevance[each.id] + policy.date_boost * fit + policy.context_boost * before
+        spoke = named is not None and each.speaker == named
+        boosted = relevance[each.id] + policy.date_boost * fit + policy.speaker_boost * spoke
+        boosted += policy.detail_boost * min(1.0, each.size / DETAILED)
+        own = keyword_share(each.bm25, bm25_bound)
         scored.append(
             Scored(
                 candidate=each,
                 score=score(boosted, each.created_at, each.importance, policy, now),
                 evidence=found,
-                keyword_share=keyword_share(each.bm25, bm25_bound),
+                keyword_share=own,
                 date_match=fit,
-                context=before,
+                context=max(0.0, keyword_share(each.bm25_around, bm25_bound) - own),
+                speaker_match=spoke,
             )
         )
+    return in_order(scored)
+
+
+def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: datetime) -> list[Scored]:
+    """Rank the few whose texts are read once more: a question for a time is answered by what says one."""
+    if policy.time_boost == 0 or not times.asks_when(question):
+        return list(scored)
+    return in_order([_timed(each, policy, now) for each in scored])
+
+
+def in_order(scored: Sequence[Scored]) -> list[Scored]:
+    """Best total first, equal totals by id."""
     return sorted(scored, key=lambda each: (-each.score.total, str(each.candidate.id)))
+
+
+def _timed(each: Scored, policy: Policy, now: datetime) -> Scored:
+    memory = each.candidate
+    if not times.says_when(memory.text):
+        return each
+    boosted = each.score.relevance + policy.time_boost
+    return replace(each, score=score(boosted, memory.created_at, memory.importance, policy, now), time_match=True)
+
+
+def _named(candidates: Sequence[Candidate], question: str) -> str | None:
+    """Return the one speaker whom the question names; of several named none is meant more than the others."""
+    words = set(_WORD.findall(question.casefold()))
+    speakers = {each.speaker for each in candidates if each.speaker is not None}
+    found = [name for name in speakers if words.issuperset(_WORD.findall(name.casefold()))]
+    return found[0] if len(found) == 1 else None
 
 
 def _clip(value: float) -> float:

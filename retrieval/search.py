@@ -23,7 +23,7 @@ from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Wor
 from retrieval.mmr import select as diversify
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
-from retrieval.scoring import rank
+from retrieval.scoring import look_again, rank
 from retrieval.types import Ranked, Scored, Vector
 
 logger = logging.getLogger(__name__)
@@ -86,10 +86,11 @@ class _Run:
             with self._timed("join"):
                 pool = self.source.pool(worded, near, model_id)
             with self._timed("rank"):
-                scored = rank(pool, policy, bm25_bound=worded.bound, question=question, now=self.source.now)
+                scored = rank(pool, policy, bm25_bound=worded.question.bound, question=question, now=self.source.now)
             with self._timed("fetch"):
                 weighed = self._widen(scored[: POOL * query.limit], model_id)
             with self._timed("rank"):
+                weighed = look_again(weighed, policy, question=question, now=self.source.now)
                 ranked = diversify(weighed, limit=query.limit, lam=policy.mmr_lambda)
             return self._cut(ranked, len(pool))
 

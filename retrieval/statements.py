@@ -16,14 +16,13 @@ from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
 class Reading:
     """How one kind of item is read, as SQL over a row `m` of it.
 
-    `statistics` selects the number of items in scope and their mean length in lexemes; `narrowed` joins what a
-    caller may narrow a leg's rows `x` by, only when something narrows, as the item's row is wide; `ranked` is what
-    ranking needs; `served` says whether the item may still be shown; `shown` is what is shown of it, `joined` the
-    tables that takes.
+    `statistics` selects the number of items in scope and their mean length in lexemes; `narrows` is what a caller may
+    narrow the items by; `ranked` is what ranking needs; `served` says whether the item may still be shown; `shown` is
+    what is shown of it, `joined` the tables that takes.
     """
 
     statistics: str
-    narrowed: str
+    narrows: str
     ranked: str
     served: str
     shown: str
@@ -34,13 +33,14 @@ _MEMORY = Reading(
     statistics="""
     SELECT s.documents::float8 AS n, s.tokens::float8 / greatest(s.documents, 1) AS mean_length
     FROM spaces s WHERE s.user_id = %(user_id)s AND s.id = %(space_id)s""",
-    narrowed="""
-JOIN memories m ON m.user_id = x.user_id AND m.id = x.memory_id
+    narrows="""
     AND (%(types)s::text[] IS NULL OR m.type = ANY(%(types)s::text[]))
     AND (%(created_after)s::timestamptz IS NULL OR m.created_at >= %(created_after)s::timestamptz)
     AND (%(theme)s::text IS NULL OR m.theme_id = (
         SELECT t.id FROM themes t WHERE t.user_id = %(user_id)s AND t.slug = %(theme)s::text))""",
-    ranked="m.importance, m.pinned, m.previous_id",
+    ranked="""m.importance, m.pinned, m.previous_id,
+       m.source_message_id IS NOT NULL AS is_said,
+       substring(m.text FROM '^([^:\\n]{{1,40}}):') AS speaker, char_length(m.text) AS size""",
     served="""m.space_id = %(space_id)s AND m.status = 'active'
   AND (m.expires_at IS NULL OR m.expires_at > %(now)s)""",
     shown="m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary",
@@ -56,15 +56,15 @@ LEFT JOIN LATERAL (
 )
 
 _RECENT = """
-JOIN {items} m ON m.user_id = x.user_id AND m.id = x.item_id
     AND (%(created_after)s::timestamptz IS NULL OR m.created_at >= %(created_after)s::timestamptz)"""
 
 _EPISODE = Reading(
     statistics="""
     SELECT sum(x.episodes)::float8 AS n, sum(x.tokens_indexed)::float8 / greatest(sum(x.episodes), 1) AS mean_length
     FROM (SELECT c.*, c.id AS scope_id FROM conversations c WHERE c.user_id = %(user_id)s) x WHERE {in_scope}""",
-    narrowed=_RECENT,
-    ranked="0.0::float8 AS importance, false AS pinned, m.previous_id",
+    narrows=_RECENT,
+    ranked="""0.0::float8 AS importance, false AS pinned, m.previous_id,
+       false AS is_said, NULL AS speaker, char_length(m.text) AS size""",
     served="""EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id
       AND c.space_id = %(space_id)s AND c.archived_at IS NULL)""",
     shown="""m.text, 'episode' AS type, 'user' AS role, NULL AS theme, '{{}}'::text[] AS tags,
@@ -76,8 +76,9 @@ _ENTITY = Reading(
     statistics="""
     SELECT count(*)::float8 AS n, coalesce(avg(length(m.tsv)), 0)::float8 AS mean_length
     FROM entities m WHERE m.user_id = %(user_id)s AND m.space_id = %(space_id)s""",
-    narrowed=_RECENT,
-    ranked="0.0::float8 AS importance, false AS pinned, NULL::uuid AS previous_id",
+    narrows=_RECENT,
+    ranked="""0.0::float8 AS importance, false AS pinned, NULL::uuid AS previous_id,
+       false AS is_said, NULL AS speaker, 0 AS size""",
     served="m.space_id = %(space_id)s",
     shown="""concat_ws(E'\\n', m.name, nullif(m.notes, '')) AS text, m.type, 'system' AS role, NULL AS theme,
        '{{}}'::text[] AS tags, ARRAY[m.name] AS source_ids, NULL AS summary""",
@@ -85,6 +86,8 @@ _ENTITY = Reading(
 )
 
 _READINGS = {MEMORIES: _MEMORY, EPISODES: _EPISODE, ENTITIES: _ENTITY}
+
+_NARROWED = "JOIN {items} m ON m.user_id = x.user_id AND m.id = x.{item}{narrows}"
 
 # The distance itself is selected, not the cosine: an expression that is also the sort key is worked out once a row.
 # A vector that is there is ready, and that is cheaper to ask of every row than what its state says.
@@ -96,57 +99,64 @@ ORDER BY distance LIMIT %(depth)s
 
 # BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
 # later: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), summed over the question's distinct lexemes that an item
-# contains (OR, not AND), with N and the mean length of the caller's scope.
-_WEIGHT = "{idf} * x.tf / (x.tf + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * x.length / {mean_length}))"
-
-# With every item come the question's words and their idf, so that items of the other leg can be scored by them. The
-# sum of all idf is the score that an item would approach by saying every word of the question for ever, words
-# that no item has included.
-_KEYWORD = f"""
-WITH scope AS MATERIALIZED ({{statistics}}
+# contains (OR, not AND), with N and the mean length of the caller's scope. With every item come the question's words
+# and their idf, so that `retrieval.words` can score items of the other leg by them.
+_KEYWORD = """
+WITH scope AS MATERIALIZED ({statistics}
 ), counted AS MATERIALIZED (
     SELECT q.lexeme COLLATE "C" AS lexeme, (
-        SELECT count(*) FROM {{postings}} x
-        WHERE x.user_id = %(user_id)s AND {{in_scope}} AND x.lexeme = q.lexeme COLLATE "C"
+        SELECT count(*) FROM {postings} x
+        WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = q.lexeme COLLATE "C"
     )::float8 AS df
     FROM unnest(to_tsvector('english'::regconfig, %(question)s::text)) q
 ), words AS MATERIALIZED (
     SELECT c.lexeme, ln(1 + (s.n - c.df + 0.5::float8) / (c.df + 0.5::float8)) AS idf FROM scope s CROSS JOIN counted c
 ), scored AS (
-    SELECT x.{{item}} AS id, sum({_WEIGHT.format(idf="w.idf", mean_length="s.mean_length")}) AS score
+    SELECT x.{item} AS id, sum(w.idf * x.tf / (
+        x.tf + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * x.length / s.mean_length))) AS score
     FROM scope s CROSS JOIN words w CROSS JOIN LATERAL (
-        SELECT * FROM {{postings}} x WHERE x.user_id = %(user_id)s AND {{in_scope}} AND x.lexeme = w.lexeme
-    ) x {{narrowed}}
-    GROUP BY x.{{item}} ORDER BY score DESC, id LIMIT %(depth)s
+        SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme
+    ) x {narrowed}
+    GROUP BY x.{item} ORDER BY score DESC, id LIMIT %(depth)s
 )
-SELECT c.id, c.score, (SELECT array_agg(lexeme ORDER BY lexeme) FROM words) AS lexemes,
+SELECT c.id, (SELECT array_agg(lexeme ORDER BY lexeme) FROM words) AS lexemes,
        (SELECT array_agg(idf ORDER BY lexeme) FROM words) AS idfs, (SELECT mean_length FROM scope) AS mean_length
 FROM scored c ORDER BY c.score DESC, c.id
-"""  # noqa: S608 - made of our own words alone
+"""
 
-# What either leg listed, each row with what ranking needs and no more. Each gets from here what the other leg did
-# not say of it: its distance, or its score by the question's words. The CASE spares looking up what is known.
-_POOL = f"""
-WITH pool AS (
-    SELECT l.id, l.score, NOT l.id = ANY(%(near)b::uuid[]) AS is_far
-    FROM unnest(%(listed)b::uuid[], %(scores)b::float8[]) AS l(id, score)
-    UNION ALL
-    SELECT n.id, (
-        SELECT sum({_WEIGHT.format(idf="w.idf", mean_length="%(mean_length)s::float8")})
-        FROM unnest(%(lexemes)b::text[], %(idfs)b::float8[]) AS w(lexeme, idf)
-        JOIN {{postings}} x ON x.user_id = %(user_id)s AND x.{{scope}} = n.scope_id
-            AND x.lexeme = w.lexeme COLLATE "C" AND x.{{item}} = n.id
-    ), false
-    FROM unnest(%(near)b::uuid[], %(near_scopes)b::uuid[]) AS n(id, scope_id)
-    WHERE n.id <> ALL(%(listed)b::uuid[])
+# What either leg listed, and the neighbours of the best of them: each row with what ranking needs and no more. With it
+# come how often it has which of the question's words, and the distance that the semantic leg did not say; the CASE
+# spares looking up what is known.
+_POOL = """
+WITH pool AS MATERIALIZED (
+    SELECT l.id FROM unnest(%(listed)b::uuid[]) AS l(id){beside}
+), words AS MATERIALIZED (
+    SELECT w.lexeme, w.place FROM unnest(%(lexemes)b::text[]) WITH ORDINALITY AS w(lexeme, place)
+), said AS MATERIALIZED (
+    SELECT x.{item} AS id, array_agg(w.place - 1) AS places, array_agg(x.tf) AS counts, max(x.length) AS length
+    FROM words w CROSS JOIN LATERAL (
+        SELECT * FROM {postings} x
+        WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme COLLATE "C"
+          AND x.{item} = ANY(ARRAY(SELECT p.id FROM pool p))
+    ) x GROUP BY x.{item}
 )
-SELECT m.id, p.score, m.created_at, {{ranked}}, e.vector <=> %(vector)s::halfvec AS distance
+SELECT m.id, m.created_at, {ranked}, s.places, s.counts,
+       coalesce(s.length, (SELECT sum(cardinality(t.positions)) FROM unnest(m.tsv) t), 0)::float8 AS length,
+       e.vector <=> %(vector)s::halfvec AS distance
 FROM pool p
-JOIN {{items}} m ON m.user_id = %(user_id)s AND m.id = p.id AND {{served}}
-LEFT JOIN {{vectors}} e ON e.user_id = %(user_id)s
-  AND e.{{item}} = CASE WHEN p.is_far AND %(vector)s::halfvec IS NOT NULL THEN p.id END
+JOIN {items} m ON m.user_id = %(user_id)s AND m.id = p.id AND {served}{narrows}
+LEFT JOIN said s ON s.id = m.id
+LEFT JOIN {vectors} e ON e.user_id = %(user_id)s
+  AND e.{item} = CASE WHEN p.id <> ALL(%(near)b::uuid[]) AND %(vector)s::halfvec IS NOT NULL THEN p.id END
   AND e.model_id = %(model_id)s AND e.vector IS NOT NULL
-"""  # noqa: S608 - made of our own words alone
+"""
+
+_BESIDE = """
+    UNION
+    SELECT m.previous_id FROM {items} m
+    WHERE m.user_id = %(user_id)s AND m.id = ANY(%(best)b::uuid[]) AND m.previous_id IS NOT NULL
+    UNION
+    SELECT m.id FROM {items} m WHERE m.user_id = %(user_id)s AND m.previous_id = ANY(%(best)b::uuid[])"""
 
 # The rest, for the few that may be shown. The vector comes in its binary form, as parsing its text would cost more
 # than everything else here.
@@ -181,9 +191,9 @@ def keyword_statement(shelf: Shelf, *, filtered: bool) -> str:
 
 
 @cache
-def pool_statement(shelf: Shelf) -> str:
-    """The candidates of both legs, joined by id."""
-    return _filled(_POOL, shelf)
+def pool_statement(shelf: Shelf, *, filtered: bool, beside: bool) -> str:
+    """The candidates of both legs, with `beside` also the neighbours of the best, of shelves that know neighbours."""
+    return _filled(_POOL, shelf, filtered=filtered, beside=_BESIDE.format_map(asdict(shelf)) if beside else "")
 
 
 @cache
@@ -213,5 +223,6 @@ def _filled(template: str, shelf: Shelf, *, filtered: bool = False, **words: str
     names = {**asdict(shelf), **words}
     reading = {key: value.format_map(names) for key, value in asdict(_READINGS[shelf]).items()}
     if not filtered:
-        reading["narrowed"] = ""
+        reading["narrows"] = ""
+    reading["narrowed"] = _NARROWED.format_map({**names, **reading}) if filtered else ""
     return template.format_map({**names, **reading})

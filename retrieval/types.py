@@ -21,8 +21,8 @@ class Candidate:
     """A memory that at least one leg found, before ranking.
 
     Ranks are 1-based positions in the leg, None where the leg did not list it. `bm25` is the raw keyword score
-    (0 without a match); `cosine` in [-1, 1] is None while no vector is ready. `previous_id` is the memory that was
-    stored just before it in the same sitting.
+    (0 without a match), `bm25_around` the one with the words of its neighbours; `cosine` in [-1, 1] is None while no
+    vector is ready. `speaker` is the name before a colon that the text begins with, `size` its length in characters.
     """
 
     id: UUID
@@ -41,7 +41,9 @@ class Candidate:
     cosine: float | None = None
     semantic_rank: int | None = None
     vector: Vector | None = field(default=None, compare=False, repr=False)
-    previous_id: UUID | None = None
+    bm25_around: float = 0.0
+    speaker: str | None = None
+    size: int = 0
 
 
 @dataclass(slots=True)
@@ -58,7 +60,8 @@ class Score:
 class Scored:
     """A candidate with its scores; `evidence` in [0, 1] is the stronger of the two legs' absolute scores.
 
-    `context` in [0, 1] is the fused relevance of the memory before it, where that is a candidate too.
+    `keyword_share` is of its own words alone, `context` what those of its neighbours add to it. `speaker_match` tells
+    that the question names who said it, `time_match` that it says a time where the question asks for one.
     """
 
     candidate: Candidate
@@ -67,6 +70,8 @@ class Scored:
     keyword_share: float
     date_match: float
     context: float = 0.0
+    speaker_match: bool = False
+    time_match: bool = False
 
 
 @dataclass(slots=True)

@@ -104,6 +104,8 @@ class Memory(Base):
         Index("ix_memories_supersedes", "user_id", "supersedes", postgresql_where=sql("supersedes IS NOT NULL")),
         # A search looks here for what stands in for a long hit; every row is read otherwise, once for each long hit.
         Index("ix_memories_summaries", "user_id", "space_id", postgresql_where=sql("type = 'summary'")),
+        # And here for the turn after one that it found.
+        Index("ix_memories_previous", "user_id", "previous_id", postgresql_where=sql("previous_id IS NOT NULL")),
         Index("ix_memories_waiting", "user_id", "created_at", postgresql_where=sql("needs_embedding")),
         Index("ix_memories_message", "user_id", "source_message_id", postgresql_where=_HAS_MESSAGE),
         # Only a new text is new to the detectors: what they found stands until then.

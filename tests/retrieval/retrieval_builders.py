@@ -18,6 +18,7 @@ def candidate(number: int = 1, **fields: Any) -> Candidate:
     if (vector := fields.get("vector")) is not None:
         fields["vector"] = np.array(vector, dtype=np.float32)
     defaults: dict[str, Any] = {"text": "text", "type": "fact", "role": "user", "created_at": NOW}
+    defaults["bm25_around"] = fields.get("bm25", 0.0)
     return Candidate(**{"id": UUID(int=number), "importance": 0.5} | defaults | fields)
 
 

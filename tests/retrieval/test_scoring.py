@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from retrieval_builders import NOW, candidate, candidate_lists
 
 from retrieval.policy import Policy
-from retrieval.scoring import rank, recency, score
+from retrieval.scoring import look_again, rank, recency, score
 
 WEEK = 7 * 86_400.0
 AGES = st.floats(-1e9, 1e12)
@@ -99,18 +100,55 @@ def test_the_order_does_not_depend_on_the_order_of_candidates(found, chance):
     assert order(found, Policy()) == order(chance.sample(found, len(found)), Policy())
 
 
-QUESTION = candidate(1, bm25=4.0, keyword_rank=1)
+PLAIN = Policy(beta=0, gamma=0, date_boost=0, detail_boost=0, semantic_weight=0.3)
 
 
-def test_a_memory_gains_from_the_one_before_it():
-    policy = Policy(context_boost=0.5, date_boost=0, beta=0, gamma=0)
-    answer = candidate(2, bm25=1.0, keyword_rank=2, previous_id=QUESTION.id)
-    found = rank([QUESTION, answer], policy, bm25_bound=5.0, question="", now=NOW)
-    # On its own 0.65 * 1/5 = 0.13; what stands before it has 0.65 * 4/5 = 0.52, and half of that is added.
-    assert found[1].score.relevance == pytest.approx(0.13 + 0.5 * 0.52)
+def test_the_words_of_its_neighbours_lift_a_memory():
+    found = order([candidate(bm25=4.0, bm25_around=6.0)], PLAIN)[0]
+    # 0.7 * 6/10; of that 6/10 - 4/10 is the neighbours' share.
+    assert (found.score.relevance, found.context) == (pytest.approx(0.42), pytest.approx(0.2))
+    assert found.keyword_share == pytest.approx(0.4)
 
 
-def test_what_stands_before_a_memory_is_no_evidence_for_it():
-    answer = candidate(2, bm25=0.1, keyword_rank=2, previous_id=QUESTION.id)
-    found = rank([QUESTION, answer], Policy(min_score=0.2), bm25_bound=5.0, question="", now=NOW)
-    assert ids(found) == [1]
+def test_the_words_of_its_neighbours_are_no_evidence_for_a_memory():
+    assert order([candidate(bm25=0.1, bm25_around=9.0)], Policy(min_score=0.2)) == []
+
+
+def test_nothing_is_found_without_any_evidence():
+    assert order([candidate(bm25_around=9.0, cosine=-0.1)], Policy(min_score=0)) == []
+
+
+def test_who_is_named_is_who_said_it():
+    said = [candidate(n, bm25=5.0, speaker=name) for n, name in ((1, "Ben"), (2, "Ada"), (3, None))]
+    found = order(said, PLAIN, "What did ADA say?")
+    assert [(each.candidate.id.int, each.speaker_match) for each in found] == [(2, True), (1, False), (3, False)]
+    assert found[0].score.relevance - found[1].score.relevance == pytest.approx(PLAIN.speaker_boost)
+
+
+@pytest.mark.parametrize("question", ["What did Ada tell Ben?", "Who likes Adam?", "What?"])
+def test_of_two_who_are_named_or_of_none_nobody_is_meant(question):
+    said = [candidate(1, bm25=5.0, speaker="Ben"), candidate(2, bm25=5.0, speaker="Ada")]
+    assert not any(each.speaker_match for each in order(said, PLAIN, question))
+
+
+def test_a_memory_that_says_more_stands_a_little_higher():
+    policy = replace(PLAIN, detail_boost=0.04)
+    found = order([candidate(1, bm25=5.0, size=50), candidate(2, bm25=5.0, size=900)], policy)
+    assert [each.score.relevance for each in found] == [pytest.approx(0.35 + 0.04), pytest.approx(0.35 + 0.01)]
+
+
+MOVED = [candidate(1, bm25=5.0, text="We moved to Rome"), candidate(2, bm25=4.9, text="We moved house last May")]
+
+
+def test_a_question_for_a_time_prefers_what_says_one():
+    found = look_again(order(MOVED, PLAIN), PLAIN, question="When did they move?", now=NOW)
+    assert [(each.candidate.id.int, each.time_match) for each in found] == [(2, True), (1, False)]
+    assert found[0].score.relevance == pytest.approx(0.7 * 0.49 + PLAIN.time_boost)
+
+
+@pytest.mark.parametrize(
+    ("policy", "question"), [(PLAIN, "Who moved?"), (replace(PLAIN, time_boost=0), "When did they move?")]
+)
+def test_no_other_question_does(policy, question):
+    found = look_again(order(MOVED, policy), policy, question=question, now=NOW)
+    assert (ids(found), any(each.time_match for each in found)) == ([1, 2], False)

@@ -32,6 +32,8 @@ def why_json(hit: Hit) -> dict[str, Any]:
             "evidence": round(scored.evidence, 6),
             "date_match": round(scored.date_match, 6),
             "context": round(scored.context, 6),
+            "speaker_match": scored.speaker_match,
+            "time_match": scored.time_match,
             "mmr_penalty": round(hit.ranked.mmr_penalty, 6),
         },
     }

@@ -1,0 +1,38 @@
+"""Whether a question asks for a time, and whether a text says one."""
+
+from __future__ import annotations
+
+import re
+
+_ASKS = re.compile(
+    r"\bwhen\b|\bhow long\b|\bsince when\b|\b(?:what|which)\s+(?:date|day|week|month|season|year|time)\b", re.IGNORECASE
+)
+_SAYS = re.compile(
+    r"""\b(?:
+        (?:yester|to)day|tomorrow|tonight|ago|since|recently|lately
+      | (?:last|next|this|past|every)\s\w+
+      | (?:day|week|weekend|month|year|morning|afternoon|evening|night|summer|winter|spring|autumn)s?
+      | (?:mon|tues|wednes|thurs|fri|satur|sun)days?
+      | (?:january|february|march|april|may|june|july|august|september|october|november|december)
+      | (?:19|20)\d\d | \d{1,2}(?:st|nd|rd|th) | \d{1,2}(?::\d\d)?\s?[ap]m
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def asks_when(question: str) -> bool:
+    """Tell whether the question wants a date, a time or a duration.
+
+    >>> asks_when("When did Ada move?"), asks_when("What did Ada say?")
+    (True, False)
+    """
+    return _ASKS.search(question) is not None
+
+
+def says_when(text: str) -> bool:
+    """Tell whether the text names a time, absolute or relative.
+
+    >>> says_when("We moved last week"), says_when("We moved")
+    (True, False)
+    """
+    return _SAYS.search(text) is not None
