@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from evals import bench_conversations, bench_http, bench_ingest, bench_search, report, timing
+from evals import (
+    bench_conversations,
+    bench_http,
+    bench_ingest,
+    bench_search,
+    golden,
+    golden_report,
+    report,
+    run_golden,
+    timing,
+)
 from evals.cli_support import (
     bring_in,
     deliver,
@@ -71,6 +82,29 @@ def eval_locomo(file: Path, path: Path | None, own_data: bool, email: str | None
     for reason in reasons:
         click.echo(f"FAILED {reason}", err=True)
     sys.exit(1 if reasons else 0)
+
+
+@eval_group.command("golden")
+@click.argument("file", type=FILE, default=golden.BUNDLED)
+@click.option("--json", "path", type=JSON, help="Also write the measures and every case's scores to this file.")
+@click.option("--against", type=FILE, help="Compare, case by case, with the JSON of another run.")
+def eval_golden(file: Path, path: Path | None, against: Path | None) -> None:
+    """Ask the golden cases of FILE, by default those of this repository; exits with 1 on FAIL."""
+    try:
+        cases = golden.read(file)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    now = datetime.now(UTC)
+    with throwaway(now=now) as (runtime, user_id), progress(len(cases), "cases") as advance:
+        outcomes = run_golden.run(runtime, user_id, cases, now=now, on_progress=advance)
+    verdict = golden_report.judge(outcomes)
+    values = golden_report.to_dict(outcomes, verdict)
+    text = golden_report.to_text(verdict)
+    if against is not None:
+        differences = golden_report.compare(values["cases"], json.loads(against.read_text(encoding="utf-8"))["cases"])
+        text = f"{golden_report.differences_to_text(differences)}\n\n{text}"
+    deliver(text, values, path)
+    sys.exit(0 if verdict.passed else 1)
 
 
 @import_group.command("locomo")

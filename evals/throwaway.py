@@ -68,10 +68,17 @@ def _prepare(runtime: Runtime, now: datetime) -> UUID:
     owner = make_engine(runtime.databases.owner, pool_size=1)
     try:
         schema.upgrade(owner, runtime.databases, runtime.keys)
-        # The connection was made before there was a vector type to register.
+    finally:
         owner.dispose()
+    return add_user(runtime, EMAIL, now)
+
+
+def add_user(runtime: Runtime, email: str, now: datetime) -> UUID:
+    """Add a user to a throwaway database; returns the id."""
+    # A connection of its own: an earlier one was made before there was a vector type to register.
+    owner = make_engine(runtime.databases.owner, pool_size=1)
+    try:
         with sessionmaker(owner, class_=Session).begin() as session:
-            soft_cap = runtime.settings.soft_cap
-            return create_user(session, EMAIL, PASSWORD, soft_cap=soft_cap, now=now).id
+            return create_user(session, email, PASSWORD, soft_cap=runtime.settings.soft_cap, now=now).id
     finally:
         owner.dispose()

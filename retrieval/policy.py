@@ -28,7 +28,9 @@ class Policy:
     `alpha`, `beta` and `gamma` weigh relevance, recency and importance, each in [0, 1], in the total. `tau_days`
     is the recency decay constant in days. `semantic_weight` is the share of the semantic leg in `convex` and
     `minmax` fusion. `depth` is how many candidates each leg contributes. `min_score` in [0, 1] is the evidence
-    that a candidate needs from at least one leg. `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
+    that a candidate needs from at least one leg; where no candidate has it from its words, the best cosine must reach
+    `sure_cosine`, or nothing is found: among memories of one person something always seems a little alike.
+    `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
     `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an
     answer stands beside its question. The boosts add at most so much to the relevance: `date_boost` where the memory
     is of a date that the question names, `speaker_boost` where it was said by whom the question names, `time_boost`
@@ -47,6 +49,7 @@ class Policy:
     gamma: float = 0.05
     tau_days: float = 7.0
     min_score: float = 0.2
+    sure_cosine: float = 0.28
     mmr_lambda: float = 0.95
     depth: int = 40
     context_weight: float = 0.7
@@ -74,6 +77,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "gamma": (0, 10),
     "tau_days": (0.01, 36500),
     "min_score": (0, 1),
+    "sure_cosine": (0, 1),
     "mmr_lambda": (0, 1),
     "depth": (1, 500),
     "context_weight": (0, 1),
@@ -100,6 +104,7 @@ NAMED: dict[str, Policy] = {
         beta=1.0,
         gamma=1.0,
         min_score=0.3,
+        sure_cosine=0.0,
         mmr_lambda=0.7,
         context_weight=0.0,
         date_boost=0.0,

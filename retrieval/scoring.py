@@ -15,7 +15,7 @@ from retrieval.types import Candidate, Score, Scored
 
 _DAY = 86_400.0
 _WORD = re.compile(r"\w+")
-# A text of so many characters says as much as one memory needs.
+# A text of so many bytes says as much as one memory needs.
 DETAILED = 200
 
 
@@ -43,9 +43,9 @@ def rank(
 ) -> list[Scored]:
     """Candidates with enough evidence, best total first, equal totals by id.
 
-    A candidate with `evidence` below `policy.min_score`, or with none, is dropped: neither recency nor importance nor a boost can
-    make a match. The boosts of the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in
-    `fusion.fuse`.
+    A candidate with `evidence` below `policy.min_score`, or with none, is dropped: neither recency nor importance nor
+    a boost can make a match. Nothing is left unless one of them is sure: see `Policy.sure_cosine`. The boosts of the
+    policy add to the fused relevance; see `Policy`. `bm25_bound` is as in `fusion.fuse`.
     """
     relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
     hint = dates.parse(question, now) if policy.date_boost > 0 else None
@@ -71,7 +71,7 @@ def rank(
                 speaker_match=spoke,
             )
         )
-    return in_order(scored)
+    return in_order(scored) if any(_is_sure(each, policy) for each in scored) else []
 
 
 def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: datetime) -> list[Scored]:
@@ -92,6 +92,12 @@ def _timed(each: Scored, policy: Policy, now: datetime) -> Scored:
         return each
     boosted = each.score.relevance + policy.time_boost
     return replace(each, score=score(boosted, memory.created_at, memory.importance, policy, now), time_match=True)
+
+
+def _is_sure(each: Scored, policy: Policy) -> bool:
+    """Tell whether a candidate is enough to say that the question was answered at all."""
+    by_words = "keyword" in policy.legs and each.keyword_share >= policy.min_score
+    return by_words or (each.candidate.cosine or 0.0) >= policy.sure_cosine
 
 
 def _named(candidates: Sequence[Candidate], question: str) -> str | None:

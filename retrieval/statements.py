@@ -40,7 +40,7 @@ _MEMORY = Reading(
         SELECT t.id FROM themes t WHERE t.user_id = %(user_id)s AND t.slug = %(theme)s::text))""",
     ranked="""m.importance, m.pinned, m.previous_id,
        m.source_message_id IS NOT NULL AS is_said,
-       substring(m.text FROM '^([^:\\n]{{1,40}}):') AS speaker, char_length(m.text) AS size""",
+       left(m.text, 41) AS head, octet_length(m.text) AS size""",
     served="""m.space_id = %(space_id)s AND m.status = 'active'
   AND (m.expires_at IS NULL OR m.expires_at > %(now)s)""",
     shown="m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary",
@@ -64,7 +64,7 @@ _EPISODE = Reading(
     FROM (SELECT c.*, c.id AS scope_id FROM conversations c WHERE c.user_id = %(user_id)s) x WHERE {in_scope}""",
     narrows=_RECENT,
     ranked="""0.0::float8 AS importance, false AS pinned, m.previous_id,
-       false AS is_said, NULL AS speaker, char_length(m.text) AS size""",
+       false AS is_said, NULL AS head, octet_length(m.text) AS size""",
     served="""EXISTS (SELECT 1 FROM conversations c WHERE c.user_id = m.user_id AND c.id = m.conversation_id
       AND c.space_id = %(space_id)s AND c.archived_at IS NULL)""",
     shown="""m.text, 'episode' AS type, 'user' AS role, NULL AS theme, '{{}}'::text[] AS tags,
@@ -78,7 +78,7 @@ _ENTITY = Reading(
     FROM entities m WHERE m.user_id = %(user_id)s AND m.space_id = %(space_id)s""",
     narrows=_RECENT,
     ranked="""0.0::float8 AS importance, false AS pinned, NULL::uuid AS previous_id,
-       false AS is_said, NULL AS speaker, 0 AS size""",
+       false AS is_said, NULL AS head, 0 AS size""",
     served="m.space_id = %(space_id)s",
     shown="""concat_ws(E'\\n', m.name, nullif(m.notes, '')) AS text, m.type, 'system' AS role, NULL AS theme,
        '{{}}'::text[] AS tags, ARRAY[m.name] AS source_ids, NULL AS summary""",

@@ -23,7 +23,7 @@ def test_a_good_report_passes() -> None:
 
 
 def test_too_little_recall_is_a_reason() -> None:
-    assert passes(report(balanced=0.65)) == ["balanced: recall@10 is 0.650, below 0.66"]
+    assert passes(report(balanced=0.65)) == ["balanced: recall@10 is 0.650, below 0.7"]
 
 
 def test_a_leg_that_does_better_alone_is_a_reason() -> None:

@@ -152,3 +152,19 @@ def test_a_question_for_a_time_prefers_what_says_one():
 def test_no_other_question_does(policy, question):
     found = look_again(order(MOVED, policy), policy, question=question, now=NOW)
     assert (ids(found), any(each.time_match for each in found)) == ([1, 2], False)
+
+
+WEAK = [candidate(1, cosine=0.27, bm25=1.0), candidate(2, cosine=0.22)]
+
+
+def test_where_nothing_is_sure_nothing_is_found():
+    assert order(WEAK, Policy(min_score=0.2, sure_cosine=0.28)) == []
+
+
+@pytest.mark.parametrize("sure", [candidate(3, cosine=0.29), candidate(3, bm25=2.5)], ids=["by meaning", "by words"])
+def test_one_that_is_sure_lets_the_others_in(sure):
+    assert len(order([*WEAK, sure], Policy(min_score=0.2, sure_cosine=0.28))) == 3
+
+
+def test_without_a_threshold_nothing_must_be_sure():
+    assert len(order(WEAK, Policy(min_score=0.0))) == 2
