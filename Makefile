@@ -29,8 +29,9 @@ install: .venv/installed ## Make .venv and install into it
 up: .venv/installed ## Start everything on http://127.0.0.1:8765
 	@exec $(BIN)/commonplace up
 
+# In as many processes as there are cores, each file in one of them, each process with a database of its own.
 test: .venv/installed-dev ## Run every test but the slow ones
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile $(PYTEST_ARGS)
 
 test-slow: .venv/installed-dev ## Run the slow tests: kills, load, real data
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
@@ -53,8 +54,8 @@ types: .venv/installed-dev ## Check types
 contracts: .venv/installed-dev ## Check the direction of imports
 	$(BIN)/lint-imports
 
-eval: .venv/installed ## Evaluate retrieval on a LoCoMo file: make eval FILE=...
-	$(RUN) $(BIN)/commonplace eval locomo $(FILE)
+eval: .venv/installed ## Evaluate retrieval on the golden cases, or on a LoCoMo file: make eval FILE=...
+	$(RUN) $(BIN)/commonplace eval $(if $(FILE),locomo $(FILE),golden)
 
 bench: .venv/installed-dev ## Measure search and ingest
 	$(RUN) $(BIN)/commonplace bench search

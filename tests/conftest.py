@@ -15,6 +15,7 @@ import pytest
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
+from secrets_of_tests import PASSWORD, SECRET
 from sqlalchemy import make_url, text
 from sqlalchemy.orm import Session
 
@@ -37,9 +38,6 @@ from webapp.extensions import db
 # How long an example takes says more of the machine than of the code.
 hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("busy")
-
-SECRET = "only-for-tests-" + "0123456789abcdef" * 2
-PASSWORD = "correct horse battery"
 
 
 @pytest.fixture(scope="session")

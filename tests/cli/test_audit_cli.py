@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import SECRET
+from secrets_of_tests import SECRET
 from sqlalchemy import text
 
 from memory.audit import verify

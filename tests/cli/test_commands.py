@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from uuid import uuid4
 
 import pytest
-from conftest import SECRET
+from chat_endpoint import chat_endpoint
+from secrets_of_tests import SECRET
+from sqlalchemy import create_engine, make_url, text
 
 from memory.accounts import authenticate
 from memory.embedding.backfill import utc_now
+from memory.spaces import create_space
 
+# Nothing to load.
+QUICK = {"COMMONPLACE_EMBEDDING_MODEL": "none"}
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -23,6 +30,7 @@ def run(runtime, home, database_url) -> Run:
         "COMMONPLACE_HOME": str(home),
         "DATABASE_URL": database_url,
         "COMMONPLACE_SECRET_KEY": SECRET,
+        "COMMONPLACE_ENRICHMENT": "off",
     }
 
     def _run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -55,9 +63,26 @@ def test_user_create_refuses_a_short_password_by_field(run):
     assert "password: must be at least" in run("user", "create", "--email", "x@y.org", "--password", "short").stderr
 
 
-def test_doctor_is_content_with_a_sound_installation(run):
-    done = run("doctor")
+@pytest.fixture
+def fresh_database(database_url) -> Iterator[str]:
+    """A database that no other test has been in."""
+    url = make_url(database_url).set(drivername="postgresql+psycopg")
+    name = f"fresh_{uuid4().hex[:12]}_test"
+    server = create_engine(url, isolation_level="AUTOCOMMIT")
+    with server.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    yield url.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
+    with server.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+        connection.execute(text(f"DROP ROLE IF EXISTS {name}_app"))
+    server.dispose()
+
+
+def test_doctor_is_content_with_a_sound_installation(run, fresh_database):
+    assert run("migrate", DATABASE_URL=fresh_database).returncode == 0
+    done = run("doctor", DATABASE_URL=fresh_database)
     assert done.returncode == 0, done.stdout
+    assert "ok   language model: none" in done.stdout
 
 
 def test_doctor_says_that_the_database_is_away(run):
@@ -70,9 +95,47 @@ def test_doctor_says_that_a_setting_is_bad(run):
     assert "COMMONPLACE_SOFT_CAP" in run("doctor", COMMONPLACE_SOFT_CAP="lots").stdout
 
 
+def test_doctor_asks_the_language_model(run):
+    with chat_endpoint() as endpoint:
+        endpoint.said = "ok"
+        done = run("doctor", **QUICK, COMMONPLACE_LLM_URL=endpoint.url, COMMONPLACE_LLM_MODEL="tiny")
+    assert "ok   language model: tiny answers" in done.stdout
+    assert endpoint.requests[0]["model"] == "tiny"
+
+
+def test_doctor_says_that_the_language_model_is_away(run):
+    done = run("doctor", **QUICK, COMMONPLACE_LLM_URL="http://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "BAD  language model: the model endpoint did not answer (ConnectError)" in done.stdout
+    assert "COMMONPLACE_LLM_URL" in done.stdout
+
+
+@pytest.mark.parametrize(("status", "body"), [(401, b"who?"), (200, b"<html>")])
+def test_doctor_says_what_the_language_model_answered(run, status, body):
+    with chat_endpoint() as endpoint:
+        endpoint.status, endpoint.body = status, body
+        done = run("doctor", **QUICK, COMMONPLACE_LLM_URL=endpoint.url, COMMONPLACE_LLM_API_KEY="a-secret-key")
+    said = f"HTTP {status}" if status != 200 else "unknown shape"
+    assert said in next(line for line in done.stdout.splitlines() if "language model" in line)
+    assert "a-secret-key" not in done.stdout + done.stderr
+
+
 def test_backfill_embeds_what_waits(run, client, ada):
     client.post("/v1/memory/entries", json={"text": "The kiln reaches cone ten by noon"}, headers=ada.headers)
-    assert "0 waiting" in run("backfill").stdout
+    said = run("backfill").stdout
+    assert "0 waiting" in said
+    assert "\n0 read for names and tags" in said
+
+
+def test_backfill_reads_what_waits_and_embeds_what_it_found(run, client, ada):
+    with ada.session() as session:
+        create_space(session, ada.id, "trip", soft_cap=200, now=utc_now(), actor="t")
+    entry = {"text": "I told my sister Beatrice about the ferry", "space": "trip"}
+    client.post("/v1/memory/entries", json=entry, headers=ada.headers)
+    said = run("backfill", COMMONPLACE_ENRICHMENT="on").stdout
+    assert re.search(r"^[1-9]\d* read for names and tags, 0 waiting\.$", said, re.MULTILINE)
+    (entity,) = client.get("/v1/entities", headers=ada.headers).json["entities"]
+    assert (entity["name"], entity["needs_embedding"]) == ("Beatrice", False)
 
 
 def test_migrate_may_be_repeated(run):
