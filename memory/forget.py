@@ -19,6 +19,7 @@ from memory.errors import ConflictError, NotFoundError
 from memory.journal import record, redact
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Message, PossibleUpdate, Tombstone
+from memory.notebooks.notebooks import drop_removed
 from memory.spaces import lock_space_of, lock_spaces
 from memory.tombstones import bury, lift
 
@@ -172,7 +173,10 @@ def _with_successor(row: Row, memory_id: UUID) -> Row:
 
 
 def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> int:
-    """Remove for good what is due: forgotten rows, old tombstones, expired memories. Returns how many rows."""
+    """Remove for good what is due: forgotten rows, old tombstones, expired memories. Returns how many rows.
+
+    Notebooks and cells that were removed go as well, once their undo has passed.
+    """
     due = session.scalars(
         select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).with_for_update()
     ).all()
@@ -183,6 +187,7 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> int:
         session.delete(row)
     stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
     expired = _expire(session, user_id, keys, now)
+    drop_removed(session, user_id, now)
     if due or expired:
         details = {"forgotten": len(due), "expired": len(expired)}
         total = len(due) + len(expired)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -11,11 +12,21 @@ from sqlalchemy.orm import Session
 
 from memory.ids import new_id
 from memory.models import AuditEvent, ToolCall
-from memory.redaction import redact
+from memory.notebooks.blanking import blank
+from memory.redaction import redact as redact_calls
 
 _APPEND = insert(cast(Table, ToolCall.__table__))
 
 __all__ = ["record", "record_tool_call", "redact"]
+
+
+def redact(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -> int:
+    """Blank every tool call that tells of one of the memories, and every cell of a notebook that says a text.
+
+    Returns how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits.
+    """
+    blank(session, texts)
+    return redact_calls(session, memory_ids, texts)
 
 
 def record(

@@ -34,6 +34,21 @@ def swap_or_go(fragment: str, url: str, **context: Any) -> Response:
     return response
 
 
+def done_or_go(url: str) -> Response:
+    """Answer a POST that changes nothing on the page beyond what the page does itself: 204 to htmx, else 303."""
+    if not wants_fragment():
+        return make_response(redirect(url, HTTPStatus.SEE_OTHER))
+    return make_response("", HTTPStatus.NO_CONTENT)
+
+
+def refresh_or_go(url: str) -> Response:
+    """Answer a POST after which the whole page is another: htmx loads it again, else 303 to `url`."""
+    response = done_or_go(url)
+    if wants_fragment():
+        response.headers["HX-Refresh"] = "true"
+    return response
+
+
 def go(url: str) -> Response:
     """Send the whole window to another page, also when htmx asked for a part of one."""
     if not wants_fragment():

@@ -24,10 +24,12 @@ from memory.models.memories import (
     Posting,
     Tombstone,
 )
+from memory.models.notebooks import KINDS, Cell, Notebook, RecallMark
 from memory.models.preferences import Preferences
 from memory.models.system import RateCount
 
 __all__ = [
+    "KINDS",
     "ROLES",
     "STATUSES",
     "TYPES",
@@ -35,6 +37,7 @@ __all__ = [
     "AuditLink",
     "Base",
     "CachedEmbedding",
+    "Cell",
     "Conversation",
     "Embedding",
     "EmbeddingModel",
@@ -50,11 +53,13 @@ __all__ = [
     "LastScore",
     "Memory",
     "Message",
+    "Notebook",
     "PossibleUpdate",
     "Posting",
     "Preferences",
     "ProviderSetting",
     "RateCount",
+    "RecallMark",
     "SessionState",
     "Space",
     "Theme",

@@ -27,7 +27,10 @@ class User(Base):
 
 
 class Space(Base):
-    """A namespace. `documents` and `tokens` count active memories and their words, kept by a trigger for BM25."""
+    """A namespace. `documents` and `tokens` count active memories and their words, kept by a trigger for BM25.
+
+    After `retention_days` memories that nobody wanted are archived (`memory.retention`); 0 keeps them for ever.
+    """
 
     __tablename__ = "spaces"
     __table_args__ = (UniqueConstraint("user_id", "slug"),)

@@ -17,7 +17,8 @@ class Entity(Base):
     """What is named so, in the space where it was extracted; merged by `name_key`, type and space.
 
     `notes` are the sentences that mention it, the newest few, one a line: a trigger writes them from the mentions,
-    so that what a forgotten memory said of it goes with the memory. An entity without a mention is deleted.
+    so that what a forgotten memory said of it goes with the memory. What an archived or superseded memory says, or one
+    that is to expire, does not stand in them. `mentions` counts those in force. An entity without any is deleted.
     """
 
     __tablename__ = "entities"
@@ -50,7 +51,10 @@ class Entity(Base):
 
 
 class EntityMention(Base):
-    """One sentence that names an entity, with the episode or memory that it stands in."""
+    """One sentence that names an entity, with the episode or memory that it stands in.
+
+    `live` tells whether it is in force, and `expires_at` until when: triggers copy both from the memory.
+    """
 
     __tablename__ = "entity_mentions"
     __table_args__ = (
@@ -72,6 +76,8 @@ class EntityMention(Base):
     sentence: Mapped[str]
     confidence: Mapped[float]
     created_at: Mapped[Moment]
+    live: Mapped[bool] = mapped_column(server_default=sql("true"), default=True)
+    expires_at: Mapped[Moment | None]
 
 
 class EntityPosting(PostingsByLexeme, Base):

@@ -14,6 +14,8 @@ from memory.errors import ConflictError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget, purge, restore
 from memory.journal import record_tool_call
 from memory.models import Memory
+from memory.notebooks import cells, notebooks
+from memory.notebooks.marks import mark_right
 
 SECRET = "Ada hides the spare key under the third flowerpot"
 LONG = "The quarterly planning meeting with the whole design team takes place in the large room at {} o'clock " + (
@@ -97,6 +99,56 @@ def test_what_is_forgotten_with_undo_is_gone_when_the_window_closes(book, drop, 
     with book.session() as session:
         purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO_WINDOW)
     assert "doormat" not in everything(owner).lower()
+
+
+@pytest.fixture
+def noted(book):
+    """Write a text wherever a notebook can hold one."""
+
+    def _noted(words, memory_id):
+        notebook = book.do(notebooks.create_notebook, f"About: {words}")
+        page = book.do(notebooks.create_notebook, "A page").id
+        for kind, name in (("note", "text"), ("recall", "q"), ("context", "q"), ("remember", "text")):
+            with book.session() as session:
+                given = {name: f"I wonder whether {words.upper()}, still"}
+                cells.add_cell(session, book.user_id, page, kind, given, now=utc_now())
+        with book.session() as session:
+            removed = cells.add_cell(session, book.user_id, notebook.id, "note", {"text": words}, now=utc_now())
+            cells.remove_cell(session, book.user_id, notebook.id, removed.id, now=utc_now())
+            mark_right(session, book.user_id, f"Is it true that {words}?", memory_id, now=utc_now())
+        return page
+
+    return _noted
+
+
+def test_what_is_forgotten_at_once_is_in_no_notebook(book, drop, owner, noted):
+    secret = SECRET.replace("flowerpot", "birdhouse")
+    memory_id = book.write(secret).id
+    noted(secret, book.write("Another memory").id)
+    drop(memory_id)
+    assert "birdhouse" not in everything(owner).lower()
+
+
+def test_what_is_forgotten_with_undo_leaves_the_notebooks_when_the_window_closes(book, drop, owner, noted):
+    secret = SECRET.replace("flowerpot", "gutter")
+    memory_id = book.write(secret).id
+    noted(secret, book.write("Another memory").id)
+    drop(memory_id, UNDO_WINDOW)
+    with book.session() as session:
+        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO_WINDOW)
+    assert "gutter" not in everything(owner).lower()
+
+
+def test_cells_that_say_something_else_are_left_alone(book, drop, noted):
+    page = noted("The bakery closes on Mondays", book.write("Another memory").id)
+    drop(book.write(SECRET).id)
+    assert book.one("SELECT count(*) FROM cells WHERE notebook_id = :id AND input::text ILIKE '%bakery%'", id=page) == 4
+
+
+def test_notebooks_of_others_are_not_blanked(book, bobs_book, drop):
+    page = bobs_book.do(notebooks.create_notebook, SECRET)
+    drop(book.write(SECRET).id)
+    assert bobs_book.one("SELECT title FROM notebooks WHERE id = :id", id=page.id) == SECRET
 
 
 def test_other_calls_are_left_alone(book, drop):

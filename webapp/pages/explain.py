@@ -59,6 +59,7 @@ class Explained:
     reason: str
     bars: tuple[Bar, ...]
     legs: tuple[Leg, ...]
+    lead: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,12 @@ def explain(result: Result) -> Answer:
     """Return the result with its reasons."""
     notices = (*(NOTICES.get(name, name) for name in result.degraded), *(f"Note: {text}." for text in result.warnings))
     timings = tuple((said, result.timings[stage]) for stage, said in STAGES.items() if stage in result.timings)
-    hits = tuple(_explained(hit, result.policy) for hit in result.hits)
+    following: tuple[Hit | None, ...] = (*result.hits[1:], None)[: len(result.hits)]
+    hits = tuple(_explained(hit, result.policy, after) for hit, after in zip(result.hits, following, strict=True))
     return Answer(result, hits, tuple(dict.fromkeys(notices)), timings, bool(CLOSED & set(result.degraded)))
 
 
-def _explained(hit: Hit, policy: Policy) -> Explained:
+def _explained(hit: Hit, policy: Policy, after: Hit | None) -> Explained:
     score = hit.ranked.scored.score
     bars = (
         Bar("Relevance", score.relevance, weight=policy.alpha),
@@ -88,7 +90,29 @@ def _explained(hit: Hit, policy: Policy) -> Explained:
         Bar("Importance", score.importance, weight=policy.gamma),
         Bar("Total", score.total, most=policy.alpha + policy.beta + policy.gamma),
     )
-    return Explained(hit, _reason(hit), bars, (_words(hit), _meaning(hit)))
+    lead = _lead(hit, after, policy) if after is not None else ""
+    return Explained(hit, _reason(hit), bars, (_words(hit), _meaning(hit)), lead)
+
+
+# A part of a lead below this would be shown as nothing.
+LEAST_PART = 0.005
+
+
+def _lead(hit: Hit, after: Hit, policy: Policy) -> str:
+    """Say what put a hit before the next one: the difference of each part as it counts in the total."""
+    score, other = hit.ranked.scored.score, after.ranked.scored.score
+    parts = {
+        "relevance": policy.alpha * (score.relevance - other.relevance),
+        "recency": policy.beta * (score.recency - other.recency),
+        "importance": policy.gamma * (score.importance - other.importance),
+        "likeness": after.ranked.mmr_penalty - hit.ranked.mmr_penalty,
+    }
+    told = [f"{name} {_signed(part)}" for name, part in parts.items() if abs(part) >= LEAST_PART]
+    return f"Before the next by {max(sum(parts.values()), 0):.2f}: {', '.join(told)}" if told else "Even with the next"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _words(hit: Hit) -> Leg:
@@ -109,8 +133,8 @@ def _place(rank: int | None) -> str:
     return ordinal(rank) if rank is not None else "far down"
 
 
-# Below this what stood before it moved nothing that anyone would notice.
-SHOWN_CONTEXT = 0.1
+# Below this what was said beside it moved nothing that anyone would notice.
+SHOWN_CONTEXT = 0.05
 
 
 def _reason(hit: Hit) -> str:
@@ -128,7 +152,11 @@ def _reason(hit: Hit) -> str:
     if scored.date_match > 0:
         found.append("of the time you name")
     if scored.context >= SHOWN_CONTEXT:
-        found.append("said right after something that matches too")
+        found.append("said beside something that matches too")
+    if scored.speaker_match:
+        found.append(f"said by {memory.speaker}, whom you name")
+    if scored.time_match:
+        found.append("says a time, as you ask for one")
     if hit.ranked.mmr_penalty >= 0.005:
         found.append(f"moved down by {hit.ranked.mmr_penalty:.2f} for its likeness to a better hit")
     return ", ".join(found) or "near enough by meaning"

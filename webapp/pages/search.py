@@ -17,7 +17,6 @@ from webapp.recall import find
 bp = guarded("search")
 
 
-@bp.get("/", endpoint="home")
 @bp.get("/search")
 def index() -> Response:
     """Answer a question, or invite one."""

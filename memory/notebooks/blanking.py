@@ -1,0 +1,51 @@
+"""Taking what a forgotten memory said out of notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from memory.models import Cell, Notebook, RecallMark
+from memory.redaction import REDACTED, Needles
+
+UNTITLED = "Untitled"
+_AT_ONCE = 1000
+
+
+def blank(session: Session, texts: Sequence[str]) -> int:
+    """Blank every cell whose input or output says one of the texts, and titles and marked questions that do.
+
+    Returns how many cells. Works with the user whom the transaction is confined to; the caller commits. Everything
+    is read once: a person types a few hundred cells, not millions.
+    """
+    if not texts:
+        return 0
+    session.flush()
+    needles = Needles(texts)
+    cells = _saying(session, needles)
+    if cells:
+        blanked = update(Cell).where(Cell.user_id == func.app_user(), Cell.id.in_(cells))
+        session.execute(blanked.values(input=REDACTED, output=None, duration_ms=None, ran_at=None))
+    titled = select(Notebook.id, Notebook.title).where(Notebook.user_id == func.app_user())
+    named = [notebook_id for notebook_id, title in session.execute(titled) if needles.in_text(title)]
+    if named:
+        renamed = update(Notebook).where(Notebook.user_id == func.app_user(), Notebook.id.in_(named))
+        session.execute(renamed.values(title=UNTITLED))
+    _drop_marks(session, needles)
+    return len(cells)
+
+
+def _saying(session: Session, needles: Needles) -> list[UUID]:
+    mine = select(Cell.id, Cell.input, Cell.output).where(Cell.user_id == func.app_user())
+    rows = session.execute(mine.execution_options(yield_per=_AT_ONCE))
+    return [cell_id for cell_id, given, output in rows if needles.in_value([given, output])]
+
+
+def _drop_marks(session: Session, needles: Needles) -> None:
+    mine = select(RecallMark.question).where(RecallMark.user_id == func.app_user()).distinct()
+    said = [question for question in session.scalars(mine) if needles.in_text(question)]
+    if said:
+        session.execute(delete(RecallMark).where(RecallMark.user_id == func.app_user(), RecallMark.question.in_(said)))

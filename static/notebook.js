@@ -1,0 +1,160 @@
+"use strict";
+
+/* A slider says where it stands while it moves. */
+document.addEventListener("input", (event) => {
+  const output = event.target.type === "range" && event.target.parentElement.querySelector("output");
+  if (output) output.value = event.target.value;
+});
+
+/* Ctrl+Enter or Cmd+Enter runs the cell that one is in. */
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  const form = event.target.closest(".cell")?.querySelector(".cell-form");
+  if (!form) return;
+  event.preventDefault();
+  form.requestSubmit();
+});
+
+/* All cells from the top, one after the other, each with what is typed in it. */
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-run-all]");
+  if (!button) return;
+  event.preventDefault();
+  button.disabled = true;
+  for (const { dataset } of [...document.querySelectorAll(".cell")]) {
+    const find = () => document.querySelector(`.cell[data-cell="${dataset.cell}"]`);
+    const later = find().getAttribute("hx-get");
+    if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML" });
+    const form = find().querySelector(".cell-form:not([data-done])");
+    if (!form) continue;
+    const done = new Promise((resolve) => {
+      const check = (after) => {
+        if (after.detail.requestConfig.elt !== form) return;
+        document.removeEventListener("htmx:afterRequest", check);
+        resolve();
+      };
+      document.addEventListener("htmx:afterRequest", check);
+    });
+    form.requestSubmit();
+    await done;
+  }
+  button.disabled = false;
+  button.focus();
+});
+
+/* Cells are moved where they stand, so that nothing typed in them is lost; the server is told. */
+document.addEventListener("htmx:afterRequest", (event) => {
+  const { elt, successful } = event.detail;
+  const cell = elt.dataset.by && successful && elt.closest(".cell");
+  if (!cell) return;
+  const others = [...cell.parentElement.querySelectorAll(":scope > .cell")];
+  const place = others.indexOf(cell) + Number(elt.dataset.by);
+  if (place < 0 || place >= others.length) return;
+  others[place][elt.dataset.by < 0 ? "before" : "after"](cell);
+  elt.focus();
+});
+
+/* What is pinned, forgotten or brought back in one cell is so in all of them. */
+document.addEventListener("htmx:afterRequest", (event) => {
+  const { successful, requestConfig } = event.detail;
+  const { elt, parameters, path } = requestConfig;
+  const commanded = elt.closest(".cell-command");
+  if (!successful || !(parameters.act || (commanded && path.includes("/run")))) return;
+  const told = commanded ? "" : `[data-memories~="${path.split("/").pop()}"]`;
+  for (const output of document.querySelectorAll(`.output[data-memories]:not([data-memories=""])${told}`)) {
+    const cell = output.closest(".cell");
+    if (cell.dataset.cell === elt.closest(".cell")?.dataset.cell) continue;
+    const target = cell.matches(".cell-remember") ? cell : output;
+    const select = `#${target.id}`;
+    htmx.ajax("GET", cell.dataset.move.replace(/\/move$/, ""), { target, select, swap: "outerHTML" });
+  }
+});
+
+let dragged = null;
+document.addEventListener("dragstart", (event) => {
+  dragged = event.target.closest?.(".drag") ? event.target.closest(".cell") : null;
+  if (!dragged) return;
+  event.dataTransfer.effectAllowed = "move";
+  event.dataTransfer.setData("text/plain", "");
+  event.dataTransfer.setDragImage(dragged, 10, 10);
+});
+document.addEventListener("dragover", (event) => {
+  const over = dragged && event.target.closest?.(".cell");
+  if (!over) return;
+  event.preventDefault();
+  if (over === dragged) return;
+  const { top, height } = over.getBoundingClientRect();
+  over[event.clientY < top + height / 2 ? "before" : "after"](dragged);
+});
+document.addEventListener("drop", (event) => dragged && event.preventDefault());
+document.addEventListener("dragend", () => {
+  if (!dragged) return;
+  let next = dragged.nextElementSibling;
+  while (next && !next.dataset.cell) next = next.nextElementSibling;
+  htmx.ajax("POST", dragged.dataset.move, { swap: "none", values: next ? { before: next.dataset.cell } : {} });
+  dragged = null;
+});
+
+/* Charts are drawn of the numbers beneath them. */
+const drawn = new Set();
+function draw(table) {
+  const figure = table.closest(".chart");
+  figure.querySelector(".plot")?.remove();
+  const plot = document.createElement("div");
+  plot.className = "plot";
+  plot.setAttribute("aria-hidden", "true");
+  figure.querySelector(".numbers").before(plot);
+  const rows = [...table.tBodies[0].rows];
+  const names = rows.map((row) => row.cells[0].textContent.trim());
+  const heads = [...table.tHead.rows[0].cells].slice(1);
+  const style = getComputedStyle(table);
+  const ink = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: { show: false } };
+  const named = table.dataset.chart === "names";
+  const data = [rows.map((row) => Number(row.cells[0].dataset.at))];
+  const series = [{}];
+  heads.forEach((head, number) => {
+    if (head.dataset.drawn === "none") return;
+    const colour = getComputedStyle(head.firstElementChild).backgroundColor;
+    const bars = head.dataset.drawn === "bars";
+    const points = head.dataset.drawn === "points" || rows.length === 1;
+    data.push(rows.map((row) => Number(row.cells[number + 1].textContent)));
+    series.push({
+      label: head.textContent.trim(), stroke: colour, width: 2, fill: bars ? colour : undefined,
+      paths: bars ? uPlot.paths.bars({ size: [0.6, 60] }) : points ? () => null : undefined,
+      points: { show: points && !bars, size: 8, fill: colour },
+    });
+  });
+  const step = rows.length > 1 ? (data[0].at(-1) - data[0][0]) / (rows.length - 1) : table.dataset.chart === "time" ? 86400 : 1;
+  const edge = step * (series.some((each) => each.fill) || rows.length === 1 ? 0.6 : 0);
+  const options = {
+    width: plot.clientWidth, height: 240, series, legend: { show: false }, cursor: { show: false },
+    scales: {
+      x: { time: table.dataset.chart === "time", range: () => [data[0][0] - edge, data[0].at(-1) + edge] },
+      y: { range: (_, low, high) => [Math.min(low, 0), high > 0 ? high * 1.08 : 1] },
+    },
+    axes: [
+      named
+        ? { ...ink, splits: () => data[0], values: (_, at) => at.map((place) => names[place]), rotate: names.length > 6 ? -45 : 0, size: names.length > 6 ? 70 : 40 }
+        : ink,
+      { ...ink, size: 55 },
+    ],
+  };
+  drawn.add(table);
+  new uPlot(options, data, plot);
+}
+function drawAll(root) {
+  if (typeof uPlot === "undefined") return;
+  for (const table of root.querySelectorAll("table[data-chart]")) draw(table);
+}
+function redraw() {
+  for (const table of drawn) table.isConnected ? draw(table) : drawn.delete(table);
+}
+drawAll(document);
+document.addEventListener("htmx:load", (event) => event.detail.elt !== document.body && drawAll(event.detail.elt));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-appearance"] });
+let resizing = 0;
+addEventListener("resize", () => {
+  clearTimeout(resizing);
+  resizing = setTimeout(redraw, 150);
+});

@@ -1,0 +1,281 @@
+"""What a person does in a notebook, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.notebooks.notebooks import create_notebook
+from memory.remember import remember
+
+pytestmark = pytest.mark.e2e
+
+LogIn = Callable[..., Page]
+TIMES = "\N{MULTIPLICATION SIGN}"
+BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+
+
+def _cell(page: Page, kind: str) -> Locator:
+    return page.locator(f".cell-{kind}")
+
+
+def _new(page: Page, kind: str) -> Locator:
+    """Make a new notebook with one cell of a kind."""
+    page.goto("/notebooks")
+    page.get_by_label("Title of a new notebook").fill("Desk")
+    page.get_by_role("button", name="New notebook").click()
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name=kind).click()
+    cell = _cell(page, kind.lower())
+    expect(cell).to_be_visible()
+    return cell
+
+
+def _ask(cell: Locator, question: str) -> None:
+    cell.get_by_label("Ask your memory").fill(question)
+    cell.get_by_role("button", name="Run", exact=True).click()
+    expect(cell.locator(".took")).to_be_visible()
+
+
+def _slide(cell: Locator, name: str, value: str) -> None:
+    cell.get_by_label(name).fill(value)
+
+
+@BOTH
+def test_a_first_visit_runs_all_three_steps(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts)
+    page.get_by_role("button", name="Run all").click()
+    expect(_cell(page, "remember")).to_contain_text("Why it weighs so much")
+    expect(_cell(page, "recall").locator(".entry mark", has_text="sugar")).to_be_visible()
+    expect(_cell(page, "context").locator(".sample")).to_contain_text("recalled-memories")
+    expect(_cell(page, "context").locator(".took")).to_contain_text("ms")
+
+
+@BOTH
+def test_remember_recall_forget_and_undo(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts)
+    cell = _new(page, "Remember")
+    cell.get_by_label("One self-contained statement").fill("The spare key hangs behind the clock.")
+    cell.get_by_role("button", name="Remember").click()
+    expect(cell).to_contain_text("Nothing in this space comes near it")
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name="Recall").click()
+    recall = _cell(page, "recall")
+    _ask(recall, "spare key clock")
+    first = recall.locator(".entry").first
+    expect(first).to_contain_text("hangs behind the")
+    first.get_by_role("button", name="Forget").click()
+    expect(recall.locator(".entry-gone")).to_contain_text("Forgotten")
+    page.reload()
+    expect(page.get_by_text("hangs behind the")).to_have_count(0)
+    recall.get_by_role("button", name="Undo").click()
+    expect(recall.locator(".entry").first).to_contain_text("hangs behind the")
+
+
+def test_a_slider_ranks_anew_at_once(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    cell = _new(page, "Recall")
+    _ask(cell, "hazelnuts bakery Ada trains")
+    first = cell.locator(".entry").first
+    expect(first.locator(".bar", has_text="Importance")).to_contain_text(f"{TIMES} 0.05")
+    relevant = first.locator(".entry-text").inner_text()
+    _slide(cell, "Relevance", "0")
+    _slide(cell, "Importance", "3")
+    _slide(cell, "Recency", "0")
+    expect(first.locator(".bar", has_text="Importance")).to_contain_text(f"{TIMES} 3")
+    expect(cell.locator(".slider", has_text="Importance").locator("output")).to_have_text("3")
+    totals = [float(each) for each in cell.locator(".bar:has-text('Total') .bar-value").all_inner_texts()]
+    assert totals == sorted(totals, reverse=True)
+    assert relevant
+    page.reload()
+    expect(cell.get_by_label("Importance")).to_have_value("3")
+
+
+def test_a_slider_can_change_what_comes_first(log_in: LogIn, reader: Any) -> None:
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        weighty = Draft(text="Of all that the bakery sells, Ada buys bread for long rides on trains.", importance=1.0)
+        remember(session, reader.id, "default", weighty, keys=reader.runtime.keys, now=utc_now(), actor="test")
+    page = log_in(reader)
+    cell = _new(page, "Recall")
+    _ask(cell, "Ada trains seats")
+    order = cell.locator(".entry-text").all_inner_texts()
+    assert len(order) > 1
+    for name in ("Relevance", "Recency"):
+        _slide(cell, name, "0")
+    _slide(cell, "Importance", "3")
+    expect(cell.locator(".entry").first.locator(".bar", has_text="Importance")).to_contain_text(f"{TIMES} 3")
+    assert cell.locator(".entry-text").all_inner_texts() != order
+
+
+@BOTH
+def test_a_command_forgets_what_was_recalled_and_takes_it_back(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts)
+    cell = _new(page, "Command")
+    cell.get_by_label("Say it in plain words").fill("what do you remember about hazelnuts?")
+    cell.get_by_role("button", name="Do it").click()
+    expect(cell).to_contain_text("Ada is allergic to hazelnuts")
+    cell.get_by_label("Say it in plain words").fill("forget that")
+    cell.get_by_role("button", name="Do it").click()
+    expect(cell.get_by_text("Ada is allergic")).to_have_count(0)
+    cell.get_by_role("button", name="Undo").click()
+    expect(cell).to_contain_text("Ada is allergic to hazelnuts")
+
+
+def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    page.get_by_role("button", name="Run all").click()
+    expect(_cell(page, "context").locator(".sample")).to_contain_text("without sugar")
+    _cell(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
+    expect(_cell(page, "remember").locator(".entry-gone")).to_contain_text("Forgotten")
+    expect(page.get_by_text("without sugar")).to_have_count(0)
+    _cell(page, "remember").get_by_role("button", name="Undo").click()
+    expect(_cell(page, "recall").locator(".entry").first).to_contain_text("without")
+    expect(_cell(page, "context").locator(".sample")).to_contain_text("without sugar")
+
+
+def test_pin_and_mark_in_place(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    cell = _new(page, "Recall")
+    _ask(cell, "bakery")
+    entry = cell.locator(".entry").first
+    entry.get_by_role("button", name="Pin").click()
+    expect(entry.get_by_role("button", name="Pinned")).to_have_attribute("aria-pressed", "true")
+    expect(entry.get_by_role("button", name="Pinned")).to_be_focused()
+    entry.get_by_role("button", name="This was the right one").click()
+    expect(entry.get_by_role("button", name="The right one")).to_have_attribute("aria-pressed", "true")
+
+
+def test_the_keyboard_runs_a_cell(log_in: LogIn, library: Any) -> None:
+    page = log_in(library)
+    cell = _new(page, "Note")
+    cell.get_by_label("Markdown").fill("# A *plan*")
+    page.keyboard.press("Control+Enter")
+    expect(cell.locator(".note em")).to_have_text("plan")
+
+
+def test_cells_are_moved_and_keep_what_is_typed(log_in: LogIn, library: Any) -> None:
+    page = log_in(library)
+    _new(page, "Note").get_by_label("Markdown").fill("half a thought")
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name="Context").click()
+    kinds = page.locator(".cell-kind")
+    expect(kinds).to_have_text(["note", "context"])
+    _cell(page, "note").get_by_role("button", name="Move down").click()
+    expect(kinds).to_have_text(["context", "note"])
+    expect(_cell(page, "note").get_by_role("button", name="Move down")).to_be_focused()
+    expect(page.get_by_label("Markdown")).to_have_value("half a thought")
+    page.reload()
+    expect(kinds).to_have_text(["context", "note"])
+
+
+def test_cells_are_dragged(log_in: LogIn, library: Any) -> None:
+    page = log_in(library)
+    _new(page, "Note")
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name="Context").click()
+    kinds = page.locator(".cell-kind")
+    expect(kinds).to_have_text(["note", "context"])
+    with page.expect_response(re.compile("/move")):
+        _cell(page, "context").locator(".drag").drag_to(_cell(page, "note"), target_position={"x": 50, "y": 5})
+    expect(kinds).to_have_text(["context", "note"])
+    page.reload()
+    expect(kinds).to_have_text(["context", "note"])
+
+
+@BOTH
+def test_a_cell_is_removed_and_comes_back(log_in: LogIn, library: Any, scripts: bool) -> None:
+    page = log_in(library, java_script_enabled=scripts)
+    cell = _new(page, "Chart")
+    cell.get_by_role("button", name="Remove the cell").click()
+    expect(page.locator(".cell-removed")).to_contain_text("Cell removed")
+    expect(cell).to_have_count(0)
+    page.locator(".cell-removed").get_by_role("button", name="Undo").click()
+    expect(cell).to_be_visible()
+
+
+@BOTH
+def test_a_notebook_is_exported(log_in: LogIn, library: Any, scripts: bool) -> None:
+    page = log_in(library, java_script_enabled=scripts)
+    _ask(_new(page, "Recall"), "hazelnuts")
+    page.locator(".menu summary").click()
+    with page.expect_download() as waiting:
+        page.get_by_role("link", name="Export as HTML").click()
+    text = Path(waiting.value.path()).read_text()
+    assert "Ada is allergic to <mark>hazelnuts</mark>" in text
+    assert "<style>" in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_chart_is_drawn_in_the_colours_of_the_theme(log_in: LogIn, library: Any, scheme: str) -> None:
+    page = log_in(library, color_scheme=scheme)
+    cell = _new(page, "Chart")
+    cell.get_by_role("button", name="Run").click()
+    expect(cell.locator(".plot canvas")).to_be_visible()
+    expect(cell.locator("table td").first).to_have_text("33")
+    ink = cell.locator("canvas").evaluate(
+        """(canvas) => new Set(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data).size"""
+    )
+    assert ink > 3
+
+
+def test_a_chart_without_scripts_is_its_table(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, java_script_enabled=False)
+    cell = _new(page, "Chart")
+    cell.get_by_label("Chart").select_option("backlog")
+    cell.get_by_role("button", name="Run").click()
+    expect(cell.locator("table")).to_contain_text("ready")
+
+
+@BOTH
+def test_incognito_keeps_nothing_of_a_cell(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts)
+    cell = _new(page, "Recall")
+    page.get_by_role("button", name="Go incognito").click()
+    cell.get_by_label("Ask your memory").fill("hazelnuts")
+    cell.get_by_role("button", name="Run", exact=True).click()
+    expect(cell.locator(".output")).to_contain_text("nothing of this cell is kept")
+    page.get_by_role("button", name="End incognito").first.click()
+    expect(cell.get_by_label("Ask your memory")).to_have_value("")
+
+
+@BOTH
+def test_a_long_notebook_loads_its_cells_as_one_comes_to_them(log_in: LogIn, library: Any, scripts: bool) -> None:
+    steps = [("note", {"text": f"Note number {number}. " + "Many words. " * 900}) for number in range(5)]
+    with user_session(library.runtime.sessions, library.id) as session:
+        made = create_notebook(session, library.id, "Long", now=utc_now(), actor="test", steps=steps)
+        address = f"/notebooks/{made.id}"
+    page = log_in(library, java_script_enabled=scripts)
+    page.goto(address)
+    expect(page.locator(".cell-later").last).to_be_attached()
+    if scripts:
+        page.get_by_role("button", name="Run all").click()
+    else:
+        page.get_by_role("link", name="Show this cell").last.click()
+    expect(_cell(page, "note").last.locator("textarea")).to_have_value(re.compile("Note number 4"))
+
+
+@pytest.mark.parametrize("width", [320, 768, 1280, 3840])
+def test_a_notebook_never_scrolls_sideways(log_in: LogIn, reader: Any, width: int) -> None:
+    page = log_in(reader, viewport={"width": width, "height": 800})
+    page.get_by_role("button", name="Run all").click()
+    expect(_cell(page, "context").locator(".took")).to_be_visible()
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name="Chart").click()
+    _cell(page, "chart").get_by_role("button", name="Run").click()
+    expect(page.locator(".plot canvas")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_every_control_of_a_notebook_has_a_name(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    page.get_by_role("button", name="Run all").click()
+    expect(_cell(page, "context").locator(".took")).to_be_visible()
+    nameless = page.evaluate(
+        """() => [...document.querySelectorAll("button, select, textarea, a, summary, input:not([type=hidden])")]
+            .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
+            .map((each) => each.outerHTML)"""
+    )
+    assert nameless == []

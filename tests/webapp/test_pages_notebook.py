@@ -1,0 +1,570 @@
+"""The notebook: its pages, its cells, and what they keep."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from pages_browser import HTMX, at_browser, stored
+from pages_markup import problems_of
+from sqlalchemy import inspect
+from sqlalchemy import text as sql
+
+from memory.database import make_engine, user_session
+from memory.embedding.backfill import utc_now
+from memory.forget import UNDO_WINDOW, purge
+
+NUTS = "Ada is allergic to hazelnuts."
+
+
+class Desk:
+    """A reader at a new notebook, without scripts."""
+
+    def __init__(self, app: Flask, person: Any) -> None:
+        self.person = person
+        self.client = at_browser(app, person)
+        made = self.client.post("/notebooks", data={"title": "Desk"})
+        self.path: str = made.location
+
+    def add(self, kind: str) -> str:
+        """Add a cell and return its address."""
+        response = self.client.post(f"{self.path}/cells", data={"kind": kind}, headers=HTMX)
+        found = re.search(r'id="notebook-cell-([0-9a-f-]{36})"', response.text)
+        assert found is not None, response.text
+        return f"{self.path}/cells/{found.group(1)}"
+
+    def run(self, kind: str, **form: Any) -> tuple[str, Any]:
+        """Add a cell, run it as htmx does, and return its address and the answer."""
+        cell = self.add(kind)
+        return cell, self.client.post(f"{cell}/run", data=form, headers=HTMX)
+
+    def page(self) -> str:
+        return self.client.get(self.path).text
+
+    def one(self, statement: str) -> Any:
+        with user_session(self.person.runtime.sessions, self.person.id) as session:
+            return session.scalar(sql(statement))
+
+
+@pytest.fixture
+def desk(app: Flask, ada) -> Desk:
+    return Desk(app, ada)
+
+
+def test_a_first_visit_finds_three_steps_that_run(app: Flask, bob) -> None:
+    client = at_browser(app, bob)
+    page = client.get("/").text
+    assert "First steps" in page
+    run = re.search(r'action="(/notebooks/[^"]+/run)"', page)
+    assert run is not None
+    assert client.post(run.group(1)).status_code == 303
+    page = client.get("/").text
+    assert "always <mark>drink</mark> my <mark>tea</mark> without <mark>sugar</mark>." in page
+    assert "recalled-memories" in page
+
+
+def test_the_home_page_is_the_notebook_that_was_worked_in_last(app: Flask, desk: Desk) -> None:
+    desk.client.post("/notebooks", data={"title": "Another"})
+    assert 'value="Another"' in desk.client.get("/").text
+    desk.add("note")
+    assert 'value="Desk"' in desk.client.get("/").text
+
+
+def test_a_recall_shows_why(desk: Desk) -> None:
+    stored(desk.person, NUTS, tags=("health",))
+    stored(desk.person, "Ada buys hazelnuts for the squirrels.")
+    stored(desk.person, "The bakery on Mill Lane closes on Mondays.")
+    _, answer = desk.run("recall", q="hazelnuts")
+    for part in (
+        "<mark>hazelnuts</mark>",
+        "Relevance",
+        "1st by words",
+        "Before the next by",
+        "#notebook-output",
+        "took",
+    ):
+        assert part in answer.text
+
+
+@pytest.mark.parametrize("kind", ["recall", "remember", "note", "context", "chart", "command"])
+def test_a_new_cell_is_sound_and_so_is_its_page(desk: Desk, kind: str) -> None:
+    cell = desk.add(kind)
+    assert problems_of(desk.page()) == []
+    form = {"q": "hazelnuts", "text": "# Plan\n\n* eat", "chart": "growth"}
+    assert desk.client.post(f"{cell}/run", data=form, headers=HTMX).status_code == 200
+    assert problems_of(desk.page()) == []
+
+
+# --- recall ---
+
+
+def test_a_slider_changes_the_order(desk: Desk) -> None:
+    stored(desk.person, "Tea is served at four.", importance=0.1)
+    stored(
+        desk.person,
+        "Served with milk, the tea of the ceremony is a strong one, says the guide to all the houses.",
+        importance=1.0,
+    )
+    cell = desk.add("recall")
+
+    def first(**weights: str) -> str:
+        answer = desk.client.post(f"{cell}/run", data={"q": "tea served", **weights}, headers=HTMX).text
+        return re.sub(r"<.*?>", "", answer.split('class="verbatim">')[1].partition("</p>")[0])
+
+    assert "four" in first()
+    assert "ceremony" in first(alpha="0", gamma="3")
+
+
+def test_the_weights_of_a_recall_are_kept_and_reset(desk: Desk) -> None:
+    cell, _ = desk.run("recall", q="tea", alpha="2.5", rrf_k="7")
+    assert 'value="2.5"' in desk.page()
+    answer = desk.client.post(f"{cell}/run?reset=1", data={"q": "tea", "alpha": "2.5"}, headers=HTMX)
+    assert 'value="2.5"' not in answer.text
+    assert desk.one("SELECT input FROM cells") == {"q": "tea"}
+
+
+def test_weights_are_saved_for_the_space(desk: Desk) -> None:
+    cell, _ = desk.run("recall", q="tea")
+    answer = desk.client.post(f"{cell}/weights", data={"q": "tea", "alpha": "0.5", "fusion": "rrf"}, headers=HTMX)
+    assert "now those of the space" in answer.text
+    assert desk.one("SELECT policy FROM spaces") == {"alpha": 0.5, "fusion": "rrf"}
+
+
+@pytest.mark.parametrize(
+    "form", [{"q": "tea", "alpha": "11"}, {"q": "tea", "limit": "0"}, {"q": "tea", "fusion": "magic"}, {"q": ""}]
+)
+@pytest.mark.parametrize("headers", [HTMX, {}], ids=["htmx", "plain"])
+def test_a_field_that_does_not_fit_is_refused_and_changes_nothing(desk: Desk, form: Any, headers: Any) -> None:
+    cell, _ = desk.run("recall", q="before")
+    answer = desk.client.post(f"{cell}/run", data=form, headers=headers)
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.text
+    assert desk.one("SELECT input FROM cells") == {"q": "before"}
+
+
+def test_a_hit_is_pinned_marked_forgotten_and_brought_back(desk: Desk) -> None:
+    memory = stored(desk.person, NUTS)
+    cell, _ = desk.run("recall", q="hazelnuts")
+
+    def act(name: str) -> str:
+        return desk.client.post(f"{cell}/hits/{memory}", data={"act": name}, headers=HTMX).text
+
+    assert "Pinned" in act("pin")
+    assert "Pinned" not in act("unpin")
+    assert 'aria-pressed="true"' in act("mark")
+    assert desk.one("SELECT question FROM recall_marks") == "hazelnuts"
+    assert desk.one("SELECT count(*) FROM recall_marks") == 1
+    act("unmark")
+    assert desk.one("SELECT count(*) FROM recall_marks") == 0
+    assert "allergic" not in act("forget")
+    assert "allergic" not in desk.page()
+    assert "Undo" in desk.page()
+    assert "allergic" in act("undo")
+
+
+@pytest.mark.parametrize("act", ["pin", "forget", "mark"])
+def test_a_memory_that_the_cell_does_not_show_is_not_there(desk: Desk, act: str) -> None:
+    cell, _ = desk.run("recall", q="hazelnuts")
+    other = stored(desk.person, NUTS)
+    assert desk.client.post(f"{cell}/hits/{other}", data={"act": act}, headers=HTMX).status_code == 404
+
+
+def test_an_output_holds_no_text_of_a_memory(desk: Desk) -> None:
+    stored(desk.person, NUTS)
+    desk.run("recall", q="Ada")
+    desk.run("context", q="Ada")
+    desk.run("remember", text="Bert is allergic to hazelnuts as well.")
+    assert desk.one("SELECT string_agg(input::text || output::text, ' ') FROM cells").count("hazelnuts") == 0
+
+
+def test_what_is_forgotten_is_in_no_column_when_the_undo_has_passed(desk: Desk, database_url: str) -> None:
+    secret = "Ada hides the spare key beneath the third beehive"
+    desk.run("remember", text=secret, tags="beehives")
+    memory = desk.one("SELECT id FROM memories")
+    for kind in ("recall", "context"):
+        desk.run(kind, q=secret)
+    desk.run("note", text=f"> {secret.upper()}")
+    desk.run("chart", chart="tags")
+    cell, _ = desk.run("recall", q=f"{secret}?")
+    desk.client.post(f"{cell}/hits/{memory}", data={"act": "mark"}, headers=HTMX)
+    desk.client.post(f"{desk.path}/rename", data={"title": f"On: {secret}"})
+    desk.run("command", text=f"what do you remember about {secret}?")
+    desk.run("command", text="forget that")
+    assert desk.one("SELECT count(*) FROM memories") == 0
+    runtime, later = desk.person.runtime, utc_now() + UNDO_WINDOW
+    with user_session(runtime.sessions, desk.person.id) as session:
+        purge(session, desk.person.id, keys=runtime.keys, now=later)
+    owner = make_engine(database_url, pool_size=1)
+    with owner.connect() as connection:
+        tables = [name for name in inspect(connection).get_table_names() if not name.startswith("huey_")]
+        rows = [connection.scalars(sql(f"SELECT to_json(t)::text FROM {table} t")).all() for table in tables]
+    owner.dispose()
+    assert "beehive" not in "".join(row for table in rows for row in table).lower()
+
+
+# --- the other kinds ---
+
+
+def test_a_remember_cell_shows_the_trace_and_keeps_the_id_alone(desk: Desk) -> None:
+    cell, answer = desk.run("remember", text="I always drink my tea black.", type="preference", saved="true")
+    for part in ("I always drink my tea black.", "+0.50", "Fingerprint", "Say it again"):
+        assert part in answer.text
+    assert desk.one("SELECT count(*) FROM cells WHERE input ? 'text'") == 0
+    again = desk.client.post(f"{cell}/run", data={}, headers=HTMX).text
+    assert "Merged with what was known" in again
+    assert desk.one("SELECT count(*) FROM memories") == 1
+
+
+def test_a_forgotten_memory_leaves_its_remember_cell(desk: Desk) -> None:
+    cell, _ = desk.run("remember", text="I always drink my tea black.")
+    memory = desk.one("SELECT id FROM memories")
+    assert "tea black" not in desk.client.post(f"{cell}/hits/{memory}", data={"act": "forget"}, headers=HTMX).text
+    assert "tea black" not in desk.page()
+    assert "tea black" in desk.client.post(f"{cell}/hits/{memory}", data={"act": "undo"}, headers=HTMX).text
+
+
+def test_what_is_refused_is_not_kept(desk: Desk) -> None:
+    memory = stored(desk.person, NUTS)
+    desk.client.post(f"/memories/{memory}/forget")
+    _, answer = desk.run("remember", text=NUTS)
+    assert "Not stored" in answer.text
+    assert (
+        desk.one("SELECT count(*) FROM cells WHERE input::text || coalesce(output::text, '') ILIKE '%hazelnuts%'") == 0
+    )
+
+
+def test_a_note_that_tells_of_what_is_being_forgotten_is_blank_at_once(desk: Desk) -> None:
+    memory = stored(desk.person, NUTS)
+    desk.run("note", text=f"Remember: {NUTS}")
+    desk.client.post(f"/memories/{memory}/forget")
+    assert "hazelnuts" not in desk.page()
+    assert "told of a memory that was forgotten" in desk.page()
+    desk.client.post(f"/memories/{memory}/restore")
+    assert "hazelnuts" in desk.page()
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("**bold**", "<strong>bold</strong>"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "<td>1</td>"),
+        ("<script>alert(1)</script>", "&lt;script&gt;"),
+        ('<img src="https://elsewhere.example/x.png">', "&lt;img"),
+    ],
+)
+def test_a_note_is_markdown_without_harm(desk: Desk, text: str, html: str) -> None:
+    _, answer = desk.run("note", text=text)
+    assert html in answer.text.partition('class="note"')[2]
+
+
+@pytest.mark.parametrize("text", ["![x](https://elsewhere.example/x.png)", "[x](javascript:alert(1))"])
+def test_a_note_loads_nothing_and_runs_nothing(desk: Desk, text: str) -> None:
+    _, answer = desk.run("note", text=text)
+    shown = answer.text.partition('class="note"')[2]
+    assert "<img" not in shown
+    assert 'href="javascript' not in shown
+
+
+def test_a_context_fits_its_budget(desk: Desk) -> None:
+    for number in range(10):
+        stored(desk.person, f"Ada owns {number} hazelnut trees in the garden behind the house number {number * 7}.")
+    _, answer = desk.run("context", q="hazelnut trees", budget="150")
+    found = re.search(r"(\d+) of 150 tokens, (\d) memor", " ".join(answer.text.split()))
+    assert found is not None
+    assert 60 < int(found.group(1)) <= 150
+    assert "&lt;recalled-memories" in answer.text
+
+
+@pytest.mark.parametrize("chart", ["growth", "ages", "tags", "repeats", "backlog", "latency"])
+def test_a_chart_has_its_numbers_beneath(desk: Desk, chart: str) -> None:
+    stored(desk.person, NUTS, tags=("health",))
+    desk.client.get("/v1/tools", headers=desk.person.headers)
+    call = {"query": "hazelnuts"}
+    assert desk.client.post("/v1/tools/memory_search", json=call, headers=desk.person.headers).status_code == 200
+    _, answer = desk.run("chart", chart=chart)
+    assert f'data-chart="{"names" if chart in {"tags", "backlog"} else "number" if chart == "ages" else "time"}"' in (
+        answer.text
+    )
+    assert re.search(r"<td>[\d.]+</td>", answer.text)
+
+
+def test_a_chart_without_numbers_says_so(desk: Desk) -> None:
+    assert "nothing to draw yet" in desk.run("chart", chart="tags")[1].text
+
+
+def test_a_command_means_what_was_recalled_last_and_offers_an_undo(desk: Desk) -> None:
+    stored(desk.person, NUTS)
+    desk.run("recall", q="hazelnuts")
+    cell, answer = desk.run("command", text="forget that")
+    assert desk.one("SELECT count(*) FROM memories") == 0
+    slip = re.search(r'name="slip" value="([^"]+)"', answer.text)
+    assert slip is not None
+    assert slip.group(1) in desk.page()
+    answer = desk.client.post(f"{cell}/run", data={"slip": slip.group(1)}, headers=HTMX)
+    assert answer.status_code == 200
+    assert desk.one("SELECT count(*) FROM memories") == 1
+
+
+def test_a_command_shows_what_it_finds(desk: Desk) -> None:
+    stored(desk.person, NUTS)
+    _, answer = desk.run("command", text="what do you remember about hazelnuts?")
+    assert NUTS in answer.text
+    assert NUTS in desk.page()
+    assert "hazelnuts" not in desk.one("SELECT output::text FROM cells")
+
+
+def test_what_a_command_stores_is_the_memorys_own(desk: Desk) -> None:
+    _, answer = desk.run("command", text="remember that I drink my tea without sugar")
+    assert "I will remember that" in answer.text
+    assert desk.one("SELECT count(*) FROM memories") == 1
+    assert "sugar" not in desk.one("SELECT input::text || output::text FROM cells")
+
+
+@pytest.mark.parametrize("headers", [HTMX, {}], ids=["htmx", "plain"])
+def test_a_command_that_starts_incognito_leaves_nothing_and_shows_the_banner(desk: Desk, headers: Any) -> None:
+    cell = desk.add("command")
+    answer = desk.client.post(f"{cell}/run", data={"text": "start incognito for this chat"}, headers=headers)
+    assert answer.headers.get("HX-Refresh") == "true" or answer.status_code == 303
+    assert 'aria-label="Incognito"' in desk.page()
+    assert desk.one("SELECT input::text || coalesce(output::text, '') FROM cells") == "{}"
+
+
+def test_a_sentence_that_is_no_command_does_nothing(desk: Desk) -> None:
+    _, answer = desk.run("command", text="the weather is nice")
+    assert "no command" in answer.text
+
+
+@pytest.mark.parametrize("form", [{}, {"text": " "}, {"slip": "made up"}])
+def test_a_command_that_says_nothing_is_refused(desk: Desk, form: Any) -> None:
+    assert desk.run("command", **form)[1].status_code == 422
+
+
+# --- the notebook ---
+
+
+def test_cells_are_moved_copied_folded_and_removed(desk: Desk) -> None:
+    one, two = desk.add("note"), desk.add("recall")
+
+    def order() -> list[str]:
+        return re.findall(r'id="notebook-cell-([0-9a-f-]+)"', desk.page())
+
+    ids = [one[-36:], two[-36:]]
+    assert desk.client.post(f"{two}/move?by=-1", headers=HTMX).status_code == 204
+    assert order() == ids[::-1]
+    desk.client.post(f"{one}/move", data={"before": ids[1]})
+    assert order() == ids
+    desk.client.post(f"{one}/duplicate")
+    assert len(order()) == 3
+    assert "Cell removed" in desk.client.post(f"{two}/remove", headers=HTMX).text
+    assert len(order()) == 2
+    assert "Undo" in desk.page()
+    desk.client.post(f"{two}/restore")
+    assert order()[-1] == ids[1]
+
+
+def test_a_folded_cell_keeps_what_was_typed(desk: Desk) -> None:
+    cell = desk.add("note")
+    folded = desk.client.post(f"{cell}/fold", data={"draft": "1", "text": "half a thought"}, headers=HTMX).text
+    assert "half a thought" in folded
+    assert "<textarea" not in folded
+    assert "<textarea" in desk.client.post(f"{cell}/fold", headers=HTMX).text
+
+
+def test_a_notebook_is_renamed_copied_deleted_and_brought_back(desk: Desk) -> None:
+    desk.add("note")
+    desk.client.post(f"{desk.path}/rename", data={"title": "Other"})
+    assert 'value="Other"' in desk.page()
+    assert 'value="Copy of Other"' in desk.client.get(desk.client.post(f"{desk.path}/duplicate").location).text
+    desk.client.post(f"{desk.path}/delete")
+    assert desk.client.get(desk.path).status_code == 404
+    assert "“Other” is deleted" in desk.client.get("/notebooks").text
+    desk.client.post(f"{desk.path}/restore")
+    assert 'value="Other"' in desk.page()
+
+
+def test_an_empty_title_changes_nothing(desk: Desk) -> None:
+    desk.client.post(f"{desk.path}/rename", data={"title": "  "})
+    assert 'value="Desk"' in desk.page()
+
+
+def test_who_has_deleted_everything_is_not_given_the_sample_again(desk: Desk) -> None:
+    desk.client.post(f"{desk.path}/delete")
+    assert desk.client.get("/").location == "/notebooks"
+
+
+def test_running_all_says_nothing_twice(desk: Desk) -> None:
+    desk.run("remember", text="I always drink my tea black.")
+    desk.run("recall", q="tea")
+    desk.client.post(f"{desk.path}/run")
+    desk.client.post(f"{desk.path}/run")
+    assert desk.one("SELECT repeat_count FROM memories") == 0
+
+
+def _filled(desk: Desk) -> None:
+    stored(desk.person, NUTS)
+    desk.run("note", text="# Nuts\n\nA *note*.")
+    desk.run("recall", q="hazelnuts")
+    desk.run("remember", text="I always drink my tea black.")
+    desk.run("context", q="hazelnuts")
+    desk.run("chart", chart="growth")
+
+
+def test_a_notebook_is_exported_as_markdown(desk: Desk) -> None:
+    _filled(desk)
+    answer = desk.client.get(f"{desk.path}/export.md")
+    assert answer.mimetype == "text/markdown"
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    for part in ("# Desk", "A *note*.", "## Recall: hazelnuts", f"1. {NUTS}", "> I always drink", "```", "| From |"):
+        assert part in answer.text
+
+
+def test_a_notebook_is_exported_as_one_file_of_html(desk: Desk) -> None:
+    _filled(desk)
+    text = desk.client.get(f"{desk.path}/export.html").text
+    for part in ("<style>", "<em>note</em>", "<mark>hazelnuts</mark>", "I always drink my tea black.", "<table>"):
+        assert part in text
+    assert not re.search(r"\b(?:src|href)=|url\(|@import", text)
+    assert problems_of(text) == []
+
+
+def test_an_export_shows_folded_cells_and_no_forgotten_memory(desk: Desk) -> None:
+    memory = stored(desk.person, NUTS)
+    desk.run("recall", q="who eats what")
+    other, _ = desk.run("recall", q="allergic")
+    desk.client.post(f"{other}/fold")
+    assert "hazelnuts" in desk.client.get(f"{desk.path}/export.md").text
+    desk.client.post(f"/memories/{memory}/forget")
+    assert "hazelnuts" not in desk.client.get(f"{desk.path}/export.md").text
+    assert "hazelnuts" not in desk.client.get(f"{desk.path}/export.html").text
+
+
+# --- incognito ---
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        ("recall", {"q": "hazelnuts"}),
+        ("context", {"q": "hazelnuts"}),
+        ("remember", {"text": "A secret of hazelnuts."}),
+        ("note", {"text": "A secret of hazelnuts."}),
+        ("chart", {"chart": "tags"}),
+    ],
+)
+@pytest.mark.parametrize("headers", [HTMX, {}], ids=["htmx", "plain"])
+def test_incognito_runs_and_keeps_nothing_and_says_so(desk: Desk, kind: str, form: Any, headers: Any) -> None:
+    stored(desk.person, NUTS)
+    cell = desk.add(kind)
+    desk.client.post("/incognito/start")
+    answer = desk.client.post(f"{cell}/run", data=form, headers=headers)
+    assert answer.status_code == 200
+    assert "nothing of this cell is kept" in answer.text
+    assert "allergic" not in answer.text
+    assert desk.one("SELECT input::text || coalesce(output::text, '') FROM cells") == "{}"
+    assert desk.one("SELECT count(*) FROM memories") == 1
+
+
+def test_incognito_hides_what_was_recalled_before(desk: Desk) -> None:
+    stored(desk.person, NUTS)
+    desk.run("recall", q="hazelnuts")
+    desk.client.post("/incognito/start")
+    assert "allergic" not in desk.page()
+    assert "allergic" not in desk.client.get(f"{desk.path}/export.md").text
+    desk.client.post("/incognito/end")
+    assert "allergic" in desk.page()
+
+
+# --- guards ---
+
+
+READS = ["", "/export.md", "/export.html"]
+WRITES = ["/rename", "/duplicate", "/delete", "/run", "/cells"]
+CELL_WRITES = ["run", "weights", "move", "fold", "duplicate", "remove"]
+
+
+@pytest.mark.parametrize("path", ["/", "/notebooks"])
+def test_a_stranger_is_sent_to_the_login(client: FlaskClient, path: str) -> None:
+    assert client.get(path).location.startswith("/login")
+
+
+def test_a_stranger_reads_and_writes_no_notebook(desk: Desk, client: FlaskClient) -> None:
+    cell = desk.add("note")
+    for path in READS:
+        assert client.get(desk.path + path).location.startswith("/login")
+    for path in [*(desk.path + each for each in WRITES), *(f"{cell}/{each}" for each in CELL_WRITES)]:
+        assert client.post(path).location.startswith("/login")
+
+
+@pytest.mark.parametrize("path", READS)
+def test_another_users_notebook_cannot_be_read(app: Flask, bob, desk: Desk, path: str) -> None:
+    assert at_browser(app, bob).get(desk.path + path).status_code == 404
+
+
+@pytest.mark.parametrize("path", WRITES)
+def test_another_users_notebook_cannot_be_changed(app: Flask, bob, desk: Desk, path: str) -> None:
+    form = {"title": "Mine", "kind": "note"}
+    assert at_browser(app, bob).post(desk.path + path, data=form).status_code == 404
+
+
+@pytest.mark.parametrize("path", CELL_WRITES)
+def test_another_users_cell_cannot_be_changed(app: Flask, bob, desk: Desk, path: str) -> None:
+    cell = desk.add("recall")
+    assert at_browser(app, bob).post(f"{cell}/{path}", data={"q": "x"}).status_code == 404
+
+
+def test_another_users_cell_cannot_be_read(app: Flask, bob, desk: Desk) -> None:
+    assert at_browser(app, bob).get(desk.add("recall")).status_code == 404
+
+
+def test_another_users_hit_cannot_be_touched(app: Flask, bob, desk: Desk) -> None:
+    memory = stored(desk.person, NUTS)
+    cell, _ = desk.run("recall", q="hazelnuts")
+    for act in ("pin", "forget", "undo", "mark"):
+        assert at_browser(app, bob).post(f"{cell}/hits/{memory}", data={"act": act}).status_code == 404
+
+
+def test_a_cell_is_found_in_its_own_notebook_alone(desk: Desk) -> None:
+    cell = desk.add("note")
+    other = desk.client.post("/notebooks", data={"title": "Other"}).location
+    assert desk.client.post(f"{other}/cells/{cell[-36:]}/remove").status_code == 404
+
+
+def test_another_site_cannot_run_a_cell(desk: Desk) -> None:
+    cell = desk.add("note")
+    assert desk.client.post(f"{cell}/run", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+
+
+@pytest.mark.parametrize("form", [{"kind": "poem"}, {}, {"kind": "note", "after": "x"}])
+def test_a_cell_that_does_not_exist_is_not_added(desk: Desk, form: Any) -> None:
+    assert desk.client.post(f"{desk.path}/cells", data=form).status_code in {404, 422}
+    assert desk.one("SELECT count(*) FROM cells") == 0
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "x" * 100_000])
+def test_what_cannot_be_kept_is_refused(desk: Desk, text: str) -> None:
+    _, answer = desk.run("note", text=text)
+    assert answer.status_code == 422
+    assert desk.one("SELECT input FROM cells") == {}
+
+
+def test_a_page_of_many_cells_stays_light_and_loads_the_rest_when_asked(desk: Desk) -> None:
+    for number in range(8):
+        stored(desk.person, f"Ada owns {number} hazelnut trees near the house number {number * 7}.")
+    cells = [desk.run("recall", q=f"hazelnut trees {number}")[0] for number in range(8)]
+    page = desk.page()
+    assert len(page.encode()) < 60_000
+    assert problems_of(page) == []
+    assert f'hx-get="{cells[-1]}"' in page
+    assert "hazelnut trees 7" not in page
+    assert "hazelnut trees 7" in desk.client.get(cells[-1], headers=HTMX).text
+    assert "hazelnut trees 7" in desk.client.get(cells[-1], follow_redirects=True).text
+
+
+def test_an_export_leaves_nothing_for_later(desk: Desk) -> None:
+    for number in range(20):
+        desk.run("note", text=f"Note number {number}. " + "Many words. " * 200)
+    assert "Note number 19" not in desk.page()
+    assert "Note number 19" in desk.client.get(f"{desk.path}/export.md").text

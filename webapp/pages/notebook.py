@@ -1,0 +1,187 @@
+"""Notebooks: the page after the login, the list, and what is done with a notebook as a whole."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from uuid import UUID
+
+from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from pydantic import ValidationError
+
+from memory.errors import InvalidError, RefusedError
+from memory.models import TYPES, Cell, Notebook
+from memory.notebooks import cells, notebooks
+from retrieval.policy import FUSIONS, PolicyError
+from webapp.context import credential, session, utc_now
+from webapp.htmx import swap_or_go
+from webapp.operations import is_incognito
+from webapp.pages.notebook_charts import NAMES as CHARTS
+from webapp.pages.notebook_export import to_html_file, to_markdown
+from webapp.pages.notebook_forms import SLIDERS
+from webapp.pages.notebook_run import INCOGNITO, form_of, run_cell
+from webapp.pages.notebook_sample import first_notebook
+from webapp.pages.notebook_view import CellView, NotebookView, view_notebook
+from webapp.pages.queries import choices
+from webapp.pages.visitor import guarded
+
+bp = guarded("notebook")
+
+# What the menu offers, and what each kind is for.
+OFFERED = {
+    "recall": "Recall",
+    "remember": "Remember",
+    "command": "Command",
+    "note": "Note",
+    "context": "Context",
+    "chart": "Chart",
+}
+
+
+@bp.context_processor
+def vocabulary() -> dict[str, object]:
+    """Return what the templates of cells offer to choose from."""
+    return {"offered": OFFERED, "sliders": SLIDERS, "fusions": FUSIONS, "types": TYPES, "charts": CHARTS}
+
+
+@bp.get("/")
+def home() -> Response:
+    """Show the notebook that was worked in last, on a first visit one to start with."""
+    notebook = first_notebook()
+    return page_of(notebook) if notebook is not None else _to_list()
+
+
+@bp.get("/notebooks")
+def index() -> Response:
+    """List notebooks, and those whose removal can be undone."""
+    who, now = credential(), utc_now()
+    notebooks.drop_removed(session(), who.user_id, now)
+    listed = notebooks.list_notebooks(session(), who.user_id)
+    removed = notebooks.restorable(session(), who.user_id, now)
+    page = render_template("notebook/index.html", listed=listed, removed=removed)
+    session().commit()
+    return make_response(page)
+
+
+@bp.post("/notebooks")
+def create() -> Response:
+    """Add an empty notebook."""
+    who = credential()
+    title = request.form.get("title", "").strip() or f"Notes of {utc_now():%d %B %Y}"
+    _refuse_in_incognito()
+    made = notebooks.create_notebook(session(), who.user_id, title, now=utc_now(), actor=who.actor)
+    session().commit()
+    return _to(made.id)
+
+
+@bp.get("/notebooks/<uuid:notebook_id>")
+def show(notebook_id: UUID) -> Response:
+    """Show a notebook."""
+    return page_of(notebooks.get_notebook(session(), credential().user_id, notebook_id))
+
+
+@bp.post("/notebooks/<uuid:notebook_id>/rename")
+def rename(notebook_id: UUID) -> Response:
+    """Give a notebook another title; an empty one changes nothing."""
+    who, title = credential(), request.form.get("title", "")
+    notebooks.get_notebook(session(), who.user_id, notebook_id)
+    _refuse_in_incognito()
+    try:
+        notebooks.rename_notebook(session(), who.user_id, notebook_id, title, now=utc_now(), actor=who.actor)
+    except InvalidError as error:
+        session().rollback()
+        flash(f"The title {error.message}. It stays as it was.")
+    session().commit()
+    found = notebooks.get_notebook(session(), who.user_id, notebook_id)
+    address = url_for("notebook.show", notebook_id=notebook_id)
+    return swap_or_go("notebook/_head.html", address, view=NotebookView(found, ()))
+
+
+@bp.post("/notebooks/<uuid:notebook_id>/duplicate")
+def duplicate(notebook_id: UUID) -> Response:
+    """Copy a notebook with its cells."""
+    who = credential()
+    copy = notebooks.duplicate_notebook(session(), who.user_id, notebook_id, now=utc_now(), actor=who.actor)
+    session().commit()
+    return _to(copy.id)
+
+
+@bp.post("/notebooks/<uuid:notebook_id>/delete")
+def delete(notebook_id: UUID) -> Response:
+    """Remove a notebook, with ten minutes to change one's mind; its memories stay."""
+    who = credential()
+    notebooks.remove_notebook(session(), who.user_id, notebook_id, now=utc_now(), actor=who.actor)
+    session().commit()
+    return _to_list()
+
+
+@bp.post("/notebooks/<uuid:notebook_id>/restore")
+def restore(notebook_id: UUID) -> Response:
+    """Undo a removal."""
+    who = credential()
+    notebooks.restore_notebook(session(), who.user_id, notebook_id, now=utc_now(), actor=who.actor)
+    session().commit()
+    return _to(notebook_id)
+
+
+@bp.post("/notebooks/<uuid:notebook_id>/run")
+def run_all(notebook_id: UUID) -> Response:
+    """Run every cell from the top as it is kept; what was remembered once is not said again."""
+    user_id = credential().user_id
+    notebook = notebooks.get_notebook(session(), user_id, notebook_id)
+    stored = [cell.id for cell in cells.list_cells(session(), user_id, notebook_id, utc_now()) if runs(cell)]
+    failed = [number for number, cell_id in enumerate(stored, 1) if not _runs_well(notebook.id, cell_id)]
+    if is_incognito(None):
+        flash(INCOGNITO)
+    elif failed:
+        flash(f"{len(failed)} of {len(stored)} cells could not run: open them to see why.")
+    else:
+        flash(f"{len(stored)} cells ran.")
+    return _to(notebook_id)
+
+
+@bp.get("/notebooks/<uuid:notebook_id>/export.<any(md, html):form>")
+def export(notebook_id: UUID, form: str) -> Response:
+    """Answer the notebook as a file, with the texts as they are at this moment."""
+    notebook = notebooks.get_notebook(session(), credential().user_id, notebook_id)
+    view = view_notebook(notebook, whole=True)
+    written = to_markdown(view, utc_now()) if form == "md" else to_html_file(view, utc_now())
+    response = make_response(written)
+    response.mimetype = "text/markdown" if form == "md" else "text/html"
+    response.headers["Content-Disposition"] = f'attachment; filename="notebook-{notebook_id}.{form}"'
+    return response
+
+
+def page_of(notebook: Notebook, instead: CellView | None = None, status: int = HTTPStatus.OK) -> Response:
+    """Answer a whole notebook."""
+    at = instead.cell.id if instead is not None else request.args.get("at", type=UUID)
+    view = view_notebook(notebook, instead, at=at)
+    page = render_template("notebook/notebook.html", view=view, choices=choices())
+    return make_response(page, status)
+
+
+def runs(cell: Cell) -> bool:
+    """Tell whether running all cells runs this one: what was done once is not done again."""
+    return cell.removed_at is None and cell.kind != "command" and (cell.kind != "remember" or cell.output is None)
+
+
+def _runs_well(notebook_id: UUID, cell_id: UUID) -> bool:
+    cell = cells.get_cell(session(), credential().user_id, notebook_id, cell_id)
+    try:
+        run_cell(cell, form_of(cell))
+    except (InvalidError, PolicyError, ValidationError):
+        session().rollback()
+        return False
+    return True
+
+
+def _refuse_in_incognito() -> None:
+    if is_incognito(None):
+        raise RefusedError("incognito", "this session is incognito: nothing is stored")
+
+
+def _to(notebook_id: UUID) -> Response:
+    return make_response(redirect(url_for("notebook.show", notebook_id=notebook_id), HTTPStatus.SEE_OTHER))
+
+
+def _to_list() -> Response:
+    return make_response(redirect(url_for("notebook.index"), HTTPStatus.SEE_OTHER))

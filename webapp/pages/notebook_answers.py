@@ -1,0 +1,133 @@
+"""A search's answer as a cell keeps it, ids and numbers, and back again with the texts as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+
+from memory.models import Forgotten, Memory, Space, Theme
+from memory.spaces import list_spaces
+from retrieval.policy import Policy
+from retrieval.query import Hit, Result
+from retrieval.types import Candidate, Ranked, Score, Scored
+from webapp.context import credential, session, utc_now
+from webapp.operations import incognito_spaces, is_incognito
+
+_OF_CANDIDATE = ("bm25", "keyword_rank", "cosine", "semantic_rank")
+_OF_SCORED = tuple(each.name for each in fields(Scored) if each.name not in {"candidate", "score"})
+_OF_SCORE = ("relevance", "recency", "importance", "total")
+_OF_POLICY = frozenset(each.name for each in fields(Policy))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A memory as it is now, with the name of its theme."""
+
+    memory: Memory
+    theme: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The memories that a page shows, and those of them that are forgotten and can be brought back."""
+
+    found: Mapping[UUID, Found]
+    restorable: frozenset[UUID]
+    hidden: frozenset[UUID]
+
+
+def texts_of(ids: Collection[UUID]) -> Texts:
+    """Return the caller's memories with these ids; what a closed space holds is hidden, what is gone is left out."""
+    user_id, now = credential().user_id, utc_now()
+    if not ids:
+        return Texts({}, frozenset(), frozenset())
+    statement = select(Memory).where(Memory.user_id == user_id, Memory.id.in_(ids))
+    memories = [each for each in session().scalars(statement) if each.expires_at is None or each.expires_at > now]
+    closed = {space.id for space in _closed_spaces()}
+    hidden = frozenset(each.id for each in memories if each.space_id in closed)
+    themes = _themes({each.theme_id for each in memories if each.theme_id is not None})
+    found = {each.id: Found(each, themes.get(each.theme_id)) for each in memories if each.id not in hidden}
+    gone = select(Forgotten.id).where(Forgotten.user_id == user_id, Forgotten.id.in_(ids), Forgotten.purge_at > now)
+    return Texts(found, frozenset(session().scalars(gone)), hidden)
+
+
+def answer_of(result: Result) -> dict[str, Any]:
+    """Return what a cell keeps of a search."""
+    return {
+        "hits": [_kept(hit.ranked) for hit in result.hits],
+        "policy": {**asdict(result.policy), "legs": list(result.policy.legs)},
+        "token_count": result.token_count,
+        "truncated": result.truncated,
+        "considered": result.considered,
+        "degraded": list(result.degraded),
+        "warnings": list(result.warnings),
+        "timings": dict(result.timings),
+    }
+
+
+def result_of(answer: Mapping[str, Any], texts: Texts) -> Result:
+    """Return the search again, without the hits that are not there any more."""
+    # An answer may be older than this version: what it says of fields that are no more is left out.
+    numbers = {name: value for name, value in answer["policy"].items() if name in _OF_POLICY}
+    policy = Policy(**{**numbers, "legs": tuple(numbers["legs"])})
+    hits = [_hit(kept, found) for kept in answer["hits"] if (found := texts.found.get(UUID(kept["id"]))) is not None]
+    plain = {name: answer[name] for name in ("token_count", "truncated", "considered", "timings")}
+    return Result(tuple(hits), policy, degraded=tuple(answer["degraded"]), warnings=tuple(answer["warnings"]), **plain)
+
+
+def ids_in(answer: Mapping[str, Any]) -> list[UUID]:
+    """Return the ids of the hits, the best first."""
+    return [UUID(kept["id"]) for kept in answer.get("hits", ())]
+
+
+def _kept(ranked: Ranked) -> dict[str, Any]:
+    scored, item = ranked.scored, ranked.scored.candidate
+    return {
+        "id": str(item.id),
+        "rank": ranked.rank,
+        "mmr_penalty": round(float(ranked.mmr_penalty), 6),
+        **{name: _rounded(getattr(item, name)) for name in _OF_CANDIDATE},
+        **{name: _rounded(getattr(scored, name)) for name in _OF_SCORED},
+        "score": {name: _rounded(getattr(scored.score, name)) for name in _OF_SCORE},
+    }
+
+
+def _rounded(value: Any) -> Any:
+    # Numbers of numpy are not JSON's.
+    return value if value is None or isinstance(value, int) else round(float(value), 6)
+
+
+def _hit(kept: Mapping[str, Any], found: Found) -> Hit:
+    memory = found.memory
+    candidate = Candidate(
+        id=memory.id,
+        text=memory.text,
+        type=memory.type,
+        role=memory.role,
+        created_at=memory.created_at,
+        importance=memory.importance,
+        theme=found.theme,
+        tags=tuple(memory.tags),
+        source_ids=tuple(memory.source_ids),
+        pinned=memory.pinned,
+        **{name: kept[name] for name in _OF_CANDIDATE},
+    )
+    scored = Scored(candidate, Score(**kept["score"]), **{name: kept.get(name, 0.0) for name in _OF_SCORED})
+    return Hit(Ranked(scored, kept["mmr_penalty"], kept["rank"]), memory.text)
+
+
+def _themes(ids: Collection[UUID]) -> dict[UUID | None, str]:
+    if not ids:
+        return {}
+    statement = select(Theme.id, Theme.slug).where(Theme.user_id == credential().user_id, Theme.id.in_(ids))
+    return {theme_id: slug for theme_id, slug in session().execute(statement)}  # noqa: C416 - rows do not type-check
+
+
+def _closed_spaces() -> list[Space]:
+    spaces = list_spaces(session(), credential().user_id)
+    names = frozenset(space.slug for space in spaces) if is_incognito(None) else incognito_spaces()
+    return [space for space in spaces if space.slug in names]

@@ -1,0 +1,256 @@
+"""What is done with one cell of a notebook, and with one hit in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from uuid import UUID
+
+from flask import Response, flash, make_response, render_template, request, url_for
+from pydantic import ValidationError
+
+from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.forget import UNDO_WINDOW
+from memory.models import Cell
+from memory.notebooks import cells
+from memory.notebooks.marks import mark_right, unmark
+from memory.notebooks.notebooks import get_notebook
+from memory.spaces import update_space
+from retrieval.policy import PolicyError
+from webapp.context import credential, session, utc_now
+from webapp.htmx import done_or_go, refresh_or_go, swap_or_go, wants_fragment
+from webapp.operations import bring_back, is_incognito, refuse_in_incognito, remove, set_pin, space_for
+from webapp.pages.forms import parse
+from webapp.pages.notebook import page_of, vocabulary
+from webapp.pages.notebook_forms import FORMS, WEIGHTS, CellForm, RecallForm
+from webapp.pages.notebook_run import run_cell
+from webapp.pages.notebook_view import CellView, Place, Recalled, Remembered, view_cell
+from webapp.pages.queries import choices
+from webapp.pages.visitor import guarded
+
+bp = guarded("cells")
+bp.context_processor(vocabulary)
+
+_CELL = "/notebooks/<uuid:notebook_id>/cells/<uuid:cell_id>"
+
+
+@bp.post("/notebooks/<uuid:notebook_id>/cells")
+def add(notebook_id: UUID) -> Response:
+    """Add an empty cell, at the end or after another."""
+    user_id, kind = credential().user_id, request.values.get("kind", "")
+    if kind not in FORMS:
+        raise InvalidError("kind", f"must be one of {', '.join(FORMS)}")
+    after = _uuid(request.values.get("after"))
+    cell = cells.add_cell(session(), user_id, notebook_id, kind, {}, after=after, now=utc_now())
+    session().commit()
+    return _shown(cell)
+
+
+@bp.get(_CELL)
+def show(notebook_id: UUID, cell_id: UUID) -> Response:
+    """Show one cell: to htmx by itself, else the page where it is."""
+    return _shown(_cell(notebook_id, cell_id))
+
+
+@bp.post(f"{_CELL}/run")
+def run(notebook_id: UUID, cell_id: UUID) -> Response:
+    """Run a cell with what its form says; a field that does not fit changes nothing."""
+    cell, private = _cell(notebook_id, cell_id), is_incognito(None)
+    form: CellForm | None = None
+    try:
+        form = _form(cell)
+        ran = run_cell(cell, form)
+    except ValidationError as error:
+        return _refused(cell, error.errors()[0]["msg"], form)
+    except (InvalidError, PolicyError) as error:
+        session().rollback()
+        return _refused(_cell(notebook_id, cell_id), f"The {error.field.replace('_', ' ')} {error.message}.", form)
+    answer = ran.said.answer if ran.said is not None else ""
+    if ran.said is not None and is_incognito(None) != private:
+        # The whole page looks different now.
+        flash(answer)
+        return refresh_or_go(url_for("notebook.show", notebook_id=notebook_id))
+    cell = _cell(notebook_id, cell_id)
+    typed = form if ran.notice or (cell.output or {}).get("outcome") == "refused" else None
+    return _shown(cell, view_cell(cell, notice=ran.notice, form=typed, answer=answer), plain=bool(ran.notice or answer))
+
+
+@bp.post(f"{_CELL}/weights")
+def weights(notebook_id: UUID, cell_id: UUID) -> Response:
+    """Save the weights of a recall for its space."""
+    cell, who = _cell(notebook_id, cell_id), credential()
+    try:
+        form = parse(RecallForm, request.form)
+        space = space_for(form.space)
+        refuse_in_incognito(space.id)
+        kept = {**space.policy, **form.policy()}
+        update_space(session(), who.user_id, space.slug, {"policy": kept}, now=utc_now(), actor=who.actor)
+    except ValidationError as error:
+        return _refused(cell, error.errors()[0]["msg"], None)
+    name = space.name
+    session().commit()
+    notice = f"These weights are now those of the space {name}, for every search that names none of its own."
+    return _shown(cell, view_cell(cell, notice=notice, form=form), plain=True)
+
+
+@bp.post(f"{_CELL}/move")
+def move(notebook_id: UUID, cell_id: UUID) -> Response:
+    """Move a cell by so many places, or before another, or to the end."""
+    user_id, now = credential().user_id, utc_now()
+    _cell(notebook_id, cell_id)
+    seen = [each.id for each in cells.list_cells(session(), user_id, notebook_id, now) if each.removed_at is None]
+    before = _uuid(request.values.get("before"))
+    if before is not None:
+        others = [each for each in seen if each != cell_id]
+        to = others.index(before) if before in others else len(others)
+    else:
+        to = seen.index(cell_id) + max(-len(seen), min(request.values.get("by", len(seen), int), len(seen)))
+    cells.move_cell(session(), user_id, notebook_id, cell_id, to, now=now)
+    session().commit()
+    return done_or_go(_address(notebook_id, cell_id))
+
+
+@bp.post(f"{_CELL}/fold")
+def fold(notebook_id: UUID, cell_id: UUID) -> Response:
+    """Fold a cell, or open it; what is typed and does fit is kept on the way."""
+    cell, user_id = _cell(notebook_id, cell_id), credential().user_id
+    if request.form.get("draft") and not cell.collapsed and cell.kind != "remember" and not is_incognito(None):
+        try:
+            cells.edit_cell(session(), user_id, notebook_id, cell_id, _form(cell).kept(), now=utc_now())
+        except (ValidationError, InvalidError):
+            session().rollback()
+    cell = _cell(notebook_id, cell_id)
+    cells.collapse_cell(session(), user_id, notebook_id, cell_id, collapsed=not cell.collapsed)
+    session().commit()
+    return _shown(cell)
+
+
+@bp.post(f"{_CELL}/duplicate")
+def duplicate(notebook_id: UUID, cell_id: UUID) -> Response:
+    """Add a copy after the cell."""
+    copy = cells.duplicate_cell(session(), credential().user_id, notebook_id, cell_id, now=utc_now())
+    session().commit()
+    return _shown(copy)
+
+
+@bp.post(f"{_CELL}/remove")
+def take_away(notebook_id: UUID, cell_id: UUID) -> Response:
+    """Remove a cell, with ten minutes to change one's mind; what it remembered stays."""
+    cell = cells.remove_cell(session(), credential().user_id, notebook_id, cell_id, now=utc_now())
+    session().commit()
+    return swap_or_go("notebook/_removed.html", _address(notebook_id, cell_id), cell=cell)
+
+
+@bp.post(f"{_CELL}/restore")
+def restore(notebook_id: UUID, cell_id: UUID) -> Response:
+    """Undo the removal of a cell."""
+    cell = cells.restore_cell(session(), credential().user_id, notebook_id, cell_id, now=utc_now())
+    session().commit()
+    return _shown(cell)
+
+
+def _pin(memory_id: UUID, _question: str) -> None:
+    set_pin(memory_id, pinned=True)
+
+
+def _unpin(memory_id: UUID, _question: str) -> None:
+    set_pin(memory_id, pinned=False)
+
+
+def _forget(memory_id: UUID, _question: str) -> None:
+    remove(memory_id, UNDO_WINDOW)
+
+
+def _undo(memory_id: UUID, _question: str) -> None:
+    bring_back(memory_id)
+
+
+def _mark(memory_id: UUID, question: str) -> None:
+    mark_right(session(), credential().user_id, question, memory_id, now=utc_now())
+
+
+def _unmark(memory_id: UUID, question: str) -> None:
+    unmark(session(), credential().user_id, question, memory_id)
+
+
+ACTS: dict[str, Callable[[UUID, str], None]] = {
+    "pin": _pin,
+    "unpin": _unpin,
+    "forget": _forget,
+    "undo": _undo,
+    "mark": _mark,
+    "unmark": _unmark,
+}
+
+
+@bp.post(f"{_CELL}/hits/<uuid:memory_id>")
+def hit(notebook_id: UUID, cell_id: UUID, memory_id: UUID) -> Response:
+    """Pin, forget or mark one of the memories that a cell shows, and answer it as it is then."""
+    act = request.form.get("act", "undo")
+    if act not in ACTS:
+        raise InvalidError("act", f"must be one of {', '.join(ACTS)}")
+    cell = _cell(notebook_id, cell_id)
+    question = str(cell.input.get("q", ""))
+    if _place(view_cell(cell), memory_id) is None:
+        raise NotFoundError("this cell shows no such memory")
+    if act in {"mark", "unmark"} and is_incognito(None):
+        raise ConflictError("this session is incognito: nothing is stored")
+    ACTS[act](memory_id, question)
+    session().commit()
+    cell = _cell(notebook_id, cell_id)
+    view = view_cell(cell)
+    if cell.kind == "remember":
+        return _shown(cell, view)
+    back = _address(notebook_id, cell_id)
+    return swap_or_go("notebook/_hit.html", back, view=view, cell=cell, place=_place(view, memory_id))
+
+
+def _place(view: CellView, memory_id: UUID) -> Place | None:
+    if isinstance(view.shown, Recalled):
+        return next((each for each in view.shown.places if each.memory_id == memory_id), None)
+    if isinstance(view.shown, Remembered) and view.shown.place and view.shown.place.memory_id == memory_id:
+        return view.shown.place
+    return None
+
+
+def _cell(notebook_id: UUID, cell_id: UUID) -> Cell:
+    get_notebook(session(), credential().user_id, notebook_id)
+    return cells.get_cell(session(), credential().user_id, notebook_id, cell_id)
+
+
+def _form(cell: Cell) -> CellForm:
+    form = parse(FORMS[cell.kind], request.form)
+    if request.values.get("reset") and isinstance(form, RecallForm):
+        # The weights of the space serve again.
+        return form.model_copy(update=dict.fromkeys(WEIGHTS))
+    return form
+
+
+def _shown(cell: Cell, view: CellView | None = None, *, plain: bool = False) -> Response:
+    """Answer a cell; to a browser without scripts the page that it is in, `plain` at once, else by its address."""
+    view = view or view_cell(cell)
+    if plain and not wants_fragment():
+        return page_of(get_notebook(session(), cell.user_id, cell.notebook_id), view)
+    address = _address(cell.notebook_id, cell.id)
+    return swap_or_go("notebook/_cell.html", address, view=view, cell=cell, choices=choices())
+
+
+def _refused(cell: Cell, error: str, form: CellForm | None) -> Response:
+    view = view_cell(cell, error=error, form=form)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    if not wants_fragment():
+        return page_of(get_notebook(session(), cell.user_id, cell.notebook_id), view, status)
+    return make_response(render_template("notebook/_cell.html", view=view, cell=cell, choices=choices()), status)
+
+
+def _address(notebook_id: UUID, cell_id: UUID) -> str:
+    return url_for("notebook.show", notebook_id=notebook_id, at=cell_id, _anchor=f"notebook-cell-{cell_id}")
+
+
+def _uuid(given: str | None) -> UUID | None:
+    if not given:
+        return None
+    try:
+        return UUID(given)
+    except ValueError:
+        raise NotFoundError("there is no such cell") from None

@@ -1,0 +1,114 @@
+"""What the forms of cells may say, and what of it is kept."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, field_validator
+
+from memory.drafts import Draft
+from retrieval.policy import Fusion
+from webapp.api.schemas import Line, MemoryType, Question
+
+# The numbers that sliders set, as the policy names them: what a reader sees, least, most, step.
+SLIDERS: dict[str, tuple[str, str, float, float, float]] = {
+    "alpha": ("α", "Relevance", 0, 3, 0.05),  # noqa: RUF001 - the letter of the formula
+    "beta": ("β", "Recency", 0, 3, 0.05),
+    "gamma": ("γ", "Importance", 0, 3, 0.05),  # noqa: RUF001 - the letter of the formula
+    "tau_days": ("τ", "Decay, days", 0.5, 90, 0.5),
+    "mmr_lambda": ("λ", "Sameness", 0, 1, 0.05),
+    "rrf_k": ("k", "Rank fusion", 1, 200, 1),
+}
+WEIGHTS = ("fusion", *SLIDERS)
+ChartName = Literal["growth", "ages", "tags", "repeats", "backlog", "latency"]
+
+
+def _lines(text: str) -> str:
+    # A form sends its line ends as CR LF.
+    return text.replace("\r\n", "\n")
+
+
+class CellForm(BaseModel):
+    """What a cell is asked."""
+
+    def kept(self) -> dict[str, Any]:
+        """Return what is stored of it."""
+        return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+
+
+class RecallForm(CellForm):
+    """A question, what narrows it, and the weights that differ from its space's."""
+
+    q: Question = ""
+    space: Line | None = None
+    types: list[MemoryType] = []
+    fusion: Fusion | None = None
+    limit: int = Field(5, ge=1, le=50)
+    alpha: float | None = None
+    beta: float | None = None
+    gamma: float | None = None
+    tau_days: float | None = None
+    mmr_lambda: float | None = None
+    rrf_k: int | None = None
+
+    def policy(self) -> dict[str, Any]:
+        """Return the weights that are set here."""
+        return {name: value for name in WEIGHTS if (value := getattr(self, name)) is not None}
+
+
+class RememberForm(CellForm):
+    """A memory to store. Once that is done only its id is kept: the text is the memory's own."""
+
+    text: Line = ""
+    space: Line | None = None
+    type: MemoryType = "note"
+    tags: Line = ""
+    saved: bool = False
+
+    def to_draft(self) -> Draft:
+        """Return the checked draft; raises `InvalidError`."""
+        tags = tuple(tag.strip() for tag in self.tags.split(",") if tag.strip())
+        return Draft(text=_lines(self.text), type=self.type, tags=tags, manually_saved=self.saved)
+
+
+class NoteForm(CellForm):
+    """A note in Markdown."""
+
+    text: Line = ""
+
+    @field_validator("text")
+    @classmethod
+    def _plain_lines(cls, text: str) -> str:
+        return _lines(text)
+
+
+class ContextForm(CellForm):
+    """A question, and how many tokens the block for an agent may have."""
+
+    q: Question = ""
+    space: Line | None = None
+    budget: int = Field(400, ge=1, le=100_000)
+
+
+class ChartForm(CellForm):
+    """Which chart, of which space."""
+
+    chart: ChartName = "growth"
+    space: Line | None = None
+
+
+class CommandForm(CellForm):
+    """A sentence, or the slip of an undo or a yes that an answer offered."""
+
+    text: Line = ""
+    slip: Line | None = None
+
+
+FORMS: dict[str, type[CellForm]] = {
+    "recall": RecallForm,
+    "remember": RememberForm,
+    "note": NoteForm,
+    "context": ContextForm,
+    "chart": ChartForm,
+    "command": CommandForm,
+}

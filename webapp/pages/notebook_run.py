@@ -1,0 +1,203 @@
+"""Running a cell: what it asks is done, and what came of it is told in ids and numbers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from memory.errors import InvalidError
+from memory.models import Cell, Memory
+from memory.notebooks import cells
+from memory.trace import Outcome
+from retrieval.query import Result
+from webapp.commands import CommandResult, run, take_slip
+from webapp.context import credential, session, utc_now
+from webapp.operations import is_incognito, store
+from webapp.pages.notebook_answers import answer_of
+from webapp.pages.notebook_forms import (
+    FORMS,
+    CellForm,
+    ChartForm,
+    CommandForm,
+    ContextForm,
+    NoteForm,
+    RecallForm,
+    RememberForm,
+)
+from webapp.recall import find
+from webapp.recording import Recording
+
+INCOGNITO = "Incognito is on: nothing is recalled, and nothing of this cell is kept. End it to run the cell."
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of a run: what to keep, or why nothing is kept; `said` is a command's answer, which is not kept."""
+
+    given: dict[str, Any] = field(default_factory=dict)
+    output: dict[str, Any] = field(default_factory=dict)
+    notice: str = ""
+    said: CommandResult | None = None
+
+
+def run_cell(cell: Cell, form: CellForm) -> Ran:
+    """Run a cell with what its form says, and keep input and output; the caller has parsed the form.
+
+    In incognito nothing is kept. Raises `InvalidError` or `PolicyError`, and then nothing has changed.
+    """
+    if is_incognito(None) and not isinstance(form, RememberForm | CommandForm):
+        return Ran(notice=INCOGNITO)
+    began = time.perf_counter()
+    ran = _RUNNERS[cell.kind](cell, form)
+    took = (time.perf_counter() - began) * 1000
+    if not ran.notice:
+        user_id = credential().user_id
+        cells.keep_run(
+            session(),
+            user_id,
+            cell.notebook_id,
+            cell.id,
+            ran.given,
+            ran.output,
+            duration_ms=round(took, 2),
+            now=utc_now(),
+        )
+    session().commit()
+    return ran
+
+
+def form_of(cell: Cell) -> CellForm:
+    """Return what a cell was asked last; a blanked cell asks nothing."""
+    known = FORMS[cell.kind].model_fields
+    return FORMS[cell.kind].model_validate({name: value for name, value in cell.input.items() if name in known})
+
+
+def _recall(cell: Cell, form: CellForm) -> Ran:
+    assert isinstance(form, RecallForm)
+    _asked(form.q)
+    recording = Recording("memory_search", "search")
+    found = find(
+        form.q, space=form.space, limit=form.limit, types=form.types or None, policy=form.policy(), token_budget=8000
+    )
+    if "incognito" in found.degraded:
+        return Ran(notice=INCOGNITO)
+    answer = answer_of(found)
+    if _differs(cell, form, answer):
+        _note_recall(recording, form, found)
+    return Ran(form.kept(), answer)
+
+
+def _differs(cell: Cell, form: RecallForm, answer: dict[str, Any]) -> bool:
+    """Tell whether this is another question, or another answer, than the last: a slider alone is neither."""
+    before = {each["id"] for each in (cell.output or {}).get("hits", ())}
+    return cell.input.get("q") != form.q or before != {each["id"] for each in answer["hits"]}
+
+
+def _note_recall(recording: Recording, form: RecallForm, found: Result) -> None:
+    """Record what was recalled: "that" in a command means it."""
+    ids = [str(hit.ranked.scored.candidate.id) for hit in found.hits]
+    recording.done(
+        {"query": form.q}, question=form.q, result={"ids": ids}, affected=ids, hits=len(ids), success=not found.error
+    )
+
+
+def _context(_cell: Cell, form: CellForm) -> Ran:
+    assert isinstance(form, ContextForm)
+    _asked(form.q)
+    found = find(form.q, space=form.space, token_budget=form.budget)
+    return Ran(notice=INCOGNITO) if "incognito" in found.degraded else Ran(form.kept(), answer_of(found))
+
+
+def _asked(question: str) -> None:
+    if not question.strip():
+        raise InvalidError("question", "must not be empty")
+
+
+def _remember(cell: Cell, form: CellForm) -> Ran:
+    assert isinstance(form, RememberForm)
+    if not form.text and (again := _said_before(cell)) is not None:
+        form = form.model_copy(update={"text": again.text, "type": again.type, "tags": ",".join(again.tags)})
+    outcome = store([form.to_draft()], form.space)[0]
+    if outcome.refusal == "incognito":
+        return Ran(notice=INCOGNITO)
+    # What was stored is the memory's own from here on, and what was refused is nobody's to keep.
+    given = form.model_copy(update={"text": "", "tags": ""}).kept()
+    if outcome.id is not None:
+        given["memory_id"] = str(outcome.id)
+    return Ran(given, _trace_of(outcome))
+
+
+def _said_before(cell: Cell) -> Memory | None:
+    memory_id = cell.input.get("memory_id")
+    return session().get(Memory, (credential().user_id, memory_id)) if memory_id else None
+
+
+def _trace_of(outcome: Outcome) -> dict[str, Any]:
+    """Return what a cell keeps of a trace: neither the normalised text nor its fingerprint."""
+    trace = outcome.trace
+    return {
+        "outcome": outcome.outcome,
+        "memory_id": str(outcome.id) if outcome.id is not None else None,
+        "refusal": outcome.refusal,
+        "embedding": outcome.embedding,
+        "reason": trace.reason,
+        "neighbours": [{**asdict(near), "id": str(near.id)} for near in trace.neighbours],
+        "importance": trace.importance,
+        "terms": [asdict(term) for term in trace.terms],
+        "repeat_count": trace.repeat_count,
+        "pinned": trace.pinned,
+        "trimmed": len(trace.trimmed),
+    }
+
+
+# What stays of a sentence that names a memory is the memory's id.
+_TELLING = frozenset({"remember", "forget"})
+
+
+def _command(_cell: Cell, form: CellForm) -> Ran:
+    assert isinstance(form, CommandForm)
+    if not form.slip and not form.text.strip():
+        raise InvalidError("command", "must not be empty")
+    said = take_slip(form.slip) if form.slip else run(form.text)
+    if is_incognito(None) or said.reason == "incognito":
+        return Ran(notice=said.answer, said=said)
+    given = {} if said.intent in _TELLING else {"text": form.text}
+    return Ran(given, _command_output(said), said=said)
+
+
+def _command_output(said: CommandResult) -> dict[str, Any]:
+    """Return what a cell keeps of a command: no word of its answer, which may quote a memory."""
+    return {
+        "intent": said.intent,
+        "done": said.done,
+        "reason": said.reason,
+        "hits": [{"id": str(each)} for each in said.ids],
+        "offers": [
+            {"name": name, "slip": offer.slip, "until": offer.until.isoformat()}
+            for name, offer in (("undo", said.undo), ("confirm", said.confirm))
+            if offer is not None
+        ],
+    }
+
+
+def _note(_cell: Cell, form: CellForm) -> Ran:
+    assert isinstance(form, NoteForm)
+    return Ran(form.kept())
+
+
+def _chart(_cell: Cell, form: CellForm) -> Ran:
+    # A chart is drawn of what there is when it is looked at: it must not remember what was forgotten.
+    assert isinstance(form, ChartForm)
+    return Ran(form.kept())
+
+
+_RUNNERS: dict[str, Callable[[Cell, CellForm], Ran]] = {
+    "recall": _recall,
+    "context": _context,
+    "remember": _remember,
+    "note": _note,
+    "chart": _chart,
+    "command": _command,
+}

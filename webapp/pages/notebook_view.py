@@ -1,0 +1,290 @@
+"""Notebooks as pages show them: every cell with what it asks, and its output with the texts as they are now."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from markupsafe import Markup
+
+from memory.browse import Entry, get_entry
+from memory.errors import InvalidError
+from memory.importance import Term
+from memory.models import Cell, Notebook
+from memory.notebooks.cells import list_cells
+from memory.notebooks.marks import marked
+from memory.redaction import REDACTED, Secrets, secrets_of
+from memory.text import normalise
+from memory.trace import Neighbour, Outcome, Trace
+from retrieval.budget import fit
+from retrieval.context import assemble
+from retrieval.policy import Policy, PolicyError
+from retrieval.tokens import count
+from webapp.context import credential, session, utc_now
+from webapp.operations import is_incognito, space_for
+from webapp.pages.explain import Answer, Explained, explain
+from webapp.pages.notebook_answers import Found, Texts, ids_in, result_of, texts_of
+from webapp.pages.notebook_charts import Chart, chart_of
+from webapp.pages.notebook_forms import CellForm, ChartForm, ContextForm, NoteForm, RecallForm
+from webapp.pages.notebook_notes import to_html
+from webapp.pages.notebook_run import form_of
+from webapp.recall import policy_for
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place in a list of hits; without `explained` its memory is forgotten, or hidden by incognito."""
+
+    memory_id: UUID
+    explained: Explained | None
+    restorable: bool
+    hidden: bool
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The output of a recall."""
+
+    answer: Answer
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The output of a remember cell; without `entry` the memory is forgotten or hidden."""
+
+    outcome: Outcome
+    entry: Entry | None
+    near: Sequence[tuple[Neighbour, Entry | None]]
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The output of a context cell."""
+
+    text: str
+    tokens: int
+    memories: int
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Commanded:
+    """The output of a command: its answer in words, its memories as they are now, and what may still be done."""
+
+    answer: str
+    memories: Sequence[Found | None]
+    offers: Sequence[tuple[str, str]]
+
+
+# What a command is said to have done once its own answer, which may quote a memory, is gone.
+DONE = {
+    "recall": "What is remembered of it:",
+    "remember": "Remembered.",
+    "forget": "Forgotten.",
+    "none": "That was no command.",
+    "undo": "Undone.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    """A cell as a page shows it. `shown` is its output in the form that its kind has, None before a run."""
+
+    cell: Cell
+    form: CellForm
+    shown: Recalled | Remembered | Block | Chart | Commanded | Markup | None = None
+    policy: Policy | None = None
+    blanked: bool = False
+    later: bool = False
+    error: str = ""
+    notice: str = ""
+
+    @property
+    def memories(self) -> Sequence[UUID]:
+        """Return the ids of the memories that the output tells of, also of those that are forgotten."""
+        return _ids(self.cell) if self.shown is not None else ()
+
+    @property
+    def gist(self) -> str:
+        """Return what a folded cell says of itself."""
+        if isinstance(self.form, NoteForm):
+            return to_html(self.form.text).striptags()
+        return str(getattr(self.form, "q", "") or getattr(self.form, "text", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookView:
+    """A notebook with its cells; those that are removed stand in their places until their undo ends."""
+
+    notebook: Notebook
+    cells: Sequence[CellView]
+
+
+def view_notebook(
+    notebook: Notebook, instead: CellView | None = None, *, at: UUID | None = None, whole: bool = False
+) -> NotebookView:
+    """Return the notebook; `instead` stands for its own cell.
+
+    Cells beyond what a page should weigh are put off, but never the one `at` which the reader looks. `whole` puts
+    nothing off, and shows the outputs of folded cells too.
+    """
+    stored = list_cells(session(), notebook.user_id, notebook.id, utc_now())
+    put_off = frozenset() if whole else _put_off(stored, at)
+    seen = [cell for cell in stored if cell.removed_at is None and cell.id not in put_off]
+    shower = _Shower(seen, whole=whole, put_off=put_off)
+    views = [instead if instead is not None and cell.id == instead.cell.id else shower.view(cell) for cell in stored]
+    return NotebookView(notebook, views)
+
+
+# Kilobytes of markup: what a page may have of cells, and roughly what a cell of each kind has.
+PAGE_WEIGHT = 45.0
+CELL_WEIGHT = {"recall": 9.0, "remember": 8.0, "chart": 7.0}
+PLAIN_WEIGHT = 4.0
+HIT_WEIGHT = 3.0
+FOLDED_WEIGHT = 2.5
+
+
+def _put_off(stored: Sequence[Cell], at: UUID | None) -> frozenset[UUID]:
+    """Return the cells that are loaded only when the reader comes to them."""
+    weight, late = 0.0, set()
+    for cell in stored:
+        weight += _weight(cell)
+        if weight > PAGE_WEIGHT and cell.id != at and cell.removed_at is None and cell.place > 0:
+            late.add(cell.id)
+    return frozenset(late)
+
+
+def _weight(cell: Cell) -> float:
+    if cell.collapsed or cell.removed_at is not None:
+        return FOLDED_WEIGHT
+    hits = len((cell.output or {}).get("hits", ())) if cell.kind in {"recall", "command"} else 0
+    typed = 2 * len(str(cell.input.get("text", ""))) / 1000
+    told = 4 * float(cell.input.get("budget", 400)) / 1000 if cell.kind == "context" and cell.output else 0.0
+    return CELL_WEIGHT.get(cell.kind, PLAIN_WEIGHT) + HIT_WEIGHT * hits + typed + told
+
+
+def view_cell(
+    cell: Cell, *, error: str = "", notice: str = "", form: CellForm | None = None, answer: str = ""
+) -> CellView:
+    """Return one cell; `form` is what was typed, `answer` a command's own, where those are not stored."""
+    view = replace(_Shower([cell]).view(cell), error=error, notice=notice)
+    if answer and isinstance(view.shown, Commanded):
+        view = replace(view, shown=replace(view.shown, answer=answer))
+    return replace(view, form=form) if form is not None else view
+
+
+class _Shower:
+    """Shows cells of one page, whose memories are read at once."""
+
+    def __init__(self, stored: Sequence[Cell], *, whole: bool = False, put_off: frozenset[UUID] = frozenset()) -> None:
+        self._whole, self._put_off = whole, put_off
+        ids = {memory_id for cell in stored if whole or not cell.collapsed for memory_id in _ids(cell)}
+        self._texts: Texts = texts_of(ids)
+        self._secrets: Secrets | None = secrets_of(session(), credential().user_id, utc_now())
+        self._closed = is_incognito(None)
+
+    def view(self, cell: Cell) -> CellView:
+        """Return the view of a cell; what tells of a memory that is being forgotten is blank already."""
+        if cell.removed_at is not None or cell.id in self._put_off:
+            return CellView(cell, CellForm(), later=cell.removed_at is None)
+        told = self._secrets is not None and self._secrets.needles.in_value(cell.input)
+        if told or cell.input == REDACTED:
+            return CellView(cell, form_of(_emptied(cell)), policy=_policy(cell, None), blanked=True)
+        form = form_of(cell)
+        return CellView(cell, form, self._shown(cell, form), _policy(cell, form))
+
+    def _shown(self, cell: Cell, form: CellForm) -> Any:
+        if cell.output is None or (cell.collapsed and not self._whole) or (self._closed and cell.kind != "note"):
+            return None
+        return getattr(self, f"_{cell.kind}")(cell.output, form)
+
+    def _recall(self, output: dict[str, Any], form: RecallForm) -> Recalled:
+        answer = explain(result_of(output, self._texts))
+        by_id = {each.hit.ranked.scored.candidate.id: each for each in answer.hits}
+        right = marked(session(), credential().user_id, form.q)
+        return Recalled(answer, tuple(self._place(each, by_id.get(each), right) for each in ids_in(output)))
+
+    def _place(self, memory_id: UUID, explained: Explained | None, right: frozenset[UUID]) -> Place:
+        texts = self._texts
+        return Place(memory_id, explained, memory_id in texts.restorable, memory_id in texts.hidden, memory_id in right)
+
+    def _remember(self, output: dict[str, Any], form: CellForm) -> Remembered:
+        del form
+        user_id, now = credential().user_id, utc_now()
+        memory_id = UUID(output["memory_id"]) if output.get("memory_id") else None
+        seen = memory_id is not None and memory_id in self._texts.found
+        entry = get_entry(session(), user_id, memory_id, now=now) if memory_id is not None and seen else None
+        outcome = _outcome(output, memory_id, entry)
+        near = [(each, get_entry(session(), user_id, each.id, now=now)) for each in outcome.trace.neighbours]
+        place = self._place(memory_id, None, frozenset()) if memory_id is not None else None
+        return Remembered(outcome, entry, near if entry else (), place)
+
+    def _context(self, output: dict[str, Any], form: ContextForm) -> Block:
+        answer = explain(result_of(output, self._texts))
+        ranked = [each.hit.ranked for each in answer.hits]
+        block = assemble(fit(ranked, form.budget), budget=form.budget, fence=secrets.token_hex(8))
+        return Block(block, count(block), block.count("\n<memory "), answer)
+
+    def _command(self, output: dict[str, Any], form: CellForm) -> Commanded:
+        del form
+        now = utc_now()
+        offers = [
+            (each["name"], each["slip"]) for each in output["offers"] if datetime.fromisoformat(each["until"]) > now
+        ]
+        said = DONE.get(output["intent"], f"{output['intent'].replace('_', ' ').capitalize()}.")
+        return Commanded(
+            said if output["done"] or output["intent"] == "none" else "Nothing was changed.",
+            [self._texts.found.get(each) for each in ids_in(output)],
+            offers,
+        )
+
+    def _note(self, _output: dict[str, Any], form: NoteForm) -> Markup:
+        return to_html(form.text)
+
+    def _chart(self, _output: dict[str, Any], form: ChartForm) -> Chart:
+        return chart_of(form)
+
+
+def _ids(cell: Cell) -> list[UUID]:
+    output = cell.output or {}
+    return [UUID(output["memory_id"])] if output.get("memory_id") else ids_in(output)
+
+
+def _emptied(cell: Cell) -> Cell:
+    return Cell(kind=cell.kind, input={})
+
+
+def _policy(cell: Cell, form: CellForm | None) -> Policy | None:
+    """Return the policy that the sliders of a recall stand at."""
+    if cell.kind != "recall":
+        return None
+    asked = form if isinstance(form, RecallForm) else RecallForm.model_validate({})
+    try:
+        return policy_for(space_for(asked.space), asked.policy())
+    except (InvalidError, PolicyError):
+        # The space is gone, or what is typed does not fit.
+        return policy_for(space_for(None), None)
+
+
+def _outcome(output: dict[str, Any], memory_id: UUID | None, entry: Entry | None) -> Outcome:
+    """Return what a write did, with the words of the memory as it is now."""
+    memory = entry.memory if entry is not None else None
+    trace = Trace(
+        normalised=normalise(memory.text) if memory else "",
+        simhash=f"{memory.simhash % (1 << 64):016x}" if memory else "",
+        reason=output["reason"],
+        neighbours=tuple(Neighbour(**{**near, "id": UUID(near["id"])}) for near in output["neighbours"]),
+        importance=output["importance"],
+        terms=tuple(Term(**term) for term in output["terms"]),
+        repeat_count=output["repeat_count"],
+        pinned=memory.pinned if memory else output["pinned"],
+        trimmed=tuple(UUID(int=0) for _ in range(output["trimmed"])),
+    )
+    return Outcome(memory_id, output["outcome"], entry.embedding if entry else "none", trace, output["refusal"])
