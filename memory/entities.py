@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, select, text, tuple_
+from sqlalchemy import ColumnElement, Select, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from memory.enrichment.findings import name_key
 from memory.errors import InvalidError, NotFoundError
 from memory.journal import record
-from memory.models import Conversation, Entity, EntityMention, Episode, Space
+from memory.models import Conversation, Entity, EntityMention, Episode, Memory, Message, Space
 from memory.spaces import DEFAULT_SPACE, get_space, lock_spaces
 
 LARGEST_PAGE = 200
@@ -40,11 +40,17 @@ class NamedPage:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A sentence that names an entity; `conversation` is the one that its episode is in now."""
+    """A sentence that names an entity; `conversation` is the one that its episode is in now.
+
+    `message_id` is the message that it stands in, and `role` whose words they are: those of the memory, if it stands in
+    one. Where neither the question nor the reply of an episode has the sentence whole, the message is the question and
+    the role None.
+    """
 
     mention: EntityMention
     conversation: Conversation | None
     message_id: UUID | None
+    role: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +70,25 @@ class EntityFilters:
     type: str | None = None
 
 
+def in_force(now: datetime) -> ColumnElement[bool]:
+    """Return the condition that some text which is neither expired nor archived nor superseded names the entity."""
+    named = select(EntityMention.id).where(
+        EntityMention.user_id == Entity.user_id, EntityMention.entity_id == Entity.id, _is_said(now)
+    )
+    # What is to expire stands in no notes: only where there are none must its time be asked.
+    return (Entity.mentions > 0) & ((Entity.notes != "") | named.exists())
+
+
+def _is_said(now: datetime) -> ColumnElement[bool]:
+    return EntityMention.live & (EntityMention.expires_at.is_(None) | (EntityMention.expires_at > now))
+
+
 def list_entities(
-    session: Session, user_id: UUID, filters: EntityFilters, *, limit: int, cursor: str | None
+    session: Session, user_id: UUID, filters: EntityFilters, *, limit: int, cursor: str | None, now: datetime
 ) -> NamedPage:
     """Return a page of entities by (mentions, id), the most mentioned first; raises `InvalidError`."""
     _check_limit(limit)
-    statement = _entities(user_id)
+    statement = _entities(user_id, now)
     if filters.space_id is not None:
         statement = statement.where(Entity.space_id == filters.space_id)
     if filters.type is not None:
@@ -84,9 +103,9 @@ def list_entities(
     return NamedPage(found[:limit], _to_cursor(last) if last else None)
 
 
-def _entities(user_id: UUID) -> Select[Entity, str]:
+def _entities(user_id: UUID, now: datetime) -> Select[Entity, str]:
     joined = (Space.user_id == Entity.user_id) & (Space.id == Entity.space_id)
-    statement = select(Entity, Space.slug).join(Space, joined).where(Entity.user_id == user_id)
+    statement = select(Entity, Space.slug).join(Space, joined).where(Entity.user_id == user_id, in_force(now))
     # Triggers rewrite entities behind the session's back.
     return statement.execution_options(populate_existing=True)
 
@@ -110,24 +129,26 @@ def _from_cursor(cursor: str) -> tuple[int, UUID]:
         raise InvalidError("cursor", "is not one that this server gave") from None
 
 
-def get_entity(session: Session, user_id: UUID, entity_id: UUID, *, within: UUID | None = None) -> Named:
+def get_entity(session: Session, user_id: UUID, entity_id: UUID, *, within: UUID | None = None, now: datetime) -> Named:
     """Return an entity; raises `NotFoundError` for anyone else's, or one outside the space `within`."""
-    row = session.execute(_entities(user_id).where(Entity.id == entity_id)).one_or_none()
+    row = session.execute(_entities(user_id, now).where(Entity.id == entity_id)).one_or_none()
     if row is None or within not in {None, row[0].space_id}:
         raise NotFoundError("there is no such entity")
     return Named(*row)
 
 
-def list_mentions(session: Session, user_id: UUID, entity_id: UUID, *, limit: int, cursor: str | None) -> MentionPage:
-    """Return a page of an entity's mentions, the newest first; raises `InvalidError`."""
+def list_mentions(
+    session: Session, user_id: UUID, entity_id: UUID, *, limit: int, cursor: str | None, now: datetime
+) -> MentionPage:
+    """Return a page of an entity's mentions that are in force, the newest first; raises `InvalidError`."""
     _check_limit(limit)
     statement = (
-        select(EntityMention, Conversation, Episode.message_id)
+        select(EntityMention, Conversation, Episode.message_id, Episode.reply_id)
         .outerjoin(Episode, (Episode.user_id == EntityMention.user_id) & (Episode.id == EntityMention.episode_id))
         .outerjoin(
             Conversation, (Conversation.user_id == Episode.user_id) & (Conversation.id == Episode.conversation_id)
         )
-        .where(EntityMention.user_id == user_id, EntityMention.entity_id == entity_id)
+        .where(EntityMention.user_id == user_id, EntityMention.entity_id == entity_id, _is_said(now))
     )
     if cursor is not None:
         try:
@@ -135,8 +156,41 @@ def list_mentions(session: Session, user_id: UUID, entity_id: UUID, *, limit: in
         except ValueError:
             raise InvalidError("cursor", "is not one that this server gave") from None
     rows = session.execute(statement.order_by(EntityMention.id.desc()).limit(limit + 1)).all()
-    found = [Mention(*row) for row in rows[:limit]]
+    found = _with_roles(session, user_id, rows[:limit])
     return MentionPage(found, str(found[-1].mention.id) if len(rows) > limit else None)
+
+
+def _with_roles(session: Session, user_id: UUID, rows: Sequence[Any]) -> list[Mention]:
+    """Return mentions with the messages that they stand in: which of an episode's two it is, the sentence tells."""
+    said = _said(session, user_id, [each for _, _, *both in rows for each in both if each is not None])
+    roles = _roles(session, user_id, [mention.memory_id for mention, *_ in rows if mention.memory_id is not None])
+    mentions = []
+    for mention, conversation, *both in rows:
+        sentence = _folded(mention.sentence)
+        place = next((each for each in both if each in said and sentence in said[each][1]), None)
+        role = said[place][0] if place is not None else roles.get(mention.memory_id)
+        mentions.append(Mention(mention, conversation, place or both[0], role))
+    return mentions
+
+
+def _said(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUID, tuple[str, str]]:
+    """Return role and folded content of messages."""
+    if not ids:
+        return {}
+    mine = select(Message.id, Message.role, Message.content).where(Message.user_id == user_id, Message.id.in_(ids))
+    return {row.id: (row.role, _folded(row.content)) for row in session.execute(mine)}
+
+
+def _roles(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUID, str]:
+    """Return whose words memories are."""
+    if not ids:
+        return {}
+    mine = select(Memory.id, Memory.role).where(Memory.user_id == user_id, Memory.id.in_(ids))
+    return {row.id: row.role for row in session.execute(mine)}
+
+
+def _folded(content: str) -> str:
+    return " ".join(content.split())
 
 
 def delete_entity(
@@ -146,7 +200,7 @@ def delete_entity(
 
     A text that names it later brings it back.
     """
-    entity = _locked(session, user_id, entity_id, within=within)
+    entity = _locked(session, user_id, entity_id, within=within, now=now)
     details = {"mentions": entity.mentions}
     session.delete(entity)
     record(session, user_id, "entity.deleted", actor=actor, now=now, subject_id=entity_id, details=details)
@@ -171,7 +225,7 @@ def retag_entity(
     target = get_space(session, user_id, slug)
     if slug == DEFAULT_SPACE:
         raise InvalidError("space", "the shared pool has no entities")
-    entity = _locked(session, user_id, entity_id, target.id, within=within)
+    entity = _locked(session, user_id, entity_id, target.id, within=within, now=now)
     if entity.space_id == target.id:
         return entity
     details: dict[str, Any] = {"from": str(entity.space_id), "to": str(target.id), "mentions": entity.mentions}
@@ -195,9 +249,11 @@ def retag_entity(
     return kept
 
 
-def _locked(session: Session, user_id: UUID, entity_id: UUID, *spaces: UUID, within: UUID | None) -> Entity:
+def _locked(
+    session: Session, user_id: UUID, entity_id: UUID, *spaces: UUID, within: UUID | None, now: datetime
+) -> Entity:
     """Lock the space of an entity and `spaces`, then the entity, read anew; raises `NotFoundError`."""
-    seen = get_entity(session, user_id, entity_id, within=within).entity.space_id
+    seen = get_entity(session, user_id, entity_id, within=within, now=now).entity.space_id
     lock_spaces(session, user_id, {seen, *spaces})
     entity = session.get(Entity, (user_id, entity_id), with_for_update={"key_share": True}, populate_existing=True)
     if entity is None or entity.space_id != seen:

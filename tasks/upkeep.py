@@ -1,6 +1,10 @@
-"""What time does to data: undo windows close, tombstones and memories expire."""
+"""What time does to data: undo windows close, tombstones and memories expire, and what nobody wants is archived."""
 
 from __future__ import annotations
+
+import logging
+import time
+from uuid import UUID
 
 from huey import crontab
 from sqlalchemy import func, select
@@ -9,7 +13,13 @@ from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.forget import purge
 from memory.rates import drop_old_counts
+from memory.retention import age_out, kept_for_a_time
 from tasks.app import huey, runtime
+
+logger = logging.getLogger(__name__)
+
+# One run gives its thread back in time for the next minute's tasks, and the next hour's goes on.
+LONGEST_RUN = 45.0  # seconds
 
 
 @huey.periodic_task(crontab(minute="*"))
@@ -25,4 +35,32 @@ def purge_due() -> int:
     for user_id in users:
         with user_session(sessions, user_id) as session:
             total += purge(session, user_id, keys=runtime().keys, now=now)
+    return total
+
+
+@huey.periodic_task(crontab(minute="17"))
+def archive_aged() -> int:
+    """Archive what is older than its space keeps it, batch by batch; returns how many memories."""
+    deadline = time.monotonic() + LONGEST_RUN
+    with runtime().sessions() as session:
+        users = session.scalars(select(func.all_users())).all()
+    total = sum(_archive_aged_of(user_id, deadline) for user_id in users)
+    if total:
+        logger.info("%d memories were archived, as their spaces keep them no longer", total)
+    return total
+
+
+def _archive_aged_of(user_id: UUID, deadline: float) -> int:
+    sessions, now, total = runtime().sessions, utc_now(), 0
+    with user_session(sessions, user_id) as session:
+        spaces = kept_for_a_time(session, user_id)
+    for space_id in spaces:
+        after: UUID | None = None
+        while time.monotonic() < deadline:
+            # A transaction for each: who writes to the space waits for one batch and no longer.
+            with user_session(sessions, user_id) as session:
+                aged = age_out(session, user_id, space_id, now=now, after=after)
+            total, after = total + len(aged.ids), aged.last
+            if after is None:
+                break
     return total

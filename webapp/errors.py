@@ -6,10 +6,12 @@ import logging
 from http import HTTPStatus
 from typing import Any
 
-from flask import Flask, Response, jsonify, make_response, render_template, request
+from flask import Flask, Response, g, has_request_context, jsonify, make_response, render_template, request
 from pydantic import ValidationError
+from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm import Session
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
@@ -88,6 +90,18 @@ def init_app(app: Flask) -> None:
     app.register_error_handler(Exception, _unexpected)
 
 
+@event.listens_for(Session, "before_commit")
+def _committing(_session: Session) -> None:
+    if has_request_context():
+        g.committing = True
+
+
+@event.listens_for(Session, "after_commit")
+def _committed(_session: Session) -> None:
+    if has_request_context():
+        g.committing = False
+
+
 def _domain(error: DomainError) -> Response:
     db.session.rollback()
     status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
@@ -124,7 +138,9 @@ def _database_away(error: SQLAlchemyError) -> Response:
     db.session.remove()
     if request.path in FAIL_CLOSED:
         return make_response(jsonify({**FAIL_CLOSED[request.path], "error": True, "degraded": ["database"]}))
-    response = answer(HTTPStatus.SERVICE_UNAVAILABLE, "the database does not answer; nothing was stored")
+    # A commit whose answer did not come may have been one all the same.
+    fate = "whether this was stored is not known" if g.get("committing") else "nothing was stored"
+    response = answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the database does not answer; {fate}")
     response.headers["Retry-After"] = "2"
     return response
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pytest
 from enrichment_desk import Desk, embed_all
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
+from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.enrichment.findings import Name
 from memory.entities import EntityFilters, delete_entity, get_entity, list_entities, list_mentions, retag_entity
@@ -46,7 +48,7 @@ def listed(desk, *, limit=50, cursor=None, **filters):
         with desk.book.session() as session:
             filters["space_id"] = get_space(session, desk.user_id, filters.pop("space")).id
     with desk.book.session() as session:
-        page = list_entities(session, desk.user_id, EntityFilters(**filters), limit=limit, cursor=cursor)
+        page = list_entities(session, desk.user_id, EntityFilters(**filters), limit=limit, cursor=cursor, now=utc_now())
         return [(named.entity.name, named.space, named.entity.mentions) for named in page.entities], page.next_cursor
 
 
@@ -184,7 +186,7 @@ def test_mentions_tell_where_they_stand(desk):
     episode_id = desk.turn(conversation, "My sister Beatrice called.")
     desk.read()
     with desk.book.session() as session:
-        page = list_mentions(session, desk.user_id, entity_id(desk, "Beatrice"), limit=50, cursor=None)
+        page = list_mentions(session, desk.user_id, entity_id(desk, "Beatrice"), limit=50, cursor=None, now=utc_now())
         session.expunge_all()
     first, second = page.mentions
     assert (first.mention.episode_id, first.conversation.id) == (episode_id, conversation)
@@ -197,7 +199,7 @@ def test_mentions_come_page_by_page(desk):
     seen, cursor = [], None
     while True:
         with desk.book.session() as session:
-            page = list_mentions(session, desk.user_id, entity_id(desk, "Ann"), limit=2, cursor=cursor)
+            page = list_mentions(session, desk.user_id, entity_id(desk, "Ann"), limit=2, cursor=cursor, now=utc_now())
             seen += [found.mention.sentence for found in page.mentions]
         cursor = page.next_cursor
         if cursor is None:
@@ -208,7 +210,7 @@ def test_mentions_come_page_by_page(desk):
 def test_another_persons_entity_is_none(desk, bobs_book):
     tell(desk, name("Ann"))
     with bobs_book.session() as session, pytest.raises(NotFoundError):
-        get_entity(session, bobs_book.user_id, entity_id(desk, "Ann"))
+        get_entity(session, bobs_book.user_id, entity_id(desk, "Ann"), now=utc_now())
 
 
 # Moving and deleting
@@ -290,3 +292,57 @@ def last_event(session, user_id, **_):
     mine = select(AuditEvent).where(AuditEvent.user_id == user_id).order_by(AuditEvent.id.desc()).limit(1)
     event = session.scalars(mine).one()
     return event.action, event.subject_id, event.details
+
+
+# What is out of force
+
+
+def notes(desk, word, space="trip"):
+    return desk.book.one("SELECT notes FROM entities WHERE id = :id", id=entity_id(desk, word, space)).splitlines()
+
+
+@pytest.mark.parametrize("status", ["archived", "superseded"])
+def test_notes_leave_out_what_is_not_active_until_it_is_again(desk, status):
+    memory_id = tell(desk, name("Ann", sentence="Ann dances."))
+    tell(desk, name("Ann", sentence="Ann sings."))
+    desk.book.do(update, memory_id, {"status": status}, keys=desk.book.runtime.keys)
+    assert notes(desk, "Ann") == ["Ann sings."]
+    assert listed(desk)[0] == [("Ann", "trip", 1)]
+    desk.book.do(update, memory_id, {"status": "active"}, keys=desk.book.runtime.keys)
+    assert notes(desk, "Ann") == ["Ann dances.", "Ann sings."]
+
+
+def test_what_is_archived_already_adds_no_note(desk):
+    memory_id = desk.book.write("a text", space="trip").id
+    desk.book.do(update, memory_id, {"status": "archived"}, keys=desk.book.runtime.keys)
+    tell(desk, name("Ann"), memory_id=memory_id)
+    assert notes(desk, "Ann") == []
+    assert listed(desk)[0] == []
+
+
+def test_what_is_to_expire_stands_in_no_notes(desk):
+    memory_id = tell(desk, name("Ann", sentence="Ann dances."))
+    tell(desk, name("Ann", sentence="Ann sings."))
+    desk.book.do(update, memory_id, {"expires_at": utc_now() + timedelta(days=1)}, keys=desk.book.runtime.keys)
+    assert notes(desk, "Ann") == ["Ann sings."]
+
+
+def test_an_entity_that_only_expired_texts_name_is_not_there(desk):
+    memory_id = tell(desk, name("Ann"))
+    expiry = utc_now() + timedelta(days=1)
+    desk.book.do(update, memory_id, {"expires_at": expiry}, keys=desk.book.runtime.keys)
+    ann = entity_id(desk, "Ann")
+    with desk.book.session() as session:
+        assert get_entity(session, desk.user_id, ann, now=expiry - timedelta(seconds=1)).entity.name == "Ann"
+        with pytest.raises(NotFoundError):
+            get_entity(session, desk.user_id, ann, now=expiry)
+        assert list_mentions(session, desk.user_id, ann, limit=50, cursor=None, now=expiry).mentions == []
+
+
+def test_the_vector_of_notes_that_changed_is_made_again(desk):
+    memory_id = tell(desk, name("Ann", sentence="Ann dances."))
+    tell(desk, name("Ann", sentence="Ann sings."))
+    embed_all(desk.book)
+    desk.book.do(update, memory_id, {"status": "archived"}, keys=desk.book.runtime.keys)
+    assert desk.book.one("SELECT needs_embedding FROM entities")
+    assert desk.book.one("SELECT count(*) FROM entity_embeddings") == 0

@@ -15,7 +15,7 @@ from memory.forget import forget
 from memory.remember import remember
 from tasks.app import configure, huey
 from tasks.embedding import embed_waiting, nudge, queue_breaker, sweep
-from tasks.upkeep import purge_due
+from tasks.upkeep import archive_aged, purge_due
 
 
 @pytest.fixture(autouse=True)
@@ -129,3 +129,17 @@ def test_what_is_not_due_stays(runtime, ada, memory_id, ask):
         forget(session, ada.id, memory_id, keys=runtime.keys, now=utc_now(), actor="t", undo=timedelta(minutes=10))
     purge_due.call_local()
     assert ask("SELECT (SELECT count(*) FROM forgotten) + (SELECT count(*) FROM tombstones)") == 2
+
+
+def test_the_keeper_archives_what_is_too_old_and_nothing_else(ask, runtime, ada, memory_id):
+    with user_session(runtime.sessions, ada.id) as session:
+        draft = Draft("The harbour opens in May")
+        remember(session, ada.id, "default", draft, keys=runtime.keys, now=utc_now(), actor="t")
+        session.execute(text("DELETE FROM embeddings"))
+        # As if it had come then: its id tells when.
+        aged = "SET id = uuidv7(interval '-200 days'), updated_at = now() - interval '200 days' WHERE id = :id"
+        session.execute(text(f"UPDATE memories {aged}"), {"id": memory_id})
+    assert archive_aged.call_local() >= 1
+    assert ask("SELECT text FROM memories WHERE status = 'archived'") == "Ada keeps bees behind the house"
+    assert ask("SELECT text FROM memories WHERE status = 'active'") == "The harbour opens in May"
+    assert archive_aged.call_local() == 0

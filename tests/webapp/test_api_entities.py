@@ -210,6 +210,73 @@ def test_the_tool_refuses_a_conversation_that_is_not_there(agent):
     assert (response.status_code, fields(response)) == (422, ["conversation"])
 
 
+def test_a_mention_tells_whose_words_it_stands_in(agent, trip, read):
+    talk = Talk(agent, space="trip")
+    talk.turn("My sister Beatrice called\nabout the ferry.", "I like how Beatrice writes to you.")
+    agent.store("I think that Beatrice is at home", space="trip", role="assistant")
+    read()
+    mentions = agent.get(f"{ENTITIES}/{the_id(agent)}").json["mentioned_in"]
+    asked, replied = (message["id"] for message in talk.messages())
+    told = {mention["sentence"][:6]: (mention["role"], mention["message_id"]) for mention in mentions}
+    assert told == {"My sis": ("user", asked), "I like": ("assistant", replied), "I thin": ("assistant", None)}
+
+
+# What is out of force
+
+SECRET = "I told Beatrice about the orchid house"
+
+
+def everything_told(agent, space="trip"):
+    """Return all that is answered about entities, as text."""
+    listed = agent.get(ENTITIES, space=space)
+    read = [agent.get(f"{ENTITIES}/{entity['id']}") for entity in listed.json["entities"]]
+    searched = agent.tool("entity_search", query="Beatrice and the orchid house", space=space)
+    return " ".join(answer.text for answer in (listed, *read, searched))
+
+
+def test_an_expired_memory_says_nothing_of_an_entity(agent, ada, talk, read):
+    memory_id = agent.store(SECRET, space="trip", expires_at="2999-01-01T00:00:00Z")
+    read()
+    embed(ada)
+    assert "orchid" in agent.get(f"{ENTITIES}/{the_id(agent)}").text
+    rows(ada, "UPDATE memories SET expires_at = now() WHERE id = :id RETURNING 1", id=memory_id)
+    assert "orchid" not in everything_told(agent)
+    assert "ferry" in everything_told(agent)
+
+
+def test_an_expired_memory_names_nobody(agent, ada, trip, read):
+    memory_id = agent.store(SECRET, space="trip", expires_at="2999-01-01T00:00:00Z")
+    read()
+    entity_id = the_id(agent)
+    assert found(agent, space="trip")[0] == ["Beatrice"]
+    rows(ada, "UPDATE memories SET expires_at = now() WHERE id = :id RETURNING 1", id=memory_id)
+    assert "Beatrice" not in everything_told(agent).replace("Beatrice and the", "")
+    assert agent.get(f"{ENTITIES}/{entity_id}").status_code == 404
+    assert agent.delete(f"{ENTITIES}/{entity_id}").status_code == 404
+
+
+@pytest.mark.parametrize("status", ["archived", "superseded"])
+def test_a_memory_that_is_not_active_says_nothing_of_an_entity(agent, ada, talk, read, status):
+    memory_id = agent.store(SECRET, space="trip")
+    read()
+    embed(ada)
+    assert "orchid" in everything_told(agent)
+    agent.patch(f"/v1/memory/entries/{memory_id}", {"status": status})
+    assert "orchid" not in everything_told(agent)
+    agent.patch(f"/v1/memory/entries/{memory_id}", {"status": "active"})
+    assert "orchid" in everything_told(agent)
+
+
+def test_a_forgotten_memory_that_may_come_back_says_nothing_meanwhile(agent, talk, read):
+    memory_id = agent.store(SECRET, space="trip")
+    read()
+    agent.delete(f"/v1/memory/entries/{memory_id}", undo="true")
+    assert "orchid" not in everything_told(agent)
+    agent.post(f"/v1/memory/entries/{memory_id}/restore")
+    read()
+    assert "orchid" in everything_told(agent)
+
+
 # Moving and deleting
 
 
@@ -325,6 +392,30 @@ def test_an_incognito_session_sees_and_moves_nothing(agent, talk, work):
     assert hidden.get(f"{ENTITIES}/{entity_id}").status_code == 409
     assert hidden.post(f"{ENTITIES}/{entity_id}/space", {"space": "work"}).status_code == 409
     assert named(agent, space="trip") == ["Beatrice"]
+
+
+def test_an_incognito_session_may_delete_as_it_may_forget(agent, talk):
+    entity_id = the_id(agent)
+    hidden = agent.in_session("s")
+    hidden.post("/v1/memory/incognito/start", {})
+    answer = hidden.delete(f"{ENTITIES}/{entity_id}")
+    assert (answer.status_code, answer.json) == (200, {"id": entity_id, "deleted": True})
+    assert named(agent) == []
+
+
+def test_incognito_does_not_tell_others_from_none(stranger, agent, talk):
+    hidden = stranger.in_session("s")
+    hidden.post("/v1/memory/incognito/start", {})
+    for method in ("GET", "DELETE"):
+        answers = [hidden.ask(method, f"{ENTITIES}/{each}") for each in (the_id(agent), uuid4())]
+        assert [answer.status_code for answer in answers] == [404, 404]
+
+
+def test_a_conversation_in_a_space_that_is_incognito_by_default_is_not_told(agent, talk, work):
+    talk.change(space="work")
+    agent.patch("/v1/spaces/work", {"incognito_default": True})
+    (mention,) = agent.get(f"{ENTITIES}/{the_id(agent)}").json["mentioned_in"]
+    assert (mention["conversation_id"], mention["episode_id"], mention["message_id"]) == (None, None, None)
 
 
 def test_where_memory_is_off_nothing_is_found(agent, talk):

@@ -70,7 +70,9 @@ def list_(query: EntitiesQuery) -> Response:
     if is_incognito(scope):
         return jsonify({"entities": [], "next_cursor": None, "skipped": "incognito"})
     filters = EntityFilters(scope.id if scope else None, query.q, query.type)
-    page = list_entities(session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor)
+    page = list_entities(
+        session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor, now=utc_now()
+    )
     hidden = frozenset() if scope else incognito_spaces()
     shown = [_entity_json(named) for named in page.entities if named.space not in hidden]
     none = {"degraded": [NO_ENTITIES]} if scope and scope.slug == DEFAULT_SPACE else {}
@@ -80,11 +82,13 @@ def list_(query: EntitiesQuery) -> Response:
 @bp.get("/<uuid:entity_id>", summary="Read an entity with the sentences that name it")
 @needs("read")
 def read(path: EntityPath, query: MentionsQuery) -> Response:
-    """Answer the notes, and a page of mentions with the episode or memory that each stands in."""
+    """Answer the notes, and a page of mentions: the episode or memory that each stands in, and whose words they are."""
     named = _visible(path.entity_id)
     if is_incognito(session().get_one(Space, (credential().user_id, named.entity.space_id))):
         raise RefusedError("incognito", "this session is incognito: nothing is recalled")
-    page = list_mentions(session(), credential().user_id, path.entity_id, limit=query.limit, cursor=query.cursor)
+    page = list_mentions(
+        session(), credential().user_id, path.entity_id, limit=query.limit, cursor=query.cursor, now=utc_now()
+    )
     mentioned_in = [_mention_json(mention) for mention in page.mentions]
     return jsonify({**_entity_json(named), "mentioned_in": mentioned_in, "next_cursor": page.next_cursor})
 
@@ -92,7 +96,10 @@ def read(path: EntityPath, query: MentionsQuery) -> Response:
 @bp.delete("/<uuid:entity_id>", summary="Delete an entity")
 @needs("forget")
 def delete(path: EntityPath) -> Response:
-    """Delete it with its notes; the texts that name it stay, and one that names it later brings it back."""
+    """Delete it with its notes; the texts that name it stay, and one that names it later brings it back.
+
+    As with any forgetting, an incognito session may do so too.
+    """
     who = credential()
     delete_entity(session(), who.user_id, path.entity_id, within=who.space_id, now=utc_now(), actor=who.actor)
     session().commit()
@@ -119,7 +126,7 @@ def retag(path: EntityPath, body: RetagBody) -> Response:
 def _visible(entity_id: UUID) -> Named:
     """Return an entity; raises `NotFoundError` for what this caller may not see."""
     who = credential()
-    return get_entity(session(), who.user_id, entity_id, within=who.space_id)
+    return get_entity(session(), who.user_id, entity_id, within=who.space_id, now=utc_now())
 
 
 def _entity_json(named: Named) -> dict[str, Any]:
@@ -137,14 +144,22 @@ def _entity_json(named: Named) -> dict[str, Any]:
     }
 
 
+def _is_open(space_id: UUID) -> bool:
+    """Tell whether this caller sees the conversations of a space: a confined token its own, incognito none."""
+    who = credential()
+    if who.space_id not in {None, space_id}:
+        return False
+    return not is_incognito(session().get_one(Space, (who.user_id, space_id)))
+
+
 def _mention_json(found: Mention) -> dict[str, Any]:
-    """Return a mention; a confined token learns of no conversation that is in another space by now."""
+    """Return a mention, without its place if that conversation is closed to this caller by now."""
     mention, conversation, message_id = found.mention, found.conversation, found.message_id
-    within = credential().space_id
-    if conversation is not None and within not in {None, conversation.space_id}:
+    if conversation is not None and not _is_open(conversation.space_id):
         conversation = message_id = None
     return {
         "sentence": mention.sentence,
+        "role": found.role,
         "confidence": mention.confidence,
         "created_at": moment(mention.created_at),
         "memory_id": str(mention.memory_id) if mention.memory_id else None,

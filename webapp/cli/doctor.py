@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import click
 from redis import Redis
 from redis.exceptions import RedisError
-from sqlalchemy import func, select, text
+from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 import config
@@ -19,8 +19,10 @@ from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.base import EmbeddingError
 from memory.errors import DomainError
+from memory.llm import ChatModelError
 from memory.schema import current_revision, head_revision
 from memory.server import ServerError
+from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
 
 LEAST_FREE = 500 * 1024 * 1024
@@ -63,7 +65,7 @@ def examine() -> Iterator[Finding]:
         advice = "Read the log that is named; `rm` a stale postmaster.pid only when no postgres runs on this folder."
         yield Finding("database", False, str(error), advice)
         return
-    for look in (_database, _extension, _schema, _role, _queue, _model, _backlog):
+    for look in (_database, _extension, _schema, _role, _queue, _model, _chat_model, _backlog, _unread):
         finding = _examined(look, runtime)
         yield finding
         if not finding.well and finding.name in {"database", "schema"}:
@@ -158,11 +160,32 @@ def _model(runtime: Runtime) -> Finding:
     return Finding("model", True, f"{name} loads and embeds, {'compiled' if compiled else 'by torch'}")
 
 
+def _chat_model(runtime: Runtime) -> Finding:
+    name, model = "language model", runtime.chat_model
+    if model is None:
+        return Finding(name, True, "none: names are found by rules, summaries are extracts")
+    try:
+        # Room for a model that thinks before it speaks.
+        model.complete("Answer with one word.", "Say ok.", max_tokens=200)
+    except ChatModelError as error:
+        advice = "Is COMMONPLACE_LLM_URL right and served, and are COMMONPLACE_LLM_MODEL and _API_KEY what it knows?"
+        return Finding(name, False, f"{error}; rules and extracts stand in for it", advice)
+    return Finding(name, True, f"{model.model} answers")
+
+
 def _backlog(runtime: Runtime) -> Finding:
     with runtime.sessions() as session:
-        numbers = session.scalar(select(func.telemetry(utc_now()))) or {}
+        numbers = telemetry(session, utc_now())
     waiting, failed = numbers["embedding_backlog"], numbers["embedding_errors"]
     age = float(numbers["embedding_backlog_age"])
     says = f"{waiting} wait, the oldest for {age:.0f} s; {failed} failed"
     well = (waiting == 0 or age < 600) and failed == 0
     return Finding("embeddings", well, says, "Is a worker running? `commonplace backfill` embeds what waits.")
+
+
+def _unread(runtime: Runtime) -> Finding:
+    if not runtime.settings.enrichment:
+        return Finding("enrichment", True, "off")
+    with runtime.sessions() as session:
+        waiting = telemetry(session, utc_now())["enrichment_backlog"]
+    return Finding("enrichment", True, f"{waiting} texts wait to be read; `commonplace backfill` reads them")

@@ -8,12 +8,13 @@ from uuid import UUID
 from pydantic import Field
 from sqlalchemy import select
 
+from memory.entities import in_force
 from memory.models import Conversation, Entity, Space
 from memory.shelves import ENTITIES
 from memory.spaces import DEFAULT_SPACE
 from retrieval.query import Hit, Result
 from webapp.api.schemas import Line, Question, Strict, moment
-from webapp.context import credential, session
+from webapp.context import credential, session, utc_now
 from webapp.operations import space_for
 from webapp.recall import find
 from webapp.tools.base import Tool, ToolResult
@@ -51,7 +52,7 @@ def _id(hit: Hit) -> UUID:
 
 def _entities(result: Result) -> dict[UUID, Entity]:
     ids = [_id(hit) for hit in result.hits]
-    mine = select(Entity).where(Entity.user_id == credential().user_id, Entity.id.in_(ids))
+    mine = select(Entity).where(Entity.user_id == credential().user_id, Entity.id.in_(ids), in_force(utc_now()))
     return {entity.id: entity for entity in session().scalars(mine)} if ids else {}
 
 

@@ -27,6 +27,7 @@ from webapp.api.schemas import (
 from webapp.context import credential, session
 from webapp.operations import change, remove, skipped, space_for, store, visible_entry
 from webapp.recall import find
+from webapp.sources import NO_SOURCE, unknown_sources
 from webapp.tools.base import Tool, ToolResult
 from webapp.tools.shown import answer_json, remarks, why_json
 
@@ -58,6 +59,7 @@ class AddArguments(Strict):
     tags: list[str] = Field(default_factory=list)
     space: Line | None = None
     source_ids: list[str] = Field(default_factory=list)
+    source_message_id: UUID | None = Field(None, description="The stored message that this was learned from.")
     manually_saved: bool = Field(False, description="True when the user asked to remember this.")
     importance: Share | None = None
 
@@ -152,9 +154,12 @@ def _add(arguments: AddArguments) -> ToolResult:
         theme=arguments.theme,
         tags=tuple(arguments.tags),
         source_ids=tuple(arguments.source_ids),
+        source_message_id=arguments.source_message_id,
         manually_saved=arguments.manually_saved,
         importance=arguments.importance,
     )
+    if unknown_sources([draft]):
+        raise InvalidError("source_message_id", NO_SOURCE)
     outcome = store([draft], arguments.space)[0]
     shown = outcome_json(outcome)
     status = {"outcome": outcome.outcome, "embedding": outcome.embedding}

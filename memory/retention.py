@@ -1,0 +1,75 @@
+"""Retention: what nobody held on to, changed or asked for in as many days as its space keeps things is archived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import select, text, update
+from sqlalchemy.orm import Session
+
+from memory.journal import record
+from memory.models import Memory, Space
+from memory.spaces import lock_spaces
+
+BATCH = 200
+
+# By when it was stored here, which its id tells, and not by `created_at`, which an import brings along: what was said
+# years ago may have come today. What is to expire has a date of its own; summaries are what is meant to remain.
+_OLD = text("""
+SELECT id FROM memories
+WHERE user_id = :user_id AND space_id = :space_id AND status = 'active'
+  AND NOT pinned AND NOT manually_saved AND expires_at IS NULL AND type <> 'summary'
+  AND updated_at < :since AND uuid_extract_timestamp(id) < :since AND (CAST(:after AS uuid) IS NULL OR id > :after)
+ORDER BY id LIMIT :most FOR UPDATE
+""")
+# A search keeps the scores of what it found; a call by an agent names what it was given.
+_WANTED = text("""
+SELECT i.id FROM unnest(CAST(:ids AS uuid[])) AS i(id)
+WHERE EXISTS (SELECT FROM last_scores s
+              WHERE s.user_id = :user_id AND s.memory_id = i.id AND s.relevance > 0 AND s.computed_at >= :since)
+   OR EXISTS (SELECT FROM calls_naming(i.id) c WHERE c.created_at >= :since)
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Aged:
+    """What one batch archived, and the last id that it looked at; None when there is nothing further."""
+
+    ids: Sequence[UUID]
+    last: UUID | None
+
+
+def kept_for_a_time(session: Session, user_id: UUID) -> Sequence[UUID]:
+    """Return the user's spaces whose memories age: not those that keep for ever, or whose memory is off.
+
+    What cannot be asked for does not show that nobody wants it.
+    """
+    mine = select(Space.id).where(Space.user_id == user_id, Space.retention_days > 0, Space.memory_enabled)
+    return session.scalars(mine.order_by(Space.id)).all()
+
+
+def age_out(
+    session: Session, user_id: UUID, space_id: UUID, *, now: datetime, after: UUID | None = None, most: int = BATCH
+) -> Aged:
+    """Archive what is older than the space keeps it, looking at so many memories whose ids come after `after`.
+
+    Never what is pinned, saved by hand, a summary, or has an expiry of its own; nor what was stored, changed, repeated
+    or recalled in that time. The space is locked until the transaction ends.
+    """
+    space = next(iter(lock_spaces(session, user_id, {space_id})), None)
+    if space is None or not space.retention_days or not space.memory_enabled:
+        return Aged((), None)
+    since = now - timedelta(days=space.retention_days)
+    scope = {"user_id": user_id, "space_id": space_id, "since": since, "after": after, "most": most}
+    old = session.scalars(_OLD, scope).all()
+    wanted = set(session.scalars(_WANTED, {"user_id": user_id, "ids": old, "since": since})) if old else set()
+    aged = [memory_id for memory_id in old if memory_id not in wanted]
+    if aged:
+        mine = update(Memory).where(Memory.user_id == user_id, Memory.id.in_(aged))
+        session.execute(mine.values(status="archived", updated_at=now).execution_options(synchronize_session=False))
+        details = {"space": space.slug, "retention_days": space.retention_days, "ids": [str(each) for each in aged]}
+        record(session, user_id, "memory.aged_out", actor="system", now=now, count=len(aged), details=details)
+    return Aged(aged, old[-1] if len(old) == most else None)

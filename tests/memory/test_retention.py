@@ -1,0 +1,182 @@
+"""Retention: what nobody held on to, changed or asked for is archived when its space keeps it no longer."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+
+from memory.drafts import Draft
+from memory.edit import pin, update
+from memory.embedding.backfill import utc_now
+from memory.journal import record_tool_call
+from memory.models import LastScore
+from memory.remember import remember_many
+from memory.retention import age_out, kept_for_a_time
+from memory.spaces import get_space, update_space
+
+KEPT = timedelta(days=180)
+LATER = KEPT + timedelta(days=1)
+
+
+@pytest.fixture
+def age(book):
+    """Let so much time pass, and return the ids of what was archived."""
+
+    def _age(passed=LATER, space="default", **options):
+        with book.session() as session:
+            space_id = get_space(session, book.user_id, space).id
+        with book.session() as session:
+            return list(age_out(session, book.user_id, space_id, now=utc_now() + passed, **options).ids)
+
+    return _age
+
+
+def status(book, memory_id):
+    return book.one("SELECT status FROM memories WHERE id = :id", id=memory_id)
+
+
+def test_what_is_older_than_the_space_keeps_it_is_archived(book, age):
+    memory_id = book.write("Ada keeps bees").id
+    assert age() == [memory_id]
+    assert status(book, memory_id) == "archived"
+    assert book.one("SELECT count(*) FROM postings") == 0
+
+
+def test_what_is_not_so_old_stays(book, age):
+    memory_id = book.write("Ada keeps bees").id
+    assert age(KEPT - timedelta(hours=1)) == []
+    assert status(book, memory_id) == "active"
+
+
+def test_the_audit_names_it_once_for_the_batch(book, age):
+    ids = {str(book.write(text).id) for text in ("Ada keeps bees", "The harbour opens in May")}
+    age()
+    (event,) = book.all("SELECT details FROM audit_events WHERE action = 'memory.aged_out'")
+    assert (set(event["ids"]), event["space"], event["retention_days"]) == (ids, "default", 180)
+
+
+def test_what_was_said_years_ago_and_came_today_stays(book, age):
+    memory_id = book.write("Ada kept bees in 2023", created_at=utc_now() - timedelta(days=1200)).id
+    assert age(timedelta(days=1)) == []
+    assert status(book, memory_id) == "active"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"manually_saved": True}, {"type": "summary"}, {"expires_at": utc_now() + timedelta(days=9999)}],
+    ids=["saved", "summary", "expiry"],
+)
+def test_what_is_meant_to_stay_stays(book, age, fields):
+    book.write("Ada keeps bees", **fields)
+    assert age() == []
+
+
+def test_what_is_pinned_stays_until_it_is_not(book, age):
+    memory_id = book.write("Ada keeps bees").id
+    book.do(pin, memory_id, pinned=True)
+    assert age() == []
+
+
+def test_what_was_changed_meanwhile_stays(book, age):
+    memory_id = book.write("Ada keeps bees").id
+    book.do(update, memory_id, {"tags": ["bees"]}, keys=book.runtime.keys, now=utc_now() + timedelta(days=30))
+    assert age() == []
+
+
+def test_what_was_said_again_meanwhile_stays(book, age):
+    book.write("Ada keeps bees")
+    book.write("Ada keeps bees", now=utc_now() + timedelta(days=30))
+    assert age() == []
+
+
+def test_what_a_search_found_meanwhile_stays(book, age):
+    memory_id = book.write("Ada keeps bees").id
+    scores = {"relevance": 0.5, "recency": 0.1, "importance": 0.1, "total": 0.7}
+    with book.session() as session:
+        row = LastScore(user_id=book.user_id, memory_id=memory_id, **scores)
+        row.computed_at = utc_now() + timedelta(days=30)
+        session.add(row)
+    assert age() == []
+    assert age(LATER + timedelta(days=31)) == [memory_id]
+
+
+def test_what_an_agent_was_given_meanwhile_stays(book, age):
+    memory_id = book.write("Ada keeps bees").id
+    with book.session() as session:
+        record_tool_call(
+            session,
+            book.user_id,
+            tool="memory_search",
+            operation="search",
+            arguments={},
+            affected_ids=[memory_id],
+            correlation_id="c",
+            success=True,
+            duration_ms=1.0,
+            created_at=utc_now() + timedelta(days=30),
+        )
+    assert age() == []
+    assert age(LATER + timedelta(days=31)) == [memory_id]
+
+
+def test_what_is_active_again_has_its_time_again(book, age):
+    memory_id = book.write("Ada keeps bees").id
+    age()
+    then = utc_now() + LATER
+    book.do(update, memory_id, {"status": "active"}, keys=book.runtime.keys, now=then)
+    assert age(LATER + timedelta(days=1)) == []
+    assert age(2 * LATER) == [memory_id]
+
+
+@pytest.mark.parametrize("changes", [{"retention_days": 0}, {"memory_enabled": False}])
+def test_a_space_that_keeps_for_ever_or_whose_memory_is_off_ages_nothing(book, age, changes):
+    book.write("Ada keeps bees")
+    book.do(update_space, "default", changes)
+    assert age() == []
+    with book.session() as session:
+        assert kept_for_a_time(session, book.user_id) == []
+
+
+def test_each_space_has_its_own_time(book, age, second_space):
+    book.write("Ada keeps bees")
+    memory_id = book.write("The harbour opens in May", space=second_space).id
+    book.do(update_space, second_space, {"retention_days": 7})
+    week = timedelta(days=8)
+    assert (age(week), age(week, second_space)) == ([], [memory_id])
+
+
+def test_batches_go_on_where_the_last_one_stopped(book):
+    drafts = [Draft(f"Observation {n} of the harbour at {n} o'clock", manually_saved=n < 3) for n in range(7)]
+    with book.session() as session:
+        remember_many(session, book.user_id, "default", drafts, keys=book.runtime.keys, now=utc_now(), actor="t")
+        space_id = get_space(session, book.user_id, "default").id
+    found, after = [], None
+    while True:
+        with book.session() as session:
+            aged = age_out(session, book.user_id, space_id, now=utc_now() + LATER, after=after, most=2)
+        found.append(len(aged.ids))
+        after = aged.last
+        if after is None:
+            break
+    assert found == [2, 2, 0]
+
+
+def test_anothers_memories_are_left_alone(book, bobs_book, age):
+    memory_id = bobs_book.write("Bob keeps bees").id
+    book.write("Ada keeps bees")
+    age()
+    assert status(bobs_book, memory_id) == "active"
+
+
+def test_a_repeat_that_comes_at_the_same_moment_is_neither_lost_nor_doubled(book, age):
+    """A writer and an archiver of one text: it is archived and stored anew, or repeated and kept."""
+    for number in range(10):
+        text = f"Ada has {number} hives"
+        book.write(text)
+        writer = threading.Thread(target=book.write, args=[text], kwargs={"now": utc_now() + LATER})
+        writer.start()
+        age()
+        writer.join()
+        assert book.one("SELECT count(*) FROM memories WHERE text = :text AND status = 'active'", text=text) == 1
