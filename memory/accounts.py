@@ -67,8 +67,7 @@ def create_user(
     email = email.strip().lower()
     if not _EMAIL.fullmatch(email) or len(email) > 254:
         raise InvalidError("email", "must be an e-mail address")
-    if len(password) < SHORTEST_PASSWORD:
-        raise InvalidError("password", f"must be at least {SHORTEST_PASSWORD} characters")
+    _check_new(password)
     if session.scalar(select(User.id).where(User.email == email)) is not None:
         raise ConflictError(f"there is a user {email} already")
     user = User(id=new_id(), email=email, display_name=display_name or email.partition("@")[0], role=role)
@@ -80,6 +79,33 @@ def create_user(
     create_space(session, user.id, DEFAULT_SPACE, soft_cap=soft_cap, now=now, actor="system", name="Default")
     record(session, user.id, "user.created", actor="system", now=now, subject_id=user.id)
     return user
+
+
+def _check_new(password: str) -> None:
+    if len(password) < SHORTEST_PASSWORD:
+        raise InvalidError("password", f"must be at least {SHORTEST_PASSWORD} characters")
+
+
+def change_password(session: Session, user_id: UUID, old: str, new: str, *, now: datetime, actor: str) -> None:
+    """Give a user another password, which ends every browser session that was opened with the old one.
+
+    Raises `InvalidError` on `old` when that is not the password, on `password` when the new one is too short.
+    """
+    user = session.get_one(User, user_id)
+    if not is_password(user, old):
+        raise InvalidError("old", "is not your password")
+    _check_new(new)
+    user.password_hash = _hasher.hash(new)
+    record(session, user_id, "user.password_changed", actor=actor, now=now, subject_id=user_id)
+    session.flush()
+
+
+def is_password(user: User, password: str) -> bool:
+    """Tell whether this is the user's password."""
+    try:
+        return _hasher.verify(user.password_hash, password)
+    except (VerificationError, InvalidHashError):
+        return False
 
 
 def check_password(session: Session, email: str, password: str) -> UUID | None:

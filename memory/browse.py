@@ -43,6 +43,7 @@ class Filters:
     embedding: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
+    unrecalled_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,13 @@ def list_entries(
     more = len(entries) > limit
     last = entries[limit - 1].memory if more else None
     return Page(entries[:limit], to_cursor(last.created_at, last.id) if last else None)
+
+
+def list_ids(session: Session, user_id: UUID, filters: Filters, *, most: int, now: datetime) -> Sequence[UUID]:
+    """Return the ids of the memories that the filters leave, the newest first, at most `most`."""
+    statement = select(Memory.id).join(Space, (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id))
+    statement = _filtered(statement.where(Memory.user_id == user_id, _unexpired(now)), user_id, filters)
+    return session.scalars(statement.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(most)).all()
 
 
 def count_entries(session: Session, user_id: UUID, filters: Filters, *, now: datetime) -> int:
@@ -159,6 +167,16 @@ def _embedding_state(state: str) -> ColumnElement[bool]:
     return Memory.needs_embedding & ~failed if state == "pending" else ~Memory.needs_embedding
 
 
+def _recalled_since(moment: datetime) -> ColumnElement[bool]:
+    # A search scores what it recalls.
+    return (
+        select(LastScore.memory_id)
+        .where(LastScore.user_id == Memory.user_id, LastScore.memory_id == Memory.id, LastScore.computed_at >= moment)
+        .correlate(Memory)
+        .exists()
+    )
+
+
 _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "space": lambda slug: Space.slug == slug,
     "type": lambda kind: Memory.type == kind,
@@ -170,6 +188,7 @@ _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "created_after": lambda moment: Memory.created_at >= moment,
     "created_before": lambda moment: Memory.created_at < moment,
     "embedding": _embedding_state,
+    "unrecalled_since": lambda moment: ~_recalled_since(moment),
 }
 
 

@@ -18,6 +18,7 @@ from memory.journal import record
 from memory.models import Memory, Space, Theme
 
 DEFAULT_SPACE = "default"
+LONGEST_RETENTION = 36_500  # days
 # Names that stand beside the spaces in addresses: /v1/spaces/policies.
 RESERVED = frozenset({"policies"})
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
@@ -106,8 +107,10 @@ def _apply(space: Space, changes: Mapping[str, Any]) -> None:
     for field, value in changes.items():
         if field not in _EDITABLE:
             raise InvalidError(field, "cannot be set")
-        if field in {"soft_cap", "retention_days"} and not 1 <= value <= 10_000_000:
+        if field == "soft_cap" and not 1 <= value <= 10_000_000:
             raise InvalidError(field, "must be between 1 and 10,000,000")
+        if field == "retention_days" and not 0 <= value <= LONGEST_RETENTION:
+            raise InvalidError(field, f"must be between 1 and {LONGEST_RETENTION:,} days, or 0 for ever")
         if field == "name" and not 1 <= len(value.strip()) <= 200:
             raise InvalidError(field, "must be between 1 and 200 characters")
         setattr(space, field, value)

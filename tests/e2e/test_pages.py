@@ -16,7 +16,7 @@ BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "w
 
 
 def _search(page: Page, question: str) -> None:
-    page.goto("/")
+    page.goto("/search")
     page.get_by_label("Ask your memory").fill(question)
     page.get_by_role("button", name="Search").click()
 
@@ -43,6 +43,7 @@ def test_bars_are_drawn_as_long_as_their_numbers_say(log_in: LogIn, library: Any
 
 def test_search_runs_as_one_types(log_in: LogIn, library: Any) -> None:
     page = log_in(library)
+    page.goto("/search")
     page.get_by_label("Ask your memory").press_sequentially("hazelnuts", delay=10)
     expect(page.locator(".entry").first).to_contain_text("hazelnuts")
     expect(page).to_have_url(re.compile(r"/search\?q=hazelnuts"))
@@ -51,6 +52,7 @@ def test_search_runs_as_one_types(log_in: LogIn, library: Any) -> None:
 
 def test_a_search_is_asked_once(log_in: LogIn, library: Any) -> None:
     page = log_in(library)
+    page.goto("/search")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/search" in request.url else None)
     page.get_by_label("Ask your memory").press_sequentially("hazelnuts", delay=10)
@@ -190,7 +192,7 @@ def test_the_keyboard_alone_reaches_a_hit(log_in: LogIn, library: Any) -> None:
     page.goto("/memories")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    page.goto("/")
+    page.goto("/search")
     page.locator("body").press("/")
     page.keyboard.type("hazelnuts")
     page.keyboard.press("Enter")

@@ -143,6 +143,11 @@ def bobs_rows(runtime, new_person, owner):
             "INSERT INTO entity_mentions (user_id, id, entity_id, episode_id, sentence, confidence, created_at)"
             " SELECT n.user_id, uuidv7(), n.id, e.id, 'Bob is here.', 1, now()"
             " FROM entities n JOIN episodes e USING (user_id) WHERE n.user_id = :u",
+            "INSERT INTO notebooks (user_id, id, title, created_at, updated_at)"
+            " VALUES (:u, uuidv7(), 'of bob', now(), now())",
+            "INSERT INTO cells (user_id, id, notebook_id, place, kind, created_at, updated_at)"
+            " SELECT user_id, uuidv7(), id, 0, 'note', now(), now() FROM notebooks WHERE user_id = :u",
+            "INSERT INTO recall_marks SELECT user_id, id, 'x', 'of bob', now() FROM memories WHERE user_id = :u",
             *(
                 f"INSERT INTO {kind}_embeddings (user_id, item_id, model_id, scope_id, version, due_at, created_at,"
                 f" updated_at) SELECT i.user_id, i.id, m.id, i.id, 1, 'infinity', now(), now()"

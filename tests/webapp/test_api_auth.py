@@ -151,6 +151,7 @@ SCOPES = {
     "api_tool-calls.list_": "read",
     "api_tool-calls.paths": "read",
     "api_tool-calls.report": "write",
+    "api_account.export": "read",
     "api_providers.read": "read",
     "api_providers.put": "write",
     "api_providers.delete": "write",
@@ -161,6 +162,8 @@ SCOPES = {
     # Any token may ask which tools there are; each tool asks for a scope of its own.
     "api_tools.list_": None,
     "api_tools.call": None,
+    # Each command asks for the scope of what it does.
+    "api_command.command": None,
 }
 
 

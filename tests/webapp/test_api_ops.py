@@ -8,9 +8,13 @@ from urllib.parse import urljoin
 import pytest
 from api_agent import Agent, embed
 
+from memory.embedding.backfill import utc_now
+from memory.enrichment.enrich import Enricher
+
 METRICS = [
     "commonplace_embedding_backlog",
     "commonplace_embedding_backlog_age_seconds",
+    "commonplace_enrichment_backlog",
     'commonplace_embed_seconds{quantile="0.5"}',
     'commonplace_embed_seconds{quantile="0.95"}',
     'commonplace_search_seconds{quantile="0.5"}',
@@ -71,6 +75,16 @@ def test_metrics_are_closed_to_what_a_proxy_passes_on(client):
 
 def test_metrics_are_text_for_prometheus(client):
     assert metrics(client).mimetype == "text/plain"
+
+
+def test_what_waits_to_be_read_is_counted(client, ada, numbers):
+    before = numbers()["commonplace_enrichment_backlog"]
+    Agent(client, ada.headers).store("Something that names Beatrice")
+    assert numbers()["commonplace_enrichment_backlog"] == before + 1
+    enricher = Enricher(ada.runtime.sessions, utc_now)
+    embed(ada)
+    enricher.enrich_user(ada.id)
+    assert numbers()["commonplace_enrichment_backlog"] == before
 
 
 def test_the_backlog_is_counted(client, ada, numbers):

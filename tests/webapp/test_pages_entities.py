@@ -13,6 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes
 from sqlalchemy import select
+from sqlalchemy import text as sql
 
 from memory.embedding.backfill import utc_now
 from memory.enrichment.findings import Name
@@ -252,3 +253,28 @@ def test_a_space_that_is_incognito_by_default_is_left_out(reader: FlaskClient, a
     assert anna not in text
     assert "Left out, because they are incognito by default: work." in text
     assert "Closed while incognito" in reader.get(anna).text
+
+
+def test_a_mention_tells_questions_from_replies_and_leads_to_each(reader: FlaskClient, agent: Agent, ada) -> None:
+    talk = Talk(agent, space="work", title="Rooms")
+    talk.turn(SENTENCE, "I asked Anna Bergström to wait.")
+    with ada.session() as session:
+        origin = Origin(episode_id=session.scalars(select(Episode.id).where(Episode.user_id == ada.id)).one())
+        space_id = session.scalars(select(Space.id).where(Space.user_id == ada.id, Space.slug == "work")).one()
+        both = [Name("Anna Bergström", "person", each, 0.9) for each in (SENTENCE, "I asked Anna Bergström to wait.")]
+        mention(session, ada.id, space_id, [(origin, both)], now=utc_now())
+        entity_id = session.scalars(select(Entity.id).where(Entity.user_id == ada.id)).one()
+    text = words(reader.get(f"/entities/{entity_id}").text)
+    assert "to wait. replied in Rooms, message 2" in text
+    assert "north room. said in Rooms, message 1" in text
+
+
+def test_an_expired_memory_is_on_no_page_of_an_entity(reader: FlaskClient, agent: Agent, ada, anna: str) -> None:
+    in_memory(ada, agent, "work", "Anna Bergström came for tea.", "Anna Bergström")
+    with ada.session() as session:
+        expired = "UPDATE memories SET expires_at = now() - interval '1 s' WHERE text LIKE '%north room%'"
+        session.execute(sql(expired))
+    for path in (anna, "/entities", "/entities?q=Anna"):
+        text = words(reader.get(path).text)
+        assert "for tea" in text
+        assert "north room" not in text

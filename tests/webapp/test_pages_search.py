@@ -23,11 +23,11 @@ def reader(app: Flask, ada) -> FlaskClient:
 
 
 def test_an_empty_notebook_says_what_to_do(app: Flask, bob) -> None:
-    assert "Write the first memory" in at_browser(app, bob).get("/").text
+    assert "Write the first memory" in at_browser(app, bob).get("/search").text
 
 
-def test_the_home_page_invites_a_question(reader: FlaskClient) -> None:
-    assert "2 memories in 1 space" in " ".join(reader.get("/").text.split())
+def test_the_search_page_invites_a_question(reader: FlaskClient) -> None:
+    assert "2 memories in 1 space" in " ".join(reader.get("/search").text.split())
 
 
 def test_a_hit_is_shown_with_its_words_marked(reader: FlaskClient) -> None:

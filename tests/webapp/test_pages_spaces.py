@@ -162,6 +162,7 @@ def test_saving_an_unchanged_form_leaves_no_trace(reader: FlaskClient, ada, kitc
         ("soft_cap", "0", "It must be at least 1."),
         ("soft_cap", "many", "It must be a whole number."),
         ("soft_cap", "10000001", "It must be at most 10,000,000."),
+        ("retention_days", "-1", "It must be at least 0."),
         ("retention_days", "36501", "It must be at most 36,500."),
         ("retention_days", "", "It must not be empty."),
         ("name", "", "It must not be empty."),

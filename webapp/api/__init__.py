@@ -5,8 +5,10 @@ from __future__ import annotations
 from flask_openapi3.openapi import OpenAPI
 
 from webapp.api import (
+    account,
     admin,
     audit,
+    command,
     context,
     conversations,
     entities,
@@ -41,6 +43,8 @@ def register(app: OpenAPI) -> None:
         preferences,
         audit,
         tool_calls,
+        command,
+        account,
     ):
         app.register_api(module.bp)
     app.register_blueprint(ops.bp)

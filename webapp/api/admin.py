@@ -6,10 +6,10 @@ from typing import Any
 
 from flask import Response, jsonify
 from pydantic import Field
-from sqlalchemy import func, select
 
 from memory.embedding import queue
 from memory.journal import record
+from memory.telemetry import telemetry as numbers
 from tasks.embedding import nudge, sweep
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Strict
@@ -25,10 +25,10 @@ class BackfillBody(Strict):
     retry_failed: bool = Field(False)
 
 
-@bp.post("/backfill", summary="Start an embedding backfill")
+@bp.post("/backfill", summary="Start a backfill of vectors and enrichment")
 @needs("admin")
 def backfill(body: BackfillBody) -> Response:
-    """Queue a sweep over all users; the rows embed in the background."""
+    """Queue a sweep over all users; in the background rows embed, and then what waits is read for names and tags."""
     retried = queue.retry_failed(session(), credential().user_id, utc_now()) if body.retry_failed else 0
     record(session(), credential().user_id, "backfill.started", actor=credential().actor, now=utc_now())
     session().commit()
@@ -40,7 +40,7 @@ def backfill(body: BackfillBody) -> Response:
 @bp.get("/backfill", summary="How far the backfill is")
 @needs("admin")
 def progress() -> Response:
-    """Answer how many rows wait, how old the oldest is, and how many failed."""
+    """Answer how many rows wait for a vector or to be read, how old the oldest is, and how many failed."""
     return jsonify(_backlog())
 
 
@@ -48,10 +48,10 @@ def progress() -> Response:
 @needs("admin")
 def telemetry() -> Response:
     """Answer the numbers behind `/metrics`."""
-    return jsonify(session().scalar(select(func.telemetry(utc_now()))))
+    return jsonify(numbers(session(), utc_now()))
 
 
 def _backlog() -> dict[str, Any]:
-    numbers = session().scalar(select(func.telemetry(utc_now()))) or {}
-    names = ("embedding_backlog", "embedding_backlog_age", "embedding_errors")
-    return {name: numbers.get(name) for name in names}
+    found = numbers(session(), utc_now())
+    names = ("embedding_backlog", "embedding_backlog_age", "embedding_errors", "enrichment_backlog")
+    return {name: found.get(name) for name in names}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from flask import Response, jsonify, make_response
 
 from memory.browse import Filters, list_entries, possible_updates
-from memory.drafts import Draft
 from memory.errors import InvalidError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.tool_calls import uses
-from memory.transcript import known_messages
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import (
     CLEARABLE,
@@ -42,10 +39,10 @@ from webapp.operations import (
     visible_entry,
     without_foreign_source,
 )
+from webapp.sources import NO_SOURCE, unknown_sources
 
 bp = api_blueprint("entries", "Memories, one by one", "/v1/memory/entries")
 
-NO_SOURCE = "there is no such message"
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
@@ -71,7 +68,7 @@ def list_(query: EntryQuery) -> Response:
 def create(body: EntryBody) -> Response:
     """Answer 201 when it is new, 200 when it was merged, 409 when it was refused; always with the trace."""
     draft = body.to_draft()
-    if _unknown_sources([draft]):
+    if unknown_sources([draft]):
         raise InvalidError("source_message_id", NO_SOURCE)
     outcome = store([draft], body.space)[0]
     return make_response(jsonify(outcome_json(outcome)), STATUS[outcome.outcome])
@@ -88,7 +85,7 @@ def create_batch(body: BatchBody) -> Response:
             drafts.append(entry.to_draft())
         except InvalidError as error:
             raise InvalidError(f"entries.{number}.{error.field}", error.message) from error
-    for number in _unknown_sources(drafts):
+    for number in unknown_sources(drafts):
         raise InvalidError(f"entries.{number}.source_message_id", NO_SOURCE)
     outcomes = store(drafts, space)
     # What the soft cap took is the same for every entry of the batch: it is said once.
@@ -96,16 +93,6 @@ def create_batch(body: BatchBody) -> Response:
     results = [outcome_json(replace(o, trace=replace(o.trace, trimmed=()))) for o in outcomes]
     counts = {name: sum(o.outcome == name for o in outcomes) for name in STATUS}
     return jsonify({"results": results, "counts": counts, "trimmed": trimmed})
-
-
-def _unknown_sources(drafts: Sequence[Draft]) -> list[int]:
-    """Return the places of drafts that name a message which this caller cannot see."""
-    named = {number: d.source_message_id for number, d in enumerate(drafts) if d.source_message_id is not None}
-    if not named:
-        return []
-    who = credential()
-    known = known_messages(session(), who.user_id, set(named.values()), within=who.space_id)
-    return [number for number, message_id in named.items() if message_id not in known]
 
 
 def _space_of(body: BatchBody) -> str | None:

@@ -11,10 +11,10 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
-from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.schema import current_revision, head_revision
+from memory.telemetry import telemetry
 from webapp.context import runtime, session, utc_now
 from webapp.errors import problem
 
@@ -33,6 +33,7 @@ _GAUGES = {
     "commonplace_embedding_backlog": ("embedding_backlog", "Memories that wait for a vector"),
     "commonplace_embedding_backlog_age_seconds": ("embedding_backlog_age", "Age of the oldest waiting memory"),
     "commonplace_embedding_errors": ("embedding_errors", "Vectors given up on"),
+    "commonplace_enrichment_backlog": ("enrichment_backlog", "Memories and episodes that wait to be read for names"),
     "commonplace_memories": ("memories", "Memories stored"),
     "commonplace_users": ("users", "Users"),
 }
@@ -64,7 +65,7 @@ def metrics() -> Response:
     if not _from_here():
         return problem(HTTPStatus.FORBIDDEN, "metrics are open on loopback only")
     registry = CollectorRegistry()
-    registry.register(_Telemetry(session().scalar(select(func.telemetry(utc_now()))) or {}))
+    registry.register(_Telemetry(telemetry(session(), utc_now())))
     response = make_response(generate_latest(registry))
     response.headers["Content-Type"] = CONTENT_TYPE_LATEST
     return response

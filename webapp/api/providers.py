@@ -6,17 +6,12 @@ from typing import Any
 
 from flask import Response, jsonify
 
-from memory.embedding.base import EmbeddingError
-from memory.embedding.http import HttpEmbedder
-from memory.embedding.models import reconcile, user_models
-from memory.embedding.providers import clear_setting, save_setting, setting_of
-from memory.errors import ConflictError, InvalidError
+from memory.embedding.progress import Progress
 from memory.models import EmbeddingModel
-from tasks.embedding import nudge
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ProviderBody
-from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import needs
+from webapp.providers import remove, save, standing, try_out
 
 bp = api_blueprint("providers", "Embedding providers", "/v1/providers")
 
@@ -29,61 +24,43 @@ def read() -> Response:
 
 
 def _state() -> Response:
-    setting = setting_of(session(), credential().user_id)
+    found = standing()
     own = None
-    if setting is not None:
+    if found.setting is not None:
+        setting = found.setting
         own = {name: getattr(setting, name) for name in ("provider_type", "endpoint_url", "model", "dimensions")}
         own |= {"enabled": setting.enabled, "has_api_key": setting.api_key is not None}
-    models = [_model_json(model) for model in user_models(session(), credential().user_id)]
-    locked = runtime().providers.system_healthy()
-    return jsonify({"models": models, "setting": own, "locked_by_system": locked})
+    models = [_model_json(model, progress) for model, progress in found.models]
+    return jsonify({"models": models, "setting": own, "locked_by_system": found.locked})
 
 
-def _model_json(model: EmbeddingModel) -> dict[str, Any]:
+def _model_json(model: EmbeddingModel, progress: Progress) -> dict[str, Any]:
     names = ("provider_type", "endpoint_url", "model", "dimensions", "state")
-    return {"id": str(model.id), **{name: getattr(model, name) for name in names}}
+    counts = {"total": progress.total, "ready": progress.ready, "failed": progress.failed}
+    return {"id": str(model.id), **{name: getattr(model, name) for name in names}, "progress": counts}
 
 
 @bp.put("", summary="Use an embedding endpoint of one's own")
 @needs("write")
 def put(body: ProviderBody) -> Response:
     """Check that it can be an endpoint, store it with the key encrypted, and begin to re-embed."""
-    try:
-        HttpEmbedder(body.provider_type, body.endpoint_url, body.model, body.api_key, body.dimensions)
-    except EmbeddingError as error:
-        raise InvalidError("endpoint_url", str(error)) from error
-    save_setting(session(), credential().user_id, body.model_dump(), keys=runtime().keys, now=utc_now())
-    return _adopt()
+    save(body.model_dump())
+    return _state()
 
 
 @bp.delete("", summary="Go back to the local model")
 @needs("write")
 def delete() -> Response:
     """Forget the endpoint and its key, and begin to re-embed."""
-    clear_setting(session(), credential().user_id)
-    return _adopt()
+    remove()
+    return _state()
 
 
 @bp.post("/test", summary="Try an endpoint without storing it")
 @needs("write")
 def test(body: ProviderBody) -> Response:
-    """Embed one word with it; answer the dimensions, or what went wrong."""
-    try:
-        embedder = HttpEmbedder(body.provider_type, body.endpoint_url, body.model, body.api_key, body.dimensions)
-        vector = embedder.embed(["hello"])
-    except EmbeddingError as error:
-        return jsonify({"ok": False, "error": str(error)})
-    return jsonify({"ok": True, "dimensions": int(vector.shape[1])})
-
-
-def _adopt() -> Response:
-    session().flush()
-    user_id = credential().user_id
-    try:
-        target = runtime().providers.target(session(), user_id)
-    except EmbeddingError as error:
-        raise ConflictError(f"there is no model to go to: {error}") from error
-    reconcile(session(), user_id, target, now=utc_now())
-    session().commit()
-    nudge()
-    return _state()
+    """Embed one sentence with it; answer the dimensions and the seconds, or what went wrong."""
+    trial = try_out(body.model_dump())
+    if trial.error is not None:
+        return jsonify({"ok": False, "error": trial.error})
+    return jsonify({"ok": True, "dimensions": trial.dimensions, "seconds": round(trial.seconds, 3)})

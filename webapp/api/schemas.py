@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from memory.browse import Entry, Source
 from memory.drafts import Draft
 from memory.models import Space
-from memory.spaces import check_slug
+from memory.spaces import LONGEST_RETENTION, check_slug
 from memory.trace import Outcome
 
 MemoryType = Literal["preference", "fact", "instruction", "decision", "note", "summary", "other"]
@@ -204,13 +204,19 @@ class SpaceQuery(Strict):
     space: Line | None = None
 
 
+RETENTION = (
+    "After so many days without being changed, repeated or recalled, a memory that is neither pinned nor saved by hand "
+    "is archived; summaries and what has an expiry are left alone. 0 keeps everything active."
+)
+
+
 class SpaceBody(Strict):
     """A new space."""
 
     slug: Line
     name: Line | None = None
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
-    retention_days: int | None = Field(None, ge=1, le=36_500)
+    retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
     policy: Overrides | None = None
@@ -221,7 +227,7 @@ class SpacePatch(Strict):
 
     name: Line | None = None
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
-    retention_days: int | None = Field(None, ge=1, le=36_500)
+    retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
     policy: Overrides | None = None

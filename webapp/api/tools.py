@@ -60,11 +60,11 @@ def call(path: ToolPath, body: ToolBody) -> Response:
     if tool is None:
         return problem(HTTPStatus.NOT_FOUND, f"there is no such tool; there are {', '.join(TOOLS)}")
     require_scope(tool.scope)
-    return _recorded(tool, body.model_extra or {})
+    return run_recorded(tool, body.model_extra or {})
 
 
-def _recorded(tool: Tool, given: dict[str, Any]) -> Response:
-    """Run the tool and record how it went."""
+def run_recorded(tool: Tool, given: dict[str, Any]) -> Response:
+    """Run the tool as the caller and record how it went; the caller has the tool's scope."""
     recording = Recording(tool.name, tool.operation)
     try:
         arguments = tool.arguments.model_validate(given)

@@ -6,7 +6,6 @@ import sys
 from typing import Any
 
 import click
-from sqlalchemy import func, select
 from tqdm import tqdm
 
 import config
@@ -16,10 +15,13 @@ from memory.accounts import SCOPES, create_token, create_user, find_user
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
+from memory.enrichment.enrich import Enricher
 from memory.errors import DomainError
 from memory.server import ServerError
+from memory.telemetry import telemetry
 from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime, build
+from webapp.cli.account import erase_report, export_
 from webapp.cli.audit import audit
 from webapp.cli.doctor import doctor
 from webapp.cli.preferences import preferences
@@ -105,28 +107,46 @@ def create_token_(email: str, name: str, scopes: str, space: str | None) -> None
 
 @main.command()
 @click.option("--index/--no-index", default=True, help="Also build the vector indexes that grown spaces need.")
-def backfill(index: bool) -> None:
-    """Embed everything that waits, with a progress bar."""
+@click.option("--enrich/--no-enrich", default=True, help="Also read what waits for names and tags, where that is on.")
+def backfill(index: bool, enrich: bool) -> None:
+    """Embed everything that waits, and read it for names and tags, with progress bars."""
     runtime = migrated_runtime()
-    runtime.backfill.sweep()
-    total = _waiting(runtime)
-    with tqdm(total=total, unit="memory", disable=None) as bar:
-
-        def advance(rows: int) -> None:
-            bar.update(rows)
-
-        done = runtime.backfill.run(advance)
+    done = _embed(runtime)
+    read = 0
+    if enrich and runtime.settings.enrichment:
+        read = _enrich(runtime)
+        # The entities that were found want vectors.
+        done += _embed(runtime) if read else 0
     if index:
         owner = make_engine(runtime.databases.owner, pool_size=1)
         maintain_indexes(owner, EXACT_SCAN_LIMIT)
         owner.dispose()
-    click.echo(f"{done} embedded, {_waiting(runtime)} waiting.")
+    click.echo(f"{done} embedded, {_waiting(runtime, 'embedding_backlog')} waiting.")
+    click.echo(f"{read} read for names and tags, {_waiting(runtime, 'enrichment_backlog')} waiting.")
 
 
-def _waiting(runtime: Runtime) -> int:
+def _embed(runtime: Runtime) -> int:
+    runtime.backfill.sweep()
+    with tqdm(total=_waiting(runtime, "embedding_backlog"), unit="memory", desc="embedding", disable=None) as bar:
+
+        def advance(rows: int) -> None:
+            bar.update(rows)
+
+        return runtime.backfill.run(advance)
+
+
+def _enrich(runtime: Runtime) -> int:
+    enricher, total = Enricher(runtime.sessions, utc_now, runtime.chat_model), 0
+    with tqdm(total=_waiting(runtime, "enrichment_backlog"), unit="text", desc="reading", disable=None) as bar:
+        while done := enricher.step():
+            total += done
+            bar.update(done)
+    return total
+
+
+def _waiting(runtime: Runtime, backlog: str) -> int:
     with runtime.sessions() as session:
-        numbers = session.scalar(select(func.telemetry(utc_now()))) or {}
-    return int(numbers["embedding_backlog"])
+        return int(telemetry(session, utc_now())[backlog])
 
 
 main.add_command(up)
@@ -134,6 +154,8 @@ main.add_command(web)
 main.add_command(worker)
 main.add_command(doctor)
 main.add_command(audit)
+main.add_command(export_)
+main.add_command(erase_report)
 main.add_command(preferences)
 main.add_command(import_group, "import")
 main.add_command(eval_group, "eval")

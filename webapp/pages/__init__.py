@@ -5,20 +5,28 @@ from __future__ import annotations
 from flask import Flask
 
 from webapp.pages import (
+    account,
+    admin,
     appearance,
     auth,
     browse,
+    bulk,
     conversations,
     entities,
     filters,
     headers,
     memory,
+    notebook,
+    notebook_cells,
+    playground,
     preferences,
     privacy,
+    providers,
     record,
     remember,
     search,
     spaces,
+    tokens,
 )
 
 
@@ -29,8 +37,11 @@ def register(app: Flask) -> None:
     for module in (
         auth,
         appearance,
+        notebook,
+        notebook_cells,
         search,
         browse,
+        bulk,
         memory,
         remember,
         conversations,
@@ -39,5 +50,10 @@ def register(app: Flask) -> None:
         preferences,
         record,
         privacy,
+        account,
+        tokens,
+        providers,
+        playground,
+        admin,
     ):
         app.register_blueprint(module.bp)

@@ -33,7 +33,7 @@ def check() -> Response:
     give_back(email, request.remote_addr, now)
     session().commit()
     sign_in(user_id)
-    target = local_path(request.form.get("next"), url_for("search.home"))
+    target = local_path(request.form.get("next"), url_for("notebook.home"))
     return make_response(redirect(target, HTTPStatus.SEE_OTHER))
 
 

@@ -7,6 +7,7 @@ from flask import Response, request
 from memory.models import TYPES
 from webapp.htmx import render
 from webapp.operations import is_incognito, space_for
+from webapp.pages.bulk import offer
 from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.queries import choices, listing
 from webapp.pages.visitor import guarded
@@ -21,4 +22,13 @@ def index() -> Response:
     if is_incognito(space_for(form.space) if form.space else None):
         return render("memories/closed.html", "memories/_closed.html")
     fragment = "memories/_page.html" if form.cursor else "memories/_list.html"
-    return render("memories/index.html", fragment, form=form, listing=listing(form), choices=choices(), types=TYPES)
+    return render(
+        "memories/index.html",
+        fragment,
+        form=form,
+        listing=listing(form),
+        choices=choices(),
+        types=TYPES,
+        bulk=offer(),
+        pick=True,
+    )

@@ -19,6 +19,7 @@ from memory.entities import (
     NamedPage,
     delete_entity,
     get_entity,
+    in_force,
     list_entities,
     list_mentions,
     retag_entity,
@@ -96,7 +97,7 @@ def index() -> Response:
 def show(entity_id: UUID) -> Response:
     """Show the sentences that name an entity, each with the place where it was said."""
     form = parse(MentionsForm, request.args)
-    named = get_entity(session(), credential().user_id, entity_id)
+    named = get_entity(session(), credential().user_id, entity_id, now=utc_now())
     if is_incognito(_space(named)):
         return _closed()
     fragment = "entities/_mentions.html" if form.cursor else "entities/_entity.html"
@@ -107,7 +108,7 @@ def show(entity_id: UUID) -> Response:
 def move(entity_id: UUID) -> Response:
     """Give an entity another space, where one of the same name and type takes its notes over."""
     who = credential()
-    named = get_entity(session(), who.user_id, entity_id)
+    named = get_entity(session(), who.user_id, entity_id, now=utc_now())
     refuse_in_incognito(named.entity.space_id)
     target = space_for(request.form.get("space", "").replace("\x00", ""))
     refuse_in_incognito(target.id)
@@ -126,7 +127,7 @@ def move(entity_id: UUID) -> Response:
 def delete(entity_id: UUID) -> Response:
     """Delete an entity with its notes; the texts stay."""
     who = credential()
-    named = get_entity(session(), who.user_id, entity_id)
+    named = get_entity(session(), who.user_id, entity_id, now=utc_now())
     name, space = named.entity.name, named.space
     delete_entity(session(), who.user_id, entity_id, now=utc_now(), actor=who.actor)
     session().commit()
@@ -149,7 +150,7 @@ def _space(named: Named) -> Space:
 def _listing(form: EntitiesForm, scope: Space | None) -> Listing:
     user_id = credential().user_id
     filters = EntityFilters(scope.id if scope else None, form.q, form.type)
-    page = list_entities(session(), user_id, filters, limit=PAGE, cursor=form.cursor)
+    page = list_entities(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=utc_now())
     hidden = frozenset() if scope else incognito_spaces()
     shown = [named for named in page.entities if named.space not in hidden]
     spaces = list_spaces(session(), user_id)
@@ -168,7 +169,8 @@ def _listing(form: EntitiesForm, scope: Space | None) -> Listing:
 
 def _counts() -> Sequence[tuple[UUID, str, int]]:
     """Return how many entities there are by space and type."""
-    mine = select(Entity.space_id, Entity.type, func.count()).where(Entity.user_id == credential().user_id)
+    seen = (Entity.user_id == credential().user_id, in_force(utc_now()))
+    mine = select(Entity.space_id, Entity.type, func.count()).where(*seen)
     rows = session().execute(mine.group_by(Entity.space_id, Entity.type))
     return [(space_id, kind, count) for space_id, kind, count in rows]
 
@@ -188,7 +190,7 @@ def _sized(space: Space, sizes: dict[UUID, int]) -> str:
 
 def _opened(named: Named, cursor: str | None) -> Opened:
     user_id = credential().user_id
-    page = list_mentions(session(), user_id, named.entity.id, limit=PAGE, cursor=cursor)
+    page = list_mentions(session(), user_id, named.entity.id, limit=PAGE, cursor=cursor, now=utc_now())
     conversations = [found.conversation.id for found in page.mentions if found.conversation is not None]
     places = Places(conversations, [found.message_id for found in page.mentions])
     others = [

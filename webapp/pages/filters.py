@@ -54,7 +54,14 @@ def _version(path: Path) -> str:
 
 def _frame() -> dict[str, Any]:
     here = request.full_path.rstrip("?") if request.method == "GET" else "/"
-    return {"visitor": g.get("visitor"), "appearance": chosen(), "appearances": CHOICES, "here": here}
+    who = g.get("credential")
+    return {
+        "visitor": g.get("visitor"),
+        "is_admin": who is not None and "admin" in who.scopes,
+        "appearance": chosen(),
+        "appearances": CHOICES,
+        "here": here,
+    }
 
 
 def _age(moment: datetime) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Literal, TypeVar, get_origin
 
 from pydantic import BaseModel, Field
@@ -37,10 +38,12 @@ class BrowseForm(BaseModel):
     embedding: EmbeddingState | None = None
     pinned: bool | None = None
     saved: bool | None = None
+    older: int | None = Field(None, ge=1, le=36_500)
+    unrecalled: int | None = Field(None, ge=1, le=36_500)
     cursor: Line | None = None
 
-    def to_filters(self) -> Filters:
-        """Return the filters of the domain."""
+    def to_filters(self, now: datetime) -> Filters:
+        """Return the filters of the domain; `older` and `unrecalled` are days before `now`."""
         return Filters(
             space=self.space,
             theme=self.theme,
@@ -50,6 +53,8 @@ class BrowseForm(BaseModel):
             embedding=self.embedding,
             pinned=self.pinned,
             manually_saved=self.saved,
+            created_before=now - timedelta(days=self.older) if self.older else None,
+            unrecalled_since=now - timedelta(days=self.unrecalled) if self.unrecalled else None,
         )
 
     def chosen(self) -> dict[str, str]:

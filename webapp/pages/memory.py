@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from uuid import UUID
 
-from flask import Response, flash, request, url_for
+from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from pydantic import ValidationError
 
+from memory.browse import Entry
+from memory.errors import InvalidError
 from memory.forget import UNDO_WINDOW
+from memory.models import TYPES
+from webapp.context import session
 from webapp.htmx import render, swap_or_go, wants_fragment
-from webapp.operations import bring_back, is_incognito, remove, set_pin, space_for
+from webapp.operations import bring_back, change, is_incognito, remove, set_pin, space_for, visible_entry
+from webapp.pages.forms import RememberForm, parse
 from webapp.pages.queries import opened
 from webapp.pages.record import used_in
+from webapp.pages.space_forms import problems
 from webapp.pages.visitor import guarded, local_path
+from webapp.settling import settle
 
 bp = guarded("memory")
 
@@ -51,6 +60,47 @@ def restore(memory_id: UUID) -> Response:
     """Undo a forgetting."""
     entry = bring_back(memory_id)
     return swap_or_go("memories/_row.html", url_for("memory.show", memory_id=memory_id), entry=entry)
+
+
+@bp.post("/memories/<uuid:memory_id>/updates/<uuid:other_id>")
+def decide(memory_id: UUID, other_id: UUID) -> Response:
+    """Say which of two that nearly say the same holds: the one replaces the other, or both stay."""
+    settle(memory_id, other_id, request.form.get("keep", ""))
+    flash("Decided. What was replaced is out of search, and can be read here.")
+    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+
+
+@bp.get("/memories/<uuid:memory_id>/edit")
+def ask(memory_id: UUID) -> Response:
+    """Show what can be changed of a memory."""
+    entry = visible_entry(memory_id)
+    if is_incognito(space_for(entry.space)):
+        return render("memories/closed.html", "memories/_closed.html")
+    return _form(entry)
+
+
+@bp.post("/memories/<uuid:memory_id>/edit")
+def save(memory_id: UUID) -> Response:
+    """Change a memory; the form comes back where a field does not fit."""
+    entry = visible_entry(memory_id)
+    try:
+        form = parse(RememberForm, request.form)
+        tags = [tag.strip() for tag in form.tags.split(",") if tag.strip()]
+        text = form.text.replace("\r\n", "\n")
+        change(memory_id, {"text": text, "type": form.type, "tags": tags, "theme": form.theme})
+    except ValidationError as error:
+        return _form(entry, problems(error))
+    except InvalidError as error:
+        session().rollback()
+        return _form(visible_entry(memory_id), {error.field: error.message})
+    flash("Changed.")
+    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+
+
+def _form(entry: Entry, problem: dict[str, str] | None = None) -> Response:
+    given = request.form if problem else None
+    page = render_template("memories/edit.html", entry=entry, given=given, problem=problem or {}, types=TYPES)
+    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
 
 
 def _pinned(memory_id: UUID, *, pinned: bool) -> Response:

@@ -1,4 +1,4 @@
-"""The privacy switch in the header of every page."""
+"""The privacy switches in the header of every page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from http import HTTPStatus
 from flask import Response, flash, make_response, redirect, request
 
 from memory import incognito
+from memory.spaces import DEFAULT_SPACE, update_space
 from webapp.context import credential, session, utc_now
 from webapp.pages.visitor import guarded, local_path
 
@@ -29,6 +30,27 @@ def end() -> Response:
     refused = incognito.end(session(), who.user_id, who.session_key, now=utc_now(), actor=who.actor)
     session().commit()
     flash(f"Incognito is off. Writes refused while it was on: {refused}.")
+    return _back()
+
+
+@bp.post("/memory/off")
+def memory_off() -> Response:
+    """Store and recall nothing in the shared pool, in any session, until it is turned on again."""
+    return _turn(enabled=False)
+
+
+@bp.post("/memory/on")
+def memory_on() -> Response:
+    """Store and recall again in the shared pool."""
+    return _turn(enabled=True)
+
+
+def _turn(*, enabled: bool) -> Response:
+    who = credential()
+    changes = {"memory_enabled": enabled}
+    update_space(session(), who.user_id, DEFAULT_SPACE, changes, now=utc_now(), actor=who.actor)
+    session().commit()
+    flash(f"Memory is {'on' if enabled else 'off'} in the shared pool. Other spaces have a switch of their own.")
     return _back()
 
 

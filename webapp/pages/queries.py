@@ -65,7 +65,8 @@ def choices() -> Choices:
 
 def listing(form: BrowseForm) -> Listing:
     """Return the page of memories that the form asks for."""
-    user_id, filters, now = credential().user_id, form.to_filters(), utc_now()
+    user_id, now = credential().user_id, utc_now()
+    filters = form.to_filters(now)
     page = list_entries(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
     hidden = frozenset() if form.space else incognito_spaces()
     shown = [entry for entry in page.entries if entry.space not in hidden]

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 
 from memory.models import Conversation, Space
 from memory.space_contents import Contents
-from memory.spaces import list_spaces
+from memory.spaces import LONGEST_RETENTION, list_spaces
 from webapp.api.schemas import Line
 from webapp.context import credential, session
 from webapp.pages.words import counted
@@ -63,7 +63,7 @@ class SettingsForm(BaseModel):
 
     name: Line = Field(max_length=200)
     soft_cap: int = Field(ge=1, le=10_000_000)
-    retention_days: int = Field(ge=1, le=36_500)
+    retention_days: int = Field(ge=0, le=LONGEST_RETENTION)
     memory_enabled: bool = False
     incognito_default: bool = False
 

@@ -9,10 +9,12 @@ from uuid import UUID
 
 from flask import Blueprint, Response, g, url_for
 from flask import session as cookie
+from sqlalchemy import select
 
 from memory.accounts import Credential
 from memory.database import act_as
-from memory.models import User
+from memory.models import Space, User
+from memory.spaces import DEFAULT_SPACE
 from webapp.context import runtime, session
 from webapp.htmx import current_page, go
 from webapp.operations import is_incognito
@@ -29,6 +31,7 @@ class Visitor:
     name: str
     email: str
     incognito: bool
+    memory_off: bool
 
 
 def guarded(name: str) -> Blueprint:
@@ -46,8 +49,14 @@ def login_required() -> Response | None:
         return go(url_for("auth.login", next=current_page()))
     scopes = SCOPES | {"admin"} if user.role == "admin" else SCOPES
     g.credential = Credential(user.id, "user", scopes, session_key=f"browser:{cookie['key']}")
-    g.visitor = Visitor(user.display_name, user.email, is_incognito(None))
+    g.visitor = Visitor(user.display_name, user.email, is_incognito(None), _memory_off(user.id))
     return None
+
+
+def _memory_off(user_id: UUID) -> bool:
+    """Tell whether the shared pool stores and recalls nothing; spaces of their own say so on their own pages."""
+    pool = select(Space.memory_enabled).where(Space.user_id == user_id, Space.slug == DEFAULT_SPACE)
+    return session().scalar(pool) is False
 
 
 def _user_of_cookie() -> User | None:

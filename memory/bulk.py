@@ -1,0 +1,193 @@
+"""One thing done to many memories, in one transaction; what cannot be done to one of them leaves that one alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import delete, or_, select
+from sqlalchemy.orm import Session
+
+from memory import edit
+from memory.drafts import MAX_TAGS
+from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
+from memory.forget import forget, restore
+from memory.journal import record
+from memory.keys import Keys
+from memory.models import EntityMention, Forgotten, Memory, PossibleUpdate, Space
+from memory.spaces import get_space, lock_spaces
+from memory.text import from_signed, normalise
+from memory.tombstones import graveyard
+
+MOST = 500
+
+
+def lock_memories(session: Session, user_id: UUID, ids: Sequence[UUID], *spaces: UUID) -> list[Memory]:
+    """Return those of the memories that are the user's, their spaces and `spaces` locked, in the order of their ids.
+
+    Raises `InvalidError` for more than 500 at once.
+    """
+    if len(ids) > MOST:
+        raise InvalidError("id", f"must be at most {MOST} memories at once")
+    mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
+    places = session.scalars(select(Memory.space_id).where(*mine).distinct()).all()
+    lock_spaces(session, user_id, {*places, *spaces})
+    statement = select(Memory).where(*mine, Memory.space_id.in_(places)).order_by(Memory.id).with_for_update()
+    return list(session.scalars(statement.execution_options(populate_existing=True)).all())
+
+
+def _each(session: Session, memories: Sequence[Memory], act: Callable[[Memory], bool]) -> list[UUID]:
+    """Return the ids of the memories that changed; one that refuses is left as it was."""
+    changed = []
+    for memory in memories:
+        memory_id = memory.id
+        try:
+            with session.begin_nested():
+                done = act(memory)
+        except (ConflictError, RefusedError, NotFoundError):
+            continue
+        if done:
+            changed.append(memory_id)
+    return changed
+
+
+def pin_many(
+    session: Session, user_id: UUID, ids: Sequence[UUID], *, pinned: bool, now: datetime, actor: str
+) -> list[UUID]:
+    """Pin or unpin memories; returns those that were not so before."""
+
+    def act(memory: Memory) -> bool:
+        if memory.pinned == pinned:
+            return False
+        edit.pin(session, user_id, memory.id, pinned=pinned, now=now, actor=actor)
+        return True
+
+    return _each(session, lock_memories(session, user_id, ids), act)
+
+
+def tag_many(
+    session: Session, user_id: UUID, ids: Sequence[UUID], tag: str, *, on: bool, keys: Keys, now: datetime, actor: str
+) -> list[UUID]:
+    """Add a tag to memories or take it off; returns those that changed. Raises `InvalidError` for a bad tag."""
+
+    def act(memory: Memory) -> bool:
+        if (tag in memory.tags) == on or (on and len(memory.tags) >= MAX_TAGS):
+            return False
+        tags = [*memory.tags, tag] if on else [each for each in memory.tags if each != tag]
+        edit.update(session, user_id, memory.id, {"tags": tags}, keys=keys, now=now, actor=actor)
+        return True
+
+    return _each(session, lock_memories(session, user_id, ids), act)
+
+
+def set_status_many(
+    session: Session, user_id: UUID, ids: Sequence[UUID], *, archived: bool, keys: Keys, now: datetime, actor: str
+) -> list[UUID]:
+    """Archive active memories, or make archived ones active; returns those that changed."""
+    before, after = ("active", "archived") if archived else ("archived", "active")
+
+    def act(memory: Memory) -> bool:
+        if memory.status != before:
+            return False
+        edit.update(session, user_id, memory.id, {"status": after}, keys=keys, now=now, actor=actor)
+        return True
+
+    return _each(session, lock_memories(session, user_id, ids), act)
+
+
+def forget_many(
+    session: Session, user_id: UUID, ids: Sequence[UUID], *, keys: Keys, now: datetime, actor: str, undo: timedelta
+) -> list[UUID]:
+    """Forget memories, each with an undo; returns those that were there."""
+
+    def act(memory: Memory) -> bool:
+        forget(session, user_id, memory.id, keys=keys, now=now, actor=actor, undo=undo)
+        return True
+
+    return _each(session, lock_memories(session, user_id, ids), act)
+
+
+def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: datetime, actor: str) -> list[UUID]:
+    """Bring forgotten memories back; returns those that could be."""
+    rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(list(ids)))
+    places = {UUID(forgotten.row["space_id"]) for forgotten in session.scalars(rows)}
+    lock_spaces(session, user_id, places)
+    back = []
+    for memory_id in ids:
+        try:
+            with session.begin_nested():
+                restore(session, user_id, memory_id, now=now, actor=actor)
+        except (ConflictError, NotFoundError):
+            continue
+        back.append(memory_id)
+    return back
+
+
+def move_many(
+    session: Session, user_id: UUID, ids: Sequence[UUID], space: str, *, keys: Keys, now: datetime, actor: str
+) -> Mapping[str, list[UUID]]:
+    """Move memories into a space; returns those that moved, by the name of the space that they came from.
+
+    A memory stays when the space has the same text, when that text was just forgotten there, or when it is tied to
+    another memory of its own space. Raises `InvalidError` for an unknown space, `ConflictError` when the space stores
+    nothing or has not room for all of them.
+    """
+    target = get_space(session, user_id, space)
+    memories = [each for each in lock_memories(session, user_id, ids, target.id) if each.space_id != target.id]
+    names = {each.id: each.slug for each in session.scalars(select(Space).where(Space.user_id == user_id))}
+    if not target.memory_enabled:
+        raise ConflictError(f"memory is off in the space {space!r}")
+    room = max(target.soft_cap - target.documents, 0)
+    if len(memories) > room:
+        raise ConflictError(f"the space {space!r} has room for {room} more memories")
+    stones = graveyard(session, user_id, target.id, keys, now)
+    moved: dict[str, list[UUID]] = defaultdict(list)
+
+    def act(memory: Memory) -> bool:
+        if _is_tied(session, memory) or _has_twin(session, memory, target):
+            return False
+        if stones.blocks(memory.text, normalise(memory.text), from_signed(memory.simhash)) is not None:
+            return False
+        moved[names[memory.space_id]].append(memory.id)
+        details = {"from": names[memory.space_id], "to": target.slug}
+        _move(session, memory, target, now)
+        record(session, user_id, "memory.moved", actor=actor, now=now, subject_id=memory.id, details=details)
+        return True
+
+    _each(session, memories, act)
+    session.flush()
+    return dict(moved)
+
+
+def _move(session: Session, memory: Memory, target: Space, now: datetime) -> None:
+    """Take a memory out of what its space knows of it: entities are a space's own, and none is of the shared pool."""
+    mine = (EntityMention.user_id == memory.user_id, EntityMention.memory_id == memory.id)
+    session.execute(delete(EntityMention).where(*mine))
+    if memory.enriched_version is not None:
+        memory.enriched_version = 0
+    memory.space_id, memory.updated_at = target.id, now
+
+
+def _is_tied(session: Session, memory: Memory) -> bool:
+    linked = select(PossibleUpdate.memory_id).where(
+        PossibleUpdate.user_id == memory.user_id,
+        or_(PossibleUpdate.memory_id == memory.id, PossibleUpdate.older_id == memory.id),
+    )
+    newer = select(Memory.id).where(Memory.user_id == memory.user_id, Memory.supersedes == memory.id)
+    return (
+        memory.supersedes is not None
+        or session.scalar(linked.limit(1)) is not None
+        or session.scalar(newer.limit(1)) is not None
+    )
+
+
+def _has_twin(session: Session, memory: Memory, target: Space) -> bool:
+    twin = select(Memory.id).where(
+        Memory.user_id == memory.user_id,
+        Memory.space_id == target.id,
+        Memory.text_digest == memory.text_digest,
+        Memory.status == "active",
+    )
+    return memory.status == "active" and session.scalar(twin.limit(1)) is not None

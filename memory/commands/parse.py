@@ -1,0 +1,161 @@
+"""From a sentence to what it asks for, by patterns: no model, and the same answer every time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from memory.commands.grammar import PATTERNS, POLITE_END, POLITE_START
+
+Kind = Literal[
+    "recall",
+    "forget",
+    "pin",
+    "unpin",
+    "remember",
+    "memory_off",
+    "memory_on",
+    "incognito_start",
+    "incognito_end",
+    "undo",
+    "confirm",
+    "cancel",
+    "none",
+]
+# What is meant: the last memory, all of the last ones, one of a list, one by its id, or whatever fits some words.
+Target = Literal["nothing", "last", "all", "place", "id", "about", "text"]
+
+# From here on a sentence is taken at its word; from the second on it is asked what it meant.
+SURE = 0.8
+LIKELY = 0.5
+# No sentence that gives an order is longer; what is to be remembered may be.
+LONGEST_ORDER = 400
+
+_LONGEST_END = 60
+
+_ORDINALS = {
+    "first": 1,
+    "second": 2,
+    "third": 3,
+    "fourth": 4,
+    "fifth": 5,
+    "sixth": 6,
+    "seventh": 7,
+    "eighth": 8,
+    "ninth": 9,
+    "tenth": 10,
+    "last": -1,
+}
+_NUMBER = re.compile(r"\d{1,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a sentence asks for. `confidence` is in [0, 1]; `subject` are the words after the order, as they were said.
+
+    `place` counts from 1 in the last list, -1 is its last; it is set where `target` is `place`, `id` where that is
+    `id`.
+    """
+
+    kind: Kind
+    confidence: float = 0.0
+    target: Target = "nothing"
+    subject: str = ""
+    place: int | None = None
+    id: UUID | None = None
+
+
+NONE = Intent("none")
+
+
+def parse(text: str) -> Intent:
+    """Return what a sentence asks for; `none` with confidence 0 when it gives no order that is known.
+
+    >>> parse("Please forget what I said about the bakery.").subject
+    'the bakery'
+    >>> parse("I forgot my keys").kind
+    'none'
+    """
+    sentence = bare(text)
+    if not sentence:
+        return NONE
+    for pattern in PATTERNS:
+        if len(sentence) > LONGEST_ORDER and pattern.kind != "remember":
+            continue
+        found = pattern.words.fullmatch(sentence)
+        # "Remember my birthday?" asks.
+        if found is not None and not (
+            pattern.kind == "remember" and pattern.confidence < 0.9 and text.rstrip()[-1] == "?"
+        ):
+            return _intent(pattern.kind, pattern.target, pattern.confidence, found.groupdict())
+    return NONE
+
+
+def bare(text: str) -> str:
+    """Return a sentence without what is said around an order: greetings, politeness, the full stop."""
+    sentence = " ".join(text.split()) if len(text) <= LONGEST_ORDER else text.strip()
+    for _ in range(4):
+        shorter = POLITE_START.sub("", sentence, count=1)
+        # The end alone is looked at: a search through a long text full of blanks takes the square of its length.
+        end = max(len(shorter) - _LONGEST_END, 0)
+        shorter = (shorter[:end] + POLITE_END.sub("", shorter[end:], count=1)).strip()
+        if shorter == sentence:
+            break
+        sentence = shorter
+    return sentence
+
+
+def _intent(kind: str, target: str, confidence: float, said: dict[str, str | None]) -> Intent:
+    if (place := said.get("place")) is not None:
+        return Intent(kind, confidence, "place", place=_place(place))  # type: ignore[arg-type]
+    if (named := said.get("id")) is not None:
+        return Intent(kind, confidence, "id", id=UUID(named))  # type: ignore[arg-type]
+    subject = (said.get("subject") or "").strip()
+    if target in {"about", "text"} and not subject:
+        return NONE
+    return Intent(kind, confidence, target, subject)  # type: ignore[arg-type]
+
+
+def _place(word: str) -> int:
+    if number := _NUMBER.search(word):
+        return int(number.group())
+    return next((value for name, value in _ORDINALS.items() if name in word.lower()), -1)
+
+
+def words_of(subject: str) -> Sequence[str]:
+    """Return the words of a subject that say what it is about, in lower case and without their commonest endings."""
+    said = (word.casefold() for word in re.findall(r"\w+", subject))
+    return [_root(word) for word in said if word not in _EMPTY]
+
+
+def _root(word: str) -> str:
+    for ending in ("ing", "ies", "ied", "es", "ed", "s", "e", "y"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word
+
+
+def speaks_of(text: str, subject: str) -> bool:
+    """Tell whether a text has every word that says what the subject is about; never if none of them says anything.
+
+    >>> speaks_of("Ada is allergic to hazelnuts.", "my hazelnut allergies")
+    False
+    >>> speaks_of("The bakery on Mill Lane closes on Mondays.", "the bakery closing")
+    True
+    """
+    wanted = set(words_of(subject))
+    return bool(wanted) and wanted <= set(words_of(text))
+
+
+_EMPTY = frozenset(
+    re.findall(
+        r"\w+",
+        """a about all am an and any are as at be been but by can could did do does ever for from had has have he her
+    him his how i if in into is it its just me mine my not of on or our said say saying she so some something than that
+    the their them then there these they thing things this those to told us was we were what when where which who
+    will with would you your""",
+    )
+)

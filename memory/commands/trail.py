@@ -1,0 +1,135 @@
+"""What "that", "yes" and "undo" mean: read from the record of tool calls, which keeps ids and no words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from memory.models import AuditEvent, ToolCall
+
+TOOL = "command"
+# "That" is what was recalled or stored a moment ago, not what was an hour ago.
+MEMORABLE = timedelta(minutes=30)
+UNDOABLE = timedelta(minutes=10)
+ANSWERABLE = timedelta(minutes=5)
+
+# Whose affected ids are memories, and what they say of those.
+_TOOLS = ("memory_search", "query_memory", "memory_add", "memory_get", "memory_update", "memory_context", TOOL)
+_STORING = ("memory.created", "memory.merged")
+_FEW = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Whose commands follow one another: a session by its keyed digest, and the conversation that they are said in.
+
+    `alone` is true where other calls of the same token may come from another session.
+    """
+
+    user_id: UUID
+    session: str
+    actor: str
+    token_id: UUID | None
+    conversation_id: UUID | None
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command that was carried out or asked back: its id, and what of it was recorded."""
+
+    id: UUID
+    created_at: datetime
+    result: dict[str, Any]
+
+
+def last_memories(session: Session, speaker: Speaker, now: datetime) -> Sequence[UUID]:
+    """Return the memories that were recalled or stored last, best first; () when that is too long ago."""
+    call = session.execute(
+        select(ToolCall.created_at, ToolCall.affected_ids)
+        .where(
+            ToolCall.user_id == speaker.user_id,
+            ToolCall.created_at > now - MEMORABLE,
+            ToolCall.origin == "server",
+            ToolCall.tool.in_(_TOOLS),
+            ToolCall.operation.in_(("search", "create", "read", "update")),
+            func.cardinality(ToolCall.affected_ids) > 0,
+            _said_by(speaker),
+        )
+        .order_by(ToolCall.created_at.desc(), ToolCall.id.desc())
+        .limit(1)
+    ).one_or_none()
+    stored = _last_stored(session, speaker, now)
+    if stored is not None and (call is None or stored.created_at > call.created_at):
+        return (stored.subject_id,)
+    return call.affected_ids if call is not None else ()
+
+
+def _said_by(speaker: Speaker) -> ColumnElement[bool]:
+    ways: list[ColumnElement[bool]] = [_command_of(speaker)]
+    if speaker.conversation_id is not None:
+        ways.append(ToolCall.conversation_id == speaker.conversation_id)
+    elif not speaker.alone:
+        ways.append(and_(ToolCall.tool != TOOL, ToolCall.token_id.is_not_distinct_from(speaker.token_id)))
+    return or_(*ways)
+
+
+def _command_of(speaker: Speaker) -> ColumnElement[bool]:
+    return and_(
+        ToolCall.tool == TOOL,
+        ToolCall.result["session"].astext == speaker.session,
+        ToolCall.conversation_id.is_not_distinct_from(speaker.conversation_id),
+    )
+
+
+def _last_stored(session: Session, speaker: Speaker, now: datetime) -> Any:
+    """Return the last memory that the speaker stored by other ways than a tool."""
+    if speaker.alone or speaker.conversation_id is not None:
+        return None
+    statement = (
+        select(AuditEvent.created_at, AuditEvent.subject_id)
+        .where(
+            AuditEvent.user_id == speaker.user_id,
+            AuditEvent.created_at > now - MEMORABLE,
+            AuditEvent.action.in_(_STORING),
+            AuditEvent.actor == speaker.actor,
+            AuditEvent.subject_id.is_not(None),
+        )
+        .order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
+        .limit(1)
+    )
+    return session.execute(statement).one_or_none()
+
+
+def _steps(session: Session, speaker: Speaker, since: datetime) -> list[Step]:
+    """Return the speaker's commands, the latest first."""
+    statement = (
+        select(ToolCall.id, ToolCall.created_at, ToolCall.result)
+        .where(ToolCall.user_id == speaker.user_id, ToolCall.created_at > since, _command_of(speaker))
+        .order_by(ToolCall.created_at.desc(), ToolCall.id.desc())
+        .limit(_FEW)
+    )
+    return [Step(*row) for row in session.execute(statement)]
+
+
+def last_change(session: Session, speaker: Speaker, now: datetime) -> Step | None:
+    """Return the last command that can still be undone and was not."""
+    undone: set[str] = set()
+    for step in _steps(session, speaker, now - UNDOABLE):
+        if "undid" in step.result:
+            undone.add(step.result["undid"])
+        elif "undo" in step.result and str(step.id) not in undone:
+            return step
+    return None
+
+
+def open_question(session: Session, speaker: Speaker, now: datetime) -> dict[str, Any] | None:
+    """Return what the very last command asked, while it may be answered; None if it asked nothing."""
+    steps = _steps(session, speaker, now - ANSWERABLE)
+    return steps[0].result.get("asks") if steps else None

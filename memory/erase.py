@@ -1,0 +1,94 @@
+"""Erasing a user: every row of theirs, and a signed report of how many there were of each kind."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Table, delete, func, select
+from sqlalchemy.engine import CursorResult
+from sqlalchemy.orm import Session
+
+from memory.embedding.cache import drop_cached
+from memory.errors import ConflictError, NotFoundError
+from memory.keys import Keys
+from memory.models import Base, Conversation, Memory, RateCount, User
+from memory.session_state import drop_states
+
+FORMAT = "commonplace-erasure"
+VERSION = 1
+_PURPOSE = "erasure report"
+
+Report = dict[str, Any]
+
+
+def erase_user(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> Report:
+    """Delete every row of a user, and return the signed report; needs the owner's connection.
+
+    The report holds the address and id of the user, when it was done, `deleted` (rows per kind) and `left`, which is
+    0: if a row were left, `ConflictError` is raised and nothing is deleted. The caller commits. Raises
+    `NotFoundError` when there is no such user.
+    """
+    user = session.get(User, user_id, with_for_update=True)
+    if user is None:
+        raise NotFoundError("there is no such user")
+    email = user.email
+    _drop_copies(session, user_id, keys)
+    deleted = {table.name: _delete(session, table, user_id) for table in _owned()}
+    session.execute(delete(RateCount).where(RateCount.key.endswith(str(user_id), autoescape=True)))
+    session.expunge_all()
+    session.execute(delete(User).where(User.id == user_id))
+    deleted["users"] = 1
+    left = sum(_count(session, table, user_id) for table in _owned())
+    if left:
+        raise ConflictError(f"{left} rows could not be deleted; nothing was changed")
+    report = {
+        "format": FORMAT,
+        "version": VERSION,
+        "user_id": str(user_id),
+        "email": email,
+        "erased_at": now.isoformat(),
+        "deleted": {name: number for name, number in sorted(deleted.items()) if number},
+        "left": left,
+    }
+    return {**report, "signature": _signature(report, keys)}
+
+
+def is_genuine(report: Mapping[str, Any], keys: Keys) -> bool:
+    """Tell whether this installation has signed exactly this report."""
+    said = {name: value for name, value in report.items() if name != "signature"}
+    signature = report.get("signature")
+    if not isinstance(signature, str) or not signature.isascii():
+        return False
+    return report.get("format") == FORMAT and hmac.compare_digest(_signature(said, keys), signature)
+
+
+def _signature(report: Mapping[str, Any], keys: Keys) -> str:
+    return keys.digest(_PURPOSE, json.dumps(report, sort_keys=True, separators=(",", ":"))).hex()
+
+
+def _owned() -> list[Table]:
+    """Return the user's tables, those that point at others first; keyword indexes before all that they index."""
+    owned = [table for table in reversed(Base.metadata.sorted_tables) if "user_id" in table.columns]
+    return sorted(owned, key=lambda table: not table.name.endswith("postings"))
+
+
+def _delete(session: Session, table: Table, user_id: UUID) -> int:
+    done = session.execute(delete(table).where(table.c.user_id == user_id))
+    assert isinstance(done, CursorResult)
+    return done.rowcount
+
+
+def _count(session: Session, table: Table, user_id: UUID) -> int:
+    return session.scalar(select(func.count()).select_from(table).where(table.c.user_id == user_id)) or 0
+
+
+def _drop_copies(session: Session, user_id: UUID, keys: Keys) -> None:
+    """Drop what lies outside the database when the transaction commits."""
+    texts = session.scalars(select(Memory.text).where(Memory.user_id == user_id)).all()
+    drop_cached(session, user_id, texts, keys)
+    drop_states(session, user_id, session.scalars(select(Conversation.id).where(Conversation.user_id == user_id)).all())

@@ -1,0 +1,93 @@
+"""Everything that is kept of a user, as one JSON document that is never whole in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Column, Table, select
+from sqlalchemy.orm import Session
+
+from memory.models import Base, Memory, ToolCall, User
+from memory.redaction import REDACTED, Secrets, secrets_of
+
+FORMAT = "commonplace-export"
+VERSION = 1
+
+# What is worked out from the rest, what is on its way out, and what lasts for a day.
+_LEFT_OUT = frozenset(
+    {
+        "cached_embeddings",
+        "embeddings",
+        "entity_embeddings",
+        "entity_postings",
+        "episode_embeddings",
+        "episode_postings",
+        "forgotten",
+        "incognito_sessions",
+        "postings",
+        "session_states",
+        "tombstones",
+    }
+)
+# Secrets, fingerprints, and the user's own id in every row.
+_NO_COLUMNS = frozenset({"user_id", "api_key", "simhash", "text_digest", "template_digest"})
+_FIRST = ("spaces", "themes", "memories", "conversations", "messages", "entities", "preferences")
+_AT_ONCE = 500
+
+
+def sections() -> list[str]:
+    """Return the names of the document's lists, in order: each is a table."""
+    owned = [table.name for table in Base.metadata.sorted_tables if "user_id" in table.columns]
+    rest = [name for name in owned if name not in _LEFT_OUT and name not in _FIRST]
+    return [*_FIRST, *sorted(rest)]
+
+
+def export(session: Session, user_id: UUID, *, now: datetime) -> Iterator[str]:
+    """Yield a JSON object, piece by piece: who, when, and one list of rows for each section.
+
+    What was forgotten or has expired is in no section, and no call tells of it. Passwords, the secrets of tokens and
+    keys of providers are left out. The session must be confined to the user.
+    """
+    user = session.get_one(User, user_id)
+    who = {name: getattr(user, name) for name in ("id", "email", "display_name", "role", "created_at")}
+    head = {"format": FORMAT, "version": VERSION, "exported_at": now, "user": who}
+    yield _json(head)[:-1]
+    secrets = secrets_of(session, user_id, now)
+    for name in sections():
+        yield f',\n"{name}": ['
+        for number, row in enumerate(_rows(session, Base.metadata.tables[name], user_id, secrets, now)):
+            yield (",\n" if number else "\n") + _json(row)
+        yield "]"
+    yield "}\n"
+
+
+def _rows(
+    session: Session, table: Table, user_id: UUID, secrets: Secrets | None, now: datetime
+) -> Iterator[dict[str, Any]]:
+    statement = select(*_columns(table)).where(table.c.user_id == user_id).order_by(*table.primary_key.columns)
+    if table is Memory.__table__:
+        statement = statement.where(Memory.expires_at.is_(None) | (Memory.expires_at > now))
+    for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
+        values = dict(row._mapping)
+        if table is ToolCall.__table__ and secrets is not None and secrets.told_by(row):
+            values |= {"arguments": REDACTED, "result": REDACTED, "error": None, "affected_paths": []}
+        yield values
+
+
+def _columns(table: Table) -> list[Column[Any]]:
+    secret = {"hash"} if table.name == "tokens" else set()
+    return [column for column in table.columns if column.computed is None and column.name not in _NO_COLUMNS | secret]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,80 @@
+"""What operators see of users: addresses, states and counts, never content; and whether users see each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, ScalarSelect, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from memory.embedding.queue import retry_failed
+from memory.models import Base, Conversation, Embedding, Memory, Token, User
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One user: who, since when, and how much of each kind there is."""
+
+    id: UUID
+    email: str
+    role: str
+    created_at: datetime
+    disabled_at: datetime | None
+    memories: int
+    conversations: int
+    tokens: int
+    failed: int
+
+
+def list_accounts(session: Session, *, most: int) -> Sequence[Account]:
+    """Return accounts by address, at most `most`; needs the owner's connection."""
+
+    statement = (
+        select(
+            User.id,
+            User.email,
+            User.role,
+            User.created_at,
+            User.disabled_at,
+            _number(Memory.user_id),
+            _number(Conversation.user_id),
+            _number(Token.user_id, Token.revoked_at.is_(None)),
+            _number(Embedding.user_id, Embedding.state == "error"),
+        )
+        .order_by(User.email)
+        .limit(most)
+    )
+    return [Account(*row) for row in session.execute(statement)]
+
+
+def _number(owner: InstrumentedAttribute[UUID], *more: ColumnElement[bool]) -> ScalarSelect[int]:
+    return select(func.count()).where(owner == User.id, *more).correlate(User).scalar_subquery()
+
+
+def retry_failed_of(session: Session, user_id: UUID, now: datetime) -> int:
+    """Let a user's rows in error wait again; returns how many. The session must be confined to that user."""
+    return retry_failed(session, user_id, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """How many tables were asked for rows of other users, and which of them told of any: none, if all is well."""
+
+    tables: int
+    leaking: Sequence[str]
+
+
+def try_to_cross(session: Session, user_id: UUID) -> Isolation:
+    """Ask every table for rows of other users, as one user; the session must be confined to that user."""
+    owned = [table for table in Base.metadata.sorted_tables if "user_id" in table.columns]
+    seen = [
+        table.name
+        for table in owned
+        if session.scalar(select(1).select_from(table).where(table.c.user_id != user_id).limit(1)) is not None
+    ]
+    if session.scalar(select(User.id).where(User.id != user_id).limit(1)) is not None:
+        seen.append("users")
+    return Isolation(len(owned) + 1, seen)

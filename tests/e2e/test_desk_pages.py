@@ -1,0 +1,102 @@
+"""Account, tokens, providers and playground in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from embedding_endpoint import Endpoint, running
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with running() as server:
+        yield server
+
+
+def test_a_token_is_made_and_revoked(log_in: Callable[..., Page], reader: Any) -> None:
+    page = log_in(reader)
+    page.get_by_role("link", name="Account").click()
+    page.get_by_role("navigation", name="Account").get_by_role("link", name="Tokens").click()
+    page.get_by_label("What it is for").fill("my loom")
+    page.get_by_label("write").check()
+    page.get_by_role("button", name="Make a token").click()
+    expect(page.get_by_label("The token", exact=True)).to_have_text(re.compile(r"^cp_[\w-]{43}$"))
+    page.goto("/tokens")
+    expect(page.get_by_label("The token", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Revoke my loom").click()
+    expect(page.get_by_role("status").filter(has_text="Revoked.")).to_be_visible()
+    expect(page.get_by_role("button", name="Revoke my loom")).to_have_count(0)
+
+
+def test_the_password_is_changed(log_in: Callable[..., Page], reader: Any) -> None:
+    page = log_in(reader)
+    page.goto("/account")
+    page.get_by_label("Present password").fill("correct horse battery")
+    page.get_by_label("New password").fill("another horse battery")
+    page.get_by_label("Once more").fill("another horse battery")
+    page.get_by_role("button", name="Change it").click()
+    expect(page.get_by_text("The password is changed.")).to_be_visible()
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_label("E-mail address").fill(reader.email)
+    page.get_by_label("Password").fill("another horse battery")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("button", name="Log out")).to_be_visible()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+def test_a_tool_is_called(log_in: Callable[..., Page], library: Any, script: bool) -> None:
+    page = log_in(library, java_script_enabled=script)
+    page.goto("/playground/memory_search")
+    page.get_by_label("query, required").fill("hazelnuts")
+    page.get_by_role("button", name="Call memory_search").click()
+    expect(page.get_by_label("The answer")).to_contain_text("allergic to hazelnuts")
+    expect(page.get_by_label("The call as a command")).to_contain_text('{"query": "hazelnuts"}')
+
+
+def test_the_model_is_switched_and_the_page_follows(
+    log_in: Callable[..., Page], reader: Any, endpoint: Endpoint
+) -> None:
+    page = log_in(reader)
+    page.goto("/providers")
+    page.get_by_label("Address", exact=True).fill(endpoint.url)
+    page.get_by_label("Model", exact=True).fill("loom-5")
+    page.get_by_role("button", name="Test").click()
+    expect(page.get_by_text("It works: 5 dimensions")).to_be_visible()
+    page.get_by_role("button", name="Save and re-embed").click()
+    models = page.get_by_role("region", name="Models")
+    expect(models).to_contain_text("is being filled")
+    expect(models).to_contain_text("0 of 33 vectors")
+    reader.runtime.backfill.run()
+    # Without a click: the fragment asks by itself.
+    expect(models).not_to_contain_text("is being filled")
+    expect(models).to_contain_text("33 of 33 vectors")
+
+
+def test_memory_is_turned_off_and_on_from_any_page(log_in: Callable[..., Page], reader: Any) -> None:
+    page = log_in(reader)
+    page.goto("/tokens")
+    page.get_by_role("button", name="Memory off").click()
+    banner = page.get_by_role("region", name="Memory is off")
+    expect(banner).to_be_visible()
+    banner.get_by_role("button", name="Turn memory on").click()
+    expect(banner).to_have_count(0)
+
+
+def test_everything_is_erased(log_in: Callable[..., Page], reader: Any) -> None:
+    page = log_in(reader)
+    page.goto("/account")
+    page.get_by_role("textbox", name="Password", exact=True).fill("correct horse battery")
+    page.get_by_label("Type “erase everything”").fill("erase everything")
+    page.get_by_role("button", name="Erase everything").click()
+    expect(page.get_by_role("heading", name="Everything is erased")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Save the report").click()
+    assert '"signature"' in download.value.path().read_text()
+    page.goto("/memories")
+    expect(page.get_by_role("button", name="Log in")).to_be_visible()

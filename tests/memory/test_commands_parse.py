@@ -1,0 +1,308 @@
+"""Commands in plain words: what they ask for, and what only sounds like one."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from memory.commands.parse import LIKELY, NONE, SURE, bare, parse, speaks_of, words_of
+from memory.ids import new_id
+
+SAID = {
+    "recall": [
+        "What do you remember about the bakery?",
+        "what do you know about my sister",
+        "Tell me everything you know about Ada's allergies.",
+        "Do you remember anything about the night train?",
+        "what have I told you about my job?",
+        "Have I told you about my dog?",
+        "do you know where I live?",
+        "Do you know my shoe size?",
+        "show me what you have stored about Berlin, please",
+        "search your memory for hazelnuts",
+        "Could you remind me what I said about the invoice?",
+        "What is in your memory about the boiler?",
+        "recall the wifi password",
+        "do you remember the name of the hotel?",
+    ],
+    "forget": [
+        "forget that",
+        "Please forget that.",
+        "Forget this, please!",
+        "delete that memory",
+        "could you erase that from your memory?",
+        "no, forget that",
+        "remove the last memory",
+        "get rid of that",
+        "don't remember that",
+        "Forget what I said about the bakery.",
+        "forget everything you know about my ex",
+        "delete all memories about the old flat",
+        "erase my address from memory",
+        "forget that I live in Berlin",
+        "forget about my knee",
+        "I want you to forget what I told you about Ada",
+        "forget them",
+        "forget the second one",
+        "forget number 3",
+        "I want that forgotten",
+    ],
+    "pin": [
+        "pin this",
+        "Pin that, please.",
+        "can you pin it?",
+        "keep that forever",
+        "always remember this",
+        "never forget that",
+        "mark that as important",
+        "pin the first one",
+        "pin what you know about my allergies",
+        "pin them",
+        "put a pin in that",
+        "don't ever lose that",
+    ],
+    "unpin": [
+        "unpin this",
+        "Unpin that please",
+        "un-pin it",
+        "remove the pin",
+        "take the pin off that",
+        "stop pinning that",
+        "don't pin that any more",
+        "unpin the second one",
+        "unpin what I said about Berlin",
+        "that doesn't need to be pinned",
+    ],
+    "remember": [
+        "Remember that I am allergic to hazelnuts.",
+        "please remember that the bakery closes on Mondays",
+        "remember: the code of the gate is 4711",
+        "Note that Ada prefers aisle seats",
+        "note down: buy no more oats",
+        "keep in mind that I work from home on Fridays",
+        "don't forget that my flight leaves at nine",
+        "make a note that the boiler was serviced in May",
+        "save to memory that I drink tea",
+        "Can you remember that I moved to Lyon?",
+        "remember my shoe size is 43",
+        "For future reference, I am on Central European Time",
+    ],
+    "memory_off": [
+        "turn memory off",
+        "Turn off your memory, please.",
+        "switch memory off",
+        "stop remembering",
+        "stop remembering things about me",
+        "pause memory",
+        "disable memory",
+        "don't remember anything",
+        "do not store anything about me",
+        "stop recording what I say",
+        "memory off",
+        "remember nothing from now on",
+    ],
+    "memory_on": [
+        "turn memory on",
+        "turn memory back on",
+        "Switch on your memory again",
+        "resume memory",
+        "enable memory",
+        "start remembering again",
+        "you can remember again",
+        "memory on",
+        "remember things again",
+    ],
+    "incognito_start": [
+        "start incognito for this chat",
+        "go incognito",
+        "Incognito, please",
+        "turn on incognito mode",
+        "Let's go off the record",
+        "off the record",
+        "this is off the record",
+        "switch incognito on",
+        "make this chat private",
+        "start a private chat",
+        "I want to go incognito",
+        "don't remember anything in this chat",
+    ],
+    "incognito_end": [
+        "end incognito",
+        "stop incognito mode",
+        "leave incognito",
+        "turn incognito off",
+        "exit incognito for this chat",
+        "back on the record",
+        "we're back on the record",
+        "no more incognito",
+        "end the private chat",
+    ],
+    "undo": [
+        "undo",
+        "Undo that!",
+        "undo the last thing",
+        "take that back",
+        "bring that back",
+        "restore the memory",
+        "revert that",
+        "put it back",
+        "unforget that",
+        "I didn't mean to do that",
+        "please undo what you just did",
+    ],
+}
+NO_COMMAND = [
+    "I forgot my keys",
+    "I always forget what I came for",
+    "don't forget to buy milk",
+    "never forget to floss",
+    "I can't remember his name",
+    "I remember that day well",
+    "Remember me?",
+    "remember when we went to Rome?",
+    "She told me to forget him and move on",
+    "How do I pin a message in Slack?",
+    "The pin code is 4711",
+    "My memory is bad",
+    "This mattress is memory foam",
+    "How do I turn off memory saver in Chrome?",
+    "does incognito mode in Chrome hide my IP?",
+    "undo the top button of the shirt",
+    "Do you know what time it is?",
+    "Do you know the capital of France?",
+    "do you remember me",
+    "how do I delete a file in Linux?",
+    "remove the second paragraph of the letter",
+    "forget about it",
+    "forget me not is a flower",
+    "I want to forget that day",
+    "He said: forget that",
+    "What a nice day",
+    "stop the music",
+    "",
+    "   ",
+    "?",
+]
+
+
+@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in SAID.items() for text in texts])
+def test_a_command_is_understood(kind, text):
+    intent = parse(text)
+    assert intent.kind == kind
+    assert intent.confidence >= (LIKELY if text == "do you remember the name of the hotel?" else SURE)
+
+
+@pytest.mark.parametrize("text", NO_COMMAND)
+def test_talk_is_no_command(text):
+    assert parse(text).kind == "none"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("forget it", "forget"),
+        ("forget the milk", "forget"),
+        ("that's important", "pin"),
+        ("I changed my mind", "undo"),
+    ],
+)
+def test_what_may_be_meant_otherwise_is_not_sure(text, kind):
+    intent = parse(text)
+    assert (intent.kind, LIKELY <= intent.confidence < SURE) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "subject"),
+    [
+        ("forget that", "last", ""),
+        ("forget all of them", "all", ""),
+        ("Forget what I said about the Bakery.", "about", "the Bakery"),
+        ("forget that I live in Berlin", "text", "I live in Berlin"),
+        ("What do you know about Ada's dog?", "about", "Ada's dog"),
+        ("Hey, could you please remember that Ada likes Tea?", "text", "Ada likes Tea"),
+    ],
+)
+def test_the_rest_of_the_sentence_is_the_subject(text, target, subject):
+    intent = parse(text)
+    assert (intent.target, intent.subject) == (target, subject)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("forget the second one", 2), ("forget number 3", 3), ("pin the last one", -1), ("pin #4", 4), ("forget 2", 2)],
+)
+def test_a_place_in_the_list_is_counted_from_one(text, place):
+    assert (parse(text).target, parse(text).place) == ("place", place)
+
+
+def test_an_id_names_one_memory():
+    memory_id = new_id()
+    assert parse(f"forget memory {str(memory_id).upper()}").id == memory_id
+
+
+def test_yes_and_no_are_answers():
+    assert [parse(word).kind for word in ("Yes", "go ahead", "yes, forget them", "no", "never mind")] == [
+        "confirm",
+        "confirm",
+        "confirm",
+        "cancel",
+        "cancel",
+    ]
+
+
+def test_a_long_text_may_be_remembered_and_orders_nothing_else():
+    text = "forget that " + "and so on " * 100
+    assert parse(text) == NONE
+    assert parse(f"remember that {text}").subject == text.strip()
+
+
+@given(st.text(max_size=600))
+@example("remember that \x00")
+@example("forget " + "that " * 80)
+def test_any_text_has_one_reading(text):
+    intent = parse(text)
+    assert parse(text) == intent
+    assert 0 <= intent.confidence <= 1
+    assert (intent.kind == "none") == (intent.confidence == 0)
+    assert intent.subject in text or intent.subject in " ".join(text.split())
+
+
+@given(
+    st.sampled_from([(kind, text) for kind, texts in SAID.items() for text in texts]),
+    st.sampled_from(["", "please ", "Hey, ", "ok, ", "Could you "]),
+    st.sampled_from(["", ".", "!", " please", ", thanks", "   "]),
+)
+def test_politeness_and_case_change_nothing(said, before, after):
+    kind, text = said
+    assert parse(before + text[0].lower() + text[1:].rstrip("?.!") + after).kind == kind
+    assert parse(text.upper()).kind == kind
+
+
+@pytest.mark.parametrize("filling", [" ", "that ", "please ", ".", "remember that ", "\n\n", "forget "])
+def test_a_long_text_is_read_in_no_time(filling):
+    text = "remember that a" + filling * (60_000 // len(filling)) + "b"
+    started = time.perf_counter()
+    parse(text)
+    parse(text[14:])
+    assert time.perf_counter() - started < 2
+
+
+@given(st.text(max_size=100))
+def test_what_is_bare_stays_bare(text):
+    assert len(bare(text)) <= len(text)
+
+
+@given(st.text(alphabet=st.characters(categories=["Ll", "Zs"]), max_size=40))
+def test_talk_about_forgetting_is_no_order_to_forget(rest):
+    assert parse(f"I forgot {rest}").kind == "none"
+    assert parse(f"do not forget to {rest}").kind == "none"
+
+
+def test_a_text_speaks_of_what_its_words_say():
+    assert speaks_of("The bakery on Mill Lane closes on Mondays.", "the bakery")
+    assert not speaks_of("The bakery on Mill Lane closes on Mondays.", "the bakery in Lyon")
+    assert not speaks_of("Anything at all", "what you know about me")
+    assert words_of("what about my two dogs") == ["two", "dog"]

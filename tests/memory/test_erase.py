@@ -1,0 +1,100 @@
+"""Erasing a user: nothing is left, nobody else loses anything, and the report can be checked."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import inspect, text
+from sqlalchemy.orm import Session
+
+from memory.embedding.backfill import utc_now
+from memory.erase import erase_user, is_genuine
+from memory.errors import NotFoundError
+from memory.forget import UNDO_WINDOW, forget
+from memory.ids import new_id
+from memory.journal import record_tool_call
+from memory.keys import Keys
+
+
+@pytest.fixture
+def filled(book):
+    """A user with a little of everything, some of it on its way out."""
+    ids = [book.write(f"Ada keeps the brass {thing} in the attic").id for thing in ("lamp", "bell", "key")]
+    book.do(forget, ids[0], keys=book.runtime.keys, undo=UNDO_WINDOW)
+    with book.session() as session:
+        record_tool_call(
+            session,
+            book.user_id,
+            correlation_id="c",
+            tool="memory_search",
+            arguments={"query": "brass"},
+            affected_ids=[ids[1]],
+            duration_ms=1.0,
+            success=True,
+            created_at=utc_now(),
+        )
+    return book
+
+
+def erase(book, owner):
+    with Session(owner) as session, session.begin():
+        return erase_user(session, book.user_id, keys=book.runtime.keys, now=utc_now())
+
+
+def rows_of(owner, user_id):
+    """Return every row in the database that names the user."""
+    with owner.connect() as connection:
+        tables = [name for name in inspect(connection).get_table_names() if not name.startswith("huey_")]
+        found = [
+            connection.scalars(
+                text(f"SELECT to_json(t)::text FROM {table} t WHERE to_json(t)::text LIKE :user"),
+                {"user": f"%{user_id}%"},
+            ).all()
+            for table in tables
+        ]
+    return [row for rows in found for row in rows]
+
+
+def test_nothing_of_the_user_is_left_in_any_table(filled, owner):
+    assert rows_of(owner, filled.user_id)
+    erase(filled, owner)
+    assert rows_of(owner, filled.user_id) == []
+
+
+def test_others_keep_what_they_have(filled, bobs_book, owner):
+    bobs_book.write("Bob keeps the brass lamp in the cellar")
+    erase(filled, owner)
+    assert bobs_book.one("SELECT count(*) FROM memories") == 1
+
+
+def test_the_report_counts_each_kind(filled, owner):
+    report = erase(filled, owner)
+    kinds = report["deleted"]
+    assert (kinds["memories"], kinds["forgotten"], kinds["tool_calls"], kinds["users"]) == (2, 1, 1, 1)
+    assert report["left"] == 0
+
+
+def test_the_report_tells_no_text(filled, owner):
+    assert "brass" not in str(erase(filled, owner))
+
+
+def test_a_report_is_genuine_until_a_word_is_changed(filled, owner):
+    report, keys = erase(filled, owner), filled.runtime.keys
+    assert is_genuine(report, keys)
+    assert not is_genuine({**report, "deleted": {**report["deleted"], "memories": 0}}, keys)
+    assert not is_genuine({**report, "email": "mallory@example.org"}, keys)
+    assert not is_genuine({**report, "note": "more"}, keys)
+    assert not is_genuine({name: value for name, value in report.items() if name != "signature"}, keys)
+    assert not is_genuine(report, Keys(b"another installation"))
+
+
+def test_a_user_who_is_not_there_cannot_be_erased(runtime, owner):
+    with Session(owner) as session, pytest.raises(NotFoundError):
+        erase_user(session, new_id(), keys=runtime.keys, now=utc_now())
+
+
+def test_the_applications_role_cannot_erase(filled):
+    from sqlalchemy.exc import ProgrammingError
+
+    with pytest.raises(ProgrammingError), filled.session() as session:
+        erase_user(session, filled.user_id, keys=filled.runtime.keys, now=utc_now())
+    assert filled.one("SELECT count(*) FROM memories") == 2

@@ -1,0 +1,104 @@
+"""The export: everything that is kept, and nothing that is not to be told."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from memory.accounts import create_token
+from memory.embedding.backfill import utc_now
+from memory.embedding.providers import save_setting
+from memory.export import export, sections
+from memory.forget import UNDO_WINDOW, forget
+from memory.journal import record_tool_call
+from memory.models import Base
+
+
+def taken(book, now=None):
+    with book.session() as session:
+        return json.loads("".join(export(session, book.user_id, now=now or utc_now())))
+
+
+def call(book, query, ids=()):
+    with book.session() as session:
+        record_tool_call(
+            session,
+            book.user_id,
+            correlation_id="c",
+            tool="memory_search",
+            arguments={"query": query},
+            affected_ids=list(ids),
+            duration_ms=1.0,
+            success=True,
+            created_at=utc_now(),
+        )
+
+
+def test_an_export_has_the_memories_with_their_tags(book):
+    book.write("Ada likes rye bread ü", tags=("food",))
+    [memory] = taken(book)["memories"]
+    assert (memory["text"], memory["tags"]) == ("Ada likes rye bread ü", ["food"])
+
+
+def test_an_export_says_whose_it_is(book):
+    document = taken(book)
+    assert (document["format"], document["user"]["id"]) == ("commonplace-export", str(book.user_id))
+
+
+def test_every_table_of_a_user_is_exported_or_left_out_on_purpose():
+    owned = {table.name for table in Base.metadata.sorted_tables if "user_id" in table.columns}
+    left_out = owned - set(sections())
+    assert set(sections()) <= owned
+    assert {name for name in left_out if "postings" not in name and "embeddings" not in name} == {
+        "forgotten",
+        "incognito_sessions",
+        "session_states",
+        "tombstones",
+    }
+
+
+@pytest.mark.parametrize("section", ["spaces", "audit_events", "audit_links"])
+def test_an_export_has_what_was_done(book, section):
+    book.write("Ada likes rye bread")
+    assert taken(book)[section]
+
+
+def test_another_users_rows_are_not_in_it(book, bobs_book):
+    bobs_book.write("Bob keeps bees")
+    assert "bees" not in json.dumps(taken(book))
+
+
+def test_what_is_forgotten_is_in_no_part_of_it(book):
+    memory_id = book.write("Ada hides the pearl ring").id
+    call(book, "where is the pearl ring of Ada")
+    call(book, "jewels", [memory_id])
+    call(book, "bread")
+    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    document = taken(book)
+    assert "Ada hides" not in json.dumps(document)
+    assert [each["arguments"] for each in document["tool_calls"]][1:] == [{"redacted": True}, {"query": "bread"}]
+
+
+def test_what_has_expired_is_not_in_it(book):
+    book.write("The code is 4711", expires_at=utc_now() + timedelta(hours=1))
+    assert len(taken(book)["memories"]) == 1
+    assert taken(book, utc_now() + timedelta(hours=2))["memories"] == []
+
+
+def test_no_secret_is_in_it(book):
+    fields = {"provider_type": "openai", "endpoint_url": "http://h", "model": "m", "api_key": "sk-1", "dimensions": 3}
+    with book.session() as session:
+        secret = create_token(session, book.user_id, "agent", ["read"], now=utc_now())
+        save_setting(session, book.user_id, {**fields, "enabled": True}, keys=book.runtime.keys, now=utc_now())
+    document = taken(book)
+    assert document["tokens"][0]["prefix"] == secret[:11]
+    assert not {"hash", "api_key", "password_hash"} & {
+        name for section in ("tokens", "provider_settings") for row in document[section] for name in row
+    }
+
+
+def test_a_large_export_comes_in_pieces(book):
+    with book.session() as session:
+        assert sum(1 for _ in export(session, book.user_id, now=utc_now())) > 10

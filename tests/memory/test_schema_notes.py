@@ -1,0 +1,59 @@
+"""Notes that were written before they told what is in force are written anew."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from sqlalchemy import make_url, text
+
+from memory import schema
+from memory.database import from_owner_url, make_engine
+
+USER = "01890000-0000-7000-8000-000000000001"
+# One entity named by three memories: one in force, one archived, one that is to expire.
+BEFORE = (
+    f"INSERT INTO users (id, email, display_name, password_hash, created_at)"
+    f" VALUES ('{USER}', 'a@b.c', 'Ada', '-', now())",
+    f"INSERT INTO spaces (user_id, id, slug, name, soft_cap, created_at, updated_at)"
+    f" VALUES ('{USER}', '{USER}', 'trip', 'Trip', 9, now(), now())",
+    f"INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, status,"
+    f" expires_at, created_at, updated_at)"
+    f" SELECT '{USER}', uuidv7(), '{USER}', 'note', 'user', word || ' Ann', word::bytea, 0, 0, status, expiry, now(),"
+    f" now() FROM (VALUES ('dancing', 'active', null), ('singing', 'archived', null),"
+    f" ('rowing', 'active', now() + interval '1 day')) AS v(word, status, expiry)",
+    f"INSERT INTO entities (user_id, id, space_id, name, name_key, type, created_at, updated_at)"
+    f" VALUES ('{USER}', '{USER}', '{USER}', 'Ann', 'ann', 'person', now(), now())",
+    f"INSERT INTO entity_mentions (user_id, id, entity_id, memory_id, sentence, confidence, created_at)"
+    f" SELECT user_id, uuidv7(), '{USER}', id, text, 1, now() FROM memories",
+)
+
+
+@pytest.fixture
+def scratch(database_url, runtime):
+    name = "commonplace_notes_test"
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE {name}")
+        url = make_url(database_url).set(database=name).render_as_string(hide_password=False)
+        databases = from_owner_url(url, runtime.keys)
+        engine = make_engine(databases.owner, pool_size=1)
+        yield engine, databases
+        engine.dispose()
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        connection.execute(f"DROP ROLE IF EXISTS {databases.app_role}")
+
+
+def notes(engine):
+    with engine.connect() as connection:
+        return tuple(connection.execute(text("SELECT notes, mentions FROM entities")).one())
+
+
+def test_the_migration_takes_out_of_notes_what_is_not_in_force(scratch, runtime):
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys, "0007")
+    with engine.begin() as connection:
+        for statement in BEFORE:
+            connection.execute(text(statement))
+    assert notes(engine) == ("dancing Ann\nsinging Ann\nrowing Ann", 3)
+    schema.upgrade(engine, databases, runtime.keys)
+    assert notes(engine) == ("dancing Ann", 2)

@@ -1,0 +1,321 @@
+"""Commands in plain words, over the API: what they do, what they ask back, and what they never do."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import pytest
+from api_agent import Agent, add_space, embed, fields, memories_of, rows
+
+from memory.commands import slips
+from memory.embedding.backfill import utc_now
+
+COMMAND = "/v1/command"
+
+
+@pytest.fixture
+def agent(client, ada):
+    return Agent(client, ada.headers)
+
+
+@pytest.fixture
+def notes(agent, ada):
+    """Three memories, two of them of the bakery."""
+    ids = {
+        "hours": agent.store("The bakery on Mill Lane closes on Mondays"),
+        "bread": agent.store("The bakery sells rye bread"),
+        "nuts": agent.store("Ada is allergic to hazelnuts"),
+    }
+    embed(ada)
+    return ids
+
+
+def say(agent, text, **more):
+    response = agent.post(COMMAND, {"text": text, **more})
+    assert response.status_code == 200, response.json
+    return response.json
+
+
+def listed(answer):
+    return {memory["id"] for memory in answer["memories"]}
+
+
+# --- recall ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_question_lists_what_is_remembered(agent, notes):
+    answer = say(agent, "What do you remember about hazelnuts?")
+    assert (answer["intent"], answer["done"], answer["memories"][0]["id"]) == ("recall", True, notes["nuts"])
+
+
+def test_what_is_no_command_does_nothing_and_is_not_kept(agent, ada, notes):
+    answer = say(agent, "I forgot my umbrella on the train")
+    assert (answer["intent"], answer["done"], answer["confidence"]) == ("none", False, 0)
+    assert "umbrella" not in str(rows(ada, "SELECT * FROM tool_calls"))
+
+
+def test_a_command_is_recorded_without_a_memorys_text(agent, ada, notes):
+    say(agent, "what do you remember about hazelnuts?")
+    call = rows(ada, "SELECT operation, result, affected_ids, hits FROM tool_calls WHERE tool = 'command'")[0]
+    assert (call.operation, call.result["intent"], call.hits) == ("search", "recall", len(call.affected_ids))
+    assert "allergic" not in str(call)
+
+
+# --- forget ---------------------------------------------------------------------------------------------------------
+
+
+def test_that_is_what_was_recalled_last(agent, ada, notes):
+    say(agent, "what do you know about hazelnut allergic Ada?")
+    answer = say(agent, "forget the first one")
+    assert (answer["done"], answer["undo"]["ids"]) == (True, [notes["nuts"]])
+    assert agent.get(f"/v1/memory/entries/{notes['nuts']}").status_code == 404
+
+
+def test_that_is_what_was_stored_last(agent, ada, notes):
+    stored = say(agent, "remember that Ada rides a red bicycle")["memories"][0]["id"]
+    assert say(agent, "forget that")["undo"]["ids"] == [stored]
+
+
+def test_that_is_what_a_tool_stored_or_found(agent, ada, notes):
+    stored = agent.tool("memory_add", type="fact", content="Ada owns a canoe").json["id"]
+    assert say(agent, "pin that")["memories"][0]["id"] == stored
+
+
+def test_a_forgotten_memory_comes_back_by_its_slip(agent, notes):
+    undo = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
+    answer = say(agent, "undo", undo=undo)
+    assert (answer["intent"], listed(answer)) == ("undo", {notes["nuts"]})
+
+
+def test_a_forgotten_memory_comes_back_by_a_word_and_only_once(agent, notes):
+    say(agent, f"forget {notes['nuts']}")
+    assert listed(say(agent, "undo that")) == {notes["nuts"]}
+    assert say(agent, "undo")["done"] is False
+
+
+def test_the_undo_ends_after_ten_minutes(agent, ada, notes):
+    until = say(agent, f"forget {notes['nuts']}")["undo"]["until"]
+    assert timedelta(minutes=9) < datetime.fromisoformat(until) - utc_now() <= timedelta(minutes=10)
+    late = slips.Slip(ada.id, "restore", utc_now() - timedelta(seconds=1), (UUID(notes["nuts"]),))
+    answer = agent.post(COMMAND, {"text": "undo", "undo": slips.seal(ada.runtime.keys, late)})
+    assert (answer.status_code, memories_of(ada)) == (409, 2)
+
+
+def test_the_one_memory_that_speaks_of_it_is_forgotten(agent, ada, notes):
+    answer = say(agent, "Forget what I said about hazelnuts")
+    assert (answer["done"], answer["undo"]["ids"]) == (True, [notes["nuts"]])
+    assert memories_of(ada) == 2
+
+
+def test_several_memories_are_asked_about_and_none_is_gone(agent, ada, notes):
+    answer = say(agent, "forget what I told you about the bakery")
+    assert (answer["done"], answer["undo"], listed(answer)) == (False, None, {notes["hours"], notes["bread"]})
+    assert memories_of(ada) == 3
+
+
+def test_a_confirmation_names_exactly_what_goes(agent, ada, notes):
+    asked = say(agent, "forget what I told you about the bakery")
+    later = agent.store("The bakery has a cat")
+    answer = say(agent, "yes", confirm=asked["confirm"]["slip"])
+    assert set(answer["undo"]["ids"]) == {notes["hours"], notes["bread"]}
+    assert {row.id for row in rows(ada, "SELECT id::text FROM memories")} == {notes["nuts"], later}
+
+
+def test_a_spoken_yes_answers_the_last_question_only(agent, ada, notes):
+    say(agent, "forget what I told you about the bakery")
+    assert say(agent, "yes")["intent"] == "forget"
+    assert memories_of(ada) == 1
+    assert say(agent, "yes")["intent"] == "none"
+
+
+def test_a_spoken_no_ends_the_question(agent, ada, notes):
+    say(agent, "forget what I told you about the bakery")
+    assert say(agent, "no")["intent"] == "cancel"
+    assert say(agent, "yes")["intent"] == "none"
+    assert memories_of(ada) == 3
+
+
+def test_one_of_the_list_can_be_chosen(agent, ada, notes):
+    second = say(agent, "forget what I told you about the bakery")["memories"][1]["id"]
+    assert say(agent, "forget the second one")["undo"]["ids"] == [second]
+    assert memories_of(ada) == 2
+
+
+def test_several_last_memories_are_never_forgotten_by_one_word(agent, ada, notes):
+    say(agent, "what do you know about the bakery?")
+    assert say(agent, "forget that")["done"] is False
+    assert say(agent, "forget them")["done"] is False
+    assert memories_of(ada) == 3
+
+
+@pytest.mark.parametrize("text", ["forget it", "forget the hazelnuts"])
+def test_what_may_be_meant_otherwise_is_asked_about(agent, ada, notes, text):
+    say(agent, "remember that Ada likes hazelnuts no more")
+    answer = say(agent, text)
+    assert (answer["done"], answer["confirm"] is not None) == (False, True)
+    assert memories_of(ada) == 4
+
+
+@pytest.mark.parametrize("text", ["forget everything about me", "delete all memories about it"])
+def test_not_everything_goes_by_a_sentence(agent, ada, notes, text):
+    assert say(agent, text)["done"] is False
+    assert memories_of(ada) == 3
+
+
+def test_nothing_to_refer_to_changes_nothing(agent, ada):
+    assert say(agent, "forget that")["done"] is False
+    assert say(agent, "undo")["done"] is False
+
+
+def test_many_are_undone_together(agent, ada, notes):
+    asked = say(agent, "forget what I told you about the bakery")
+    say(agent, "yes", confirm=asked["confirm"]["slip"])
+    say(agent, "undo")
+    assert memories_of(ada) == 3
+
+
+# --- pin, remember, switches ----------------------------------------------------------------------------------------
+
+
+def test_a_memory_is_pinned_and_unpinned(agent, notes):
+    say(agent, "what do you know about hazelnuts")
+    assert say(agent, f"pin {notes['nuts']}")["memories"][0]["pinned"] is True
+    assert say(agent, "unpin this")["memories"][0]["pinned"] is False
+    assert say(agent, "undo")["memories"][0]["pinned"] is True
+
+
+def test_pinning_what_is_pinned_offers_no_undo(agent, notes):
+    say(agent, f"pin {notes['nuts']}")
+    assert say(agent, f"pin {notes['nuts']}")["undo"] is None
+
+
+def test_a_remembered_memory_can_be_taken_back_and_said_again(agent, ada):
+    say(agent, "remember that the spare key is with Grace")
+    say(agent, "undo")
+    assert memories_of(ada) == 0
+    assert say(agent, "remember that the spare key is with Grace")["done"] is True
+
+
+def test_what_was_known_already_offers_no_undo(agent, notes):
+    answer = say(agent, "remember that Ada is allergic to hazelnuts")
+    assert (answer["done"], answer["undo"], listed(answer)) == (True, None, {notes["nuts"]})
+
+
+def test_what_was_forgotten_is_not_stored_nor_written_down(agent, ada, notes):
+    say(agent, f"forget {notes['nuts']}")
+    answer = say(agent, "remember that Ada is allergic to hazelnuts")
+    assert (answer["done"], answer["reason"]) == (False, "tombstone")
+    assert "hazelnuts" not in str(rows(ada, "SELECT arguments FROM tool_calls"))
+
+
+def test_memory_is_turned_off_and_on(agent, notes):
+    say(agent, "turn memory off")
+    assert agent.get("/v1/memory/settings").json["memory_enabled"] is False
+    assert say(agent, "what do you know about hazelnuts?")["reason"] == "memory_off"
+    assert say(agent, "undo")["intent"] == "undo"
+    assert agent.get("/v1/memory/settings").json["memory_enabled"] is True
+
+
+def test_memory_is_turned_off_in_the_space_of_the_conversation(agent, ada):
+    add_space(ada, "work")
+    agent.post("/v1/conversations", {"external_id": "chat-1", "space": "work"})
+    assert "work" in say(agent, "turn memory off", conversation="chat-1")["answer"]
+    assert agent.get("/v1/memory/settings", space="work").json["memory_enabled"] is False
+    assert agent.get("/v1/memory/settings").json["memory_enabled"] is True
+
+
+def test_incognito_stores_recalls_and_records_nothing(agent, ada, notes):
+    chat = agent.in_session("chat")
+    assert say(chat, "start incognito for this chat")["undo"] is not None
+    assert say(chat, "remember that Ada bought a pearl ring")["reason"] == "incognito"
+    assert say(chat, "what do you know about hazelnuts?")["memories"] == []
+    assert say(chat, "end incognito")["answer"].endswith("1.")
+    assert memories_of(ada) == 3
+    assert "pearl" not in str(rows(ada, "SELECT * FROM tool_calls"))
+
+
+def test_incognito_of_one_session_is_not_that_of_another(agent, notes):
+    say(agent.in_session("one"), "go off the record")
+    assert say(agent.in_session("two"), "what do you know about hazelnuts?")["memories"]
+
+
+# --- whose words, whose memories ------------------------------------------------------------------------------------
+
+
+def test_that_of_one_session_is_not_that_of_another(agent, ada, notes):
+    say(agent.in_session("one"), f"pin {notes['nuts']}")
+    assert say(agent.in_session("two"), "forget that")["done"] is False
+    assert say(agent.in_session("two"), "undo")["done"] is False
+
+
+def test_that_of_one_conversation_is_not_that_of_another(agent, ada, notes):
+    for name in ("one", "two"):
+        agent.post("/v1/conversations", {"external_id": name})
+    say(agent, f"pin {notes['nuts']}", conversation="one")
+    assert say(agent, "unpin that", conversation="two")["done"] is False
+    assert say(agent, "unpin that", conversation="one")["done"] is True
+
+
+def test_another_users_ids_and_slips_are_not_there(client, agent, bob, ada, notes):
+    stranger = Agent(client, bob.headers)
+    slip = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
+    assert say(stranger, f"forget {notes['bread']}")["done"] is False
+    assert fields(stranger.post(COMMAND, {"text": "undo", "undo": slip})) == ["undo"]
+    assert memories_of(ada) == 2
+
+
+@pytest.mark.parametrize("spoilt", ["x", "a.b", "", "é.é"])
+def test_a_made_up_slip_does_nothing(agent, ada, notes, spoilt):
+    slip = say(agent, "forget what I told you about the bakery")["confirm"]["slip"]
+    response = agent.post(COMMAND, {"text": "yes", "confirm": spoilt + slip[1:] if spoilt else slip[:-1]})
+    assert (response.status_code, memories_of(ada)) == (422, 3)
+
+
+def test_a_confined_token_acts_in_its_space_alone(client, ada, agent, notes):
+    add_space(ada, "work")
+    confined = Agent(client, ada.new_token("read", "write", "forget", space="work"))
+    assert say(confined, f"forget {notes['nuts']}")["done"] is False
+    say(confined, "turn memory off")
+    assert agent.get("/v1/memory/settings").json["memory_enabled"] is True
+
+
+@pytest.mark.parametrize(
+    ("scopes", "text"),
+    [
+        (("read", "write"), "forget that"),
+        (("write", "forget"), "what do you know about tea?"),
+        (("read", "forget"), "remember that I drink tea"),
+        (("read", "forget"), "pin that"),
+        (("read", "forget"), "turn memory off"),
+        (("read", "forget"), "go incognito"),
+    ],
+)
+def test_a_command_needs_the_scope_of_what_it_does(client, ada, scopes, text):
+    assert Agent(client, ada.new_token(*scopes)).post(COMMAND, {"text": text}).status_code == 403
+
+
+def test_without_the_scope_to_forget_a_confirmation_is_worth_nothing(client, ada, agent, notes):
+    slip = say(agent, "forget what I told you about the bakery")["confirm"]["slip"]
+    weak = Agent(client, ada.new_token("read", "write"))
+    assert weak.post(COMMAND, {"text": "yes", "confirm": slip}).status_code == 403
+    assert memories_of(ada) == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "text"),
+        ({"text": " "}, "text"),
+        ({"text": "undo", "conversation": "nowhere"}, "conversation"),
+        ({"text": "undo", "volume": 11}, "volume"),
+        ({"text": "undo", "undo": "nonsense"}, "undo"),
+    ],
+)
+def test_a_bad_body_is_refused(agent, body, field):
+    assert fields(agent.post(COMMAND, body)) == [field]
+
+
+def test_the_command_is_documented(client):
+    paths = client.get("/v1/openapi.json").json["paths"]
+    assert "200" in paths[COMMAND]["post"]["responses"]

@@ -1,0 +1,152 @@
+"""The page of the account: another password, everything taken along, everything erased."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import pytest
+from api_agent import Agent, add_space, rows
+from pages_browser import at_browser, stored
+
+from memory.erase import is_genuine
+
+PASSWORD = "correct horse battery"
+NEW = "another horse battery"
+
+
+@pytest.fixture
+def browser(app, ada):
+    return at_browser(app, ada)
+
+
+def change(browser, old=PASSWORD, password=NEW, again=NEW):
+    return browser.post("/account/password", data={"old": old, "password": password, "again": again})
+
+
+# --- password -------------------------------------------------------------------------------------------------------
+
+
+def test_a_changed_password_opens_the_account(app, ada, browser):
+    assert change(browser).status_code == 303
+    assert at_browser(app, ada, NEW).get("/account").status_code == 200
+
+
+def test_other_browsers_are_logged_out_and_this_one_goes_on(app, ada, browser):
+    other = at_browser(app, ada)
+    change(browser)
+    assert other.get("/memories").location.startswith("/login")
+    assert browser.get("/memories").status_code == 200
+
+
+def test_incognito_does_not_end_with_the_old_password(browser):
+    browser.post("/incognito/start")
+    change(browser)
+    assert "Incognito." in browser.get("/account").text
+
+
+@pytest.mark.parametrize(
+    ("form", "field"),
+    [({"old": "wrong horse"}, "old"), ({"password": "short", "again": "short"}, "password"), ({"again": "x"}, "again")],
+)
+def test_a_password_that_does_not_fit_changes_nothing(app, ada, browser, form, field):
+    response = change(browser, **form)
+    assert (response.status_code, f'id="problem-{field}"' in response.text) == (422, True)
+    assert at_browser(app, ada).get("/account").status_code == 200
+
+
+def test_the_present_password_cannot_be_guessed_for_long(browser):
+    answers = [change(browser, old=f"guess {number}").status_code for number in range(11)]
+    assert answers == [422] * 10 + [429]
+
+
+def test_the_change_is_in_the_audit_without_a_password(browser, ada):
+    change(browser)
+    [event] = rows(ada, "SELECT details FROM audit_events WHERE action = 'user.password_changed'")
+    assert event.details == {}
+
+
+# --- export ---------------------------------------------------------------------------------------------------------
+
+
+def test_everything_can_be_downloaded(browser, ada):
+    stored(ada, "Ada keeps bees on the roof")
+    response = browser.get("/account/export")
+    assert response.headers["Content-Disposition"].startswith('attachment; filename="commonplace-')
+    assert response.json["memories"][0]["text"] == "Ada keeps bees on the roof"
+
+
+def test_a_large_export_is_whole(browser, ada):
+    for number in range(12):
+        stored(ada, f"Page {number} of the log. " + "".join(f"word{number}x{n} " for n in range(2000)))
+    assert len(browser.get("/account/export").json["memories"]) == 12
+
+
+def test_an_agent_can_take_everything_along(client, ada):
+    agent = Agent(client, ada.headers)
+    agent.store("Ada keeps bees")
+    assert len(agent.get("/v1/export").json["memories"]) == 1
+
+
+def test_an_export_is_in_the_audit(client, ada):
+    Agent(client, ada.headers).get("/v1/export")
+    assert len(rows(ada, "SELECT FROM audit_events WHERE action = 'user.exported'")) == 1
+
+
+def test_a_confined_token_cannot_take_everything_along(client, ada):
+    add_space(ada, "work")
+    assert Agent(client, ada.new_token("read", space="work")).get("/v1/export").status_code == 403
+
+
+def test_nothing_is_taken_along_incognito(client, ada, browser):
+    browser.post("/incognito/start")
+    assert browser.get("/account/export").status_code == 409
+
+
+def test_nothing_of_another_user_is_in_it(client, ada, bob):
+    Agent(client, ada.headers).store("Ada keeps bees")
+    assert "bees" not in Agent(client, bob.headers).get("/v1/export").text
+
+
+# --- erase ----------------------------------------------------------------------------------------------------------
+
+
+def erase(browser, password=PASSWORD, sentence="erase everything"):
+    return browser.post("/account/erase", data={"password": password, "sentence": sentence})
+
+
+def test_everything_is_erased_and_the_report_says_so(app, ada, browser):
+    stored(ada, "Ada keeps bees on the roof")
+    response = erase(browser)
+    report = json.loads(unescape(re.search(r'aria-label="The report">(.*?)</pre>', response.text, re.S).group(1)))
+    assert is_genuine(report, ada.runtime.keys)
+    assert (report["deleted"]["memories"], report["email"]) == (1, ada.email)
+    assert "Log out" not in response.text
+    assert browser.get("/memories").location.startswith("/login")
+    assert rows(ada, "SELECT FROM users") == []
+
+
+def test_an_erased_users_tokens_open_nothing(client, ada, browser):
+    erase(browser)
+    assert client.get("/v1/memory/entries", headers=ada.headers).status_code == 401
+
+
+@pytest.mark.parametrize("form", [{"password": "wrong horse"}, {"sentence": "erase"}, {"sentence": ""}])
+def test_without_password_and_sentence_nothing_is_erased(ada, browser, form):
+    stored(ada, "Ada keeps bees on the roof")
+    assert erase(browser, **form).status_code == 422
+    assert len(rows(ada, "SELECT FROM memories")) == 1
+
+
+def test_others_stay(app, ada, bob, browser):
+    stored(bob, "Bob keeps hens")
+    erase(browser)
+    assert "Bob keeps hens" in at_browser(app, bob).get("/memories").text
+
+
+@pytest.mark.parametrize("path", ["/account/password", "/account/erase"])
+def test_another_site_cannot_reach_the_account(ada, browser, path):
+    form = {"password": PASSWORD, "sentence": "erase everything"}
+    assert browser.post(path, data=form, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert len(rows(ada, "SELECT FROM users")) == 1

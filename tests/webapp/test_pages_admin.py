@@ -1,0 +1,67 @@
+"""The page of admins: counts and states of all users, and nobody's content."""
+
+from __future__ import annotations
+
+import pytest
+from api_agent import rows
+from pages_browser import HTMX, at_browser, stored
+from sqlalchemy import text
+
+from webapp.pages.admin import alerts_of
+
+
+@pytest.fixture
+def desk(app, root):
+    return at_browser(app, root)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/admin"), ("GET", "/admin/state"), ("POST", "/admin/backfill"), ("POST", "/admin/retry")],
+)
+def test_only_admins_get_in(app, client, ada, method, path):
+    assert at_browser(app, ada).open(path, method=method).status_code == 403
+    assert client.open(path, method=method).location.startswith("/login")
+
+
+def test_users_are_listed_with_counts_and_without_content(desk, ada):
+    stored(ada, "Ada keeps bees on the roof")
+    page = desk.get("/admin").text
+    assert ada.email in page
+    assert "bees" not in page
+
+
+def test_the_self_test_tells_that_nobody_sees_others(desk, ada):
+    stored(ada, "Ada keeps bees on the roof")
+    assert "none gave any" in desk.get("/admin").text
+
+
+def test_a_backfill_is_started_and_audited(desk, root):
+    assert desk.post("/admin/backfill").status_code == 303
+    assert len(rows(root, "SELECT FROM audit_events WHERE action = 'backfill.started'")) == 1
+
+
+def test_what_failed_is_tried_again_for_everybody(desk, ada):
+    stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    with ada.session() as session:
+        session.execute(text("UPDATE embeddings SET state = 'error', vector = NULL, error = 'away', attempts = 6"))
+    desk.post("/admin/retry")
+    assert [row.state for row in rows(ada, "SELECT state FROM embeddings")] == ["pending"]
+
+
+def test_the_state_is_answered_alone(desk):
+    assert desk.get("/admin/state", headers=HTMX).text.lstrip().startswith('<section id="admin-state"')
+
+
+def test_only_admins_are_shown_the_way(app, desk, ada):
+    assert 'href="/admin"' in desk.get("/account").text
+    assert 'href="/admin"' not in at_browser(app, ada).get("/account").text
+
+
+def test_numbers_that_are_out_of_hand_are_told():
+    quiet = {"embedding_backlog_age": 10, "tool_calls": 100, "tool_failures": 1, "embedding_errors": 0}
+    assert alerts_of(quiet) == []
+    assert len(alerts_of({**quiet, "embedding_backlog_age": 900})) == 1
+    assert len(alerts_of({**quiet, "tool_failures": 10})) == 1
+    assert len(alerts_of({**quiet, "embedding_errors": 3})) == 1

@@ -1,0 +1,181 @@
+"""Many memories at once: counted before, done to exactly those, undone by one button."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from api_agent import Agent, add_space, embed, rows
+from pages_browser import at_browser, stored
+from sqlalchemy import text
+
+from memory.embedding.backfill import utc_now
+
+
+@pytest.fixture
+def browser(app, ada):
+    return at_browser(app, ada)
+
+
+@pytest.fixture
+def three(ada):
+    """The ids of three memories."""
+    return [str(stored(ada, f"Ada keeps the {thing} in the attic")) for thing in ("lamp", "bell", "kettle")]
+
+
+def hidden(response, name):
+    return [unescape(value) for value in re.findall(rf'name="{name}"\s+value="([^"]*)"', response.text)]
+
+
+def ask(browser, ids, act, path="/memories/bulk", **more):
+    return browser.post(path, data={"id": ids, "act": act, **more})
+
+
+def do(browser, ids, act, **more):
+    asked = ask(browser, ids, act, **more)
+    form = {name: hidden(asked, name) for name in ("id", "act", "tag", "target")}
+    return browser.post("/memories/bulk/do", data=form)
+
+
+def undo(browser, done):
+    return browser.post("/memories/bulk/undo", data={"slip": hidden(done, "slip")})
+
+
+def state(ada):
+    return {
+        str(row.id): (row.pinned, row.status, tuple(row.tags), row.slug)
+        for row in rows(
+            ada, "SELECT m.id, pinned, status, tags, slug FROM memories m JOIN spaces s ON s.id = m.space_id"
+        )
+    }
+
+
+def test_the_count_comes_before(ada, browser, three):
+    before = state(ada)
+    page = ask(browser, three[:2], "forget").text
+    assert "Forget 2 memories?" in page
+    assert "lamp" in page
+    assert "kettle" not in page
+    assert state(ada) == before
+
+
+@pytest.mark.parametrize(
+    ("act", "more", "changed"),
+    [
+        ("pin", {}, (True, "active", (), "default")),
+        ("archive", {}, (False, "archived", (), "default")),
+        ("tag", {"tag": "attic"}, (False, "active", ("attic",), "default")),
+        ("move", {"target": "work"}, (False, "active", (), "work")),
+        ("forget", {}, None),
+    ],
+)
+def test_an_act_is_done_to_those_that_were_chosen_and_undone(ada, browser, three, act, more, changed):
+    add_space(ada, "work")
+    before = state(ada)
+    done = do(browser, three[:2], act, **more)
+    after = state(ada)
+    assert [after.get(each) for each in three] == [changed, changed, before[three[2]]]
+    assert undo(browser, done).status_code == 303
+    assert state(ada) == before
+
+
+def test_what_was_so_already_stays_so_after_the_undo(ada, browser, three):
+    do(browser, three[:1], "pin")
+    done = do(browser, three, "pin")
+    assert "1 memory stays as it was" in done.text
+    undo(browser, done)
+    assert [state(ada)[each][0] for each in three] == [True, False, False]
+
+
+def test_all_that_fit_the_filters_can_be_taken(ada, browser, three):
+    do(browser, three[:2], "tag", tag="attic")
+    page = ask(browser, [], "archive", path="/memories/bulk?tag=attic", every="true").text
+    assert "Archive 2 memories?" in page
+
+
+def test_without_a_choice_nothing_is_asked(browser, three):
+    assert ask(browser, [], "forget").status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("act", "more"),
+    [("burn", {}), ("tag", {}), ("tag", {"tag": "x" * 65}), ("move", {"target": "nowhere"}), ("restore", {})],
+)
+def test_an_act_that_does_not_fit_changes_nothing(ada, browser, three, act, more):
+    before = state(ada)
+    assert browser.post("/memories/bulk/do", data={"id": three, "act": act, **more}).status_code == 422
+    assert state(ada) == before
+
+
+def test_a_memory_with_a_twin_there_is_not_moved(ada, client, browser, three):
+    add_space(ada, "work")
+    Agent(client, ada.headers).store("Ada keeps the lamp in the attic", space="work")
+    assert "1 memory moved" in do(browser, three[:2], "move", target="work").text
+
+
+def test_a_moved_memory_is_found_in_its_new_space_alone(ada, client, browser, three):
+    add_space(ada, "work")
+    embed(ada)
+    do(browser, three[:1], "move", target="work")
+    agent = Agent(client, ada.headers)
+    assert agent.found("lamp", space="work") == ["Ada keeps the lamp in the attic"]
+    assert "Ada keeps the lamp in the attic" not in agent.found("lamp")
+    assert [row.documents for row in rows(ada, "SELECT documents FROM spaces ORDER BY slug")] == [2, 1]
+
+
+def test_a_full_space_takes_nothing(ada, browser, three):
+    add_space(ada, "work")
+    with ada.session() as session:
+        session.execute(text("UPDATE spaces SET soft_cap = 1 WHERE slug = 'work'"))
+    response = do(browser, three, "move", target="work")
+    assert response.status_code == 409
+    assert {slug for *_, slug in state(ada).values()} == {"default"}
+
+
+def test_another_users_memories_are_not_there(app, ada, bob, browser, three):
+    before = state(ada)
+    stranger = at_browser(app, bob)
+    for act in ("forget", "pin", "archive"):
+        page = stranger.post("/memories/bulk/do", data={"id": three, "act": act})
+        assert "attic" not in page.text
+    assert state(ada) == before
+
+
+def test_another_users_slip_undoes_nothing(app, ada, bob, browser, three):
+    done = do(browser, three, "forget")
+    assert undo(at_browser(app, bob), done).status_code == 422
+    assert state(ada) == {}
+
+
+def test_incognito_opens_nothing(ada, browser, three):
+    browser.post("/incognito/start")
+    assert "Closed while incognito" in ask(browser, three, "forget").text
+    browser.post("/memories/bulk/do", data={"id": three, "act": "forget"})
+    assert len(state(ada)) == 3
+
+
+@pytest.mark.parametrize("path", ["/memories/bulk", "/memories/bulk/do", "/memories/bulk/undo"])
+def test_another_site_reaches_none_of_it(browser, three, path):
+    form = {"id": three, "act": "forget"}
+    assert browser.post(path, data=form, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+
+
+def test_what_was_not_recalled_lately_can_be_listed(ada, client, browser, three):
+    embed(ada)
+    Agent(client, ada.headers).found("kettle", limit=1)
+    page = browser.get("/memories?unrecalled=30").text
+    recalled = {str(row.memory_id) for row in rows(ada, "SELECT memory_id FROM last_scores")}
+    assert recalled
+    assert {each for each in three if f"memories-row-{each}" in page} == set(three) - recalled
+
+
+def test_what_is_old_can_be_listed(ada, browser, three):
+    with ada.session() as session:
+        session.execute(
+            text("UPDATE memories SET created_at = :then WHERE id = :id"),
+            {"then": utc_now() - timedelta(days=40), "id": three[0]},
+        )
+    page = browser.get("/memories?older=30").text
+    assert [f"memories-row-{each}" in page for each in three] == [True, False, False]

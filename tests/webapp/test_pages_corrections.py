@@ -1,0 +1,96 @@
+"""A memory corrected by hand, and a possible update decided."""
+
+from __future__ import annotations
+
+import pytest
+from api_agent import rows
+from pages_browser import at_browser, stored
+
+
+@pytest.fixture
+def browser(app, ada):
+    return at_browser(app, ada)
+
+
+@pytest.fixture
+def pair(ada):
+    """The older and the newer of two memories that differ in a number."""
+    texts = ("The spare key is under the flowerpot number 3", "The spare key is under the flowerpot number 4")
+    return [stored(ada, text) for text in texts]
+
+
+def state(ada, memory_id):
+    found = rows(ada, "SELECT status, supersedes FROM memories WHERE id = :id", id=memory_id)[0]
+    return (found.status, found.supersedes)
+
+
+def decide(browser, memory_id, other_id, keep):
+    return browser.post(f"/memories/{memory_id}/updates/{other_id}", data={"keep": keep})
+
+
+def test_two_that_differ_are_both_shown_until_decided(browser, pair):
+    page = browser.get(f"/memories/{pair[1]}").text
+    assert "Possible updates" in page
+    assert "This one holds" in page
+
+
+@pytest.mark.parametrize(("keep", "winner"), [("this", 1), ("other", 0)])
+def test_what_holds_replaces_the_other(ada, browser, pair, keep, winner):
+    assert decide(browser, pair[1], pair[0], keep).status_code == 303
+    assert state(ada, pair[winner]) == ("active", pair[1 - winner])
+    assert state(ada, pair[1 - winner])[0] == "superseded"
+    assert rows(ada, "SELECT FROM possible_updates") == []
+
+
+def test_both_may_hold(ada, browser, pair):
+    decide(browser, pair[1], pair[0], "both")
+    assert [state(ada, each) for each in pair] == [("active", None)] * 2
+    assert rows(ada, "SELECT FROM possible_updates") == []
+
+
+def test_a_decision_is_made_once(browser, pair):
+    decide(browser, pair[1], pair[0], "both")
+    assert decide(browser, pair[1], pair[0], "this").status_code == 404
+
+
+def test_another_word_decides_nothing(ada, browser, pair):
+    assert decide(browser, pair[1], pair[0], "neither").status_code == 422
+    assert len(rows(ada, "SELECT FROM possible_updates")) == 1
+
+
+def test_another_user_decides_nothing(app, ada, bob, pair):
+    assert decide(at_browser(app, bob), pair[1], pair[0], "this").status_code == 404
+    assert len(rows(ada, "SELECT FROM possible_updates")) == 1
+
+
+def test_a_memory_is_corrected(ada, browser, pair):
+    form = {"text": "The spare key is with Grace", "type": "fact", "tags": "keys, home", "theme": "house"}
+    assert browser.post(f"/memories/{pair[0]}/edit", data=form).status_code == 303
+    page = browser.get(f"/memories/{pair[0]}").text
+    assert "The spare key is with Grace" in page
+    assert rows(ada, "SELECT type, tags FROM memories WHERE id = :id", id=pair[0])[0] == ("fact", ["keys", "home"])
+
+
+def test_the_form_holds_what_there_is(browser, pair):
+    assert "flowerpot number 3" in browser.get(f"/memories/{pair[0]}/edit").text
+
+
+@pytest.mark.parametrize("wrong", [{"text": ""}, {"text": "a\x00b"}, {"type": "poem"}, {"theme": "Not A Slug!"}])
+def test_a_correction_that_does_not_fit_changes_nothing(ada, browser, pair, wrong):
+    form = {"text": "Something else", "type": "fact", **wrong}
+    response = browser.post(f"/memories/{pair[0]}/edit", data=form)
+    assert response.status_code == 422
+    assert rows(ada, "SELECT text FROM memories WHERE id = :id", id=pair[0])[0].text.endswith("number 3")
+
+
+def test_another_users_memory_is_not_corrected(app, ada, bob, pair):
+    stranger = at_browser(app, bob)
+    assert stranger.get(f"/memories/{pair[0]}/edit").status_code == 404
+    assert stranger.post(f"/memories/{pair[0]}/edit", data={"text": "Mine"}).status_code == 404
+
+
+def test_nothing_is_corrected_incognito(browser, pair):
+    browser.post("/incognito/start")
+    assert "Closed while incognito" in browser.get(f"/memories/{pair[0]}/edit").text
+    assert browser.post(f"/memories/{pair[0]}/edit", data={"text": "Mine"}).status_code == 409
+    assert decide(browser, pair[1], pair[0], "this").status_code == 409

@@ -1,0 +1,129 @@
+"""The page of providers: set, tried, and changed while the old vectors serve."""
+
+from __future__ import annotations
+
+import pytest
+from api_agent import Agent, rows
+from embedding_endpoint import running
+from pages_browser import HTMX, at_browser, stored
+
+
+@pytest.fixture
+def browser(app, ada):
+    return at_browser(app, ada)
+
+
+@pytest.fixture
+def endpoint():
+    with running() as server:
+        yield server
+
+
+def form(endpoint, **more):
+    fields = {"provider_type": "openai", "endpoint_url": endpoint.url, "model": "loom-5", "enabled": "true"}
+    return {**fields, **more}
+
+
+def models(person):
+    return [tuple(row) for row in rows(person, "SELECT model, state FROM embedding_models ORDER BY state")]
+
+
+def test_without_a_setting_the_page_says_what_embeds(browser):
+    assert "no text leaves this machine" in browser.get("/providers").text
+
+
+def test_a_test_tells_dimensions_and_time_and_stores_nothing(ada, browser, endpoint):
+    response = browser.post("/providers/test", data=form(endpoint))
+    assert "5 dimensions in 0." in response.text
+    assert rows(ada, "SELECT FROM provider_settings") == []
+
+
+def test_a_test_tells_the_error_in_words(browser, endpoint):
+    endpoint.status = 500
+    assert "answered HTTP 500" in browser.post("/providers/test", data=form(endpoint)).text
+
+
+def test_a_test_answers_htmx_with_the_form_alone(browser, endpoint):
+    answer = browser.post("/providers/test", data=form(endpoint), headers=HTMX).text
+    assert answer.lstrip().startswith('<section id="providers-setting"')
+    assert f'value="{endpoint.url}"' in answer
+
+
+def test_a_saved_endpoint_is_filled_while_the_old_model_serves(ada, browser, endpoint):
+    stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    old = models(ada)[0][0]
+    assert browser.post("/providers", data=form(endpoint)).status_code == 303
+    assert models(ada) == [(old, "active"), ("loom-5", "building")]
+    page = browser.get("/providers").text
+    assert "0 of 1 vectors" in page
+    assert 'hx-trigger="load delay:1s"' in page
+
+
+def test_the_new_model_takes_over_when_all_is_there(ada, browser, endpoint):
+    stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    browser.post("/providers", data=form(endpoint))
+    ada.runtime.backfill.run()
+    assert models(ada) == [("loom-5", "active")]
+    fragment = browser.get("/providers/progress", headers=HTMX).text
+    assert "1 of 1 vectors" in fragment
+    assert "hx-trigger" not in fragment
+
+
+def test_what_failed_is_told_and_tried_again(ada, browser, endpoint):
+    stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    browser.post("/providers", data=form(endpoint, dimensions="9"))
+    ada.runtime.backfill.run()
+    assert "1 failed" in browser.get("/providers").text
+    browser.post("/providers/retry")
+    assert "1 waiting" in browser.get("/providers").text
+
+
+def test_a_blank_key_keeps_the_stored_one_for_its_own_address_alone(browser, endpoint):
+    browser.post("/providers", data=form(endpoint, api_key="sk-loom"))
+    browser.post("/providers/test", data=form(endpoint))
+    browser.post("/providers/test", data=form(endpoint, endpoint_url=f"{endpoint.url}/other"))
+    assert endpoint.keys == ["Bearer sk-loom", None]
+
+
+def test_a_key_is_never_shown(browser, endpoint):
+    browser.post("/providers", data=form(endpoint, api_key="sk-loom"))
+    assert "sk-loom" not in browser.get("/providers").text
+    assert "sk-loom" not in browser.post("/providers/test", data=form(endpoint, api_key="sk-loom")).text
+
+
+def test_a_removed_endpoint_is_forgotten_with_its_key(ada, browser, endpoint):
+    browser.post("/providers", data=form(endpoint, api_key="sk-loom"))
+    assert browser.post("/providers/remove").status_code == 303
+    assert rows(ada, "SELECT FROM provider_settings") == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"endpoint_url": "ftp://host"},
+        {"endpoint_url": ""},
+        {"model": ""},
+        {"dimensions": "0"},
+        {"provider_type": "magic"},
+        {"volume": "11"},
+    ],
+)
+def test_an_endpoint_that_does_not_fit_is_not_stored(ada, browser, endpoint, wrong):
+    assert browser.post("/providers", data=form(endpoint, **wrong)).status_code == 422
+    assert rows(ada, "SELECT FROM provider_settings") == []
+
+
+def test_an_agent_sees_the_progress_too(client, ada, browser, endpoint):
+    stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    browser.post("/providers", data=form(endpoint))
+    [_, building] = Agent(client, ada.headers).get("/v1/providers").json["models"]
+    assert building["progress"] == {"total": 1, "ready": 0, "failed": 0}
+
+
+def test_another_users_endpoint_is_not_shown(app, browser, bob, endpoint):
+    browser.post("/providers", data=form(endpoint))
+    assert endpoint.url not in at_browser(app, bob).get("/providers").text

@@ -1,0 +1,104 @@
+"""The page of tokens: made with what they may do, shown once, closed for good."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from api_agent import ENTRIES, Agent, add_space, rows
+from pages_browser import at_browser
+
+from memory.embedding.backfill import utc_now
+
+
+@pytest.fixture
+def browser(app, ada):
+    return at_browser(app, ada)
+
+
+def made(browser, **form):
+    return browser.post("/tokens", data={"name": "my loom", "scopes": ["read"], **form})
+
+
+def secret_of(response):
+    return re.search(r"cp_[\w-]{43}", response.text).group()
+
+
+def test_a_token_that_was_made_opens_what_it_may(app, browser):
+    agent = Agent(app.test_client(), {"Authorization": f"Bearer {secret_of(made(browser))}"})
+    assert agent.get(ENTRIES).status_code == 200
+    assert agent.post(ENTRIES, {"text": "Ada likes tea"}).status_code == 403
+
+
+def test_the_secret_is_shown_once(browser):
+    secret = secret_of(made(browser))
+    page = browser.get("/tokens").text
+    assert secret not in page
+    assert secret[:11] in page
+
+
+@pytest.mark.parametrize(("days", "expires"), [("30", True), ("", False)])
+def test_a_token_lasts_as_long_as_was_said(browser, ada, days, expires):
+    made(browser, days=days)
+    [token] = rows(ada, "SELECT expires_at FROM tokens WHERE name = 'my loom'")
+    assert (token.expires_at is not None) == expires
+    if expires:
+        assert timedelta(days=29) < token.expires_at - utc_now() <= timedelta(days=30)
+
+
+def test_a_token_can_be_confined_to_a_space(app, browser, ada):
+    add_space(ada, "work")
+    secret = secret_of(made(browser, scopes=["read", "write"], space="work"))
+    agent = Agent(app.test_client(), {"Authorization": f"Bearer {secret}"})
+    agent.store("Ada has a desk by the window")
+    assert rows(ada, "SELECT s.slug FROM memories m JOIN spaces s ON s.id = m.space_id")[0].slug == "work"
+
+
+def test_a_revoked_token_opens_nothing(app, browser, ada):
+    secret = secret_of(made(browser))
+    token_id = rows(ada, "SELECT id FROM tokens WHERE name = 'my loom'")[0].id
+    assert browser.post(f"/tokens/{token_id}/revoke").status_code == 303
+    agent = Agent(app.test_client(), {"Authorization": f"Bearer {secret}"})
+    assert agent.get(ENTRIES).status_code == 401
+    assert "revoked" in browser.get("/tokens").text
+
+
+def test_another_users_token_is_not_there(app, browser, ada, bob):
+    made(browser)
+    token_id = rows(ada, "SELECT id FROM tokens WHERE name = 'my loom'")[0].id
+    stranger = at_browser(app, bob)
+    assert stranger.post(f"/tokens/{token_id}/revoke").status_code == 404
+    assert "my loom" not in stranger.get("/tokens").text
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"name": ""},
+        {"name": "x" * 101},
+        {"scopes": []},
+        {"scopes": ["everything"]},
+        {"scopes": ["admin"]},
+        {"space": "nowhere"},
+        {"days": "0"},
+        {"days": "soon"},
+        {"name": "a\x00b"},
+    ],
+)
+def test_what_does_not_fit_is_said_and_makes_nothing(browser, ada, form):
+    response = made(browser, **form)
+    assert (response.status_code, 'role="alert"' in response.text) == (422, True)
+    assert len(rows(ada, "SELECT FROM tokens")) == 1
+
+
+def test_only_an_admin_is_offered_the_scopes_of_admins(app, browser, root):
+    assert 'value="service"' not in browser.get("/tokens").text
+    assert 'value="service"' in at_browser(app, root).get("/tokens").text
+
+
+def test_the_last_use_is_shown(app, browser):
+    agent = Agent(app.test_client(), {"Authorization": f"Bearer {secret_of(made(browser))}"})
+    before = browser.get("/tokens").text.count("never")
+    agent.get(ENTRIES)
+    assert browser.get("/tokens").text.count("never") == before - 1

@@ -1,0 +1,70 @@
+"""What an account's owner may do to all of it: take everything along, and erase everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flask import Response, stream_with_context
+from sqlalchemy.orm import Session
+
+from memory.database import act_as, make_engine
+from memory.erase import Report, erase_user
+from memory.errors import RefusedError
+from memory.export import export
+from memory.journal import record
+from webapp.context import credential, runtime, session, utc_now
+from webapp.operations import is_incognito
+
+_PIECE = 64 * 1024
+
+
+def export_response() -> Response:
+    """Answer everything that is kept of the caller as a download that is written while it is read.
+
+    Raises `RefusedError` while the session is incognito, which reads nothing.
+    """
+    who, now = credential(), utc_now()
+    if is_incognito(None):
+        raise RefusedError("incognito", "this session is incognito: nothing is read")
+    record(session(), who.user_id, "user.exported", actor=who.actor, now=now, subject_id=who.user_id)
+    session().commit()
+    response = Response(stream_with_context(_in_pieces(_read_all())), mimetype="application/json")
+    response.headers["Content-Disposition"] = f'attachment; filename="commonplace-{now:%Y-%m-%d}.json"'
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _read_all() -> Iterator[str]:
+    """Yield the export as it was at one moment, in a transaction that outlives the view."""
+    user_id = credential().user_id
+    with runtime().sessions() as reader:
+        act_as(reader, user_id)
+        reader.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        yield from export(reader, user_id, now=utc_now())
+
+
+def _in_pieces(rows: Iterator[str]) -> Iterator[str]:
+    """Put rows together, as each piece is a packet of its own."""
+    held: list[str] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += len(row)
+        if size >= _PIECE:
+            yield "".join(held)
+            held, size = [], 0
+    yield "".join(held)
+
+
+def erase_account() -> Report:
+    """Erase the caller with all that is kept of them, and return the signed report."""
+    user_id = credential().user_id
+    # What this request has read must not be written or refreshed any more.
+    session().rollback()
+    session().expunge_all()
+    engine = make_engine(runtime().databases.owner, pool_size=1)
+    try:
+        with Session(engine) as owner, owner.begin():
+            return erase_user(owner, user_id, keys=runtime().keys, now=utc_now())
+    finally:
+        engine.dispose()

@@ -1,0 +1,24 @@
+"""`/v1/export`: everything that is kept of a user."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from flask import Response
+
+from webapp.accounts import export_response
+from webapp.api.blueprint import api_blueprint
+from webapp.context import credential
+from webapp.errors import problem
+from webapp.guards import needs
+
+bp = api_blueprint("account", "The account as a whole", "/v1/export")
+
+
+@bp.get("", summary="Everything that is kept, as one JSON document")
+@needs("read")
+def export() -> Response:
+    """Answer a download that is written while it is read; what was forgotten is not in it."""
+    if credential().space_id is not None:
+        return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot take everything along")
+    return export_response()

@@ -1,0 +1,157 @@
+"""What commands do once it is clear what is meant: each act in one transaction, and what would take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from memory import edit, incognito
+from memory.errors import InvalidError, NotFoundError
+from memory.forget import UNDO_WINDOW, forget, restore
+from memory.models import Forgotten, Space
+from memory.spaces import lock_spaces, update_space
+from memory.tombstones import lift
+from tasks.embedding import nudge
+from webapp.command_answers import Act, Asked, CommandResult, counted, done, listed
+from webapp.context import credential, runtime, session, utc_now
+from webapp.guards import require_scope
+from webapp.operations import is_incognito, refuse_in_incognito, space_for, visible_entry
+
+# What each needs; everything else needs `write`.
+SCOPES = {"recall": "read", "forget": "forget", "restore": "forget", "unremember": "forget"}
+
+
+def space_of(asked: Asked) -> Space:
+    """Return the space of the conversation, or the caller's own."""
+    if asked.space_id is not None:
+        return session().get_one(Space, (asked.user_id, asked.space_id))
+    return space_for(None)
+
+
+def act(asked: Asked, action: str, ids: Sequence[UUID], space: str | None) -> CommandResult:
+    """Do one act to exactly these memories, or to this space or session, in one transaction."""
+    if action not in _ACTS:
+        raise InvalidError("text", "is no command of ours")
+    require_scope(SCOPES.get(action, "write"))
+    return _ACTS[action](asked, ids, space)
+
+
+def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
+    del space
+    gone, now, who = _locked(asked, ids), utc_now(), credential()
+    for memory_id in gone:
+        forget(session(), asked.user_id, memory_id, keys=runtime().keys, now=now, actor=who.actor, undo=UNDO_WINDOW)
+    session().commit()
+    if not gone:
+        raise NotFoundError("there is no such memory")
+    answer = f"I forgot {counted(len(gone))}. For good in ten minutes; until then it can be undone."
+    return done(asked, "forget", answer, (), Act("restore", tuple(gone)), touched=gone)
+
+
+def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
+    del space
+    who, now, back = credential(), utc_now(), []
+    own = [each for each in ids if _is_mine(session().get(Forgotten, (asked.user_id, each)))]
+    for memory_id in own:
+        restore(session(), asked.user_id, memory_id, now=now, actor=who.actor)
+        back.append(memory_id)
+    if not back:
+        raise NotFoundError("there is nothing to restore: the undo window has closed")
+    session().commit()
+    nudge()
+    return done(asked, "undo", f"I remember {counted(len(back))} again.", back, None)
+
+
+def _is_mine(forgotten: Forgotten | None) -> bool:
+    space_id = credential().space_id
+    return forgotten is not None and (space_id is None or forgotten.row["space_id"] == str(space_id))
+
+
+def _pin(asked: Asked, ids: Sequence[UUID], space: str | None, *, pinned: bool = True) -> CommandResult:
+    del space
+    chosen, now, who = _locked(asked, ids), utc_now(), credential()
+    if not chosen:
+        raise NotFoundError("there is no such memory")
+    for memory_id in chosen:
+        refuse_in_incognito(visible_entry(memory_id).memory.space_id)
+    changed = [each for each in chosen if visible_entry(each).memory.pinned != pinned]
+    for memory_id in chosen:
+        edit.pin(session(), asked.user_id, memory_id, pinned=pinned, now=now, actor=who.actor)
+    session().commit()
+    word = "pinned" if pinned else "no longer pinned"
+    answer = f"{counted(len(chosen)).capitalize()} {'is' if len(chosen) == 1 else 'are'} {word}."
+    back = Act("unpin" if pinned else "pin", tuple(changed)) if changed else None
+    return done(asked, "pin" if pinned else "unpin", answer, chosen, back)
+
+
+def _unpin(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
+    return _pin(asked, ids, space, pinned=False)
+
+
+def _unremember(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
+    """Take back what was just stored, as if it had not been said: no tombstone is left."""
+    del space
+    gone = _locked(asked, ids)
+    if not gone:
+        raise NotFoundError("there is no such memory")
+    for memory_id in gone:
+        forget(session(), asked.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=credential().actor)
+        session().flush()
+        lift(session(), asked.user_id, memory_id)
+    session().commit()
+    return done(asked, "undo", "That is not remembered any more.", (), None, touched=gone)
+
+
+def _locked(asked: Asked, ids: Sequence[UUID]) -> list[UUID]:
+    """Return those of the memories that are there and seen by the caller, their spaces locked in order."""
+    seen = {item.id: item.space_id for item in listed(ids)}
+    lock_spaces(session(), asked.user_id, set(seen.values()))
+    return list(seen)
+
+
+def _memory_off(asked: Asked, ids: Sequence[UUID], space: str | None, *, enabled: bool = False) -> CommandResult:
+    del ids
+    target = space_for(space) if space else space_of(asked)
+    was, slug = target.memory_enabled, target.slug
+    update_space(session(), asked.user_id, slug, {"memory_enabled": enabled}, now=utc_now(), actor=credential().actor)
+    session().commit()
+    kind, back = ("memory_on", "memory_off") if enabled else ("memory_off", "memory_on")
+    state = "on: things are stored and recalled" if enabled else "off: nothing is stored and nothing is recalled"
+    return done(
+        asked, kind, f"Memory is {state} in the space {slug}.", (), Act(back, (), slug) if was != enabled else None
+    )
+
+
+def _memory_on(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
+    return _memory_off(asked, ids, space, enabled=True)
+
+
+def _incognito_start(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
+    del ids, space
+    was, who = is_incognito(None), credential()
+    incognito.start(session(), asked.user_id, who.session_key, now=utc_now(), actor=who.actor)
+    session().commit()
+    answer = "Incognito is on: nothing is stored and nothing is recalled in this session until you end it."
+    return done(asked, "incognito_start", answer, (), None if was else Act("incognito_end"))
+
+
+def _incognito_end(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
+    del ids, space
+    was, who = is_incognito(None), credential()
+    refused = incognito.end(session(), asked.user_id, who.session_key, now=utc_now(), actor=who.actor)
+    session().commit()
+    answer = f"Incognito is off. Writes refused while it was on: {refused}."
+    return done(asked, "incognito_end", answer, (), Act("incognito_start") if was else None)
+
+
+_ACTS: dict[str, Callable[[Asked, Sequence[UUID], str | None], CommandResult]] = {
+    "forget": _forget,
+    "restore": _restore,
+    "pin": _pin,
+    "unpin": _unpin,
+    "unremember": _unremember,
+    "memory_off": _memory_off,
+    "memory_on": _memory_on,
+    "incognito_start": _incognito_start,
+    "incognito_end": _incognito_end,
+}

@@ -1,0 +1,210 @@
+"""What a command answers, what it asks back, and what of that goes into the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select
+
+from memory.commands.parse import LIKELY, Intent
+from memory.commands.slips import Slip, seal, to_values
+from memory.commands.trail import ANSWERABLE, UNDOABLE, Speaker
+from memory.errors import InvalidError, NotFoundError
+from memory.models import Conversation
+from webapp.context import credential, runtime, session, utc_now
+from webapp.operations import visible_entry
+
+# So many memories are listed, or named by one confirmation, at most.
+MOST = 10
+# An act needs this scope; an undo that the caller may not take is not offered.
+_UNDO_SCOPES = {"restore": "forget", "unremember": "forget"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks, and in which conversation."""
+
+    user_id: UUID
+    speaker: Speaker
+    conversation_id: UUID | None
+    space_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A memory as a command lists it."""
+
+    id: UUID
+    text: str
+    type: str
+    space: str
+    space_id: UUID
+    created_at: datetime
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What would take an action back, or carry out what was asked about."""
+
+    action: str
+    ids: tuple[UUID, ...] = ()
+    space: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Something that may still be done: by its slip, until then."""
+
+    slip: str
+    until: datetime
+    act: Act
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """What a command did, or what it asks.
+
+    `done` is false when nothing was changed or recalled: then `confirm` may say what a yes would do, and `reason`
+    which switch or rule forbids it. `items` are the memories that the answer is about; `touched` are others that it
+    changed, and that are no longer to be seen.
+    """
+
+    intent: str
+    confidence: float
+    done: bool
+    answer: str
+    items: Sequence[Item] = ()
+    undo: Offer | None = None
+    confirm: Offer | None = None
+    reason: str | None = None
+    error: bool = False
+    touched: Sequence[UUID] = ()
+    undid: UUID | None = None
+
+    @property
+    def ids(self) -> list[UUID]:
+        """Return the ids of all memories that the command listed or changed."""
+        return list(dict.fromkeys([*(item.id for item in self.items), *self.touched]))
+
+    def of_step(self, step: UUID) -> CommandResult:
+        """Return the result as that of undoing the command with this id."""
+        return replace(self, intent="undo", undo=None, undid=step)
+
+    def trace(self, speaker: Speaker, *, private: bool) -> dict[str, Any]:
+        """Return what of it is recorded: names and ids, no text; of a private one, no id either."""
+        kept: dict[str, Any] = {"session": speaker.session, "intent": self.intent, "done": self.done}
+        if self.undid is not None:
+            kept["undid"] = str(self.undid)
+        if self.undo is not None:
+            kept["undo"] = _values(self.undo.act)
+        if private:
+            return kept
+        if self.confirm is not None:
+            kept["asks"] = _values(self.confirm.act)
+        return {**kept, "ids": [str(each) for each in self.ids]}
+
+
+def _values(act: Act) -> dict[str, Any]:
+    return to_values(act.action, act.ids, act.space)
+
+
+def context_of(conversation: str | None) -> Asked:
+    """Return who asks, and where. Raises `InvalidError` when the caller has no conversation of this name."""
+    who = credential()
+    found = _conversation(conversation) if conversation and conversation.strip() else None
+    named = who.session_key.startswith("session:")
+    speaker = Speaker(
+        who.user_id,
+        runtime().keys.digest("command session", who.session_key).hex()[:32],
+        who.actor,
+        who.token_id,
+        found.id if found else None,
+        alone=named,
+    )
+    return Asked(who.user_id, speaker, speaker.conversation_id, found.space_id if found else who.space_id)
+
+
+def _conversation(name: str) -> Conversation:
+    who = credential()
+    mine = [Conversation.user_id == who.user_id]
+    if who.space_id is not None:
+        mine.append(Conversation.space_id == who.space_id)
+    try:
+        wanted = Conversation.id == UUID(name.strip())
+    except ValueError:
+        wanted = Conversation.external_id == name.strip()
+    found = session().scalars(select(Conversation).where(*mine, wanted).limit(2)).all()
+    if len(found) != 1:
+        raise InvalidError(
+            "conversation", "there is no such conversation" if not found else "names several: send its id"
+        )
+    return found[0]
+
+
+def listed(ids: Sequence[UUID]) -> tuple[Item, ...]:
+    """Return those of the memories that the caller sees, in this order."""
+    items = []
+    for memory_id in dict.fromkeys(ids):
+        try:
+            entry = visible_entry(memory_id)
+        except NotFoundError:
+            continue
+        memory = entry.memory
+        items.append(
+            Item(memory.id, memory.text, memory.type, entry.space, memory.space_id, memory.created_at, memory.pinned)
+        )
+    return tuple(items)
+
+
+def unsure() -> CommandResult:
+    """Return the answer to what is no command."""
+    answer = (
+        "That is no command that I know. Try: what do you remember about …, remember that …, forget that, pin this, "
+        "turn memory off, start incognito, or undo."
+    )
+    return CommandResult("none", 0.0, False, answer)
+
+
+def done(
+    asked: Asked, intent: str, answer: str, ids: Sequence[UUID], back: Act | None, *, touched: Sequence[UUID] = ()
+) -> CommandResult:
+    """Return the answer of what was done, with an undo if there is one that the caller may take."""
+    offer = None
+    if back is not None and _UNDO_SCOPES.get(back.action, "write") in credential().scopes:
+        offer = _offer(asked, back, UNDOABLE)
+    return CommandResult(intent, 1.0, True, answer, listed(ids), undo=offer, touched=touched)
+
+
+def asking(asked: Asked, intent: Intent, items: Sequence[Item]) -> CommandResult:
+    """Return a question: which of these, or all of them?"""
+    verb = intent.kind
+    act = Act(verb, tuple(item.id for item in items))
+    if len(items) == 1:
+        answer = f"Shall I {verb} this one? {quote(items[0].text)}"
+    else:
+        choice = f"Say “{verb} the second one”, or confirm to {verb} all of them."
+        answer = f"Which of these {len(items)} shall I {verb}? {choice}"
+    confidence = min(intent.confidence, LIKELY) if len(items) > 1 else intent.confidence
+    return CommandResult(verb, confidence, False, answer, items, confirm=_offer(asked, act, ANSWERABLE))
+
+
+def _offer(asked: Asked, act: Act, window: Any) -> Offer:
+    until = utc_now() + window
+    slip = Slip(asked.user_id, act.action, until, act.ids, act.space)
+    return Offer(seal(runtime().keys, slip), until, act)
+
+
+def counted(number: int) -> str:
+    """Return how many memories."""
+    return "one memory" if number == 1 else f"{number} memories"
+
+
+def quote(text: str) -> str:
+    """Return the beginning of a text in quotation marks."""
+    line = " ".join(text.split())
+    return f"“{line[:119]}…”" if len(line) > 120 else f"“{line}”"

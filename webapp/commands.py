@@ -1,0 +1,225 @@
+"""Commands in plain words, carried out as the caller: who may not, or is not sure, changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+from flask import g
+
+from memory.commands.parse import LIKELY, SURE, Intent, parse, speaks_of, words_of
+from memory.commands.slips import unseal
+from memory.commands.trail import TOOL, last_change, last_memories, open_question
+from memory.drafts import Draft
+from webapp.command_acts import SCOPES, act, space_of
+from webapp.command_answers import (
+    MOST,
+    Act,
+    Asked,
+    CommandResult,
+    asking,
+    context_of,
+    counted,
+    done,
+    listed,
+    quote,
+    unsure,
+)
+from webapp.context import runtime, session, utc_now
+from webapp.guards import require_scope
+from webapp.operations import is_incognito, store
+from webapp.recall import find
+from webapp.recording import Place, Recording, place_of_request
+
+__all__ = ["CommandResult", "run", "take_slip"]
+
+_OPERATIONS = {"recall": "search", "forget": "delete", "remember": "create"}
+
+
+class _CommandRecording(Recording):
+    """The record of one command, in the conversation that its body or a header names."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(TOOL, "read")
+        self._place = place
+
+    def became(self, result: CommandResult) -> None:
+        """Say what the command turned out to do; one that asks back only reads."""
+        if result.done:
+            self._operation = _OPERATIONS.get(result.intent, "update")
+
+
+def run(text: str, conversation: str | None = None) -> CommandResult:
+    """Do what a sentence asks for, and say what was done.
+
+    `conversation` is the id or the external id of one of the caller's. Raises `InvalidError` when there is none
+    such; ends the request with 403 when the caller lacks the scope of what is asked.
+    """
+    asked = context_of(conversation)
+    intent = parse(text)
+    return _recorded(asked, text, lambda: _carry_out(asked, intent))
+
+
+def take_slip(slip: str, conversation: str | None = None, *, field: str = "undo") -> CommandResult:
+    """Confirm or undo what a slip names; raises `InvalidError` for any other text, `ConflictError` too late."""
+    asked = context_of(conversation)
+    found = unseal(runtime().keys, slip, asked.user_id, field=field, now=utc_now())
+    return _recorded(asked, "", lambda: act(asked, found.action, found.ids, found.space))
+
+
+def _recorded(asked: Asked, text: str, work: Callable[[], CommandResult]) -> CommandResult:
+    place = place_of_request()
+    if asked.conversation_id is not None:
+        place = Place(asked.conversation_id, place.message_id)
+    recording = _CommandRecording(place)
+    try:
+        result = work()
+    except Exception as error:
+        session().rollback()
+        recording.done({}, success=False, error=type(error).__name__)
+        raise
+    recording.became(result)
+    # Switches may have been turned meanwhile: what is recorded goes by how they stand now.
+    g.pop("incognito", None)
+    closed = is_incognito(None) or result.reason == "incognito"
+    # A sentence that is no command, or whose text was refused, is not to be found in any record.
+    told = {"text": text} if text and result.intent != "none" and result.reason is None else {}
+    recording.done(
+        told,
+        result=result.trace(asked.speaker, private=closed),
+        affected=() if closed else [str(each) for each in result.ids],
+        hits=len(result.items) if result.intent == "recall" else None,
+        success=not result.error,
+    )
+    return result
+
+
+def _carry_out(asked: Asked, intent: Intent) -> CommandResult:
+    if intent.kind == "none":
+        return unsure()
+    if intent.kind in {"confirm", "cancel"}:
+        return _answered(asked, intent)
+    if intent.kind == "undo":
+        return _undo(asked, intent)
+    require_scope(SCOPES.get(intent.kind, "write"))
+    if intent.kind == "recall":
+        return _recall(asked, intent)
+    if intent.kind == "remember":
+        return _remember(asked, intent)
+    if intent.kind in {"forget", "pin", "unpin"}:
+        return _with_memories(asked, intent)
+    return act(asked, intent.kind, (), None)
+
+
+# --- reading and writing ----------------------------------------------------------------------------------------------
+
+
+def _recall(asked: Asked, intent: Intent) -> CommandResult:
+    items, why = _search(asked, intent.subject, 5)
+    if why is not None:
+        return _closed("recall", intent, why)
+    if not items:
+        answer = f"I remember nothing about {quote(intent.subject)}."
+    else:
+        answer = f"I remember {counted(len(items))} about {quote(intent.subject)}."
+    return CommandResult("recall", intent.confidence, True, answer, items=items)
+
+
+def _search(asked: Asked, subject: str, limit: int) -> tuple[Sequence[Any], str | None]:
+    """Return the memories found, best first, and why recall is closed if it is."""
+    result = find(subject, conversation=asked.conversation_id, limit=limit)
+    session().commit()
+    if result.error:
+        return (), "away"
+    closed = next((why for why in result.degraded if why in {"incognito", "memory_off", "rate_limited"}), None)
+    return listed([hit.ranked.scored.candidate.id for hit in result.hits]), closed
+
+
+_CLOSED = {
+    "incognito": "This session is incognito: nothing is stored and nothing is recalled.",
+    "memory_off": "Memory is off in this space.",
+    "rate_limited": "These were too many searches in a minute. Try again shortly.",
+    "away": "Memory is out of reach. Nothing was changed.",
+    "tombstone": "This was forgotten less than 24 hours ago, and is not stored again before that.",
+    "recalled": "This was recalled from memory, so it is stored already.",
+}
+
+
+def _closed(kind: str, intent: Intent, why: str) -> CommandResult:
+    answer = _CLOSED.get(why, "That is not possible here.")
+    return CommandResult(kind, intent.confidence, False, answer, reason=why, error=why == "away")
+
+
+def _remember(asked: Asked, intent: Intent) -> CommandResult:
+    draft = Draft(text=intent.subject, manually_saved=True)
+    outcome = store([draft], space_of(asked).slug)[0]
+    if outcome.outcome == "refused" or outcome.id is None:
+        return _closed("remember", intent, outcome.refusal or "refused")
+    if outcome.outcome == "merged":
+        items = listed([outcome.id])
+        return CommandResult("remember", intent.confidence, True, "I knew that already; I count it once more.", items)
+    return done(asked, "remember", "I will remember that.", [outcome.id], Act("unremember", (outcome.id,)))
+
+
+# --- what is meant ----------------------------------------------------------------------------------------------------
+
+
+def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
+    """Find the memories that are meant; do it to one that is sure, ask about anything else."""
+    if intent.target in {"about", "text"}:
+        return _about(asked, intent)
+    found = [intent.id] if intent.id is not None else last_memories(session(), asked.speaker, utc_now())
+    items = listed(found)
+    if intent.target == "place":
+        place = intent.place or 0
+        chosen = items[-1:] if place == -1 else items[place - 1 : place] if place else ()
+        items = chosen
+    if not items:
+        return CommandResult(
+            intent.kind,
+            intent.confidence,
+            False,
+            "There is no such memory here. Ask me first what I remember about it, then say which one.",
+        )
+    if len(items) == 1 and intent.confidence >= SURE:
+        return act(asked, intent.kind, [items[0].id], None)
+    return asking(asked, intent, items[:MOST])
+
+
+def _about(asked: Asked, intent: Intent) -> CommandResult:
+    if not words_of(intent.subject):
+        return CommandResult(
+            intent.kind, LIKELY, False, "Say what it is about: I do not do that to everything at once."
+        )
+    items, why = _search(asked, intent.subject, MOST)
+    if why is not None:
+        return _closed(intent.kind, intent, why)
+    if not items:
+        return CommandResult(
+            intent.kind, intent.confidence, False, f"I remember nothing about {quote(intent.subject)}."
+        )
+    sure = [item for item in items if speaks_of(item.text, intent.subject)]
+    if len(sure) == 1 and intent.confidence >= SURE:
+        return act(asked, intent.kind, [sure[0].id], None)
+    return asking(asked, intent, sure or items)
+
+
+def _answered(asked: Asked, intent: Intent) -> CommandResult:
+    """Take yes or no for an answer, if the last command was a question."""
+    question = open_question(session(), asked.speaker, utc_now())
+    if question is None:
+        return unsure()
+    if intent.kind == "cancel":
+        return CommandResult("cancel", intent.confidence, True, "Nothing was changed.")
+    return act(asked, question["action"], [UUID(each) for each in question["ids"]], question["space"])
+
+
+def _undo(asked: Asked, intent: Intent) -> CommandResult:
+    step = last_change(session(), asked.speaker, utc_now())
+    if step is None:
+        return CommandResult("undo", intent.confidence, False, "There is nothing to undo in the last ten minutes.")
+    plan = step.result["undo"]
+    if intent.confidence < SURE:
+        return CommandResult("undo", intent.confidence, False, "Shall I undo the last thing that I did? Say: undo.")
+    return act(asked, plan["action"], [UUID(each) for each in plan["ids"]], plan["space"]).of_step(step.id)

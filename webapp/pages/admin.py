@@ -1,0 +1,122 @@
+"""What admins look after: accounts, backfills, the queue, and whether users see each other; counts, never content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response, abort, flash, make_response, redirect, url_for
+from psycopg import Error as PostgresError
+from redis.exceptions import RedisError
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from memory.database import make_engine, user_session
+from memory.journal import record
+from memory.operators import Account, list_accounts, retry_failed_of, try_to_cross
+from memory.telemetry import telemetry
+from tasks.app import huey
+from tasks.embedding import nudge, sweep
+from webapp.context import credential, runtime, session, utc_now
+from webapp.htmx import render
+from webapp.pages.visitor import guarded
+
+bp = guarded("admin")
+
+MOST_ACCOUNTS = 100
+# From here on a number is worth looking at: seconds, and a share of all calls.
+OLD_BACKLOG = 300
+MANY_FAILURES = 0.05
+
+
+@bp.before_request
+def _admins_only() -> None:
+    if "admin" not in credential().scopes:
+        abort(HTTPStatus.FORBIDDEN, "only admins see this page")
+
+
+@bp.get("/admin")
+def index() -> Response:
+    """Show accounts, the state of the system, and the outcome of the self-test."""
+    found = try_to_cross(session(), credential().user_id)
+    return render(
+        "admin/index.html", "admin/_state.html", **_state(), accounts=_accounts(), isolation=found, most=MOST_ACCOUNTS
+    )
+
+
+@bp.get("/admin/state")
+def state() -> Response:
+    """Answer how the work goes; the fragment asks again by itself while something waits."""
+    return render("admin/state.html", "admin/_state.html", **_state())
+
+
+@bp.post("/admin/backfill")
+def backfill() -> Response:
+    """Look for everything that waits, of all users, and have it embedded."""
+    record(session(), credential().user_id, "backfill.started", actor=credential().actor, now=utc_now())
+    session().commit()
+    sweep()
+    nudge()
+    return _back("Started. The numbers below follow.")
+
+
+@bp.post("/admin/retry")
+def retry() -> Response:
+    """Give every row in error another chance, of all users."""
+    now, retried = utc_now(), 0
+    for user_id in session().scalars(select(func.all_users())).all():
+        with user_session(runtime().sessions, user_id) as theirs:
+            retried += retry_failed_of(theirs, user_id, now)
+    record(session(), credential().user_id, "backfill.retried", actor=credential().actor, now=now, count=retried)
+    session().commit()
+    nudge()
+    return _back(f"Trying again: {retried}.")
+
+
+def _back(said: str) -> Response:
+    flash(said)
+    return make_response(redirect(url_for("admin.index"), HTTPStatus.SEE_OTHER))
+
+
+def _accounts() -> Sequence[Account]:
+    engine = make_engine(runtime().databases.owner, pool_size=1)
+    try:
+        with Session(engine) as owner:
+            return list_accounts(owner, most=MOST_ACCOUNTS)
+    finally:
+        engine.dispose()
+
+
+def _state() -> dict[str, Any]:
+    numbers = telemetry(session(), utc_now())
+    return {"numbers": numbers, "alerts": alerts_of(numbers), "queue": _queue(), "provider": _provider()}
+
+
+def alerts_of(numbers: dict[str, Any]) -> list[str]:
+    """Return what of the numbers an admin should look at, in words."""
+    age, failures = numbers.get("embedding_backlog_age") or 0, numbers.get("tool_failures") or 0
+    calls, errors = numbers.get("tool_calls") or 0, numbers.get("embedding_errors") or 0
+    found = []
+    if age > OLD_BACKLOG:
+        found.append(f"The oldest memory has waited {int(age // 60)} minutes for its vector: does a worker run?")
+    if errors:
+        found.append(f"{errors:,} vectors were given up on: look at the provider, then try them again.")
+    if calls and failures / calls > MANY_FAILURES:
+        found.append(f"{failures / calls:.0%} of all tool calls failed.")
+    return found
+
+
+def _queue() -> tuple[int, int] | None:
+    """Return how many tasks wait and how many are scheduled, None while the queue is out of reach."""
+    try:
+        return huey.pending_count(), huey.scheduled_count()
+    except (PostgresError, RedisError, OSError):
+        return None
+
+
+def _provider() -> str:
+    system = runtime().providers.system
+    if system.llamacpp_url is None:
+        return f"the local model ({system.local_model})"
+    return f"{system.llamacpp_url}, {'which answers' if runtime().providers.system_healthy() else 'which is away'}"

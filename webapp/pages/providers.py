@@ -1,0 +1,107 @@
+"""Which model makes the vectors: set, tried, and changed while the old one serves."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response, flash, make_response, redirect, request, url_for
+from pydantic import ValidationError
+
+from memory.embedding.http import PROVIDERS
+from memory.errors import InvalidError
+from webapp.api.schemas import ProviderBody
+from webapp.context import session
+from webapp.htmx import render
+from webapp.pages.forms import parse
+from webapp.pages.space_forms import problems
+from webapp.pages.visitor import guarded
+from webapp.providers import remove, retry, save, standing, stored_key, try_out
+
+bp = guarded("providers")
+
+NAMES = {
+    "openai": "OpenAI-compatible",
+    "ollama": "Ollama",
+    "llamacpp": "llama.cpp",
+    "custom_http": "another HTTP endpoint",
+    "local": "the local model",
+}
+
+
+class ProviderForm(ProviderBody):
+    """An endpoint as a form gives it: a box that is not ticked is sent as nothing, a blank key is the stored one."""
+
+    enabled: bool = False
+
+    def fields(self) -> dict[str, Any]:
+        """Return the endpoint with its key."""
+        return {**self.model_dump(), "api_key": self.api_key or stored_key(self.endpoint_url)}
+
+
+@bp.get("/providers")
+def index() -> Response:
+    """Show the models and the setting."""
+    return _desk({})
+
+
+@bp.get("/providers/progress")
+def progress() -> Response:
+    """Answer how far the models are; the fragment asks again by itself until all is done."""
+    return render("providers/index.html", "providers/_progress.html", **_context({}))
+
+
+@bp.post("/providers")
+def change() -> Response:
+    """Save the endpoint, and begin to re-embed."""
+    try:
+        form = parse(ProviderForm, request.form)
+        save(form.fields())
+    except ValidationError as error:
+        return _desk(problems(error))
+    except InvalidError as error:
+        session().rollback()
+        return _desk({error.field: error.message})
+    return _back("Saved. The present vectors serve until the new ones are all there.")
+
+
+@bp.post("/providers/test")
+def test() -> Response:
+    """Try the endpoint that the form names, and store nothing."""
+    try:
+        form = parse(ProviderForm, request.form)
+        trial = try_out(form.fields())
+    except ValidationError as error:
+        return _desk(problems(error))
+    session().rollback()
+    return _desk({}, trial=trial, status=HTTPStatus.OK)
+
+
+@bp.post("/providers/remove")
+def delete() -> Response:
+    """Forget the endpoint and its key."""
+    remove()
+    return _back("Removed, with its key.")
+
+
+@bp.post("/providers/retry")
+def again() -> Response:
+    """Try again what was given up on."""
+    return _back(f"Trying again: {retry()}.")
+
+
+def _back(said: str) -> Response:
+    flash(said)
+    return make_response(redirect(url_for("providers.index"), HTTPStatus.SEE_OTHER))
+
+
+def _context(problem: dict[str, str]) -> dict[str, Any]:
+    kinds = [(kind, NAMES[kind]) for kind in PROVIDERS]
+    given = request.form if request.method == "POST" else None
+    return {"standing": standing(), "kinds": kinds, "names": NAMES, "given": given, "problem": problem, "trial": None}
+
+
+def _desk(problem: dict[str, str], status: int = HTTPStatus.OK, **more: Any) -> Response:
+    if problem:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    return render("providers/index.html", "providers/_setting.html", status, **{**_context(problem), **more})

@@ -1,0 +1,113 @@
+"""Which model embeds for the caller, as the interface and the page both see and set it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory.embedding import queue
+from memory.embedding.base import EmbeddingError
+from memory.embedding.http import HttpEmbedder
+from memory.embedding.models import reconcile, user_models
+from memory.embedding.progress import Progress, progress_of
+from memory.embedding.providers import clear_setting, save_setting, setting_of
+from memory.errors import ConflictError, InvalidError
+from memory.models import EmbeddingModel, ProviderSetting
+from tasks.embedding import nudge
+from webapp.context import credential, runtime, session, utc_now
+
+SENTENCE = "A commonplace book keeps what is worth remembering."
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The user's models with how far each is, the active one first; the user's own setting, if any.
+
+    `locked` is true while the system's own endpoint overrides what a user sets.
+    """
+
+    models: Sequence[tuple[EmbeddingModel, Progress]]
+    setting: ProviderSetting | None
+    locked: bool
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether something still waits for its vector, or a model for its turn."""
+        return any(progress.waiting or model.state == "building" for model, progress in self.models)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of trying an endpoint: its dimensions, or the error in words; `seconds` is how long it took."""
+
+    dimensions: int | None
+    error: str | None
+    seconds: float
+
+
+def standing() -> Standing:
+    """Return the models, the setting and how far the vectors are."""
+    user_id = credential().user_id
+    models = [(model, progress_of(session(), user_id, model.id)) for model in user_models(session(), user_id)]
+    return Standing(models, setting_of(session(), user_id), runtime().providers.system_healthy())
+
+
+def save(fields: Mapping[str, Any]) -> None:
+    """Use an endpoint of one's own and begin to re-embed; raises `InvalidError` when it cannot be one."""
+    try:
+        _embedder(fields)
+    except EmbeddingError as error:
+        raise InvalidError("endpoint_url", str(error)) from error
+    save_setting(session(), credential().user_id, fields, keys=runtime().keys, now=utc_now())
+    _adopt()
+
+
+def remove() -> None:
+    """Forget the endpoint and its key, and begin to re-embed."""
+    clear_setting(session(), credential().user_id)
+    _adopt()
+
+
+def try_out(fields: Mapping[str, Any]) -> Trial:
+    """Embed one sentence with an endpoint, without storing anything."""
+    started = time.perf_counter()
+    try:
+        vector = _embedder(fields).embed([SENTENCE])
+    except EmbeddingError as error:
+        return Trial(None, str(error), time.perf_counter() - started)
+    return Trial(int(vector.shape[1]), None, time.perf_counter() - started)
+
+
+def retry() -> int:
+    """Give what was given up on another chance; returns how many rows."""
+    retried = queue.retry_failed(session(), credential().user_id, utc_now())
+    session().commit()
+    nudge()
+    return retried
+
+
+def stored_key(endpoint_url: str) -> str | None:
+    """Return the key that is stored for exactly this endpoint; no other gets to see it."""
+    setting = setting_of(session(), credential().user_id)
+    if setting is None or setting.api_key is None or setting.endpoint_url != endpoint_url:
+        return None
+    return runtime().keys.decrypt(setting.api_key)
+
+
+def _embedder(fields: Mapping[str, Any]) -> HttpEmbedder:
+    names = ("provider_type", "endpoint_url", "model", "api_key", "dimensions")
+    return HttpEmbedder(*(fields[name] for name in names))
+
+
+def _adopt() -> None:
+    session().flush()
+    user_id = credential().user_id
+    try:
+        target = runtime().providers.target(session(), user_id)
+    except EmbeddingError as error:
+        raise ConflictError(f"there is no model to go to: {error}") from error
+    reconcile(session(), user_id, target, now=utc_now())
+    session().commit()
+    nudge()

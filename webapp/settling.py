@@ -1,0 +1,23 @@
+"""Deciding between two memories that nearly say the same."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from memory.settle import settle_update
+from webapp.context import credential, runtime, session, utc_now
+from webapp.operations import refuse_in_incognito, visible_entry
+
+
+def settle(memory_id: UUID, other_id: UUID, keep: str) -> None:
+    """Let `this` memory or the `other` one replace its counterpart, or let `both` stand.
+
+    Raises `InvalidError` on `keep` for another word, `NotFoundError` when there is nothing to decide between them.
+    """
+    who, entry = credential(), visible_entry(memory_id)
+    visible_entry(other_id)
+    refuse_in_incognito(entry.memory.space_id)
+    settle_update(
+        session(), who.user_id, memory_id, other_id, keep, keys=runtime().keys, now=utc_now(), actor=who.actor
+    )
+    session().commit()
