@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, undefer
 
 from memory.errors import InvalidError, NotFoundError
-from memory.models import Conversation, Message
+from memory.models import Conversation, Episode, Message
 
 LARGEST_PAGE = 1000
 
@@ -44,6 +44,39 @@ def list_messages(
         statement = statement.options(undefer(Message.payload))
     messages = session.scalars(statement.order_by(order).limit(limit + 1)).all()
     return MessagePage(messages[:limit], messages[limit - 1].sequence if len(messages) > limit else None)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeOf:
+    """An episode of a conversation, the sequence number of the message it begins with, and the state of its vector."""
+
+    episode: Episode
+    sequence: int
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodePage:
+    """Some episodes in their order, and the sequence number that the next page follows (None at the end)."""
+
+    episodes: Sequence[EpisodeOf]
+    next_cursor: int | None
+
+
+def list_episodes(
+    session: Session, user_id: UUID, conversation_id: UUID, *, limit: int, cursor: int | None = None
+) -> EpisodePage:
+    """Return a page of the episodes that begin after the sequence number `cursor`; raises `InvalidError`."""
+    if not 1 <= limit <= LARGEST_PAGE:
+        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    begins = (Message.user_id == Episode.user_id) & (Message.id == Episode.message_id)
+    statement = select(Episode, Message.sequence).join(Message, begins)
+    statement = statement.where(Episode.user_id == user_id, Episode.conversation_id == conversation_id)
+    if cursor is not None:
+        statement = statement.where(Message.sequence > cursor)
+    rows = session.execute(statement.order_by(Message.sequence).limit(limit + 1)).all()
+    page = [EpisodeOf(episode, sequence, not episode.needs_embedding) for episode, sequence in rows[:limit]]
+    return EpisodePage(page, page[-1].sequence if len(rows) > limit else None)
 
 
 def get_message(session: Session, user_id: UUID, conversation_id: UUID, message_id: UUID) -> Message:

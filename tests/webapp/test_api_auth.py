@@ -117,6 +117,7 @@ SCOPES = {
     "api_conversations.delete": "forget",
     "api_conversations.read_messages": "read",
     "api_conversations.read_message": "read",
+    "api_conversations.read_episodes": "read",
     "api_conversations.append": "write",
     "api_conversations.stream": "write",
     "api_conversations.merge": "write",

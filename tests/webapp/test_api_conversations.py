@@ -336,3 +336,27 @@ def test_each_endpoint_needs_its_scope(client, ada, method, path, scope):
 
 def test_an_id_that_is_none_is_no_address(agent):
     assert agent.get(f"{CONVERSATIONS}/42").status_code == 404
+
+
+def test_episodes_are_read_in_their_order_page_by_page(agent: Agent) -> None:
+    talk = Talk(agent)
+    for n in range(3):
+        talk.turn(f"Question {n}?", f"Answer {n}.")
+    talk.say("Unanswered?")
+    first = agent.get(f"{talk.path}/episodes", limit=2).json
+    assert [each["text"] for each in first["episodes"]] == [
+        f"user: Question {n}?\nassistant: Answer {n}." for n in range(2)
+    ]
+    assert [each["sequence"] for each in first["episodes"]] == [1, 3]
+    ids = [message["id"] for message in talk.messages()]
+    assert [(each["message_id"], each["reply_id"]) for each in first["episodes"]] == [tuple(ids[:2]), tuple(ids[2:4])]
+    rest = agent.get(f"{talk.path}/episodes", limit=2, cursor=first["next_cursor"]).json
+    assert ([each["sequence"] for each in rest["episodes"]], rest["next_cursor"]) == ([5], None)
+    assert {each["embedding"] for each in first["episodes"]} == {"pending"}
+
+
+def test_a_strangers_episodes_do_not_exist(client, agent, bob) -> None:
+    talk = Talk(agent)
+    talk.turn("Secret?", "Yes.")
+    assert Agent(client, bob.headers).get(f"{talk.path}/episodes").status_code == 404
+    assert agent.get(f"{talk.path}/episodes", limit=0).status_code == 422

@@ -519,3 +519,28 @@ def test_every_page_is_well_formed(reader: FlaskClient, agent: Agent, long_talk:
 
 def test_an_empty_page_is_well_formed(reader: FlaskClient) -> None:
     assert problems_of(reader.get("/conversations").text) == []
+
+
+def test_the_episodes_of_a_conversation_are_listed(reader: FlaskClient, talk: Talk) -> None:
+    page = reader.get(f"{_page(talk)}/episodes")
+    assert (page.status_code, problems_of(page.text)) == (200, [])
+    assert f"user: {SAID} assistant: Sage green" in _plain(page)
+    assert "waits for its vector" in page.text
+    assert f"{_page(talk)}/episodes" in reader.get(_page(talk)).text
+
+
+def test_many_episodes_come_page_by_page(reader: FlaskClient, long_talk: Talk) -> None:
+    first = reader.get(f"{_page(long_talk)}/episodes")
+    assert (first.text.count("<article"), "More episodes" in first.text) == (30, True)
+    rest = reader.get(f"{_page(long_talk)}/episodes?cursor=59", headers=HTMX)
+    assert (rest.text.count("<article"), "More episodes" in rest.text, "<html" in rest.text) == (20, False, False)
+
+
+def test_a_conversation_without_a_reply_has_no_episodes(reader: FlaskClient, agent: Agent) -> None:
+    lonely = Talk(agent, title="Lonely")
+    lonely.say("Is anyone there?")
+    assert "There is none yet." in reader.get(f"{_page(lonely)}/episodes").text
+
+
+def test_a_strangers_episodes_are_not_there(app: Flask, bob, talk: Talk) -> None:
+    assert at_browser(app, bob).get(f"{_page(talk)}/episodes").status_code == 404

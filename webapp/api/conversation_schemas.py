@@ -16,6 +16,7 @@ from memory.messages import Appended, Stored
 from memory.models import Conversation, Message
 from memory.payloads import check_json
 from memory.threads import Thread
+from memory.transcript import EpisodeOf
 from webapp.api.schemas import Line, MemoryRole, Moment, Omittable, Strict, moment, outcome_json
 
 Format = Literal["pydantic_ai", "openai", "anthropic"]
@@ -175,6 +176,13 @@ class MessagesQuery(Strict):
     cursor: int | None = Field(None, ge=0, le=2**31 - 1)
 
 
+class EpisodesQuery(Strict):
+    """A page of episodes: those that begin after the sequence number `cursor`."""
+
+    limit: int = Field(50, ge=1, le=200)
+    cursor: int | None = Field(None, ge=0, le=2**31 - 1)
+
+
 def _at(where: str, given: dict[str, Any]) -> MessageDraft:
     try:
         return MessageDraft(**given)
@@ -282,4 +290,18 @@ def merged_json(merged: Merged, space: str) -> dict[str, Any]:
             "added": [{"position": position, **stored_json(stored)} for position, stored in merged.added],
         },
         "conversation": conversation_json(merged.appended.conversation, space),
+    }
+
+
+def episode_json(found: EpisodeOf) -> dict[str, Any]:
+    """Return an episode as the interface shows it: as it was said, and between which messages."""
+    episode = found.episode
+    return {
+        "id": str(episode.id),
+        "text": episode.text,
+        "message_id": str(episode.message_id),
+        "reply_id": str(episode.reply_id),
+        "sequence": found.sequence,
+        "created_at": moment(episode.created_at),
+        "embedding": "ready" if found.ready else "pending",
     }

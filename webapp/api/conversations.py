@@ -8,7 +8,7 @@ from flask import Response, jsonify, make_response
 
 from memory.errors import InvalidError
 from memory.threads import Filters, words_of
-from memory.transcript import get_message, list_messages
+from memory.transcript import get_message, list_episodes, list_messages
 from webapp.api.blueprint import api_blueprint
 from webapp.api.conversation_schemas import (
     AppendBody,
@@ -16,11 +16,13 @@ from webapp.api.conversation_schemas import (
     ConversationPatch,
     ConversationPath,
     ConversationQuery,
+    EpisodesQuery,
     MergeBody,
     MessagePath,
     MessagesQuery,
     conversation_json,
     element_json,
+    episode_json,
     message_json,
     thread_json,
 )
@@ -121,6 +123,15 @@ def read_message(path: MessagePath) -> Response:
     readable_thread(path.conversation_id)
     message = get_message(session(), credential().user_id, path.conversation_id, path.message_id)
     return jsonify(message_json(message, payload=True))
+
+
+@bp.get("/<uuid:conversation_id>/episodes", summary="Read episodes in their order")
+@needs("read")
+def read_episodes(path: ConversationPath, query: EpisodesQuery) -> Response:
+    """Answer a page of turns with their replies, as `episode_search` finds them; `next_cursor` is null at the end."""
+    readable_thread(path.conversation_id)
+    page = list_episodes(session(), credential().user_id, path.conversation_id, limit=query.limit, cursor=query.cursor)
+    return jsonify({"episodes": [episode_json(each) for each in page.episodes], "next_cursor": page.next_cursor})
 
 
 @bp.post("/<uuid:conversation_id>/messages", summary="Append messages")

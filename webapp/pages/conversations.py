@@ -11,13 +11,16 @@ from flask import Response, flash, make_response, redirect, render_template, req
 from memory.errors import ConflictError, InvalidError
 from memory.spaces import list_spaces
 from memory.threads import Thread
+from memory.transcript import list_episodes
 from webapp.context import credential, session
 from webapp.conversations import change_thread, delete_thread, visible_thread
 from webapp.htmx import render, swap_or_go
 from webapp.operations import is_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.reading import (
+    EPISODES,
     LONGEST_SHOWN,
+    EpisodesForm,
     ReadingForm,
     ThreadForm,
     ThreadsForm,
@@ -66,6 +69,17 @@ def message(conversation_id: UUID, sequence: int) -> Response:
         payload=payload,
         whole=True,
     )
+
+
+@bp.get("/conversations/<uuid:conversation_id>/episodes")
+def episodes(conversation_id: UUID) -> Response:
+    """List what a search for turns finds here; with a cursor, htmx gets the further page alone."""
+    thread = visible_thread(conversation_id)
+    if _closed(thread):
+        return render("memories/closed.html", "memories/_closed.html")
+    form = parse(EpisodesForm, request.args)
+    listing = list_episodes(session(), credential().user_id, conversation_id, limit=EPISODES, cursor=form.cursor)
+    return render("conversations/episodes.html", "conversations/_episodes.html", thread=thread, listing=listing)
 
 
 @bp.post("/conversations/<uuid:conversation_id>")

@@ -23,6 +23,7 @@ from webapp.operations import incognito_spaces
 
 THREADS = 30
 MESSAGES = 40
+EPISODES = 30
 # Messages that stand before the one that a link leads to.
 LEAD = 5
 # Characters of a message that stand in its conversation; the rest is a click away.
@@ -56,6 +57,12 @@ class ReadingForm(BaseModel):
     at: Place | None = None
     before: Place | None = None
     after: Place | None = None
+
+
+class EpisodesForm(BaseModel):
+    """Which episodes to list: those that begin after a message."""
+
+    cursor: Place | None = None
 
 
 class ThreadForm(BaseModel):
