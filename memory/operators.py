@@ -29,9 +29,8 @@ class Account:
     failed: int
 
 
-def list_accounts(session: Session, *, most: int) -> Sequence[Account]:
-    """Return accounts by address, at most `most`; needs the owner's connection."""
-
+def list_accounts(session: Session, *, most: int, named: str = "") -> Sequence[Account]:
+    """Return accounts by address, at most `most`, `named` being in it; needs the owner's connection."""
     statement = (
         select(
             User.id,
@@ -44,6 +43,7 @@ def list_accounts(session: Session, *, most: int) -> Sequence[Account]:
             _number(Token.user_id, Token.revoked_at.is_(None)),
             _number(Embedding.user_id, Embedding.state == "error"),
         )
+        .where(User.email.icontains(named, autoescape=True))
         .order_by(User.email)
         .limit(most)
     )

@@ -88,8 +88,11 @@ class Source:
         return self.session.connection().exec_driver_sql(statement, values).all()
 
     def _widen_hnsw(self) -> None:
-        """Let the index look at more rows than are asked for, where that is more than every connection's setting."""
-        if (wanted := 2 * self._depth()) > EF_SEARCH:
+        """Let the index look at more rows than are asked for, where that is more than every connection's setting.
+
+        More still where most of them may not fit what narrows the question: what it steps over costs it its recall.
+        """
+        if (wanted := (6 if self.query.filtered else 2) * self._depth()) > EF_SEARCH:
             setting = text("SELECT set_config('hnsw.ef_search', :ef, true)")
             self.session.execute(setting, {"ef": str(min(1000, wanted))})
 

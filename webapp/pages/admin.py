@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
-from flask import Response, abort, flash, make_response, redirect, url_for
+from flask import Response, abort, flash, make_response, redirect, request, url_for
 from psycopg import Error as PostgresError
 from redis.exceptions import RedisError
 from sqlalchemy import func, select
@@ -40,8 +40,16 @@ def _admins_only() -> None:
 def index() -> Response:
     """Show accounts, the state of the system, and the outcome of the self-test."""
     found = try_to_cross(session(), credential().user_id)
+    # No address holds a NUL, and no parameter may.
+    named = request.args.get("q", "").replace("\x00", "").strip()
     return render(
-        "admin/index.html", "admin/_state.html", **_state(), accounts=_accounts(), isolation=found, most=MOST_ACCOUNTS
+        "admin/index.html",
+        "admin/_state.html",
+        **_state(),
+        accounts=_accounts(named),
+        named=named,
+        isolation=found,
+        most=MOST_ACCOUNTS,
     )
 
 
@@ -79,11 +87,11 @@ def _back(said: str) -> Response:
     return make_response(redirect(url_for("admin.index"), HTTPStatus.SEE_OTHER))
 
 
-def _accounts() -> Sequence[Account]:
+def _accounts(named: str) -> Sequence[Account]:
     engine = make_engine(runtime().databases.owner, pool_size=1)
     try:
         with Session(engine) as owner:
-            return list_accounts(owner, most=MOST_ACCOUNTS)
+            return list_accounts(owner, most=MOST_ACCOUNTS, named=named)
     finally:
         engine.dispose()
 
