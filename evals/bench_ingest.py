@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
-
-from sentence_transformers import SentenceTransformer
 
 from evals.stock import model_of
 from evals.tables import table
@@ -21,6 +19,9 @@ from memory.embedding.local import BUNDLED
 from memory.remember import remember_many
 from memory.spaces import create_space
 from tasks.runtime import Runtime
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer  # noqa: PLC0415
 
 SPACE = "bench-ingest"
 BATCH = 500
@@ -85,6 +86,9 @@ def bench_ingest(
     with user_session(runtime.sessions, user_id) as session:
         embedder = runtime.providers.embedder(model_of(session, user_id)).embedder
         create_space(session, user_id, SPACE, soft_cap=len(texts), now=now, actor="bench")
+    # Here, as importing it takes seconds that every command would pay.
+    from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+
     library = SentenceTransformer(BUNDLED, device="cpu", local_files_only=True)
     library.encode(texts[:WARM_UP])
     embedder.embed(texts[:WARM_UP])

@@ -72,7 +72,7 @@ def _filled(person: Any) -> Any:
     with user_session(person.runtime.sessions, person.id) as session:
         drafts = [Draft(text=text) for text in TEXTS]
         remember_many(session, person.id, "default", drafts, keys=person.runtime.keys, now=utc_now(), actor="test")
-    person.runtime.backfill.run(lambda _rows: None)
+    person.embed()
     return person
 
 
