@@ -21,7 +21,7 @@ from memory.spaces import create_space
 from tasks.runtime import Runtime
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer  # noqa: PLC0415
+    from sentence_transformers import SentenceTransformer
 
 SPACE = "bench-ingest"
 BATCH = 500

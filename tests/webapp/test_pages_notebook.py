@@ -273,7 +273,7 @@ def test_a_context_fits_its_budget(desk: Desk) -> None:
         stored(desk.person, f"Ada owns {number} hazelnut trees in the garden behind the house number {number * 7}.")
     _, answer = desk.run("context", q="hazelnut trees", budget="150")
     found = re.search(r"(\d+) of 150 tokens, (\d) memor", " ".join(answer.text.split()))
-    assert found is not None
+    assert found is not None, answer.text
     assert 60 < int(found.group(1)) <= 150
     assert "&lt;recalled-memories" in answer.text
 
