@@ -271,10 +271,11 @@ def test_a_note_loads_nothing_and_runs_nothing(desk: Desk, text: str) -> None:
 def test_a_context_fits_its_budget(desk: Desk) -> None:
     for number in range(10):
         stored(desk.person, f"Ada owns {number} hazelnut trees in the garden behind the house number {number * 7}.")
-    _, answer = desk.run("context", q="hazelnut trees", budget="150")
-    found = re.search(r"(\d+) of 150 tokens, (\d) memor", " ".join(answer.text.split()))
+    # One memory takes about 150 tokens with the frame around it, more or less by what its random ids are cut into.
+    _, answer = desk.run("context", q="hazelnut trees", budget="250")
+    found = re.search(r"(\d+) of 250 tokens, (\d) memor", " ".join(answer.text.split()))
     assert found is not None, answer.text
-    assert 60 < int(found.group(1)) <= 150
+    assert 100 < int(found.group(1)) <= 250
     assert "&lt;recalled-memories" in answer.text
 
 
