@@ -106,3 +106,10 @@ def test_a_neighbour_that_was_moved_to_another_space_is_no_neighbour(talk):
     (left,) = talk.ask("agency letter")
     assert (left.candidate.id, left.context < 0.01) == (answered, True)
     assert ids(talk.ask("agency letter", space="work")) == [asked]
+
+
+def test_a_neighbour_counts_though_no_leg_listed_it(talk):
+    talk.say(*TALK)
+    # Each leg lists one turn alone, so the other's words are known only if neighbours are looked up.
+    (best,) = talk.ask("agency letter Tuesday tears", policy={"depth": 1}, limit=1)
+    assert best.context > 0.05
