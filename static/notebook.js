@@ -63,7 +63,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
   const told = commanded ? "" : `[data-memories~="${path.split("/").pop()}"]`;
   for (const output of document.querySelectorAll(`.output[data-memories]:not([data-memories=""])${told}`)) {
     const cell = output.closest(".cell");
-    if (cell.dataset.cell === elt.closest(".cell")?.dataset.cell) continue;
+    if (path.includes(cell.dataset.cell)) continue;
     const target = cell.matches(".cell-remember") ? cell : output;
     const select = `#${target.id}`;
     htmx.ajax("GET", cell.dataset.move.replace(/\/move$/, ""), { target, select, swap: "outerHTML" });
