@@ -62,7 +62,7 @@ def reader(new_person: Callable[..., Any]) -> Any:
     return _filled(new_person("reader"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def library(new_person: Callable[..., Any]) -> Any:
     """A user with a filled notebook that tests only read."""
     return _filled(new_person("library"))

@@ -126,9 +126,9 @@ def test_differing_is_mutual(a: str, b: str) -> None:
 @pytest.mark.parametrize("unit", ["[1,", "(a", "1,", "a-", "may ", "- ", "aA", "not ", "\n"])
 def test_the_longest_text_is_read_in_reasonable_time(unit: str) -> None:
     text = (unit * 65536)[:65536]
-    started = time.perf_counter()
+    started = time.process_time()
     distinguishing(text)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 LONG = "We met the caterers about the spring party and they will bring a {} menu for the whole team. " + "filler " * 80

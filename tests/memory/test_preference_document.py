@@ -187,7 +187,7 @@ def test_a_document_of_64_kib_fits():
     ids=["brackets", "dashes", "braces", "keys", "sexagesimal", "digits", "aliases", "comments"],
 )
 def test_no_document_takes_long(front_matter):
-    started = time.perf_counter()
+    started = time.process_time()
     with suppress(PreferencesError):
         parse(f"---\n{front_matter}\n---\n")
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -49,9 +49,9 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 
 def test_hostile_nesting_stays_idempotent_and_fast() -> None:
     nested = "[1," * 9000 + "2" + " 1]" * 9000
-    started = time.perf_counter()
+    started = time.process_time()
     once = normalise(nested)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert normalise(once) == once
 
 
@@ -118,7 +118,7 @@ def test_distance_ignores_signedness(a: int, b: int) -> None:
 
 def test_a_thousand_short_texts_take_less_than_150_ms() -> None:
     texts = [" ".join(f"w{(index * 7 + place * 13) % 4999}" for place in range(20)) for index in range(1000)]
-    started = time.perf_counter()
+    started = time.process_time()
     for text in texts:
         simhash64(text)
-    assert time.perf_counter() - started < 0.15
+    assert time.process_time() - started < 0.15

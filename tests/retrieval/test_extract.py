@@ -118,6 +118,6 @@ def test_a_thousand_sentences_are_ranked_at_once() -> None:
     candidates = said(
         *(f"Sentence {n} of topic {n % 40} tells of place {n % 97} and day {n % 31}." for n in range(1000))
     )
-    began = time.perf_counter()
+    began = time.process_time()
     assert len(rank(candidates, 64)) == 64
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5

@@ -300,6 +300,6 @@ def test_a_comparison_shows_changes_with_a_few_lines_around(older: str, newer: s
 def test_documents_of_many_lines_are_compared_quickly() -> None:
     older = "\n".join(str(number * 7 % 331) for number in range(MOST_COMPARED * 20))
     newer = "\n".join(str(number * 11 % 337) for number in range(MOST_COMPARED * 20))
-    start = time.perf_counter()
+    start = time.process_time()
     assert compare(older, newer)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
