@@ -28,6 +28,8 @@ SHORTEST_PASSWORD = 10
 # Writing the time of every request would make each a write; a minute is exact enough to spot a stale token.
 LAST_USE_GRAIN = timedelta(minutes=1)
 
+# Put together once: every request of an agent runs it.
+_OPEN = select(Token).from_statement(text("SELECT * FROM open_token(:hash)")).execution_options(populate_existing=True)
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _hasher = PasswordHasher()
 
@@ -167,9 +169,7 @@ def hash_token(secret: str) -> bytes:
 
 def authenticate(session: Session, secret: str, now: datetime) -> Credential | None:
     """Return who holds this token, and confine the session to that user; None when it opens nothing."""
-    opened = select(Token).from_statement(text("SELECT * FROM open_token(:hash)"))
-    opened = opened.execution_options(populate_existing=True)
-    token = session.scalars(opened, {"hash": hash_token(secret)}).one_or_none()
+    token = session.scalars(_OPEN, {"hash": hash_token(secret)}).one_or_none()
     if token is None:
         return None
     if not token.usable(now):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Select, bindparam, select
 from sqlalchemy.orm import Session
 
 from memory.errors import InvalidError
@@ -21,20 +21,31 @@ class Scope:
     model: EmbeddingModel | None
 
 
+def _statement(place: ColumnElement[bool]) -> Select[tuple[Space, bool, EmbeddingModel]]:
+    return (
+        select(Space, IncognitoSession.active, EmbeddingModel)
+        .outerjoin(
+            IncognitoSession,
+            (IncognitoSession.user_id == Space.user_id) & (IncognitoSession.session_key == bindparam("session_key")),
+        )
+        .outerjoin(EmbeddingModel, (EmbeddingModel.user_id == Space.user_id) & (EmbeddingModel.state == "active"))
+        .where(Space.user_id == bindparam("user_id"), place)
+        .execution_options(populate_existing=True)
+    )
+
+
+# Put together once: every search runs one of them, and building it takes longer than running it.
+_BY_SLUG = _statement(Space.slug == bindparam("place"))
+_BY_ID = _statement(Space.id == bindparam("place"))
+
+
 def read_scope(
     session: Session, user_id: UUID, session_key: str, *, slug: str | None = None, space_id: UUID | None = None
 ) -> Scope:
     """Return the scope of a space by its slug or its id; raises `InvalidError` on `space` when there is none."""
-    statement = (
-        select(Space, IncognitoSession.active, EmbeddingModel)
-        .outerjoin(
-            IncognitoSession,
-            (IncognitoSession.user_id == Space.user_id) & (IncognitoSession.session_key == session_key),
-        )
-        .outerjoin(EmbeddingModel, (EmbeddingModel.user_id == Space.user_id) & (EmbeddingModel.state == "active"))
-        .where(Space.user_id == user_id, Space.id == space_id if space_id is not None else Space.slug == slug)
-    )
-    row = session.execute(statement.execution_options(populate_existing=True)).one_or_none()
+    statement, place = (_BY_SLUG, slug) if space_id is None else (_BY_ID, space_id)
+    values = {"user_id": user_id, "session_key": session_key, "place": place}
+    row = session.execute(statement, values).one_or_none()
     if row is None:
         raise InvalidError("space", f"there is no space {slug!r}")
     space, active, model = row
