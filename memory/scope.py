@@ -21,7 +21,7 @@ class Scope:
     model: EmbeddingModel | None
 
 
-def _statement(place: ColumnElement[bool]) -> Select[tuple[Space, bool, EmbeddingModel]]:
+def _statement(place: ColumnElement[bool]) -> Select[Space, bool | None, EmbeddingModel]:
     return (
         select(Space, IncognitoSession.active, EmbeddingModel)
         .outerjoin(
