@@ -16,7 +16,7 @@ from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
 from secrets_of_tests import PASSWORD, SECRET
-from sqlalchemy import make_url, text
+from sqlalchemy import Engine, make_url, text
 from sqlalchemy.orm import Session
 
 import config
@@ -121,19 +121,17 @@ class Person:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_leftovers(request: pytest.FixtureRequest) -> Iterator[None]:
+def no_leftovers() -> Iterator[None]:
     """Take the users of a file's tests out after it: what works through everything would take minutes for theirs."""
     yield
     if _made:
-        owner = make_engine(request.getfixturevalue("database_url"), pool_size=1)
-        with owner.begin() as connection:
-            connection.execute(text("DELETE FROM users WHERE id = ANY(:made)"), {"made": _made})
-        owner.dispose()
+        with _made[0][0].begin() as connection:
+            connection.execute(text("DELETE FROM users WHERE id = ANY(:made)"), {"made": [each for _, each in _made]})
         _made.clear()
 
 
-# The users that this file's tests have made so far.
-_made: list[UUID] = []
+# The users that this file's tests have made so far, each with the engine that made it.
+_made: list[tuple[Engine, UUID]] = []
 
 
 @pytest.fixture(scope="session")
@@ -151,7 +149,7 @@ def new_person(runtime: Runtime, database_url: str) -> Iterator[Callable[..., Pe
         with Session(owner) as session, session.begin():
             session.add(user)
             session.flush()
-            _made.append(user_id)
+            _made.append((owner, user_id))
             create_space(session, user_id, DEFAULT_SPACE, soft_cap=soft_cap, now=now, actor="system", name="Default")
         scopes = ["read", "write", "forget"] + (["admin", "service"] if role == "admin" else [])
         with user_session(runtime.sessions, user_id) as session:
