@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -215,26 +215,20 @@ def _placed(
 
 
 def _widened(scored: Iterable[Scored], rows: dict[UUID, Any]) -> Iterable[Scored]:
+    """Fill the candidates in place: nothing else holds them, and copies of all would take longer than reading them."""
     for each in scored:
         row = rows.get(each.candidate.id)
         if row is None:
             continue  # Forgotten between the two reads.
+        memory = each.candidate
         try:
-            candidate = replace(
-                each.candidate,
-                text=row.text,
-                type=row.type,
-                role=row.role,
-                theme=row.theme,
-                tags=tuple(row.tags),
-                source_ids=tuple(row.source_ids),
-                summary=row.summary,
-                vector=from_binary(row.vector),
-            )
+            memory.text, memory.type, memory.role, memory.theme = row.text, row.type, row.role, row.theme
+            memory.tags, memory.source_ids = tuple(row.tags), tuple(row.source_ids)
+            memory.summary, memory.vector = row.summary, from_binary(row.vector)
         except (TypeError, ValueError):
             logger.exception("the memory %s is malformed and was skipped", row.id)
         else:
-            yield replace(each, candidate=candidate)
+            yield each
 
 
 def from_binary(data: bytes | None) -> Vector | None:

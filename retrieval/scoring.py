@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from retrieval import dates, times
-from retrieval.fusion import evidence, fuse, keyword_share
+from retrieval.fusion import clip, evidence, fuse, keyword_share
 from retrieval.policy import Policy
 from retrieval.types import Candidate, Score, Scored
 
@@ -32,7 +32,7 @@ def score(relevance: float, created_at: datetime, importance: float, policy: Pol
 
     The total is in [0, alpha + beta + gamma].
     """
-    relevance, importance = _clip(relevance), _clip(importance)
+    relevance, importance = clip(relevance), clip(importance)
     fresh = recency((now - created_at).total_seconds(), policy.tau_days * _DAY)
     total = policy.alpha * relevance + policy.beta * fresh + policy.gamma * importance
     return Score(relevance, fresh, importance, total)
@@ -106,7 +106,3 @@ def _named(candidates: Sequence[Candidate], question: str) -> str | None:
     speakers = {each.speaker for each in candidates if each.speaker is not None}
     found = [name for name in speakers if words.issuperset(_WORD.findall(name.casefold()))]
     return found[0] if len(found) == 1 else None
-
-
-def _clip(value: float) -> float:
-    return min(1.0, max(0.0, value))

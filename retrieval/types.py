@@ -1,7 +1,7 @@
 """Values that pass through the ranking; none knows the database.
 
-Nothing changes them once they are made. They are not declared frozen: a search makes hundreds, and a frozen
-dataclass takes three times as long to make.
+A candidate is filled as it is read, from more and more tables; nothing changes the others once they are made. None is
+declared frozen: a search makes hundreds, and a frozen dataclass takes three times as long to make.
 """
 
 from __future__ import annotations
