@@ -14,11 +14,12 @@ from memory.drafts import Draft, check_status
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, InvalidError, RefusedError
-from memory.forget import get_memory
+from memory.forget import UNDO_WINDOW, get_memory
 from memory.journal import record
 from memory.keys import Keys
-from memory.models import Memory, Space
+from memory.models import AuditEvent, Memory, Space
 from memory.remember import Prepared, apply_pinning_policy, prepare
+from memory.revisions import content_of, get_revision, keep, to_bring_back
 from memory.spaces import check_slug, ensure_themes, lock_space_of
 from memory.text import to_signed
 from memory.tombstones import graveyard
@@ -30,15 +31,23 @@ _CLEARABLE = frozenset({"theme", "expires_at"})
 
 
 def pin(session: Session, user_id: UUID, memory_id: UUID, *, pinned: bool, now: datetime, actor: str) -> Memory:
-    """Pin or unpin a memory; pinning is an explicit wish to keep it, so it counts as saved by hand."""
+    """Pin or unpin a memory; pinning is an explicit wish to keep it, so it counts as saved by hand.
+
+    Unpinned within ten minutes, it is as if it had not been pinned.
+    """
     memory = get_memory(session, user_id, memory_id)
     lock_space_of(session, memory)
     if memory.pinned == pinned:
         return memory
+    details = {} if pinned else _take_back_saving(session, memory, now)
+    before = (memory.manually_saved, memory.importance)
     _set_pinned(memory, pinned)
+    if pinned and not before[0]:
+        gained = {"importance_before": before[1], "importance_after": memory.importance}
+        details = {"saved": True, **gained, "repeats": memory.repeat_count}
     memory.updated_at = now
     action = "memory.pinned" if pinned else "memory.unpinned"
-    record(session, user_id, action, actor=actor, now=now, subject_id=memory_id)
+    record(session, user_id, action, actor=actor, now=now, subject_id=memory_id, details=details)
     return memory
 
 
@@ -47,6 +56,35 @@ def _set_pinned(memory: Memory, pinned: bool) -> None:
         memory.manually_saved = True
         memory.importance = min(1.0, memory.importance + 0.5)
     memory.pinned = pinned
+
+
+def _take_back_saving(session: Session, memory: Memory, now: datetime) -> dict[str, Any]:
+    """Undo that a pin of the last ten minutes counted as saving by hand, unless it was said or saved again since.
+
+    Returns what the record is to tell of it.
+    """
+    since = (
+        select(AuditEvent.action, AuditEvent.details)
+        .where(
+            AuditEvent.user_id == memory.user_id,
+            AuditEvent.created_at >= now - UNDO_WINDOW,
+            AuditEvent.subject_id == memory.id,
+            AuditEvent.action.in_(("memory.pinned", "memory.updated")),
+        )
+        .order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
+    )
+    for action, details in session.execute(since):
+        if action == "memory.updated" and "manually_saved" in details["fields"]:
+            return {}
+        if action == "memory.pinned":
+            if not details.get("saved") or details["repeats"] != memory.repeat_count:
+                return {}
+            was, became = details["importance_before"], details["importance_after"]
+            changed = memory.importance != became
+            memory.importance = max(0.0, memory.importance - (became - was)) if changed else was
+            memory.manually_saved = False
+            return {"saved": False}
+    return {}
 
 
 def update(
@@ -58,10 +96,12 @@ def update(
     keys: Keys,
     now: datetime,
     actor: str,
+    restored: int | None = None,
 ) -> Memory:
-    """Change the given fields of a memory, all or none.
+    """Change the given fields of a memory, all or none; what it said before is kept as a version of it.
 
-    A new text is fingerprinted and embedded again. Raises `InvalidError` for a bad field, `ConflictError` when
+    A new text is fingerprinted and embedded again. `restored` is the number of the version that this brings back, if
+    it does. Raises `InvalidError` for a bad field, `ConflictError` when
     another memory of the space has this text, `RefusedError` when the text was forgotten.
     """
     memory = get_memory(session, user_id, memory_id)
@@ -72,6 +112,7 @@ def update(
     # All that may refuse comes before the first change: a caller that goes on must not store half of one.
     rewritten = _fingerprinted(session, space, memory, draft, keys, now) if "text" in changes else None
     _refuse_twin(session, memory, rewritten, changes.get("status") or memory.status)
+    before = content_of(session, memory)
     if older is not None:
         older.status, older.updated_at, memory.supersedes = "superseded", now, older.id
     _apply(session, memory, draft, changes, now)
@@ -81,9 +122,22 @@ def update(
         drop_cached(session, user_id, [memory.text], keys)
         _rewrite(session, memory, rewritten, now)
     session.flush()
-    details = {"fields": sorted(changes)}
+    keep(session, memory, before, now=now, actor=actor, restored=restored)
+    details = {"fields": sorted(changes), **({"restored": restored} if restored is not None else {})}
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
     return memory
+
+
+def bring_back(
+    session: Session, user_id: UUID, memory_id: UUID, number: int, *, keys: Keys, now: datetime, actor: str
+) -> Memory:
+    """Make a memory say what its version of this number said; that is a change like any other.
+
+    Raises what `update` raises, and `NotFoundError` when the memory or the version is not there.
+    """
+    lock_space_of(session, get_memory(session, user_id, memory_id))
+    changes = to_bring_back(session, get_revision(session, user_id, memory_id, number))
+    return update(session, user_id, memory_id, changes, keys=keys, now=now, actor=actor, restored=number)
 
 
 def _checked(memory: Memory, changes: Mapping[str, Any]) -> Draft:

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, NotFoundError
 from memory.keys import Keys
-from memory.models import Base, Conversation, Memory, RateCount, User
+from memory.models import Base, Conversation, Memory, RateCount, Revision, User
 from memory.session_state import drop_states
 
 FORMAT = "commonplace-erasure"
@@ -90,5 +90,6 @@ def _count(session: Session, table: Table, user_id: UUID) -> int:
 def _drop_copies(session: Session, user_id: UUID, keys: Keys) -> None:
     """Drop what lies outside the database when the transaction commits."""
     texts = session.scalars(select(Memory.text).where(Memory.user_id == user_id)).all()
-    drop_cached(session, user_id, texts, keys)
+    before = session.scalars(select(Revision.text).where(Revision.user_id == user_id).distinct()).all()
+    drop_cached(session, user_id, [*texts, *before], keys)
     drop_states(session, user_id, session.scalars(select(Conversation.id).where(Conversation.user_id == user_id)).all())

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Column, Table, select
 from sqlalchemy.orm import Session
 
-from memory.models import Base, Memory, ToolCall, User
+from memory.models import Base, Memory, Revision, ToolCall, User
 from memory.redaction import REDACTED, Secrets, secrets_of
 
 FORMAT = "commonplace-export"
@@ -71,6 +71,9 @@ def _rows(
     statement = select(*_columns(table)).where(table.c.user_id == user_id).order_by(*table.primary_key.columns)
     if table is Memory.__table__:
         statement = statement.where(Memory.expires_at.is_(None) | (Memory.expires_at > now))
+    if table is Revision.__table__:
+        expired = select(Memory.id).where(Memory.user_id == user_id, Memory.expires_at <= now)
+        statement = statement.where(Revision.memory_id.not_in(expired))
     for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
         values = dict(row._mapping)
         if table is ToolCall.__table__ and secrets is not None and secrets.told_by(row):

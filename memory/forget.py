@@ -20,12 +20,11 @@ from memory.journal import record, redact
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Message, PossibleUpdate, Tombstone
 from memory.notebooks.notebooks import drop_removed
+from memory.revisions import LINKS, VERSIONS, packed, texts_in, texts_of, unpacked
 from memory.spaces import lock_space_of, lock_spaces
 from memory.tombstones import bury, lift
 
 UNDO_WINDOW = timedelta(minutes=10)
-# Beside the columns of a forgotten row: what tied it to other memories.
-LINKS = "_links"
 Row = dict[str, Any]
 
 
@@ -57,17 +56,18 @@ def forget(
 ) -> Forgetting:
     """Take a memory out of every read path; with `undo`, it can be restored that long.
 
-    Deleting the row takes its vectors, scores, links and index entries along. Raises `NotFoundError`.
+    Deleting the row takes its vectors, scores, versions, links and index entries along. Raises `NotFoundError`.
     """
     memory = get_memory(session, user_id, memory_id)
     lock_space_of(session, memory)
     bury(session, memory, keys, now)
-    drop_cached(session, user_id, [memory.text], keys)
+    texts = [memory.text, *texts_of(session, user_id, [memory.id])]
+    drop_cached(session, user_id, texts, keys)
     if undo is not None:
         row = {**_to_row(memory), LINKS: _links(session, memory)}
         session.add(Forgotten(user_id=user_id, id=memory.id, row=row, purge_at=now + undo))
     else:
-        redact(session, [memory.id], [memory.text])
+        redact(session, [memory.id], texts)
     session.delete(memory)
     details = {"undo_seconds": int(undo.total_seconds()) if undo else 0}
     record(session, user_id, "memory.forgotten", actor=actor, now=now, subject_id=memory_id, details=details)
@@ -98,6 +98,7 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
         memory.enriched_version = 0
     session.add(memory)
     _relink(session, memory, links)
+    session.add_all(unpacked(user_id, memory_id, links.get(VERSIONS, ())))
     session.flush()
     enqueue(session, user_id, [memory_id], now)
     record(session, user_id, "memory.restored", actor=actor, now=now, subject_id=memory_id)
@@ -124,7 +125,7 @@ def _refuse_twin(session: Session, memory: Memory) -> None:
 
 
 def _links(session: Session, memory: Memory) -> dict[str, Any]:
-    """Return what points at a memory or comes from it, and goes with the row: ids and kinds, no text."""
+    """Return what points at a memory or comes from it, and goes with the row: ids, kinds, and what it said before."""
     mine = select(PossibleUpdate).where(
         PossibleUpdate.user_id == memory.user_id,
         or_(PossibleUpdate.memory_id == memory.id, PossibleUpdate.older_id == memory.id),
@@ -136,6 +137,7 @@ def _links(session: Session, memory: Memory) -> dict[str, Any]:
             [str(link.memory_id), str(link.older_id), link.differs_in, link.created_at.isoformat()]
             for link in session.scalars(mine)
         ],
+        VERSIONS: packed(session, memory.user_id, memory.id),
     }
 
 
@@ -180,9 +182,10 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> int:
     due = session.scalars(
         select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).with_for_update()
     ).all()
-    redact(session, [row.id for row in due], [row.row["text"] for row in due])
+    texts = [text for row in due for text in texts_in(row.row)]
+    redact(session, [row.id for row in due], texts)
     # Once more: what was forgotten may have been asked for in its own words since.
-    drop_cached(session, user_id, [row.row["text"] for row in due], keys)
+    drop_cached(session, user_id, texts, keys)
     for row in due:
         session.delete(row)
     stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
@@ -205,8 +208,10 @@ def _expire(session: Session, user_id: UUID, keys: Keys, now: datetime) -> Seque
     memories = session.scalars(
         select(Memory).where(*due, Memory.space_id.in_(spaces)).order_by(Memory.id).with_for_update()
     ).all()
-    redact(session, [memory.id for memory in memories], [memory.text for memory in memories])
-    drop_cached(session, user_id, [memory.text for memory in memories], keys)
+    ids = [memory.id for memory in memories]
+    texts = [*(memory.text for memory in memories), *texts_of(session, user_id, ids)]
+    redact(session, ids, texts)
+    drop_cached(session, user_id, texts, keys)
     for memory in memories:
         session.delete(memory)
     return memories

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.types import Uuid
 
 from memory.models import Forgotten, Memory, ToolCall
+from memory.revisions import texts_in, texts_of
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
 # only where it is the whole of what was said.
@@ -191,9 +192,12 @@ def _lowered(text: ColumnElement[str]) -> ColumnElement[str]:
 
 def secrets_of(session: Session, user_id: UUID, now: datetime) -> Secrets | None:
     """Return what is out of every read path, but not gone for good yet; None when there is nothing of the kind."""
-    forgotten = select(Forgotten.id, Forgotten.row["text"].astext).where(Forgotten.user_id == user_id)
-    expired = select(Memory.id, Memory.text).where(Memory.user_id == user_id, Memory.expires_at <= now)
-    rows = [*session.execute(forgotten), *session.execute(expired)]
-    if not rows:
+    forgotten = session.execute(select(Forgotten.id, Forgotten.row).where(Forgotten.user_id == user_id)).all()
+    mine = (Memory.user_id == user_id, Memory.expires_at <= now)
+    expired = session.execute(select(Memory.id, Memory.text).where(*mine)).all()
+    if not forgotten and not expired:
         return None
-    return Secrets(frozenset(memory_id for memory_id, _ in rows), Needles(text for _, text in rows))
+    texts = [text for _, row in forgotten for text in texts_in(row)] + [text for _, text in expired]
+    if expired:
+        texts += texts_of(session, user_id, [memory_id for memory_id, _ in expired])
+    return Secrets(frozenset(memory_id for memory_id, _ in (*forgotten, *expired)), Needles(texts))

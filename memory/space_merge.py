@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, merged_words
 from memory.models import Memory, PossibleUpdate
+from memory.revisions import hand_over
 
 
 def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now: datetime) -> None:
@@ -25,6 +26,7 @@ def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now
     session.flush()
     _move_possible_updates(session, user_id, twins)
     _move_successions(session, user_id, twins)
+    hand_over(session, user_id, twins)
     for old_id, new_id in twins.items():
         before = (Memory.user_id == user_id, Memory.previous_id == old_id, Memory.id != new_id)
         session.execute(update(Memory).where(*before).values(previous_id=new_id))

@@ -28,6 +28,7 @@ from memory.models import (
     Token,
     Tombstone,
 )
+from memory.revisions import texts_in, texts_of
 from memory.session_state import drop_states
 from memory.space_contents import Inside, count, look
 from memory.space_merge import merge_twins
@@ -156,7 +157,8 @@ class _Removal:
         for memory in memories:
             bury(session, memory, self.keys, self.now)
         ids = [memory.id for memory in memories]
-        texts = [memory.text for memory in memories] + [row.row["text"] for row in restorable]
+        texts = [memory.text for memory in memories] + [text for row in restorable for text in texts_in(row.row)]
+        texts += texts_of(session, user_id, ids)
         redact(session, [*ids, *self.inside.forgotten], texts)
         drop_cached(session, user_id, texts, self.keys)
         for memory in memories:

@@ -134,6 +134,18 @@ def change(memory_id: UUID, changes: Mapping[str, Any]) -> Entry:
     return visible_entry(memory_id)
 
 
+def restore_version(memory_id: UUID, number: int) -> Entry:
+    """Make a memory say again what one of its versions said; embedded again where the text is another."""
+    who = credential()
+    entry = visible_entry(memory_id)
+    refuse_in_incognito(entry.memory.space_id)
+    keys, now = runtime().keys, utc_now()
+    edit.bring_back(session(), who.user_id, memory_id, number, keys=keys, now=now, actor=who.actor)
+    session().commit()
+    nudge()
+    return visible_entry(memory_id)
+
+
 def set_pin(memory_id: UUID, *, pinned: bool) -> Entry:
     """Pin or unpin a memory."""
     entry = visible_entry(memory_id)

@@ -26,6 +26,7 @@ from memory.models.memories import (
 )
 from memory.models.notebooks import KINDS, Cell, Notebook, RecallMark
 from memory.models.preferences import Preferences
+from memory.models.revisions import Revision
 from memory.models.system import RateCount
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "ProviderSetting",
     "RateCount",
     "RecallMark",
+    "Revision",
     "SessionState",
     "Space",
     "Theme",

@@ -240,3 +240,56 @@ def test_a_strangers_memory_cannot_be_changed(bobs_book, memory_id):
 def test_a_strangers_memory_cannot_be_pinned(bobs_book, memory_id):
     with pytest.raises(NotFoundError):
         bobs_book.do(pin, memory_id, pinned=True)
+
+
+# --- taking a pin back ---
+
+
+def as_it_stands(book, memory_id):
+    row = book.load(memory_id)
+    return row.pinned, row.manually_saved, row.importance
+
+
+@pytest.mark.parametrize("importance", [0.1, 0.3, 0.8, 1.0])
+def test_a_pin_that_is_taken_back_leaves_all_as_it_was(book, change, memory_id, importance):
+    change(memory_id, importance=importance)
+    before = as_it_stands(book, memory_id)
+    for _ in range(2):
+        book.do(pin, memory_id, pinned=True)
+        book.do(pin, memory_id, pinned=False)
+    assert as_it_stands(book, memory_id) == before == (False, False, importance)
+
+
+def test_what_was_saved_by_hand_before_a_pin_is_so_after_it(book):
+    saved = book.write("Ada keeps cats", manually_saved=True).id
+    before = as_it_stands(book, saved)
+    book.do(pin, saved, pinned=True)
+    book.do(pin, saved, pinned=False)
+    assert as_it_stands(book, saved) == before == (False, True, before[2])
+
+
+def test_a_pin_that_has_stood_for_long_counts_as_saving_by_hand(book, memory_id):
+    book.do(pin, memory_id, pinned=True, now=utc_now() - timedelta(minutes=11))
+    importance = book.load(memory_id).importance
+    book.do(pin, memory_id, pinned=False)
+    assert as_it_stands(book, memory_id) == (False, True, importance)
+
+
+@pytest.mark.parametrize("how", ["said again", "saved"])
+def test_what_was_wished_for_since_a_pin_outlives_it(book, change, memory_id, how):
+    book.do(pin, memory_id, pinned=True)
+    if how == "saved":
+        change(memory_id, manually_saved=True)
+    else:
+        book.write("Ada keeps bees behind the house", manually_saved=True)
+    book.do(pin, memory_id, pinned=False)
+    assert book.load(memory_id).manually_saved
+
+
+def test_what_was_gained_since_a_pin_is_kept(book, change, memory_id):
+    before = book.load(memory_id).importance
+    book.do(pin, memory_id, pinned=True)
+    change(memory_id, importance=0.95)
+    book.do(pin, memory_id, pinned=False)
+    assert book.load(memory_id).importance == pytest.approx(0.95 - 0.5)
+    assert before < 0.5

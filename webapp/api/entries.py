@@ -10,6 +10,8 @@ from flask import Response, jsonify, make_response
 from memory.browse import Filters, list_entries, possible_updates
 from memory.errors import InvalidError, RefusedError
 from memory.forget import UNDO_WINDOW
+from memory.models import Revision
+from memory.revisions import list_revisions
 from memory.tool_calls import uses
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import (
@@ -20,6 +22,8 @@ from webapp.api.schemas import (
     EntryPatch,
     EntryPath,
     EntryQuery,
+    RevisionPath,
+    RevisionsQuery,
     entry_json,
     moment,
     outcome_json,
@@ -33,6 +37,7 @@ from webapp.operations import (
     incognito_spaces,
     is_incognito,
     remove,
+    restore_version,
     set_pin,
     space_for,
     store,
@@ -133,6 +138,35 @@ def list_uses(path: EntryPath, query: UsesQuery) -> Response:
         cursor=query.cursor,
     )
     return jsonify({"uses": [use_json(use) for use in page.uses], "next_cursor": page.next_cursor})
+
+
+@bp.get("/<uuid:entry_id>/revisions", summary="What a memory said before")
+@needs("read")
+def revisions(path: EntryPath, query: RevisionsQuery) -> Response:
+    """Answer the versions that were replaced, the newest first: what each said, what changed then, by whom and when."""
+    entry = visible_entry(path.entry_id)
+    if is_incognito(space_for(entry.space)):
+        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+    found = list_revisions(session(), credential().user_id, path.entry_id, limit=query.limit, before=query.before)
+    shown = [_revision_json(version) for version in found.versions]
+    return jsonify({"current": found.current, "revisions": shown, "next_before": found.next_before})
+
+
+@bp.post("/<uuid:entry_id>/revisions/<int:number>/restore", summary="Make a memory say again what it said")
+@needs("write")
+def restore_revision(path: RevisionPath) -> Response:
+    """Bring a version back as a change like any other: checked, embedded again, and what it replaces is kept."""
+    return jsonify(entry_json(restore_version(path.entry_id, path.number)))
+
+
+def _revision_json(version: Revision) -> dict[str, Any]:
+    names = ("text", "type", "tags", "source_ids", "theme", "importance", "actor", "restored")
+    return {
+        "number": version.number,
+        **{name: getattr(version, name) for name in names},
+        "changed": version.fields,
+        "replaced_at": moment(version.replaced_at),
+    }
 
 
 @bp.patch("/<uuid:entry_id>", summary="Change a memory")

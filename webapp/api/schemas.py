@@ -105,6 +105,19 @@ class EntryPath(BaseModel):
     entry_id: UUID
 
 
+class RevisionPath(EntryPath):
+    """The id of a memory, and the number of one of its versions."""
+
+    number: int
+
+
+class RevisionsQuery(Strict):
+    """A page of versions; `before` is the `next_before` of the page before it."""
+
+    limit: int = Field(20, ge=1, le=100)
+    before: int | None = Field(None, ge=1, le=2_147_483_647)
+
+
 class EntryBody(Strict):
     """A memory to store; `space` defaults to the token's space or `default`."""
 

@@ -16,7 +16,9 @@ from webapp.context import session
 from webapp.htmx import render, swap_or_go, wants_fragment
 from webapp.operations import bring_back, change, is_incognito, remove, set_pin, space_for, visible_entry
 from webapp.pages.forms import RememberForm, parse
+from webapp.pages.history import past_of
 from webapp.pages.queries import opened
+from webapp.pages.recalls import recalled_of
 from webapp.pages.record import used_in
 from webapp.pages.space_forms import problems
 from webapp.pages.visitor import guarded, local_path
@@ -31,7 +33,15 @@ def show(memory_id: UUID) -> Response:
     found = opened(memory_id)
     if is_incognito(space_for(found.entry.space)):
         return render("memories/closed.html", "memories/_closed.html")
-    return render("memories/memory.html", "memories/_memory.html", opened=found, used=used_in(memory_id))
+    return render(
+        "memories/memory.html",
+        "memories/_memory.html",
+        opened=found,
+        entry=found.entry,
+        used=used_in(memory_id),
+        past=past_of(found.entry),
+        recalled=recalled_of(memory_id),
+    )
 
 
 @bp.post("/memories/<uuid:memory_id>/pin")

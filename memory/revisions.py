@@ -1,0 +1,190 @@
+"""The versions of a memory: what each said, who replaced it, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.inspection import inspect
+from sqlalchemy.orm import Session
+
+from memory.errors import InvalidError, NotFoundError
+from memory.models import Memory, Revision, Theme
+
+# An agent that rewrites a memory every minute must not fill the disk.
+MOST_KEPT = 100
+LARGEST_PAGE = 100
+# Beside the columns of a forgotten row: what tied it to other memories, and there the versions that it had.
+LINKS = "_links"
+VERSIONS = "versions"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a version keeps: what the memory says and how it is filed, not whether it is pinned, active or to expire."""
+
+    text: str
+    type: str
+    tags: list[str]
+    source_ids: list[str]
+    theme: str | None
+    importance: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Some versions that were replaced, newest first; `next_before` asks for the rest, None at the end.
+
+    `current` is the number of the version in force, which is the memory itself.
+    """
+
+    versions: Sequence[Revision]
+    next_before: int | None
+    current: int
+
+
+def content_of(session: Session, memory: Memory) -> Content:
+    """Return what a version of the memory as it stands would keep."""
+    theme = session.get(Theme, (memory.user_id, memory.theme_id)) if memory.theme_id else None
+    return Content(
+        memory.text,
+        memory.type,
+        list(memory.tags),
+        list(memory.source_ids),
+        theme.slug if theme else None,
+        memory.importance,
+    )
+
+
+def keep(
+    session: Session, memory: Memory, before: Content, *, now: datetime, actor: str, restored: int | None = None
+) -> Revision | None:
+    """Keep what a memory said before it was changed, where it does not say the same now.
+
+    The caller has locked the memory. Of more than 100 versions the oldest go.
+    """
+    was, now_is = asdict(before), asdict(content_of(session, memory))
+    differing = [name for name, value in was.items() if now_is[name] != value]
+    if not differing:
+        return None
+    number = _current(session, memory.user_id, memory.id)
+    revision = Revision(
+        user_id=memory.user_id,
+        memory_id=memory.id,
+        number=number,
+        **was,
+        fields=differing,
+        restored=restored,
+        actor=actor,
+        replaced_at=now,
+    )
+    session.add(revision)
+    old = (*_of(memory.user_id, [memory.id]), Revision.number <= number - MOST_KEPT)
+    session.execute(delete(Revision).where(*old).execution_options(synchronize_session=False))
+    return revision
+
+
+def _current(session: Session, user_id: UUID, memory_id: UUID) -> int:
+    return (session.scalar(select(func.max(Revision.number)).where(*_of(user_id, [memory_id]))) or 0) + 1
+
+
+def _of(user_id: UUID, memory_ids: Collection[UUID]) -> tuple[Any, ...]:
+    return Revision.user_id == user_id, Revision.memory_id.in_(list(memory_ids))
+
+
+def list_revisions(
+    session: Session, user_id: UUID, memory_id: UUID, *, limit: int = 20, before: int | None = None
+) -> History:
+    """Return versions of a memory from the one before `before` on; the caller has found the memory.
+
+    Raises `InvalidError` for a limit beyond 100.
+    """
+    if not 1 <= limit <= LARGEST_PAGE:
+        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    statement = select(Revision).where(*_of(user_id, [memory_id]))
+    if before is not None:
+        statement = statement.where(Revision.number < before)
+    found = session.scalars(statement.order_by(Revision.number.desc()).limit(limit + 1)).all()
+    shown = found[:limit]
+    further = shown[-1].number if len(found) > limit else None
+    return History(shown, further, _current(session, user_id, memory_id))
+
+
+def get_revision(session: Session, user_id: UUID, memory_id: UUID, number: int) -> Revision:
+    """Return one version that was replaced; raises `NotFoundError`."""
+    # No number of ours is longer than a column of them.
+    found = session.get(Revision, (user_id, memory_id, number)) if 0 < number < 1 << 31 else None
+    if found is None:
+        raise NotFoundError("there is no such version of this memory")
+    return found
+
+
+def to_bring_back(session: Session, revision: Revision) -> dict[str, Any]:
+    """Return the fields that make a memory say again what this version said.
+
+    Importance grows by itself where a text is said again: only where somebody has set it since is it set back.
+    """
+    names = ["text", "type", "tags", "source_ids", "theme"]
+    since = select(Revision.fields).where(
+        *_of(revision.user_id, [revision.memory_id]), Revision.number >= revision.number
+    )
+    if any("importance" in fields for fields in session.scalars(since)):
+        names.append("importance")
+    return {name: getattr(revision, name) for name in names}
+
+
+def hand_over(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
+    """Give the versions of each memory to its twin, behind its own: what either said goes when it is forgotten."""
+    rows = session.scalars(
+        select(Revision).where(*_of(user_id, twins)).order_by(Revision.memory_id, Revision.number)
+    ).all()
+    numbers = {twin: _current(session, user_id, twin) for twin in {twins[row.memory_id] for row in rows}}
+    for row in rows:
+        twin = twins[row.memory_id]
+        values = {name: getattr(row, name) for name in _columns() if name not in {"user_id", "memory_id", "number"}}
+        session.add(Revision(user_id=user_id, memory_id=twin, number=numbers[twin], **{**values, "restored": None}))
+        numbers[twin] += 1
+    session.flush()
+
+
+def texts_of(session: Session, user_id: UUID, memory_ids: Collection[UUID]) -> list[str]:
+    """Return every text that these memories had before."""
+    return list(session.scalars(select(Revision.text).where(*_of(user_id, memory_ids)).distinct()))
+
+
+def texts_in(row: Mapping[str, Any]) -> list[str]:
+    """Return every text that a forgotten row holds: what the memory said, and what it said before."""
+    return [row["text"], *(version["text"] for version in row.get(LINKS, {}).get(VERSIONS, ()))]
+
+
+def packed(session: Session, user_id: UUID, memory_id: UUID) -> list[dict[str, Any]]:
+    """Return the versions of a memory as JSON holds them, so that they can go and come back with it."""
+    rows = session.scalars(select(Revision).where(*_of(user_id, [memory_id])).order_by(Revision.number))
+    return [
+        {name: _plain(getattr(row, name)) for name in _columns() if name not in {"user_id", "memory_id"}}
+        for row in rows
+    ]
+
+
+def unpacked(user_id: UUID, memory_id: UUID, rows: Sequence[Mapping[str, Any]]) -> list[Revision]:
+    """Return versions that were packed."""
+    return [
+        Revision(
+            user_id=user_id,
+            memory_id=memory_id,
+            **{**row, "replaced_at": datetime.fromisoformat(row["replaced_at"])},
+        )
+        for row in rows
+    ]
+
+
+def _columns() -> list[str]:
+    return [column.key for column in inspect(Revision).columns]
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
