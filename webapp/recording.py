@@ -18,7 +18,8 @@ from memory.errors import InvalidError
 from memory.external_calls import Links
 from memory.journal import record_tool_call
 from memory.models import Space
-from retrieval.query import MAX_QUERY
+from memory.recall_history import PARTS
+from retrieval.query import MAX_QUERY, Hit
 from retrieval.search import query_hash
 from webapp.context import credential, request_id, session, utc_now
 from webapp.operations import is_incognito, was_incognito
@@ -138,6 +139,12 @@ def _named(header: str) -> UUID | None:
         return UUID(value.strip())
     except ValueError:
         raise InvalidError(header, "must be an id of ours") from None
+
+
+def recalled(hits: Sequence[Hit]) -> dict[str, Any]:
+    """Return what is recorded of hits: their ids in the order of their ranks, and the parts of the score of each."""
+    scores = [[round(float(getattr(hit.ranked.scored.score, part)), 4) for part in PARTS] for hit in hits]
+    return {"ids": [str(hit.ranked.scored.candidate.id) for hit in hits], "scores": scores}
 
 
 def kept(value: Any, depth: int = 0) -> Any:

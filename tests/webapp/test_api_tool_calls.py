@@ -120,6 +120,7 @@ def test_a_call_is_kept_with_all_that_is_known_of_it(agent, ada, talk):
     assert kept["token"].pop("id")
     assert kept["token"].pop("prefix").startswith("cp_")
     assert kept["result"].pop("ids") == [memory_id]
+    assert [len(scores) for scores in kept["result"].pop("scores")] == [4]
     assert kept == {
         "tool": "memory_search",
         "operation": "search",

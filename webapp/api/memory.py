@@ -24,7 +24,7 @@ from webapp.guards import needs, session_key
 from webapp.operations import skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
-from webapp.recording import Recording
+from webapp.recording import Recording, recalled
 
 bp = api_blueprint("memory", "Switches, themes and what goes into a prompt", "/v1/memory")
 
@@ -137,10 +137,15 @@ def context(body: ContextBody) -> Response:
     budget = body.token_budget or runtime().settings.token_budget
     result = find(body.query, space=body.space, limit=body.limit, token_budget=budget, policy=body.policy)
     session().commit()
-    ids = [str(hit.ranked.scored.candidate.id) for hit in result.hits]
+    told = recalled(result.hits)
     asked = body.model_dump(mode="json", exclude_none=True)
     recording.done(
-        asked, question=body.query, result={"ids": ids}, affected=ids, hits=len(ids), success=not result.error
+        asked,
+        question=body.query,
+        result=told,
+        affected=told["ids"],
+        hits=len(result.hits),
+        success=not result.error,
     )
     items = tuple((hit.ranked, hit.snippet) for hit in result.hits)
     block = assemble(Fitted(items, result.token_count, result.truncated), budget=budget, fence=secrets.token_hex(8))

@@ -27,7 +27,7 @@ from webapp.pages.notebook_forms import (
     RememberForm,
 )
 from webapp.recall import find
-from webapp.recording import Recording
+from webapp.recording import Recording, recalled
 
 INCOGNITO = "Incognito is on: nothing is recalled, and nothing of this cell is kept. End it to run the cell."
 
@@ -97,9 +97,14 @@ def _differs(cell: Cell, form: RecallForm, answer: dict[str, Any]) -> bool:
 
 def _note_recall(recording: Recording, form: RecallForm, found: Result) -> None:
     """Record what was recalled: "that" in a command means it."""
-    ids = [str(hit.ranked.scored.candidate.id) for hit in found.hits]
+    told = recalled(found.hits)
     recording.done(
-        {"query": form.q}, question=form.q, result={"ids": ids}, affected=ids, hits=len(ids), success=not found.error
+        {"query": form.q},
+        question=form.q,
+        result=told,
+        affected=told["ids"],
+        hits=len(found.hits),
+        success=not found.error,
     )
 
 

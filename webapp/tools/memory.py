@@ -27,6 +27,7 @@ from webapp.api.schemas import (
 from webapp.context import credential, session
 from webapp.operations import change, remove, skipped, space_for, store, visible_entry
 from webapp.recall import find
+from webapp.recording import recalled
 from webapp.sources import NO_SOURCE, unknown_sources
 from webapp.tools.base import Tool, ToolResult
 from webapp.tools.shown import answer_json, remarks, why_json
@@ -103,9 +104,10 @@ def _search(arguments: SearchArguments) -> ToolResult:
 
 
 def _found(result: Result, answer: dict[str, Any]) -> ToolResult:
-    ids = [str(hit.ranked.scored.candidate.id) for hit in result.hits]
-    summary = {"ids": ids, "truncated": result.truncated, "degraded": list(result.degraded)}
-    return ToolResult(answer, summary, affected=tuple(ids), hits=len(ids), private="incognito" in result.degraded)
+    told = recalled(result.hits)
+    ids = tuple(told["ids"])
+    summary = {**told, "truncated": result.truncated, "degraded": list(result.degraded)}
+    return ToolResult(answer, summary, affected=ids, hits=len(ids), private="incognito" in result.degraded)
 
 
 def _hit_json(hit: Hit) -> dict[str, Any]:

@@ -1,0 +1,41 @@
+"""The memories that say nearly the same as one that is stored: its neighbours by vector."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pgvector import HalfVector
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from memory.models import Embedding, EmbeddingModel, Memory
+from memory.shelves import MEMORIES
+from retrieval.candidates import EXACT_SCAN_LIMIT, from_binary
+from retrieval.statements import approximate_statement, exact_statement
+
+
+def neighbours_of(
+    session: Session, memory: Memory, model: EmbeddingModel, *, scope_size: int, most: int
+) -> list[tuple[UUID, float]]:
+    """Return the active memories of its space that come nearest to a memory, with their cosines, the nearest first.
+
+    Empty while it has no vector by the model. Every vector of the space is compared while `scope_size`, the number of
+    memories in it, is small; beyond that the model's index answers.
+    """
+    mine = (Embedding.user_id == memory.user_id, Embedding.memory_id == memory.id, Embedding.model_id == model.id)
+    vector = from_binary(session.scalar(select(func.halfvec_send(Embedding.vector)).where(*mine)))
+    if vector is None:
+        return []
+    if scope_size <= EXACT_SCAN_LIMIT:
+        statement = exact_statement(MEMORIES, filtered=False)
+    else:
+        statement = approximate_statement(MEMORIES, str(model.id), vector.shape[0], filtered=False)
+    values = {
+        "user_id": memory.user_id,
+        "space_id": memory.space_id,
+        "vector": HalfVector(vector),
+        "model_id": model.id,
+        "depth": most + 1,
+    }
+    rows = session.connection().exec_driver_sql(statement, values).all()
+    return [(row.id, 1.0 - row.distance) for row in rows if row.id != memory.id][:most]

@@ -1,0 +1,101 @@
+"""When a memory was recalled and with which scores, and what comes nearest to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from flask import Response
+
+from memory.browse import Entry, get_entry
+from memory.embedding.models import active_model
+from memory.models import Space
+from memory.recall_history import PARTS, Recall, recalls_of
+from retrieval.nearest import neighbours_of
+from webapp.context import credential, session, utc_now
+from webapp.htmx import render
+from webapp.operations import is_incognito, space_for, visible_entry
+from webapp.pages.visitor import guarded
+
+bp = guarded("recalls")
+
+MOST_RECALLS = 30
+MOST_NEIGHBOURS = 5
+# The picture's measures in its own units: a column for each recall, with a gap between them.
+COLUMN, GAP, HEIGHT = 10, 3, 24
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One recall in a row of columns: where it stands, and how high."""
+
+    x: int
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One part of the score over the recalls; `most` is what a full column stands for."""
+
+    name: str
+    columns: Sequence[Column]
+    first: float
+    last: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The last recalls of a memory, the oldest first, and a picture of their scores: empty where none is known."""
+
+    recalls: Sequence[Recall]
+    rows: Sequence[Row]
+    width: int
+
+
+def recalled_of(memory_id: UUID) -> Recalled:
+    """Return when a memory was recalled; the caller may see the memory."""
+    recalls = recalls_of(session(), credential().user_id, memory_id, most=MOST_RECALLS)
+    known = [(place, recall.scores) for place, recall in enumerate(recalls) if recall.scores is not None]
+    rows = []
+    for name in PARTS if known else ():
+        values = [(place, scores[name]) for place, scores in known]
+        # The total is as large as the weights of each search made it.
+        most = max(1.0, *(value for _, value in values)) if name == "total" else 1.0
+        columns = [Column(place * COLUMN, round(_share(value / most) * HEIGHT, 2)) for place, value in values]
+        rows.append(Row(name.capitalize(), columns, values[0][1], values[-1][1], most))
+    return Recalled(recalls, rows, max(len(recalls), MOST_RECALLS // 2) * COLUMN - GAP)
+
+
+def _share(value: float) -> float:
+    return min(max(value, 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A memory near another; `cosine` is from -1 to 1, and 1 for the same direction."""
+
+    entry: Entry
+    cosine: float
+
+
+@bp.get("/memories/<uuid:memory_id>/neighbours")
+def neighbours(memory_id: UUID) -> Response:
+    """Show the few memories of the same space whose vectors come nearest."""
+    entry = visible_entry(memory_id)
+    if is_incognito(space_for(entry.space)):
+        return render("memories/closed.html", "memories/_closed.html")
+    near = _near(entry)
+    return render("memories/neighbours.html", "memories/_neighbours.html", entry=entry, near=near)
+
+
+def _near(entry: Entry) -> list[Neighbour]:
+    memory, user_id, now = entry.memory, credential().user_id, utc_now()
+    model = active_model(session(), user_id)
+    if model is None or entry.embedding != "ready":
+        return []
+    size = session().get_one(Space, (user_id, memory.space_id)).documents
+    found = neighbours_of(session(), memory, model, scope_size=size, most=MOST_NEIGHBOURS)
+    shown = [(get_entry(session(), user_id, memory_id, now=now), cosine) for memory_id, cosine in found]
+    return [Neighbour(other, cosine) for other, cosine in shown if other is not None]
