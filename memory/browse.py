@@ -24,8 +24,13 @@ from memory.models import (
     Space,
     Theme,
 )
+from memory.typed import FEW, typed
 
 LARGEST_PAGE = 200
+# Of those that fit words that are still being typed, no more are counted.
+MOST_COUNTED = FEW
+
+Conditions = Sequence[ColumnElement[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,8 @@ class Filters:
     created_after: datetime | None = None
     created_before: datetime | None = None
     unrecalled_since: datetime | None = None
+    # As they are typed: the beginning of each is enough.
+    words: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +88,29 @@ def list_entries(
     session: Session, user_id: UUID, filters: Filters, *, limit: int, cursor: str | None, now: datetime
 ) -> Page:
     """Return a page of entries by (created_at, id), newest first; raises `InvalidError` for a bad cursor."""
+    conditions, _ = _conditions(session, user_id, filters)
+    return _page(session, user_id, conditions, limit=limit, cursor=cursor, now=now)
+
+
+def list_counted(
+    session: Session, user_id: UUID, filters: Filters, *, limit: int, cursor: str | None, now: datetime
+) -> tuple[Page, int]:
+    """Return a page of entries, and how many there are in all: of those that fit words, 1,001 stands for more."""
+    conditions, many = _conditions(session, user_id, filters)
+    page = _page(session, user_id, conditions, limit=limit, cursor=cursor, now=now)
+    if many and filters == Filters(words=filters.words):
+        # Nothing else narrows them. Who types on sees the next number soon, and to count takes longer than to list.
+        return page, MOST_COUNTED + 1
+    most = MOST_COUNTED + 1 if filters.words is not None else None
+    return page, _count(session, user_id, conditions, now=now, most=most)
+
+
+def _page(
+    session: Session, user_id: UUID, conditions: Conditions, *, limit: int, cursor: str | None, now: datetime
+) -> Page:
     if not 1 <= limit <= LARGEST_PAGE:
         raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
-    statement = _filtered(_entries(user_id, now), user_id, filters)
+    statement = _entries(user_id, now).where(*conditions)
     if cursor is not None:
         statement = statement.where(tuple_(Memory.created_at, Memory.id) < from_cursor(cursor))
     statement = statement.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(limit + 1)
@@ -95,16 +122,25 @@ def list_entries(
 
 def list_ids(session: Session, user_id: UUID, filters: Filters, *, most: int, now: datetime) -> Sequence[UUID]:
     """Return the ids of the memories that the filters leave, the newest first, at most `most`."""
-    statement = select(Memory.id).join(Space, (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id))
-    statement = _filtered(statement.where(Memory.user_id == user_id, _unexpired(now)), user_id, filters)
+    conditions, _ = _conditions(session, user_id, filters)
+    statement = _ids(user_id, now).where(*conditions)
     return session.scalars(statement.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(most)).all()
 
 
 def count_entries(session: Session, user_id: UUID, filters: Filters, *, now: datetime) -> int:
     """Return how many memories the filters leave."""
-    statement = select(Memory.id).join(Space, (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id))
-    counted = _filtered(statement.where(Memory.user_id == user_id, _unexpired(now)), user_id, filters).subquery()
+    conditions, _ = _conditions(session, user_id, filters)
+    return _count(session, user_id, conditions, now=now)
+
+
+def _count(session: Session, user_id: UUID, conditions: Conditions, *, now: datetime, most: int | None = None) -> int:
+    counted = _ids(user_id, now).where(*conditions).limit(most).subquery()
     return session.scalar(select(func.count()).select_from(counted)) or 0
+
+
+def _ids(user_id: UUID, now: datetime) -> Select[Any]:
+    statement = select(Memory.id).join(Space, (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id))
+    return statement.where(Memory.user_id == user_id, _unexpired(now))
 
 
 def get_entry(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime) -> Entry | None:
@@ -192,14 +228,17 @@ _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
 }
 
 
-def _filtered(statement: Select[*tuple[Any, ...]], user_id: UUID, filters: Filters) -> Select[*tuple[Any, ...]]:
-    for name, condition in _CONDITIONS.items():
-        if (value := getattr(filters, name)) is not None:
-            statement = statement.where(condition(value))
+def _conditions(session: Session, user_id: UUID, filters: Filters) -> tuple[Conditions, bool]:
+    """Return what the filters ask for, and whether the words alone leave more than are counted."""
+    given = {name: value for name in _CONDITIONS if (value := getattr(filters, name)) is not None}
+    conditions = [_CONDITIONS[name](value) for name, value in given.items()]
     if filters.theme is not None:
         theme = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == filters.theme)
-        statement = statement.where(Memory.theme_id.in_(theme))
-    return statement
+        conditions.append(Memory.theme_id.in_(theme))
+    if filters.words is not None:
+        found = typed(session, user_id, filters.words, active_only=filters.status == "active")
+        return [*conditions, found.condition], found.many
+    return conditions, False
 
 
 def _to_entry(row: Any) -> Entry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from flask import Response, make_response, redirect, render_template
 from htmx_flask import request
@@ -22,6 +22,17 @@ def render(page: str, fragment: str, status: int = HTTPStatus.OK, **context: Any
     """Answer with the page, or with the one fragment of it that htmx asked for."""
     response = make_response(render_template(fragment if wants_fragment() else page, **context), status)
     response.vary.update(_READ)
+    return response
+
+
+def at_address(response: Response, url: str, *, instead_of: str = "") -> Response:
+    """Let the browser stand at `url` once it shows the fragment: a step of its own, to which Back returns.
+
+    While the page has the parameter `instead_of` already, the address is replaced: typing on makes no more steps.
+    """
+    if wants_fragment():
+        typing = instead_of and instead_of in parse_qs(urlsplit(request.htmx.current_url or "").query)
+        response.headers["HX-Replace-Url" if typing else "HX-Push-Url"] = url
     return response
 
 

@@ -209,3 +209,41 @@ def test_incognito_says_at_its_end_what_it_refused(reader: FlaskClient) -> None:
     reader.post("/remember", data={"text": "A secret plan."})
     page = reader.post("/incognito/end", data={"next": "/memories"}, follow_redirects=True)
     assert "Writes refused while it was on: 1." in flashes(page)
+
+
+# --- as one types ---
+
+
+@pytest.mark.parametrize(("words", "there"), [("stud", True), ("door+studi", True), ("window", False), ("+", True)])
+def test_words_narrow_the_list_before_they_are_whole(reader: FlaskClient, ada, words: str, there: bool) -> None:
+    stored(ada, TEXT)
+    assert (TEXT in reader.get(f"/memories?q={words}").text) == there
+
+
+def test_the_first_letters_are_a_step_and_the_next_ones_are_not(reader: FlaskClient) -> None:
+    at = "http://localhost/memories"
+    first = reader.get("/memories?q=stu&space=&type=", headers={**HTMX, "HX-Current-URL": at})
+    assert first.headers["HX-Push-Url"] == "/memories?q=stu"
+    later = reader.get("/memories?q=studio&type=fact", headers={**HTMX, "HX-Current-URL": f"{at}?q=stu"})
+    assert later.headers["HX-Replace-Url"] == "/memories?q=studio&type=fact"
+    assert "HX-Push-Url" not in later.headers
+    assert "HX-Push-Url" not in reader.get("/memories?q=stu").headers
+
+
+def test_words_go_along_to_what_is_done_with_all_that_fit(reader: FlaskClient, ada) -> None:
+    stored(ada, TEXT)
+    stored(ada, "The kettle is new.")
+    asked = reader.post("/memories/bulk?q=stud", data={"act": "pin", "every": "true"}).text
+    assert TEXT in asked
+    assert "kettle" not in asked
+
+
+def test_where_no_memory_has_the_words_the_page_offers_another_search(reader: FlaskClient, ada) -> None:
+    stored(ada, TEXT)
+    text = reader.get("/memories?q=window").text
+    assert "No memory has these words." in text
+    assert 'href="/search?q=window"' in text
+
+
+def test_words_with_a_nul_are_refused(reader: FlaskClient) -> None:
+    assert reader.get("/memories?q=a%00b").status_code == 422

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from api_agent import rows
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, stored
@@ -127,3 +130,67 @@ def test_a_space_with_memory_off_says_so(reader: FlaskClient, ada) -> None:
 @pytest.mark.parametrize("name", ["semantic", "rate_limited", "incognito", "memory_off", "database"])
 def test_everything_skipped_is_said_in_words(name: str) -> None:
     assert explain(Result((), Policy(), degraded=(name,))).notices == (NOTICES[name],)
+
+
+# --- what a search means to the next command ---
+
+
+def commanded(reader: FlaskClient, text: str) -> str:
+    """Say something in a command cell of the first notebook, and return what is answered."""
+    home = reader.get("/", follow_redirects=True).text
+    made = reader.post(re.search(r'action="(/notebooks/[^"/]+/cells)"', home).group(1), data={"kind": "command"})
+    run = re.findall(r'action="(/notebooks/[^"]+/run)"', reader.get(made.location).text)[-1]
+    return reader.post(run, data={"text": text}, headers=HTMX).text
+
+
+def texts_of(person) -> set[str]:
+    return {row.text for row in rows(person, "SELECT text FROM memories")}
+
+
+def test_that_is_what_the_search_page_found(reader: FlaskClient, ada) -> None:
+    reader.get("/search?q=bakery")
+    assert "I forgot one memory" in commanded(reader, "forget that")
+    assert texts_of(ada) == {"Ada is allergic to hazelnuts."}
+
+
+def test_the_first_one_is_the_first_hit_of_the_search_page(reader: FlaskClient, ada) -> None:
+    stored(ada, "The bakery sells hazelnuts.")
+    first = re.search(r'entry-text"><span class="verbatim">(.*?)</span>', reader.get("/search?q=hazelnuts").text, re.S)
+    commanded(reader, "forget the first one")
+    gone = re.sub(r"<.*?>", "", first.group(1))
+    assert gone not in texts_of(ada)
+    assert len(texts_of(ada)) == 2
+
+
+def test_a_later_search_is_meant(reader: FlaskClient, ada) -> None:
+    reader.get("/search?q=hazelnuts")
+    reader.get("/search?q=bakery", headers=HTMX)
+    commanded(reader, "forget that")
+    assert texts_of(ada) == {"Ada is allergic to hazelnuts."}
+
+
+def test_a_search_of_another_browser_user_is_not_meant(app: Flask, reader: FlaskClient, ada, bob) -> None:
+    stored(bob, "Bob likes tea.")
+    at_browser(app, bob).get("/search?q=tea")
+    commanded(reader, "forget that")
+    assert len(texts_of(ada)) == 2
+    assert len(texts_of(bob)) == 1
+
+
+def test_a_question_that_is_typed_on_is_recorded_once(reader: FlaskClient, ada) -> None:
+    for typed in ("baker", "bakery", "bakery Mon"):
+        reader.get("/search", query_string={"q": typed}, headers=HTMX)
+    calls = rows(ada, "SELECT arguments ->> 'query' AS q, hits FROM tool_calls WHERE tool = 'memory_search'")
+    assert [call.hits for call in calls].count(1) == 1
+
+
+def test_a_page_that_is_asked_again_is_recorded_again(reader: FlaskClient, ada) -> None:
+    for _ in range(2):
+        reader.get("/search?q=bakery")
+    assert len(rows(ada, "SELECT FROM tool_calls")) == 2
+
+
+def test_a_search_in_incognito_is_not_recorded(reader: FlaskClient, ada) -> None:
+    reader.post("/incognito/start")
+    reader.get("/search?q=bakery")
+    assert rows(ada, "SELECT FROM tool_calls") == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from flask import Response, request
+from typing import Any
+
+from flask import Response, request, url_for
 
 from memory.models import TYPES
-from webapp.htmx import render
+from webapp.htmx import at_address, render
 from webapp.operations import is_incognito, space_for
 from webapp.pages.bulk import offer
 from webapp.pages.forms import BrowseForm, parse
@@ -17,12 +19,12 @@ bp = guarded("browse")
 
 @bp.get("/memories")
 def index() -> Response:
-    """List a page of memories; with a cursor, htmx gets the further page alone."""
+    """List a page of memories, by words as they are typed; with a cursor, htmx gets the further page alone."""
     form = parse(BrowseForm, request.args)
     if is_incognito(space_for(form.space) if form.space else None):
         return render("memories/closed.html", "memories/_closed.html")
     fragment = "memories/_page.html" if form.cursor else "memories/_list.html"
-    return render(
+    page = render(
         "memories/index.html",
         fragment,
         form=form,
@@ -32,3 +34,7 @@ def index() -> Response:
         bulk=offer(),
         pick=True,
     )
+    if form.cursor:
+        return page
+    given: dict[str, Any] = {**form.chosen()}
+    return at_address(page, url_for("browse.index", **given), instead_of="q")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Literal, TypeVar, get_origin
+from typing import Annotated, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel, Field
 from werkzeug.datastructures import MultiDict
@@ -28,8 +28,9 @@ class SearchForm(BaseModel):
 
 
 class BrowseForm(BaseModel):
-    """Which memories to list."""
+    """Which memories to list; `q` are words of theirs, the last of which may still be typed."""
 
+    q: Annotated[Line, Field(max_length=500)] | None = None
     space: Line | None = None
     theme: Line | None = None
     type: MemoryType | None = None
@@ -54,6 +55,7 @@ class BrowseForm(BaseModel):
             pinned=self.pinned,
             manually_saved=self.saved,
             created_before=now - timedelta(days=self.older) if self.older else None,
+            words=self.q,
             unrecalled_since=now - timedelta(days=self.unrecalled) if self.unrecalled else None,
         )
 

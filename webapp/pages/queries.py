@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from memory.browse import Entry, Page, count_entries, get_entry, list_entries, possible_updates
+from memory.browse import MOST_COUNTED, Entry, Page, get_entry, list_counted, possible_updates
 from memory.models import Memory, PossibleUpdate, Space
 from memory.spaces import list_spaces, list_themes
 from memory.trace import Neighbour, Outcome
@@ -49,10 +49,14 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of memories, how many there are in all, and the names of the spaces that incognito keeps closed."""
+    """A page of memories, how many there are in all, and the names of the spaces that incognito keeps closed.
+
+    There are more than `total` if `over`.
+    """
 
     page: Page
     total: int
+    over: bool = False
     hidden: Sequence[str] = ()
 
 
@@ -67,11 +71,11 @@ def listing(form: BrowseForm) -> Listing:
     """Return the page of memories that the form asks for."""
     user_id, now = credential().user_id, utc_now()
     filters = form.to_filters(now)
-    page = list_entries(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
+    page, total = list_counted(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
     hidden = frozenset() if form.space else incognito_spaces()
     shown = [entry for entry in page.entries if entry.space not in hidden]
-    total = count_entries(session(), user_id, filters, now=now)
-    return Listing(replace(page, entries=shown), total, sorted(hidden))
+    over = form.q is not None and total > MOST_COUNTED
+    return Listing(replace(page, entries=shown), MOST_COUNTED if over else total, over, sorted(hidden))
 
 
 def opened(memory_id: UUID) -> Opened:

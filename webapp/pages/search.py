@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from flask import Response, request
+from flask import session as cookie
 
 from memory.models import TYPES
 from retrieval.policy import NAMED
+from retrieval.query import Result
 from webapp.context import session
-from webapp.htmx import render
+from webapp.htmx import render, wants_fragment
 from webapp.pages.explain import Answer, explain
 from webapp.pages.forms import SearchForm, parse
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
 from webapp.recall import find
+from webapp.recording import Recording, recalled
 
 bp = guarded("search")
 
@@ -34,7 +39,28 @@ def index() -> Response:
 
 
 def _ask(form: SearchForm) -> Answer:
+    recording = Recording("memory_search", "search")
     policy = {"name": form.policy} if form.policy else None
     result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy)
     session().commit()
-    return explain(result)
+    answer = explain(result)
+    if not answer.closed:
+        _note(recording, form, result)
+    return answer
+
+
+def _note(recording: Recording, form: SearchForm, result: Result) -> None:
+    """Record what was recalled: "that" in a command means it. Who types on and is shown the same asks nothing new."""
+    told = recalled(result.hits)
+    shown = hashlib.blake2b(" ".join(told["ids"]).encode(), digest_size=12).hexdigest()
+    if wants_fragment() and cookie.get("shown") == shown:
+        return
+    cookie["shown"] = shown
+    recording.done(
+        {"query": form.q, **({"space": form.space} if form.space else {})},
+        question=form.q,
+        result=told,
+        affected=told["ids"],
+        hits=len(result.hits),
+        success=not result.error,
+    )

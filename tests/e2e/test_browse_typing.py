@@ -1,0 +1,94 @@
+"""Memories are found as one types, and a memory's past is brought back, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.e2e
+
+LogIn = Callable[..., Page]
+BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+
+
+def test_the_list_follows_what_is_typed(log_in: LogIn, library: Any) -> None:
+    page = log_in(library)
+    page.goto("/memories")
+    words = page.get_by_label("Words in them")
+    words.press_sequentially("hazel", delay=20)
+    expect(page.locator(".entry")).to_have_count(1)
+    expect(page.locator(".entry")).to_contain_text("hazelnuts")
+    expect(words).to_be_focused()
+    expect(page).to_have_url(re.compile(r"/memories\?q=hazel$"))
+
+
+def test_what_is_typed_goes_with_the_filters(log_in: LogIn, library: Any) -> None:
+    page = log_in(library)
+    page.goto("/memories?q=shelf")
+    expect(page.locator(".count")).to_contain_text("30 memories")
+    page.get_by_label("Type").select_option("fact")
+    expect(page.get_by_text("No memory has these words.")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"q=shelf&type=fact|type=fact&q=shelf"))
+
+
+def test_back_leads_to_the_list_before_the_first_letter(log_in: LogIn, library: Any) -> None:
+    page = log_in(library)
+    page.goto("/search")
+    page.goto("/memories")
+    words = page.get_by_label("Words in them")
+    for typed, number in (("ba", "1 memory"), ("kery", "1 memory")):
+        words.press_sequentially(typed, delay=20)
+        expect(page.locator(".count")).to_contain_text(number)
+        expect(page).to_have_url(re.compile(f"q=ba.*{typed[-2:]}" if typed == "kery" else "q=ba$"))
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"/memories$"))
+    expect(page.locator(".count")).to_contain_text("33 memories")
+
+
+def test_a_pause_in_typing_asks_once(log_in: LogIn, library: Any) -> None:
+    page = log_in(library)
+    page.goto("/memories")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/memories" in request.url else None)
+    words = page.get_by_label("Words in them")
+    words.press_sequentially("bakery", delay=5)
+    expect(page.locator(".entry")).to_have_count(1)
+    words.blur()
+    expect(page.locator(".entry")).to_have_count(1)
+    assert len(asked) == 1
+
+
+def test_the_button_serves_without_scripts(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, java_script_enabled=False)
+    page.goto("/memories")
+    page.get_by_label("Words in them").fill("bak")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.locator(".entry")).to_have_count(1)
+    expect(page.get_by_label("Words in them")).to_have_value("bak")
+
+
+@BOTH
+def test_a_version_is_restored(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, java_script_enabled=scripts)
+    page.goto("/memories?q=bakery")
+    page.get_by_role("link", name="Open").click()
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_label("What is to be remembered").fill("The bakery on Mill Lane closes on Tuesdays.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("del")).to_contain_text("Mondays")
+    expect(page.locator("ins")).to_contain_text("Tuesdays")
+    page.get_by_role("button", name="Restore version 1").click()
+    expect(page.locator(".entry-large")).to_have_text("The bakery on Mill Lane closes on Mondays.")
+    expect(page.get_by_text("version 1 was restored")).to_be_visible()
+
+
+def test_neighbours_come_when_they_come_into_view(log_in: LogIn, library: Any) -> None:
+    page = log_in(library)
+    page.goto("/memories?q=bakery")
+    page.get_by_role("link", name="Open").click()
+    page.get_by_role("heading", name="What comes near it").scroll_into_view_if_needed()
+    expect(page.locator("#memories-neighbours a")).to_have_count(5)

@@ -1,0 +1,166 @@
+"""Finding memories by words that are still being typed."""
+
+from __future__ import annotations
+
+import pytest
+from memory_book import Book
+from sqlalchemy import text as sql
+
+from memory import typed as typed_module
+from memory.browse import MOST_COUNTED, Filters, list_counted, list_ids
+from memory.bulk import set_status_many
+from memory.edit import update
+from memory.embedding.backfill import utc_now
+from memory.forget import UNDO_WINDOW, forget
+
+TEXTS = (
+    "Ada is allergic to hazelnuts and carries an adrenaline pen",
+    "The bakery on Mill-Lane closes at 3.5 on Mondays",
+    "Running at the university makes Ada happy",
+    "The rubber boots stand in the hall; write to ada@example.org about Zürich",
+)
+ALLERGY, BAKERY, RUNNING, BOOTS = TEXTS
+
+
+@pytest.fixture
+def filled(book):
+    for text in TEXTS:
+        book.write(text)
+    return book
+
+
+@pytest.fixture(scope="module")
+def shelf(runtime, new_person):
+    """The same texts, for tests that only read."""
+    book = Book(runtime, new_person("shelf"))
+    for text in TEXTS:
+        book.write(text)
+    return book
+
+
+def found(book, words, **filters):
+    with book.session() as session:
+        page, total = list_counted(
+            session, book.user_id, Filters(words=words, **filters), limit=50, cursor=None, now=utc_now()
+        )
+        assert total == len(page.entries)
+        return {entry.memory.text for entry in page.entries}
+
+
+def beginnings(word, first=1):
+    return [word[:length] for length in range(first, len(word) + 1)]
+
+
+@pytest.mark.parametrize("words", beginnings("hazelnuts"))
+def test_every_beginning_of_a_word_finds_it(shelf, words):
+    assert ALLERGY in found(shelf, words)
+
+
+@pytest.mark.parametrize(
+    ("word", "text"), [("running", RUNNING), ("university", RUNNING), ("closes", BAKERY), ("allergic", ALLERGY)]
+)
+def test_a_word_is_found_at_each_letter_though_its_stem_is_shorter(shelf, word, text):
+    assert [begun for begun in beginnings(word, 3) if text not in found(shelf, begun)] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "texts"),
+    [
+        ("hazel", {ALLERGY}),
+        ("HAZEL allerg", {ALLERGY}),
+        ("hazel baker", set()),
+        ("runs", {RUNNING}),
+        ("zür", {BOOTS}),
+        ("3.5", {BAKERY}),
+        ("mill-lane", {BAKERY}),
+        ("lane", {BAKERY}),
+        ("ada@exam", {BOOTS}),
+        ("the bakery", {BAKERY}),
+        ("bakery on the", {BAKERY}),
+        ("(hazel", {ALLERGY}),
+        ("azel", set()),
+        ("rubbery", set()),
+        ("hazelnutty", set()),
+        ("%", set(TEXTS)),
+        ("...", set(TEXTS)),
+    ],
+)
+def test_words_find_what_has_them(shelf, words, texts):
+    assert found(shelf, words) == texts
+
+
+@pytest.mark.parametrize("words", ["'", "\\", "a'b", "hazel:* | x", "!hazel", "[hazel", "a\\m", "hazel & x", "(", "a*"])
+def test_odd_characters_are_no_operators(shelf, words):
+    assert found(shelf, words) <= set(TEXTS)
+
+
+def test_tags_are_words_too(book):
+    book.write("A memory", tags=("groceries",))
+    assert found(book, "grocer") == {"A memory"}
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+def test_many_hits_are_found_as_few_are(shelf, monkeypatch, few):
+    monkeypatch.setattr(typed_module, "FEW", few)
+    # With a filter beside the words, which leaves all of them, so that they are counted in either way.
+    assert found(shelf, "ada", type="note") == {ALLERGY, RUNNING, BOOTS}
+    assert found(shelf, "ada hap", type="note") == {RUNNING}
+
+
+def test_other_filters_hold_as_well(book, second_space):
+    book.write("A red kite", type="fact")
+    book.write("A red house")
+    book.write("A red boat", space=second_space)
+    assert found(book, "red", type="fact") == {"A red kite"}
+    assert found(book, "red", space=second_space) == {"A red boat"}
+
+
+def test_ids_for_many_fit_the_words(shelf):
+    with shelf.session() as session:
+        ids = list_ids(session, shelf.user_id, Filters(words="hazel"), most=500, now=utc_now())
+    assert [shelf.load(memory_id).text for memory_id in ids] == [ALLERGY]
+
+
+@pytest.mark.parametrize("words", ["hazel", "hazelnut", "allergic", "allerg hazel"])
+def test_what_is_archived_is_found_where_it_is_asked_for(filled, words):
+    with filled.session() as session:
+        ids = list_ids(session, filled.user_id, Filters(words="hazel"), most=1, now=utc_now())
+    filled.do(set_status_many, ids, archived=True, keys=filled.runtime.keys)
+    assert found(filled, words) == set()
+    assert found(filled, words, status="archived") == {ALLERGY}
+    assert found(filled, words, status=None) == {ALLERGY}
+
+
+def test_a_corrected_text_is_found_by_its_new_words(book):
+    memory_id = book.write("Ada keeps bees").id
+    book.do(update, memory_id, {"text": "Ada keeps goats"}, keys=book.runtime.keys)
+    assert (found(book, "bee"), found(book, "goa")) == (set(), {"Ada keeps goats"})
+
+
+def test_a_forgotten_memory_is_not_found(book):
+    memory_id = book.write("Ada keeps bees").id
+    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    assert found(book, "bee") == set()
+    assert found(book, "bee", status=None) == set()
+
+
+def test_nobody_finds_what_another_has(shelf, bobs_book):
+    assert found(bobs_book, "hazel") == set()
+
+
+def test_no_more_than_a_thousand_are_counted(book):
+    book.write("A first memory")
+    with book.session() as session:
+        session.execute(
+            sql(
+                "INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance,"
+                " created_at, updated_at) SELECT user_id, uuidv7(), space_id, type, role, 'Kite ' || n,"
+                " n::text::bytea, 0, 0.5, now(), now() FROM memories, generate_series(1, :n) n"
+            ),
+            {"n": MOST_COUNTED + 5},
+        )
+        counted = [
+            list_counted(session, book.user_id, Filters(words=words), limit=5, cursor=None, now=utc_now())[1]
+            for words in ("kite", "kit", "first", None)
+        ]
+    assert counted == [MOST_COUNTED + 1, MOST_COUNTED + 1, 1, MOST_COUNTED + 6]
