@@ -53,6 +53,12 @@ def test_token_create_prints_the_token_and_nothing_else(run, ada, runtime):
     assert (done.stdout.count("\n"), credential.user_id, credential.scopes) == (1, ada.id, {"read", "write"})
 
 
+def test_user_role_makes_an_admin_and_says_so(run, ada):
+    assert run("user", "role", "--email", ada.email, "--role", "admin").stdout == f"{ada.email} is now an admin.\n"
+    with ada.session() as session:
+        assert session.scalar(text("SELECT role FROM users")) == "admin"
+
+
 def test_token_create_for_nobody_fails_in_one_line(run):
     done = run("token", "create", "--email", "nobody@example.org", "--name", "x")
     assert (done.returncode, done.stdout) == (1, "")

@@ -319,3 +319,11 @@ def test_a_bad_body_is_refused(agent, body, field):
 def test_the_command_is_documented(client):
     paths = client.get("/v1/openapi.json").json["paths"]
     assert "200" in paths[COMMAND]["post"]["responses"]
+
+
+def test_an_undone_pin_leaves_no_trace_on_the_memory(agent, ada, notes):
+    columns = "pinned, manually_saved, importance"
+    before = rows(ada, f"SELECT {columns} FROM memories WHERE id = :id", id=notes["nuts"])
+    say(agent, f"pin {notes['nuts']}")
+    say(agent, "undo")
+    assert rows(ada, f"SELECT {columns} FROM memories WHERE id = :id", id=notes["nuts"]) == before

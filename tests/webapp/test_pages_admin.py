@@ -36,7 +36,7 @@ def test_users_are_found_by_a_part_of_their_address(desk, ada, bob):
     page = desk.get("/admin", query_string={"q": ada.email[:12]}).text
     assert (ada.email in page, bob.email in page) == (True, False)
     # A wildcard of SQL is a character like any other, and so is what no address holds.
-    assert "@example.org" not in desk.get("/admin", query_string={"q": "%\x00%"}).text.partition("<tbody>")[2]
+    assert "@example.org" not in desk.get("/admin", query_string={"q": "%\x00%"}).text.rpartition("<tbody>")[2]
 
 
 def test_the_self_test_tells_that_nobody_sees_others(desk, ada):
@@ -73,3 +73,6 @@ def test_numbers_that_are_out_of_hand_are_told():
     assert len(alerts_of({**quiet, "embedding_backlog_age": 900})) == 1
     assert len(alerts_of({**quiet, "tool_failures": 10})) == 1
     assert len(alerts_of({**quiet, "embedding_errors": 3})) == 1
+    (full,) = alerts_of({**quiet, "full_spaces": 2})
+    assert full.startswith("2 spaces are full of what is pinned")
+    assert alerts_of({**quiet, "full_spaces": 1})[0].startswith("1 space is full")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
+from uuid import UUID
 
 from flask import Response, jsonify
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from memory.embedding import queue
+from memory.jobs import STUCK_AFTER, list_stuck
 from memory.journal import record
+from memory.operators import Account, list_accounts
 from memory.telemetry import telemetry as numbers
 from tasks.embedding import nudge, sweep
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Strict
+from webapp.api.schemas import Line, Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.guards import needs
+from webapp.owner import as_owner, change_role, retry_one
 
 bp = api_blueprint("admin", "Backfills and telemetry", "/v1/admin")
 
@@ -23,6 +27,94 @@ class BackfillBody(Strict):
     """Whether rows in error get another try; only the caller's own."""
 
     retry_failed: bool = Field(False)
+
+
+class UsersQuery(Strict):
+    """Users by a part of their address."""
+
+    q: Line = ""
+    limit: int = Field(100, ge=1, le=1000)
+
+
+class UserPath(BaseModel):
+    """The id of a user."""
+
+    user_id: UUID
+
+
+class RoleBody(Strict):
+    """What a user is to be."""
+
+    role: Literal["user", "admin"]
+
+
+class JobsQuery(Strict):
+    """How many jobs to list."""
+
+    limit: int = Field(50, ge=1, le=1000)
+
+
+class JobPath(UserPath):
+    """A job: what kind of item it makes a vector of, whose, and which."""
+
+    kind: str
+    item_id: UUID
+
+
+@bp.get("/users", summary="Accounts, with counts")
+@needs("admin")
+def users(query: UsersQuery) -> Response:
+    """Answer accounts by address: role, since when, and how much of each kind they have; never what."""
+    with as_owner() as owner:
+        found = list_accounts(owner, most=query.limit, named=query.q)
+    return jsonify({"users": [_account_json(account) for account in found]})
+
+
+def _account_json(account: Account) -> dict[str, Any]:
+    counts = ("memories", "conversations", "tokens", "failed")
+    return {
+        "id": str(account.id),
+        "email": account.email,
+        "role": account.role,
+        "created_at": moment(account.created_at),
+        "disabled_at": moment(account.disabled_at),
+        **{name: getattr(account, name) for name in counts},
+    }
+
+
+@bp.put("/users/<uuid:user_id>/role", summary="Make a user an admin, or a plain user")
+@needs("admin")
+def set_role(path: UserPath, body: RoleBody) -> Response:
+    """Change a role; 409 for the last admin. A plain user keeps no token with the scope admin or service."""
+    changed = change_role(path.user_id, body.role)
+    return jsonify({"id": str(path.user_id), "role": body.role, "changed": changed})
+
+
+@bp.get("/jobs", summary="Vectors that failed or are stuck")
+@needs("admin")
+def jobs(query: JobsQuery) -> Response:
+    """Answer single jobs of all users, the oldest first: whose, of which item, since when; never of what text."""
+    with as_owner() as owner:
+        found = list_stuck(owner, now=utc_now(), most=query.limit)
+    names = ("kind", "email", "state", "attempts")
+    shown = [
+        {
+            "user_id": str(job.user_id),
+            "item_id": str(job.item_id),
+            "since": moment(job.since),
+            **{name: getattr(job, name) for name in names},
+        }
+        for job in found
+    ]
+    return jsonify({"jobs": shown, "stuck_after_seconds": STUCK_AFTER.total_seconds()})
+
+
+@bp.post("/jobs/<kind>/<uuid:user_id>/<uuid:item_id>/retry", summary="Try one job again")
+@needs("admin")
+def retry_job(path: JobPath) -> Response:
+    """Let a job that failed or is stuck wait again as if it were new; 404 when there is none such."""
+    retry_one(path.user_id, path.kind, path.item_id)
+    return jsonify({"retried": True})
 
 
 @bp.post("/backfill", summary="Start a backfill of vectors and enrichment")

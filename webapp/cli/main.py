@@ -17,6 +17,7 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.enrichment.enrich import Enricher
 from memory.errors import DomainError
+from memory.roles import ROLES, set_role
 from memory.server import ServerError
 from memory.telemetry import telemetry
 from retrieval.candidates import EXACT_SCAN_LIMIT
@@ -80,6 +81,21 @@ def create_user_(email: str, password: str, admin: bool) -> None:
         )
         address = created.email
     click.echo(f"Created {address}.")
+
+
+@user.command("role")
+@click.option("--email", required=True)
+@click.option("--role", type=click.Choice(ROLES), required=True)
+def role_(email: str, role: str) -> None:
+    """Make a user an admin, or a plain user; the last admin stays one."""
+    runtime = migrated_runtime()
+    with runtime.sessions() as session:
+        user_id = find_user(session, email)
+    if user_id is None:
+        raise click.ClickException(f"there is no user {email}")
+    with owner_session(runtime) as session:
+        changed = set_role(session, user_id, role, now=utc_now(), actor="system")
+    click.echo(f"{email} is {'now' if changed else 'already'} {'an admin' if role == 'admin' else 'a plain user'}.")
 
 
 @main.group()

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
+from uuid import UUID
 
 from flask import Response, abort, flash, make_response, redirect, request, url_for
 from psycopg import Error as PostgresError
 from redis.exceptions import RedisError
 from sqlalchemy import func, select
-from sqlalchemy.orm import Session
 
-from memory.database import make_engine, user_session
+from memory.database import user_session
+from memory.jobs import list_stuck
 from memory.journal import record
-from memory.operators import Account, list_accounts, retry_failed_of, try_to_cross
+from memory.operators import list_accounts, retry_failed_of, try_to_cross
 from memory.telemetry import telemetry
 from tasks.app import huey
 from tasks.embedding import nudge, sweep
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render
+from webapp.owner import as_owner, change_role, retry_one
 from webapp.pages.visitor import guarded
+from webapp.pages.words import counted
 
 bp = guarded("admin")
 
 MOST_ACCOUNTS = 100
+MOST_JOBS = 50
 # From here on a number is worth looking at: seconds, and a share of all calls.
 OLD_BACKLOG = 300
 MANY_FAILURES = 0.05
@@ -42,14 +45,20 @@ def index() -> Response:
     found = try_to_cross(session(), credential().user_id)
     # No address holds a NUL, and no parameter may.
     named = request.args.get("q", "").replace("\x00", "").strip()
+    # One connection for both: opening it takes longer than either.
+    with as_owner() as owner:
+        accounts = list_accounts(owner, most=MOST_ACCOUNTS, named=named)
+        jobs = list_stuck(owner, now=utc_now(), most=MOST_JOBS)
     return render(
         "admin/index.html",
         "admin/_state.html",
         **_state(),
-        accounts=_accounts(named),
+        accounts=accounts,
         named=named,
         isolation=found,
         most=MOST_ACCOUNTS,
+        jobs=jobs,
+        most_jobs=MOST_JOBS,
     )
 
 
@@ -82,18 +91,26 @@ def retry() -> Response:
     return _back(f"Trying again: {retried}.")
 
 
-def _back(said: str) -> Response:
+@bp.post("/admin/users/<uuid:user_id>/role")
+def role(user_id: UUID) -> Response:
+    """Make a user an admin, or a plain user; the list comes back as it was narrowed."""
+    wanted = request.form.get("role", "")
+    said = f"Now {'an admin' if wanted == 'admin' else 'a plain user'}."
+    changed = change_role(user_id, wanted)
+    return _back(said if changed else "Nothing changed.", q=request.form.get("q") or None)
+
+
+@bp.post("/admin/jobs/<kind>/<uuid:user_id>/<uuid:item_id>/retry")
+def retry_job(kind: str, user_id: UUID, item_id: UUID) -> Response:
+    """Have one job that failed or is stuck tried again."""
+    retry_one(user_id, kind, item_id)
+    return _back("Trying it again.")
+
+
+def _back(said: str, **more: str | None) -> Response:
     flash(said)
-    return make_response(redirect(url_for("admin.index"), HTTPStatus.SEE_OTHER))
-
-
-def _accounts(named: str) -> Sequence[Account]:
-    engine = make_engine(runtime().databases.owner, pool_size=1)
-    try:
-        with Session(engine) as owner:
-            return list_accounts(owner, most=MOST_ACCOUNTS, named=named)
-    finally:
-        engine.dispose()
+    given: dict[str, Any] = {**more}
+    return make_response(redirect(url_for("admin.index", **given), HTTPStatus.SEE_OTHER))
 
 
 def _state() -> dict[str, Any]:
@@ -109,9 +126,16 @@ def alerts_of(numbers: dict[str, Any]) -> list[str]:
     if age > OLD_BACKLOG:
         found.append(f"The oldest memory has waited {int(age // 60)} minutes for its vector: does a worker run?")
     if errors:
-        found.append(f"{errors:,} vectors were given up on: look at the provider, then try them again.")
+        given_up = counted(errors, "vector was", "vectors were")
+        found.append(f"{given_up} given up on: look at the provider, then try again.")
     if calls and failures / calls > MANY_FAILURES:
         found.append(f"{failures / calls:.0%} of all tool calls failed.")
+    if full := numbers.get("full_spaces") or 0:
+        # A soft cap never takes what is held on to: what it takes instead is the newest of the rest.
+        found.append(
+            f"{counted(full, 'space is', 'spaces are')} full of what is pinned or saved by hand: nothing of that is "
+            "trimmed, and whatever else comes is. Raise the cap, or let something go."
+        )
     return found
 
 

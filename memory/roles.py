@@ -1,0 +1,55 @@
+"""Who is an admin."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Text, cast, or_, select
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.orm import Session
+
+from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.journal import record
+from memory.models import Token, User
+
+ROLES = ("user", "admin")
+# What only an admin may hold.
+ADMIN_SCOPES = ("admin", "service")
+
+
+def set_role(session: Session, user_id: UUID, role: str, *, now: datetime, actor: str, by: UUID | None = None) -> bool:
+    """Make a user an admin or a plain user, and return whether that changed anything; needs the owner's rights.
+
+    Who is no admin any more loses the tokens that only admins may hold. `by` is the admin who does it, whose own
+    record tells of it too. Raises `InvalidError` on `role`, `NotFoundError`, and `ConflictError` for the last admin.
+    """
+    if role not in ROLES:
+        raise InvalidError("role", f"must be one of {', '.join(ROLES)}")
+    # All admins in one order: of two that make each other plain users at the same moment, one must stay.
+    rows = select(User).where(or_(User.role == "admin", User.id == user_id)).order_by(User.id).with_for_update()
+    users = {user.id: user for user in session.scalars(rows.execution_options(populate_existing=True))}
+    user = users.get(user_id)
+    if user is None:
+        raise NotFoundError("there is no such user")
+    if user.role == role:
+        return False
+    if role == "user":
+        others = [each for each in users.values() if each.id != user_id and each.disabled_at is None]
+        if not others:
+            raise ConflictError("this is the last admin: make somebody else one first")
+        _revoke(session, user_id, now, actor)
+    user.role = role
+    for whose in sorted({user_id, by or user_id}):
+        details = {"role": role}
+        record(session, whose, "user.role_changed", actor=actor, now=now, subject_id=user_id, details=details)
+    session.flush()
+    return True
+
+
+def _revoke(session: Session, user_id: UUID, now: datetime, actor: str) -> None:
+    held = Token.scopes.bool_op("&&")(cast(list(ADMIN_SCOPES), ARRAY(Text)))
+    mine = select(Token).where(Token.user_id == user_id, Token.revoked_at.is_(None), held)
+    for token in session.scalars(mine.order_by(Token.id).with_for_update()):
+        token.revoked_at = now
+        record(session, user_id, "token.revoked", actor=actor, now=now, subject_id=token.id)

@@ -1,0 +1,80 @@
+"""Who is an admin, and what that brings along."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from memory.accounts import authenticate, create_token
+from memory.audit import verify
+from memory.embedding.backfill import utc_now
+from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.ids import new_id
+from memory.roles import set_role
+
+
+def assign(owner, user_id, role, by=None):
+    with Session(owner) as session, session.begin():
+        return set_role(session, user_id, role, now=utc_now(), actor="system", by=by)
+
+
+@pytest.fixture
+def two_admins(owner, ada, bob):
+    """Ada and Bob, both admins."""
+    for person in (ada, bob):
+        assign(owner, person.id, "admin")
+    return ada, bob
+
+
+def test_a_user_becomes_an_admin_and_a_plain_user_again(owner, book, two_admins):
+    assert book.one("SELECT role FROM users") == "admin"
+    assert assign(owner, book.user_id, "user")
+    assert book.one("SELECT role FROM users") == "user"
+
+
+def test_the_same_role_again_changes_nothing(owner, book, two_admins):
+    before = book.one("SELECT count(*) FROM audit_events")
+    assert not assign(owner, book.user_id, "admin")
+    assert book.one("SELECT count(*) FROM audit_events") == before
+
+
+def test_both_records_tell_of_it_and_their_chains_hold(owner, book, bobs_book, two_admins):
+    assign(owner, bobs_book.user_id, "user", by=book.user_id)
+    for each in (book, bobs_book):
+        last = each.all("SELECT to_jsonb(e) FROM audit_events e WHERE subject_id = :id", id=bobs_book.user_id)[-1]
+        assert (last["action"], last["details"]) == ("user.role_changed", {"role": "user"})
+        with each.session() as session:
+            assert verify(session, each.user_id).ok
+
+
+def test_tokens_that_only_admins_hold_go_with_the_role(owner, book, two_admins):
+    with book.session() as session:
+        secrets = {
+            scope: create_token(session, book.user_id, scope, ["read", scope], now=utc_now())
+            for scope in ("write", "admin", "service")
+        }
+    assign(owner, book.user_id, "user")
+    with book.runtime.sessions() as session:
+        open_ = {scope for scope, secret in secrets.items() if authenticate(session, secret, utc_now()) is not None}
+    assert open_ == {"write"}
+    assert book.one("SELECT count(*) FROM audit_events WHERE action = 'token.revoked'") == 2
+
+
+@pytest.mark.parametrize("other", ["none", "disabled"])
+def test_the_last_admin_stays_one(owner, two_admins, other):
+    ada, bob = two_admins
+    with Session(owner) as session:
+        session.execute(text("UPDATE users SET role = 'user' WHERE id NOT IN (:a, :b)"), {"a": ada.id, "b": bob.id})
+        change = "role = 'user'" if other == "none" else "disabled_at = now()"
+        session.execute(text(f"UPDATE users SET {change} WHERE id = :b"), {"b": bob.id})
+        with pytest.raises(ConflictError):
+            set_role(session, ada.id, "user", now=utc_now(), actor="system")
+        session.rollback()
+
+
+def test_nobody_is_given_another_role(owner, ada):
+    with pytest.raises(NotFoundError):
+        assign(owner, new_id(), "admin")
+    with pytest.raises(InvalidError):
+        assign(owner, ada.id, "king")

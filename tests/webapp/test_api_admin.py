@@ -1,0 +1,115 @@
+"""`/v1/admin`: users and their roles, single jobs; never anyone's content."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from api_agent import Agent, fields, rows
+from pages_browser import at_browser, flashes, stored
+from sqlalchemy import text
+
+ADMIN = "/v1/admin"
+
+
+@pytest.fixture
+def admin(client, root):
+    return Agent(client, root.headers)
+
+
+@pytest.fixture
+def failed(ada):
+    """The id of a memory of Ada's whose vector was given up on."""
+    memory_id = stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    with ada.session() as session:
+        session.execute(text("UPDATE embeddings SET state = 'error', vector = NULL, error = 'bees?', attempts = 6"))
+    return memory_id
+
+
+def role_of(person):
+    return rows(person, "SELECT role FROM users")[0].role
+
+
+def test_users_are_told_with_counts_and_without_content(admin, ada, failed):
+    answer = admin.get(f"{ADMIN}/users", q=ada.email)
+    (user,) = answer.json["users"]
+    assert (user["id"], user["email"], user["role"]) == (str(ada.id), ada.email, "user")
+    assert (user["memories"], user["tokens"], user["failed"]) == (1, 1, 1)
+    assert "bees" not in answer.text
+
+
+def test_a_user_becomes_an_admin_and_back(admin, ada, root):
+    path = f"{ADMIN}/users/{ada.id}/role"
+    assert admin.ask("PUT", path, json={"role": "admin"}).json == {
+        "id": str(ada.id),
+        "role": "admin",
+        "changed": True,
+    }
+    assert role_of(ada) == "admin"
+    assert admin.ask("PUT", path, json={"role": "admin"}).json["changed"] is False
+    admin.ask("PUT", path, json={"role": "user"})
+    assert role_of(ada) == "user"
+    told = rows(root, "SELECT subject_id FROM audit_events WHERE action = 'user.role_changed'")
+    assert [row.subject_id for row in told] == [ada.id, ada.id]
+
+
+def test_a_bad_role_is_refused_and_nobody_is_not_found(admin, ada):
+    bad = admin.ask("PUT", f"{ADMIN}/users/{ada.id}/role", json={"role": "king"})
+    assert (bad.status_code, fields(bad)) == (422, ["role"])
+    assert admin.ask("PUT", f"{ADMIN}/users/{uuid4()}/role", json={"role": "user"}).status_code == 404
+
+
+def test_an_admin_who_is_no_longer_one_is_out_at_once(client, admin, new_person):
+    other = new_person("other", role="admin")
+    browser = at_browser(client.application, other)
+    assert browser.get("/admin").status_code == 200
+    admin.ask("PUT", f"{ADMIN}/users/{other.id}/role", json={"role": "user"})
+    assert Agent(client, other.headers).get(f"{ADMIN}/users").status_code == 401
+    assert browser.get("/admin").status_code == 403
+
+
+def test_jobs_are_told_one_by_one_without_content(admin, ada, failed):
+    answer = admin.get(f"{ADMIN}/jobs", limit=1000)
+    job = next(each for each in answer.json["jobs"] if each["user_id"] == str(ada.id))
+    assert (job["kind"], job["item_id"], job["state"], job["attempts"]) == ("memory", str(failed), "failed", 6)
+    assert "bees" not in answer.text
+
+
+def test_one_job_is_tried_again(admin, ada, root, failed):
+    path = f"{ADMIN}/jobs/memory/{ada.id}/{failed}/retry"
+    assert admin.post(path).json == {"retried": True}
+    assert rows(ada, "SELECT state FROM embeddings")[0].state == "pending"
+    assert rows(root, "SELECT subject_id FROM audit_events WHERE action = 'job.retried'")[0].subject_id == failed
+    assert admin.post(path).status_code == 404
+
+
+# --- the page ---
+
+
+@pytest.mark.parametrize("path", ["/admin/users/{}/role", "/admin/jobs/memory/{}/{}/retry"])
+def test_only_admins_do_these_things(app, client, ada, path):
+    address = path.format(ada.id, uuid4())
+    assert at_browser(app, ada).post(address, data={"role": "admin"}).status_code == 403
+    assert client.post(address, data={"role": "admin"}).location.startswith("/login")
+    assert role_of(ada) == "user"
+
+
+def test_a_role_is_changed_from_the_list(app, root, ada):
+    desk = at_browser(app, root)
+    assert f'aria-label="Make an admin: {ada.email}"' in desk.get("/admin", query_string={"q": ada.email}).text
+    response = desk.post(f"/admin/users/{ada.id}/role", data={"role": "admin", "q": ada.email})
+    page = desk.get(response.location)
+    assert "Now an admin." in flashes(page)
+    assert f'aria-label="Make a plain user: {ada.email}"' in page.text
+    assert role_of(ada) == "admin"
+
+
+def test_a_job_is_tried_again_from_the_page(app, root, ada, failed):
+    desk = at_browser(app, root)
+    page = desk.get("/admin").text
+    address = f"/admin/jobs/memory/{ada.id}/{failed}/retry"
+    assert "bees" not in page
+    assert "given up on" in page
+    assert desk.post(address).status_code == 303
+    assert rows(ada, "SELECT state FROM embeddings")[0].state == "pending"

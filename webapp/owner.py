@@ -1,0 +1,47 @@
+"""What needs the rights of the tables' owner: looking over all users, and saying who is an admin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from memory.database import make_engine, user_session
+from memory.jobs import retry_job
+from memory.journal import record
+from memory.roles import set_role
+from tasks.embedding import nudge
+from webapp.context import credential, runtime, session, utc_now
+
+
+@contextmanager
+def as_owner() -> Iterator[Session]:
+    """Open a transaction as the owner of the tables, whom row-level security does not bind; commits at the end."""
+    engine = make_engine(runtime().databases.owner, pool_size=1)
+    try:
+        with Session(engine) as owner, owner.begin():
+            yield owner
+    finally:
+        engine.dispose()
+
+
+def change_role(user_id: UUID, role: str) -> bool:
+    """Make a user an admin or a plain user; returns whether that changed anything."""
+    who = credential()
+    # What this request has locked so far would wait for the other connection, and that for it.
+    session().commit()
+    with as_owner() as owner:
+        return set_role(owner, user_id, role, now=utc_now(), actor=f"admin:{who.user_id}", by=who.user_id)
+
+
+def retry_one(user_id: UUID, kind: str, item_id: UUID) -> None:
+    """Have one job of a user tried again, and note it in the admin's own record."""
+    now, who = utc_now(), credential()
+    with user_session(runtime().sessions, user_id) as theirs:
+        retry_job(theirs, user_id, kind, item_id, now=now)
+    details = {"kind": kind, "user": str(user_id)}
+    record(session(), who.user_id, "job.retried", actor=who.actor, now=now, subject_id=item_id, details=details)
+    session().commit()
+    nudge()
