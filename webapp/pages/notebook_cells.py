@@ -21,6 +21,7 @@ from webapp.context import credential, session, utc_now
 from webapp.htmx import done_or_go, refresh_or_go, swap_or_go, wants_fragment
 from webapp.operations import bring_back, is_incognito, refuse_in_incognito, remove, set_pin, space_for
 from webapp.pages.forms import parse
+from webapp.pages.letting_go import purge_now
 from webapp.pages.notebook import page_of, vocabulary
 from webapp.pages.notebook_forms import FORMS, WEIGHTS, CellForm, RecallForm
 from webapp.pages.notebook_run import run_cell
@@ -165,6 +166,10 @@ def _undo(memory_id: UUID, _question: str) -> None:
     bring_back(memory_id)
 
 
+def _let_go(memory_id: UUID, _question: str) -> None:
+    purge_now(memory_id)
+
+
 def _mark(memory_id: UUID, question: str) -> None:
     mark_right(session(), credential().user_id, question, memory_id, now=utc_now())
 
@@ -178,6 +183,7 @@ ACTS: dict[str, Callable[[UUID, str], None]] = {
     "unpin": _unpin,
     "forget": _forget,
     "undo": _undo,
+    "let_go": _let_go,
     "mark": _mark,
     "unmark": _unmark,
 }
@@ -199,7 +205,7 @@ def hit(notebook_id: UUID, cell_id: UUID, memory_id: UUID) -> Response:
     session().commit()
     cell = _cell(notebook_id, cell_id)
     view = view_cell(cell)
-    if cell.kind == "remember":
+    if cell.kind == "remember" or act == "let_go":
         return _shown(cell, view)
     back = _address(notebook_id, cell_id)
     return swap_or_go("notebook/_hit.html", back, view=view, cell=cell, place=_place(view, memory_id))
