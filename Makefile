@@ -7,7 +7,7 @@ BIN := .venv/bin
 RUN := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-slow check lint format types contracts eval bench clean
+.PHONY: help install up test test-slow screenshots check lint format types contracts eval bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ test: .venv/installed-dev ## Run every test but the slow ones
 
 test-slow: .venv/installed-dev ## Run the slow tests: kills, load, real data
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+screenshots: .venv/installed-dev ## Make pictures of every page into docs/screens
+	$(BIN)/python -m pytest -q tests/e2e/screens.py
 
 check: lint types contracts test ## Everything that a change must pass
 

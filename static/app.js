@@ -41,3 +41,13 @@ document.addEventListener("htmx:sendError", () => {
   notice.textContent = "The server does not answer. Nothing was changed; try again in a moment.";
   document.getElementById("flash").replaceChildren(notice);
 });
+
+/* Where what had the focus is replaced, the focus goes on to what came instead. */
+const losing = new WeakSet();
+document.addEventListener("htmx:beforeSwap", ({ detail: { target, xhr } }) => {
+  if (target.contains(document.activeElement)) losing.add(xhr);
+});
+document.addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
+  if (!losing.delete(xhr) || document.activeElement !== document.body) return;
+  (elt.querySelector(".cell-form button") ?? elt.querySelector("button, a[href]"))?.focus({ preventScroll: true });
+});

@@ -34,19 +34,24 @@ def ensure_demo(runtime: Runtime) -> str:
     with runtime.sessions() as session:
         if find_user(session, EMAIL) is not None:
             return EMAIL
-    data, now = json.loads(DATA.read_text()), utc_now()
+    now, cap = utc_now(), runtime.settings.soft_cap
     with owner_session(runtime) as session:
-        cap = runtime.settings.soft_cap
         user = create_user(session, EMAIL, PASSWORD, soft_cap=cap, now=now, role="admin", display_name="Robin")
         user_id = user.id
+    fill(runtime, user_id, now)
+    nudge()
+    return EMAIL
+
+
+def fill(runtime: Runtime, user_id: UUID, now: datetime) -> None:
+    """Give a user who has nothing yet the spaces, themes and memories of the demo."""
+    data, cap = json.loads(DATA.read_text()), runtime.settings.soft_cap
     with user_session(runtime.sessions, user_id) as session:
         for space in data["spaces"]:
             create_space(session, user_id, space["slug"], soft_cap=cap, now=now, actor="demo", name=space["name"])
         for theme in data["themes"]:
             create_theme(session, user_id, theme["slug"], now=now, **_texts(theme))
         _remember(session, user_id, data["memories"], runtime.keys, now)
-    nudge()
-    return EMAIL
 
 
 def _texts(theme: dict[str, str]) -> dict[str, str]:

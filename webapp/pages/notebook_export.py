@@ -52,6 +52,7 @@ def _cell(view: CellView) -> Iterator[str]:
         yield from _remembered(shown)
     elif isinstance(shown, Commanded):
         yield f"{form.text}: {shown.answer}" if isinstance(form, CommandForm) and form.text else shown.answer
+        yield "\n".join(f"- {' '.join(each.memory.text.split()) if each else FORGOTTEN}" for each in shown.memories)
     elif isinstance(shown, Block):
         yield f"{shown.tokens} tokens:"
         yield _fenced(shown.text)

@@ -12,13 +12,14 @@ from webapp.operations import is_incognito
 
 TITLE = "First steps"
 WELCOME = """\
-**Three steps.** Press *Run* in each cell, or Ctrl+Enter, or *Run all* above.
+**Three steps.** Press *Remember*, then *Run* in each cell, or Ctrl+Enter in it; or *Run all* above.
 
 1. Remember something, and see what was made of it.
 2. Ask for it, and see why it is found. Move a slider: the order follows.
 3. See what an agent would be told.
 
-Forget the memory when you are done: it leaves every cell at once.
+Press *Forget* when you are done: the memory leaves every cell at once. For ten minutes you can take that back,
+or let it go *for good, now*.
 """
 STEPS: tuple[Step, ...] = (
     ("note", {"text": WELCOME}),

@@ -46,10 +46,12 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def ago(moment: datetime, now: datetime) -> str:
-    """Return the distance between two moments in its largest unit: `3 days ago`, `in 2 weeks`, `just now`."""
+    """Return the distance between two moments in its largest unit: `3 days ago`, `in 3 months`, `just now`."""
     seconds = (now - moment).total_seconds()
+    # Somebody who looks at a term of 90 days sees it a little after it began, and a month is longer than 30.
+    slack = 0.05 if seconds < 0 else 0.0
     for size, unit in _UNITS:
-        if (count := int(abs(seconds) // size)) > 0:
+        if (count := int(abs(seconds) / size + slack)) > 0:
             spoken = f"{count} {unit}{'s' if count > 1 else ''}"
             return f"{spoken} ago" if seconds > 0 else f"in {spoken}"
     return "just now"
