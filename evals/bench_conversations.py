@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+from uuid import UUID
 
 import httpx
 
@@ -13,6 +14,7 @@ from evals.timing import Latency, latency, timed
 from memory.ids import new_id
 
 CONVERSATIONS = "/v1/conversations"
+BARE = "/healthz"
 STRATEGIES = ("truncate", "window", "summarise", "hybrid")
 ROLES = ("user", "assistant")
 TOKEN_BUDGET = 4_000
@@ -42,10 +44,16 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class ConversationBench:
-    """What was measured on one conversation of so many messages."""
+    """What was measured on one conversation of so many messages; `bare` is a request that reads nothing."""
 
     messages: int
+    bare: Latency
     measured: tuple[Measured, ...]
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        """Return the median of each kind of request over that of a bare one."""
+        return {each.name: round(each.latency.p50 / self.bare.p50, 2) for each in self.measured}
 
 
 def bench_conversations(
@@ -54,12 +62,14 @@ def bench_conversations(
     texts: Sequence[str],
     *,
     embed: Callable[[], object],
+    forget: Callable[[UUID], object],
     on_progress: Callable[[int], None] = lambda _requests: None,
 ) -> ConversationBench:
     """Append the texts one by one to a new conversation, then ask for its context and for lists.
 
     `embed` gives what was appended its vectors, as a worker would have done in the meantime. Then the context is
-    asked for a first time, and after two more messages each time, as an agent does. Raises `httpx.HTTPStatusError`
+    asked for as if for the first time, `forget` dropping what was kept of an earlier one, and after two more messages
+    each time, as an agent does. Raises `httpx.HTTPStatusError`
     when the server refuses.
     """
     headers = {"Authorization": f"Bearer {token}"}
@@ -71,13 +81,14 @@ def bench_conversations(
         thread = client.open()
         appended = [client.append(thread, each, number) for number, each in enumerate(texts)]
         embed()
-        first = client.context(thread, "hybrid")
+        first = client.first_contexts(thread, forget)
         contexts = {strategy: client.contexts(thread, strategy, texts) for strategy in STRATEGIES}
         return ConversationBench(
             len(texts),
+            latency(client.nothing()),
             (
                 Measured("append a message", latency(appended), APPEND_GOAL),
-                Measured("context, hybrid, first", latency([first]), CONTEXT_GOAL),
+                Measured("context, hybrid, first", latency(first), CONTEXT_GOAL),
                 *(Measured(f"context, {name}", latency(took), CONTEXT_GOAL) for name, took in contexts.items()),
                 Measured("list messages", latency(client.pages(f"{thread}/messages", "messages")), LIST_GOAL),
                 Measured("list conversations", latency(client.lists()), LIST_GOAL),
@@ -87,7 +98,7 @@ def bench_conversations(
 
 def requests(texts: int) -> int:
     """Return how many requests `bench_conversations` is told of as progress."""
-    return 2 * WARM_UP + OTHERS + texts + 1 + len(STRATEGIES) * (WARM_UP + 3 * ROUNDS)
+    return 2 * WARM_UP + OTHERS + texts + WARM_UP + len(STRATEGIES) * (WARM_UP + 3 * ROUNDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +142,18 @@ class _Client:
             took.append(self.context(thread, strategy))
         return took
 
+    def first_contexts(self, thread: str, forget: Callable[[UUID], object]) -> list[float]:
+        """Return the milliseconds of contexts for which no summary is at hand."""
+        took = []
+        for _ in range(WARM_UP):
+            forget(UUID(thread.rpartition("/")[2]))
+            took.append(self.context(thread, "hybrid"))
+        return took
+
+    def nothing(self) -> list[float]:
+        """Return the milliseconds of requests that read nothing."""
+        return [self._get(BARE)[1] for _ in range(2 * ROUNDS)]
+
     def context(self, thread: str, strategy: str) -> float:
         """Return the milliseconds of one context."""
         _, took = self._get(f"{thread}/context", strategy=strategy, token_budget=TOKEN_BUDGET)
@@ -160,14 +183,28 @@ class _Client:
 def to_dict(bench: ConversationBench) -> dict[str, Any]:
     """Return the measurements in values that JSON can carry."""
     measured = [{**asdict(each), "met": each.met} for each in bench.measured]
-    return {"messages": bench.messages, "goals_met": all(each.met for each in bench.measured), "measured": measured}
+    return {
+        "messages": bench.messages,
+        "goals_met": all(each.met for each in bench.measured),
+        "measured": measured,
+        "bare": asdict(bench.bare),
+        "ratios": bench.ratios,
+    }
 
 
 def to_text(bench: ConversationBench) -> str:
     """Return the measurements as a table."""
-    header = ("milliseconds", "p50", "p95", "goal", "")
-    rows = [
-        (each.name, each.latency.p50, each.latency.p95, f"< {each.goal:g}", "met" if each.met else "MISSED")
+    header = ("milliseconds", "p50", "p95", "p50 / bare", "goal (p95)")
+    ratios = bench.ratios
+    rows: list[tuple[str, float, float, float | None, str]] = [
+        ("bare request", bench.bare.p50, bench.bare.p95, None, "")
+    ]
+    rows += [
+        (each.name, each.latency.p50, each.latency.p95, ratios[each.name], f"< {each.goal:g} {_word(each)}")
         for each in bench.measured
     ]
     return f"a conversation of {bench.messages} messages, over HTTP\n\n{table(header, rows, digits=1)}"
+
+
+def _word(measured: Measured) -> str:
+    return "met" if measured.met else "MISSED"

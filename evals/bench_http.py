@@ -1,28 +1,146 @@
-"""How long a search takes as a client sees it."""
+"""How long a search takes as a client sees it: asked for the first time, asked again, and by many clients at once."""
 
 from __future__ import annotations
 
+import http.client
+import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any
+from urllib.parse import urlsplit
 
-import httpx
-
+from evals.tables import table
 from evals.timing import Latency, latency, timed
 
 TOOL = "/v1/tools/memory_search"
+# Asks for nothing: what is left is the way there and back, through the same server.
+BARE = "/healthz"
 WARM_UP = 20
+TIMEOUT = 60.0
+# 95th percentiles in milliseconds: of a question whose vector is at hand, and of one that must be embedded.
+CACHED_GOAL = 15.0
+UNCACHED_GOAL = 40.0
 
 
-def bench_http(base_url: str, token: str, space: str, queries: Sequence[str]) -> Latency:
-    """Return the latency of a repeated search over one connection, each question asked once before.
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """So many clients, each asking all questions over a connection of its own; `rate` is searches per second."""
 
-    Raises `httpx.HTTPStatusError` when the server refuses: it may limit the searches per minute.
+    clients: int
+    latency: Latency
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class HttpBench:
+    """Searches over one connection, each question `first` asked once, then `again`; then by many clients at once.
+
+    `bare` is a request that reads nothing.
     """
-    headers = {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=base_url, headers=headers, timeout=30) as client:
-        for query in queries:
-            _ask(client, space, query)
-        return latency([timed(lambda each=each: _ask(client, space, each))[1] for each in queries])  # type: ignore[misc]
+
+    bare: Latency
+    first: Latency
+    again: Latency
+    crowds: tuple[Crowd, ...]
+
+    @property
+    def ratio(self) -> float:
+        """Return the median of a question that is asked again over that of a bare request."""
+        return round(self.again.p50 / self.bare.p50, 2)
+
+    @property
+    def goals_met(self) -> bool:
+        """Tell whether both 95th percentiles are at most their goals."""
+        return self.first.p95 <= UNCACHED_GOAL and self.again.p95 <= CACHED_GOAL
 
 
-def _ask(client: httpx.Client, space: str, query: str) -> None:
-    client.post(TOOL, json={"query": query, "space": space}).raise_for_status()
+class RefusedError(Exception):
+    """The server did not answer a search; it may limit the searches per minute."""
+
+
+def bench_http(
+    base_url: str, token: str, space: str, questions: Sequence[str], *, clients: Sequence[int] = ()
+) -> HttpBench:
+    """Ask different questions that the server has not been asked before, one `WARM_UP` of which is not counted.
+
+    Raises `RefusedError` when the server does, `OSError` when it is away, `ValueError` for too few questions.
+    """
+    if len(questions) <= WARM_UP:
+        raise ValueError(f"more than {WARM_UP} questions are needed")
+    with _Client(base_url, token, space) as client:
+        client.ask_all(questions[:WARM_UP])
+        bare = client.ask_nothing(len(questions))
+        first = client.ask_all(questions[WARM_UP:])
+        again = client.ask_all(questions[WARM_UP:])
+    crowds = tuple(_crowd(base_url, token, space, questions[WARM_UP:], each) for each in clients)
+    return HttpBench(latency(bare), latency(first), latency(again), crowds)
+
+
+def _crowd(base_url: str, token: str, space: str, questions: Sequence[str], clients: int) -> Crowd:
+    """Let each client begin at another question, so that no two ask the same at once."""
+
+    def ask_from(number: int) -> list[float]:
+        start = number * len(questions) // clients
+        with _Client(base_url, token, space) as client:
+            return client.ask_all([*questions[start:], *questions[:start]])
+
+    with ThreadPoolExecutor(clients) as threads:
+        lists, milliseconds = timed(lambda: list(threads.map(ask_from, range(clients))))
+    took = [each for one in lists for each in one]
+    return Crowd(clients, latency(took), round(len(took) / milliseconds * 1000, 1))
+
+
+class _Client:
+    """One connection that is kept open. The standard library's: what a client does is not what is measured."""
+
+    def __init__(self, base_url: str, token: str, space: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(base_url).netloc, timeout=TIMEOUT)
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._space = space
+
+    def __enter__(self) -> _Client:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._connection.close()
+
+    def ask_all(self, questions: Sequence[str]) -> list[float]:
+        """Return the milliseconds of each search, its answer read to the end."""
+        return [timed(lambda each=each: self._ask(each))[1] for each in questions]  # type: ignore[misc]
+
+    def ask_nothing(self, times: int) -> list[float]:
+        """Return the milliseconds of each bare request."""
+        return [timed(lambda: self._send("GET", BARE))[1] for _ in range(times)]
+
+    def _ask(self, question: str) -> None:
+        self._send("POST", TOOL, json.dumps({"query": question, "space": self._space}))
+
+    def _send(self, method: str, path: str, body: str | None = None) -> None:
+        self._connection.request(method, path, body, self._headers)
+        response = self._connection.getresponse()
+        answer = response.read()
+        if response.status != http.client.OK:
+            raise RefusedError(f"{response.status}: {answer[:300].decode(errors='replace')}")
+
+
+def to_dict(bench: HttpBench) -> dict[str, Any]:
+    """Return the measurements in values that JSON can carry."""
+    return {**asdict(bench), "ratio": bench.ratio, "goals_met": bench.goals_met}
+
+
+def to_text(bench: HttpBench) -> str:
+    """Return the measurements as a table."""
+    rows: list[tuple[str, float, float, str | None, float | None]] = [
+        ("bare request", bench.bare.p50, bench.bare.p95, None, None),
+        ("asked for the first time", bench.first.p50, bench.first.p95, _verdict(bench.first, UNCACHED_GOAL), None),
+        ("asked again", bench.again.p50, bench.again.p95, _verdict(bench.again, CACHED_GOAL), None),
+        *((f"{each.clients} at once", each.latency.p50, each.latency.p95, None, each.rate) for each in bench.crowds),
+    ]
+    body = table(("milliseconds", "p50", "p95", "goal (p95)", "per second"), rows, digits=1)
+    title = f"{bench.first.count} questions to memory_search over HTTP"
+    return f"{title}\n\n{body}\n\nasked again / bare request: {bench.ratio:.2f}"
+
+
+def _verdict(measured: Latency, goal: float) -> str:
+    return f"<= {goal:g} {'met' if measured.p95 <= goal else 'MISSED'}"

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import islice
+from statistics import mean
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +20,7 @@ from evals.tables import table
 from evals.timing import Latency, latency, timed
 from memory.database import user_session
 from memory.embedding.cache import CachedEmbedder
+from retrieval.candidates import Source
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query, Result
 from retrieval.search import search
@@ -25,6 +28,7 @@ from retrieval.types import Vector
 from tasks.runtime import Runtime
 
 WARM_UP = 20
+NEAREST = 10
 # Ranking and SQL may take so many times the bare scan.
 LARGEST_RATIO = 2.5
 
@@ -41,7 +45,7 @@ class SearchBench:
 
     The keyword leg runs beside the semantic one, so the stages add up to more than the whole. `ranking_and_sql` is a
     whole search less the embedding of the question; `transaction` adds beginning and
-    committing to a cached search.
+    committing to a cached search. `dense_recall` is the share of the ten nearest vectors that the semantic leg found.
     """
 
     memories: int
@@ -52,6 +56,7 @@ class SearchBench:
     transaction: Latency
     ranking_and_sql: Latency
     stages: dict[str, Latency]
+    dense_recall: float
 
     @property
     def ratio(self) -> float:
@@ -84,6 +89,7 @@ def bench_search(
         transaction=latency([milliseconds for _, milliseconds in cached]),
         ranking_and_sql=latency([each.timings["total"] - each.timings["embed"] for each in results]),
         stages=_stages(results),
+        dense_recall=bench.dense_recall(Dense(model.id, model.dimensions, remembering), questions, vectors),
     )
 
 
@@ -128,6 +134,19 @@ class _Bench:
                 confined.append(timed(lambda: app.execute(_BARE, values).fetchall())[1])  # noqa: B023 - run at once
         return searches[WARM_UP:], owned[WARM_UP:], confined[WARM_UP:]
 
+    def dense_recall(self, dense: Dense, questions: Sequence[str], vectors: Sequence[Vector]) -> float:
+        """Return recall@10 of the semantic leg against the exact scan, the mean over the questions."""
+        shares = []
+        with self._connection(self.runtime.databases.owner) as owner:
+            for question, vector in zip(questions, vectors, strict=True):
+                values = (self.user_id, self.space_id, dense.model_id, HalfVector(vector).to_text())
+                exact = {row[0] for row in owner.execute(_BARE, values).fetchmany(NEAREST)}
+                with user_session(self.runtime.sessions, self.user_id) as session:
+                    query = Query(self.user_id, self.space_id, question, scope_size=self.memories)
+                    near = Source(session, query, NAMED["balanced"], self.now).nearest(dense, vector)
+                shares.append(len(exact & set(islice(near.cosines, NEAREST))) / len(exact))
+        return round(mean(shares), 4)
+
     @contextmanager
     def _connection(self, url: str) -> Iterator[psycopg.Connection[Any]]:
         with psycopg.connect(url, options="-c jit=off") as connection:
@@ -158,4 +177,5 @@ def to_text(bench: SearchBench) -> str:
     }
     body = table(("milliseconds", "p50", "p95"), [(name, each.p50, each.p95) for name, each in rows.items()])
     verdict = f"ranking and SQL / bare scan: {bench.ratio:.2f} (at most {LARGEST_RATIO})"
+    verdict += f"\nrecall@{NEAREST} of the semantic leg against the exact scan: {bench.dense_recall:.3f}"
     return f"{bench.memories} memories, {bench.cached.count} questions\n\n{body}\n\n{verdict}"

@@ -68,10 +68,15 @@ def embed_all(runtime: Runtime) -> None:
 
 def invented_vectors(runtime: Runtime, user_id: UUID, words: WordModel, count: int) -> Vectors:
     """Return vectors near those of the topics, so that questions find some of them and not others."""
+    return around(topic_vectors(runtime, user_id, words), count)
+
+
+def topic_vectors(runtime: Runtime, user_id: UUID, words: WordModel) -> Vectors:
+    """Return the vectors of the topics, shape (topics, dimensions), by the user's model."""
     runtime.backfill.adopt(user_id)
     with user_session(runtime.sessions, user_id) as session:
         embedder = runtime.providers.embedder(model_of(session, user_id)).embedder
-    return around(embedder.embed([" ".join(topic) for topic in words.topics]), count)
+    return embedder.embed([" ".join(topic) for topic in words.topics])
 
 
 @contextmanager

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from evals.dataset import Collection, DataSet, Item, Question
+
 BUNDLED = Path(__file__).with_name("golden.json")
-NOTHING = "nothing"
+HELD_OUT = Path(__file__).with_name("golden_held_out.json")
 
 
 class Setup(BaseModel):
@@ -41,43 +42,51 @@ class _File(BaseModel):
     cases: list[_Case]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One query over `memories`; `expected` are contents of memories, and empty when nothing must be returned."""
-
-    id: str
-    category: str
-    query: str
-    memories: tuple[Setup, ...]
-    expected: frozenset[str]
-
-
-def read(path: Path) -> list[Case]:
+def read(path: Path) -> DataSet:
     """Return the cases of a file; raises `ValueError` that says what is wrong, and where."""
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8")))
+        return parse(json.loads(path.read_text(encoding="utf-8")), path.stem)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 
 
-def parse(data: Any) -> list[Case]:
-    """Return the cases of parsed JSON; raises `ValueError` that says what is wrong, and where."""
+def parse(data: Any, name: str = "golden") -> DataSet:
+    """Return the cases of parsed JSON; raises `ValueError` that says what is wrong, and where.
+
+    Cases over the same memories share a collection.
+    """
     try:
         file = _File.model_validate(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    cases = [_case(each, file.setups) for each in file.cases]
-    if len({each.id for each in cases}) < len(cases):
+    if len({each.id for each in file.cases}) < len(file.cases):
         raise ValueError("two cases have the same id")
-    return cases
+    found: dict[tuple[Setup, ...], Collection] = {}
+    questions = []
+    for case in file.cases:
+        memories = _memories(case, file.setups)
+        collection = found.setdefault(memories, _collection(memories, len(found)))
+        questions.append(_question(case, collection))
+    return DataSet("golden", name, tuple(found.values()), tuple(questions))
 
 
-def _case(case: _Case, setups: Mapping[str, Sequence[Setup]]) -> Case:
+def _memories(case: _Case, setups: Mapping[str, Sequence[Setup]]) -> tuple[Setup, ...]:
     if case.setup is not None and case.setup not in setups:
         raise ValueError(f"case {case.id}: there is no setup {case.setup!r}")
-    memories = (*(setups[case.setup] if case.setup else ()), *case.setup_memories)
-    unknown = set(case.expected_retrievals) - {each.content for each in memories}
+    return (*(setups[case.setup] if case.setup else ()), *case.setup_memories)
+
+
+def _collection(memories: Sequence[Setup], number: int) -> Collection:
+    items = [Item(str(n), each.content, each.type, each.created_at) for n, each in enumerate(memories)]
+    return Collection(f"golden-{number}", tuple(items))
+
+
+def _question(case: _Case, collection: Collection) -> Question:
+    # Of two memories with one text the first: they are merged when they are stored.
+    ids = {each.text: each.id for each in reversed(collection.items)}
+    unknown = set(case.expected_retrievals) - ids.keys()
     if unknown:
         raise ValueError(f"case {case.id}: {min(unknown)!r} is expected, but is none of its memories")
-    return Case(case.id, case.category, case.query, memories, frozenset(case.expected_retrievals))
+    expected = frozenset(ids[each] for each in case.expected_retrievals)
+    return Question(case.id, case.category, case.query, collection.name, expected)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import httpx
@@ -26,8 +26,10 @@ STOP_SECONDS = 20
 
 
 @contextmanager
-def serving(runtime: Runtime, *, worker: bool = False) -> Iterator[str]:
+def serving(runtime: Runtime, *, worker: bool = False, settings: Mapping[str, str] | None = None) -> Iterator[str]:
     """Serve a throwaway runtime on a free port, with or without a worker, and give the address once all is loaded.
+
+    `settings` are environment variables of the processes.
 
     Raises `RuntimeError` when the server does not start.
     """
@@ -35,7 +37,7 @@ def serving(runtime: Runtime, *, worker: bool = False) -> Iterator[str]:
     port = _free_port()
     url = f"http://127.0.0.1:{port}"
     commands = [["web", "--port", str(port)], *([["worker"]] if worker else [])]
-    children = [_start(runtime, command) for command in commands]
+    children = [_start(runtime, command, settings or {}) for command in commands]
     try:
         _wait_until_ready(children[0], url)
         _wait_until_idle(children)
@@ -51,12 +53,13 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _start(runtime: Runtime, command: list[str]) -> subprocess.Popen[bytes]:
+def _start(runtime: Runtime, command: list[str], settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
     ours = ("COMMONPLACE_", "DATABASE_URL", "REDIS_URL")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     environment["COMMONPLACE_HOME"] = str(runtime.settings.home)
     environment["COMMONPLACE_LOG_LEVEL"] = "WARNING"
     environment[EMBEDDING_MODEL] = os.environ.get(EMBEDDING_MODEL, "")
+    environment.update(settings)
     # A group of its own: Ctrl-C reaches this process alone, which then stops it.
     return subprocess.Popen(  # noqa: S603 - our own command
         [sys.executable, "-m", "webapp.cli", *command],

@@ -5,18 +5,26 @@ Needs the package `bm25s`, which is a development dependency; `AVAILABLE` tells 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-try:
-    import bm25s
-except ModuleNotFoundError:
-    bm25s = None
+from evals.dataset import DataSet, Question
+from evals.examine import Examiner
+from evals.places import Place
+from evals.scores import Outcome, grouped
+from memory.database import user_session
+from retrieval.policy import NAMED
 
-AVAILABLE = bm25s is not None
+if TYPE_CHECKING:
+    import bm25s
+
+AVAILABLE = find_spec("bm25s") is not None
 
 _TERMS = text("""
 SELECT m.id, array(
@@ -35,13 +43,39 @@ def reference_bm25(
     The variant of Lucene: idf * tf / (tf + k1 * (1 - b + b * length / mean length)), in double precision. Raises
     `RuntimeError` without the package.
     """
-    if bm25s is None:
+    if not AVAILABLE:
         raise RuntimeError("the reference needs the package bm25s")
+    # Here, as it brings scipy along, for which every command would wait.
+    import bm25s  # noqa: PLC0415
+
+    # It tells on standard error of every index that it builds.
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
     rows = session.execute(_TERMS, {"user_id": user_id, "space_id": space_id}).all()
     index = bm25s.BM25(k1=k1, b=b, method="lucene", dtype="float64")
     index.index([terms for _, terms in rows], show_progress=False)
     ids = [memory_id for memory_id, _ in rows]
     return [_scores(index, ids, session.scalar(_WORDS, {"question": each})) for each in questions]
+
+
+def reference_outcomes(examiner: Examiner, data: DataSet) -> list[Outcome]:
+    """Return what BM25 by the other implementation brings for each question that has evidence."""
+    found = []
+    for collection in data.collections:
+        place = examiner.placed.places[collection.name]
+        asked = [each for each in data.questions if each.collection == collection.name and each.expected]
+        found += _asked(examiner, place, asked)
+    return found
+
+
+def _asked(examiner: Examiner, place: Place, asked: Sequence[Question]) -> list[Outcome]:
+    policy, texts = NAMED["balanced"], [each.text for each in asked]
+    with user_session(examiner.runtime.sessions, place.user_id) as session:
+        told = reference_bm25(session, place.user_id, place.space_id, texts, k1=policy.k1, b=policy.b)
+    ranked = [[place.held[one] for one in list(scores)[: examiner.limit]] for scores in told]
+    return [
+        Outcome(each, tuple(found), grouped(each.expected, place.holders), 0.0)
+        for each, found in zip(asked, ranked, strict=True)
+    ]
 
 
 def _scores(index: bm25s.BM25, ids: Sequence[UUID], words: list[str]) -> dict[UUID, float]:

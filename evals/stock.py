@@ -40,26 +40,31 @@ def stock(
     *,
     now: datetime,
     vectors: Vectors | None = None,
+    room: int = 0,
+    settled: bool = True,
     on_progress: Progress = lambda _rows: None,
 ) -> UUID:
-    """Store different texts in a new space, embedded, vacuumed and analysed; return the space's id.
+    """Store different texts in a new space, embedded; return the space's id. the space holds `room` more.
+
+    `settle` ends it where `settled` says so.
 
     `vectors`, of shape (len(texts), dimensions), stand for embeddings that would take minutes; without them the
     user's model makes the real ones. `on_progress` is told how many rows were stored, then how many embedded.
     """
     runtime.backfill.adopt(user_id)
     with user_session(runtime.sessions, user_id) as session:
-        space = create_space(session, user_id, SPACE, soft_cap=len(texts), now=now, actor="bench")
+        space = create_space(session, user_id, SPACE, soft_cap=len(texts) + room, now=now, actor="bench")
         space_id = space.id
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
-            rows = [_row(space, each, now - STEP * (start + place)) for place, each in enumerate(batch)]
+            rows = [memory_row(space, each, now - STEP * (start + place)) for place, each in enumerate(batch)]
             session.execute(insert(Memory), rows)
             if vectors is not None:
                 _store_vectors(session, rows, vectors[start : start + BATCH])
             on_progress(len(batch))
     runtime.backfill.run(on_progress)
-    settle(runtime)
+    if settled:
+        settle(runtime)
     return space_id
 
 
@@ -89,7 +94,8 @@ def model_of(session: Session, user_id: UUID) -> EmbeddingModel:
     return model
 
 
-def _row(space: Space, said: str, created_at: datetime) -> dict[str, Any]:
+def memory_row(space: Space, said: str, created_at: datetime) -> dict[str, Any]:
+    """Return the columns of a memory as the write path would fill them, with an id of its own."""
     prepared = prepare(Draft(said))
     return {
         "user_id": space.user_id,
@@ -99,6 +105,7 @@ def _row(space: Space, said: str, created_at: datetime) -> dict[str, Any]:
         "role": "user",
         "text": said,
         "text_digest": prepared.digest,
+        "template_digest": prepared.template,
         "simhash": to_signed(prepared.simhash),
         "importance": 0.5,
         "needs_embedding": True,

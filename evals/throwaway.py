@@ -26,7 +26,7 @@ EMBEDDING_MODEL = "COMMONPLACE_EMBEDDING_MODEL"
 
 
 @contextmanager
-def throwaway(*, now: datetime) -> Iterator[tuple[Runtime, UUID]]:
+def throwaway(*, now: datetime, role: str = "user") -> Iterator[tuple[Runtime, UUID]]:
     """Give a runtime on a fresh embedded PostgreSQL, migrated, and the id of its one user.
 
     The user's own data folder and DATABASE_URL stay untouched; of the environment only the embedding model
@@ -35,7 +35,7 @@ def throwaway(*, now: datetime) -> Iterator[tuple[Runtime, UUID]]:
     with temporary_home() as home:
         runtime = build(config.load(_environment(home)))
         try:
-            yield runtime, _prepare(runtime, now)
+            yield runtime, _prepare(runtime, now, role)
         finally:
             close(runtime)
 
@@ -64,21 +64,21 @@ def _environment(home: Path) -> dict[str, str]:
     return {"COMMONPLACE_HOME": str(home), EMBEDDING_MODEL: model}
 
 
-def _prepare(runtime: Runtime, now: datetime) -> UUID:
+def _prepare(runtime: Runtime, now: datetime, role: str = "user") -> UUID:
     owner = make_engine(runtime.databases.owner, pool_size=1)
     try:
         schema.upgrade(owner, runtime.databases, runtime.keys)
     finally:
         owner.dispose()
-    return add_user(runtime, EMAIL, now)
+    return add_user(runtime, EMAIL, now, role)
 
 
-def add_user(runtime: Runtime, email: str, now: datetime) -> UUID:
-    """Add a user to a throwaway database; returns the id."""
+def add_user(runtime: Runtime, email: str, now: datetime, role: str = "user") -> UUID:
+    """Add a user, with `PASSWORD`, to a throwaway database; returns the id."""
     # A connection of its own: an earlier one was made before there was a vector type to register.
     owner = make_engine(runtime.databases.owner, pool_size=1)
     try:
         with sessionmaker(owner, class_=Session).begin() as session:
-            return create_user(session, email, PASSWORD, soft_cap=runtime.settings.soft_cap, now=now).id
+            return create_user(session, email, PASSWORD, soft_cap=runtime.settings.soft_cap, now=now, role=role).id
     finally:
         owner.dispose()

@@ -31,6 +31,7 @@ def test_a_search_is_measured_stage_by_stage() -> None:
     assert "ranking and SQL / bare scan" in bench_search.to_text(found)
 
 
+@pytest.mark.slow
 def test_ingest_is_measured_beside_the_bare_model() -> None:
     with throwaway(now=NOW) as (runtime, user_id):
         found = bench_ingest.bench_ingest(runtime, user_id, WordModel().texts(150), now=NOW)

@@ -19,12 +19,14 @@ def test_a_goal_is_met_by_the_95th_percentile_below_it() -> None:
 
 
 def test_one_missed_goal_is_told_in_the_table_and_in_json() -> None:
-    bench = ConversationBench(100, (FAST, SLOW))
+    bench = ConversationBench(100, Latency(2.5, 3.0, 50), (FAST, SLOW))
     assert to_dict(bench)["goals_met"] is False
     assert [each["met"] for each in to_dict(bench)["measured"]] == [True, False]
     assert to_text(bench).splitlines()[-1].split()[-1] == "MISSED"
+    assert bench.ratios == {"append a message": 2.0, "list messages": 2.0}
 
 
+@pytest.mark.slow
 def test_a_conversation_is_measured_over_http(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMMONPLACE_EMBEDDING_MODEL", "none")
     monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/nothing")

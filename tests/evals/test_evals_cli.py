@@ -2,20 +2,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from uuid import UUID
 
+import pytest
 from click.testing import CliRunner
 from evals_data import sample
+from sqlalchemy import text
 
 from evals.cli import bench_group, eval_group, import_group
+from memory.database import user_session
+from tasks.runtime import Runtime
 
 
-def test_an_evaluation_prints_a_table_and_writes_json(tmp_path: Path) -> None:
+def test_every_way_to_evaluate_is_mounted() -> None:
+    assert sorted(eval_group.commands) == ["golden", "jsonl", "locomo", "marks", "outages", "sweep", "tasks", "ui"]
+
+
+def test_an_evaluation_prints_a_table_and_writes_json(tmp_path: Path, kept: Path) -> None:
     data, measures = tmp_path / "small.json", tmp_path / "measures.json"
     data.write_text(json.dumps([sample()]))
-    result = CliRunner().invoke(eval_group, ["locomo", str(data), "--only-default", "--json", str(measures)])
+    arguments = ["locomo", str(data), "--only-default", "--no-save", "--json", str(measures)]
+    result = CliRunner().invoke(eval_group, arguments)
     assert result.exit_code == 0, result.output
-    assert "categories 1-4" in result.stdout
+    assert "session recall@10" in result.stdout
     assert list(json.loads(measures.read_text())["variants"]) == ["balanced"]
+    assert not (kept / "evals").exists()
 
 
 def test_a_malformed_file_ends_with_the_reason(tmp_path: Path) -> None:
@@ -24,6 +35,25 @@ def test_a_malformed_file_ends_with_the_reason(tmp_path: Path) -> None:
     result = CliRunner().invoke(import_group, ["locomo", str(data), "--email", "a@example.org"])
     assert result.exit_code == 1
     assert "sample 1: conversation is missing" in result.output
+
+
+def test_own_data_are_imported_once_and_measured_where_they_are(
+    newcomer: tuple[Runtime, UUID], tmp_path: Path, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, user_id = newcomer
+    with user_session(runtime.sessions, user_id) as session:
+        email = str(session.scalar(text("SELECT email FROM users WHERE id = :id"), {"id": user_id}))
+    monkeypatch.setenv("DATABASE_URL", runtime.databases.owner)
+    monkeypatch.setenv("COMMONPLACE_SECRET_KEY", runtime.settings.secret_key.decode())
+    data = tmp_path / "small.json"
+    data.write_text(json.dumps([sample()]))
+    arguments = ["locomo", str(data), "--own-data", "--email", email, "--only-default"]
+    results = [CliRunner().invoke(eval_group, arguments) for _ in range(2)]
+    assert [each.exit_code for each in results] == [0, 0], results[0].output
+    with user_session(runtime.sessions, user_id) as session:
+        assert session.scalar(text("SELECT count(*) FROM memories")) == 4
+    assert len(list((kept / "evals").iterdir())) == 2
+    assert email not in "".join(each.read_text() for each in (kept / "evals").iterdir())
 
 
 def test_own_data_needs_a_name(tmp_path: Path) -> None:

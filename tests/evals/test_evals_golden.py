@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from evals.cli import eval_group
-from evals.golden import BUNDLED, Case, Setup, parse, read
-from evals.golden_report import compare, interval, judge, scores, to_text
-from evals.run_golden import Outcome, run
-from evals.throwaway import throwaway
+from evals.golden import BUNDLED, HELD_OUT, parse, read
 
-NOW = datetime(2025, 6, 1, tzinfo=UTC)
-UV, TEA, CAT = "User prefers uv over pip", "The user drinks green tea", "The cat is called Miso"
+UV, TEA = "User prefers uv over pip", "The user drinks green tea"
 
 
 def data(*cases: dict[str, Any], **setups: list[dict[str, Any]]) -> dict[str, Any]:
@@ -27,16 +21,16 @@ def one(**fields: Any) -> dict[str, Any]:
     return {"id": "a", "query": "uv?", "expected_retrievals": [UV], "setup_memories": [{"content": UV}], **fields}
 
 
-def outcome(
-    found: Sequence[str], *expected: str, name: str = "a", safe: bool = True, compliant: bool = True
-) -> Outcome:
-    return Outcome(Case(name, "c", "q", (), frozenset(expected)), tuple(found), 5.0, safe, compliant)
-
-
 def test_a_case_has_the_shared_memories_and_its_own() -> None:
-    (case,) = parse(data(one(setup="ann"), ann=[{"content": TEA, "type": "preference"}]))
-    assert [each.content for each in case.memories] == [TEA, UV]
-    assert (case.memories[0].type, case.expected) == ("preference", frozenset({UV}))
+    found = parse(data(one(setup="ann"), ann=[{"content": TEA, "type": "preference"}]))
+    items = {each.id: each for each in found.collections[0].items}
+    assert [(each.text, each.type) for each in items.values()] == [(TEA, "preference"), (UV, "note")]
+    assert [items[each].text for each in found.questions[0].expected] == [UV]
+
+
+def test_cases_over_the_same_memories_share_them() -> None:
+    found = parse(data(one(), one(id="b"), one(id="c", setup_memories=[{"content": UV}, {"content": TEA}])))
+    assert [each.collection for each in found.questions] == ["golden-0", "golden-0", "golden-1"]
 
 
 @pytest.mark.parametrize(
@@ -56,81 +50,31 @@ def test_a_malformed_file_is_refused_by_name(wrong: Any, said: str) -> None:
 
 
 def test_the_bundled_cases_are_enough() -> None:
-    cases = read(BUNDLED)
+    cases = read(BUNDLED).questions
     assert len(cases) >= 120
     assert sum(not each.expected for each in cases) >= 20
 
 
-def test_the_measures_by_hand() -> None:
-    got = scores(outcome(["x", "b", "a"], "a", "b", "c"))
-    # Discounts 1/log2(3) and 1/log2(4) of what 1, 1/log2(3) and 1/log2(4) would be.
-    expected = {"recall@1": 0, "recall@5": 2 / 3, "recall@10": 2 / 3, "hit@5": 1, "MRR": 0.5, "nDCG@10": 0.5307213}
-    assert {name: got[name] for name in expected} == pytest.approx(expected)
-    assert "precision@5" not in got
-
-
-def test_precision_needs_five_expected_memories() -> None:
-    assert scores(outcome(["a", "x", "b"], *"abcde"))["precision@5"] == pytest.approx(0.4)
-
-
-@pytest.mark.parametrize(("found", "abstention"), [([], 1), (["x"], 0)])
-def test_nothing_is_expected_of_some(found: list[str], abstention: float) -> None:
-    assert scores(outcome(found))["abstention"] == abstention
-
-
-def test_good_answers_pass_and_are_not_named() -> None:
-    verdict = judge([outcome(["a"], "a"), outcome([], name="b")])
-    assert (verdict.passed, verdict.failing) == (True, ())
-    assert to_text(verdict).endswith("PASS")
-
-
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
-        (outcome(["x"], "a", name="bad"), "recall@5"),
-        (outcome(["a"], "a", name="bad", safe=False), "safety"),
-        (outcome(["a"], "a", name="bad", compliant=False), "token budget"),
-    ],
-)
-def test_a_bad_answer_fails_and_is_named(bad: Outcome, reason: str) -> None:
-    verdict = judge([bad, outcome(["a"], "a")])
-    assert (verdict.passed, verdict.failing) == (False, ("bad",))
-    assert verdict.reasons[0].startswith(reason)
-    assert "bad" in to_text(verdict)
-
-
-def test_the_interval_holds_the_mean_and_narrows_with_more_values() -> None:
-    few, many = interval([0.0, 1.0] * 5), interval([0.0, 1.0] * 500)
-    assert few[0] < many[0] < 0.5 < many[1] < few[1]
-
-
-def test_two_runs_are_compared_case_by_case() -> None:
-    found = compare({"a": {"MRR": 1.0}, "b": {"MRR": 0.5}}, {"a": {"MRR": 0.5}, "b": {"MRR": 0.5}, "c": {"MRR": 1.0}})
-    assert (found["MRR"].mean, found["MRR"].cases) == (0.25, 2)
-
-
-def test_cases_are_asked_among_their_own_memories_and_by_a_stranger() -> None:
-    memories = tuple(Setup(content=each) for each in (UV, TEA, CAT))
-    cases = [
-        Case("uv", "preference", "Which package manager does the user prefer, uv or pip?", memories, frozenset({UV})),
-        Case("cat", "fact", "What is the name of the cat?", memories, frozenset({CAT})),
-        Case("lone", "fact", "What is the name of the cat?", memories[:2], frozenset()),
-    ]
-    with throwaway(now=NOW) as (runtime, user_id):
-        outcomes = run(runtime, user_id, cases, now=NOW)
-    assert [each.found[:1] for each in outcomes] == [(UV,), (CAT,), ()]
-    assert all(each.safe and each.compliant and each.milliseconds > 0 for each in outcomes)
+def test_no_case_is_both_developed_on_and_held_out() -> None:
+    mine, others = read(BUNDLED).questions, read(HELD_OUT).questions
+    assert not {each.text for each in mine} & {each.text for each in others}
 
 
 def test_the_command_says_fail_and_ends_with_one(tmp_path: Path) -> None:
     file, report = tmp_path / "golden.json", tmp_path / "report.json"
-    impossible = one(query="zebra crossing", setup_memories=[{"content": UV}])
-    file.write_text(json.dumps(data(impossible)))
-    result = CliRunner().invoke(eval_group, ["golden", str(file), "--json", str(report)])
+    file.write_text(json.dumps(data(one(query="zebra crossing"))))
+    report.write_text(json.dumps({"cases": {"a": {"MRR": 1.0}}}))
+    result = CliRunner().invoke(eval_group, ["golden", str(file), "--json", str(report), "--against", str(report)])
     assert (result.exit_code, "recall@5 is 0.000, below 0.8" in result.output) == (1, True)
-    again = CliRunner().invoke(eval_group, ["golden", str(file), "--against", str(report)])
-    assert "difference" in again.output
-    assert json.loads(report.read_text())["failing"] == ["a"]
+    found = json.loads(report.read_text())
+    assert (found["failing"], found["against"]["MRR"]["mean"]) == (["a"], -1.0)
+
+
+def test_only_a_run_can_be_compared_with(tmp_path: Path) -> None:
+    file = tmp_path / "golden.json"
+    file.write_text(json.dumps(data(one())))
+    result = CliRunner().invoke(eval_group, ["golden", str(file), "--against", str(file)])
+    assert (result.exit_code, "is not the JSON of a run" in result.output) == (2, True)
 
 
 def test_a_malformed_file_ends_the_command(tmp_path: Path) -> None:

@@ -2,51 +2,93 @@ from __future__ import annotations
 
 import json
 
-from evals.quality import Answered
-from evals.report import Report, Variant, passes, to_dict, to_text
-from evals.timing import latency
+import pytest
+
+from evals.dataset import DataSet, Question
+from evals.report import Report, Variant, failing, reasons, to_dict, to_text
+from evals.scores import Outcome
+
+EASY, HARD = "single-hop", "adversarial"
 
 
-def answered(recall: float) -> tuple[Answered, ...]:
-    return (Answered(4, recall, recall, 1.0, 1.0),)
+def variant(name: str, *founds: bool, **more: bool) -> Variant:
+    """One question for each of `founds`, which says whether it was answered."""
+    answered = [
+        Outcome(
+            Question(f"q{n}", EASY, "?", "here", frozenset({"a"})),
+            (("a",),) if found else (),
+            frozenset({frozenset({"a"})}),
+            4.0,
+            **more,
+        )
+        for n, found in enumerate(founds)
+    ]
+    return Variant(name, tuple(answered))
 
 
-def report(reference: float | None = 0.60, **recalls: float) -> Report:
-    values = {"balanced": 0.70, "keyword alone": 0.60, "semantic alone": 0.50}
-    values.update({name.replace("_", " "): value for name, value in recalls.items()})
-    found = [Variant(name, answered(recall), latency([1.0])) for name, recall in values.items()]
-    return Report(tuple(found), None if reference is None else answered(reference))
+def report(*variants: Variant, kind: str = "locomo", reference: Variant | None = None) -> Report:
+    return Report(DataSet(kind, "small", (), (), unscored=2), variants, reference)
+
+
+def share(name: str, of_ten: int) -> Variant:
+    return variant(name, *(n < of_ten for n in range(10)))
 
 
 def test_a_good_report_passes() -> None:
-    assert passes(report()) == []
+    good = report(share("balanced", 8), share("keyword alone", 7), share("semantic alone", 5))
+    assert (reasons(good), to_text(good).endswith("PASS")) == ([], True)
 
 
 def test_too_little_recall_is_a_reason() -> None:
-    assert passes(report(balanced=0.65)) == ["balanced: recall@10 is 0.650, below 0.7"]
+    assert reasons(report(share("balanced", 6))) == ["balanced: recall@10 is 0.600, below 0.7"]
+    assert reasons(report(share("balanced", 6), kind="jsonl")) == ["balanced: recall@5 is 0.600, below 0.8"]
 
 
 def test_a_leg_that_does_better_alone_is_a_reason() -> None:
-    assert passes(report(semantic_alone=0.71)) == ["balanced: recall@10 is 0.700, below 0.710 of semantic alone"]
+    worse = report(share("balanced", 8), share("semantic alone", 9))
+    assert reasons(worse) == ["balanced: recall@10 is 0.800, below 0.900 of semantic alone"]
 
 
 def test_another_bm25_that_finds_something_else_is_a_reason() -> None:
-    assert passes(report(0.62)) == ["keyword alone: recall@10 is 0.600, the reference finds 0.620"]
+    other = report(share("balanced", 8), share("keyword alone", 7), reference=share("reference", 8))
+    assert reasons(other) == ["keyword alone: recall@10 is 0.700, the reference finds 0.800"]
 
 
-def test_without_the_reference_the_rest_is_judged() -> None:
-    assert passes(report(None)) == []
+@pytest.mark.parametrize("bad", [{"safe": False}, {"compliant": False}])
+def test_one_leak_or_one_answer_over_budget_fails(bad: dict[str, bool]) -> None:
+    found = report(variant("balanced", True, **bad), kind="golden")
+    assert (len(reasons(found)), failing(found)) == (1, ["q0"])
+    assert "FAIL" in to_text(found)
 
 
-def test_a_report_without_the_default_does_not_pass() -> None:
-    assert passes(Report(())) == ["balanced was not measured"]
+def test_the_questions_that_missed_something_are_named() -> None:
+    found = report(variant("balanced", True, False))
+    assert failing(found) == ["q1"]
+    assert "1 questions missed something: q1" in to_text(found)
 
 
-def test_a_report_fits_into_json() -> None:
-    found = json.loads(json.dumps(to_dict(report())))
-    assert found["variants"]["balanced"]["categories_1_to_4"]["recall_at_10"] == 0.7
+def test_questions_without_an_answer_are_kept_apart() -> None:
+    good, bad = variant("balanced", True).outcomes[0], Question("x", HARD, "?", "here", frozenset({"a"}), apart=True)
+    missed = Outcome(bad, (), frozenset({frozenset({"a"})}), 4.0)
+    found = Variant("balanced", (good, missed))
+    assert (found.mean("recall@10"), found.by_category[HARD]["recall@10"].mean) == (1.0, 0.0)
+    assert failing(report(found)) == []
 
 
-def test_the_columns_of_the_table_line_up() -> None:
-    lines = to_text(report()).split("\n\n")[0].splitlines()
-    assert len({len(line) for line in lines}) == 1
+def test_marks_are_measured_and_not_judged() -> None:
+    found = report(variant("balanced", False), kind="marks")
+    assert reasons(found) == []
+    assert not {"PASS", "FAIL"} & set(to_text(found).splitlines())
+
+
+def test_a_report_fits_into_json_without_its_texts() -> None:
+    values = json.dumps(to_dict(report(share("balanced", 8), share("fusion rrf", 5))))
+    found = json.loads(values)
+    assert found["variants"]["balanced"]["measures"]["recall@10"]["mean"] == 0.8
+    assert (found["data"]["unscored"], len(found["cases"])) == (2, 10)
+    assert '"?"' not in values
+
+
+def test_the_columns_of_the_tables_line_up() -> None:
+    for part in to_text(report(share("balanced", 8), share("keyword alone", 7))).split("\n\n")[1:4]:
+        assert len({len(line) for line in part.splitlines()}) == 1

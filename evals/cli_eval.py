@@ -1,0 +1,175 @@
+"""The commands of `eval`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+
+import config
+from evals import golden, marks, mlflow_log, outages, report
+from evals.cli_output import FILE, Output, circumstances, output_options
+from evals.cli_support import own_data_of, progress
+from evals.dataset import DataSet
+from evals.datasets import load
+from evals.errors import MeasureError
+from evals.examine import Examiner
+from evals.extra import needs
+from evals.places import put
+from evals.policies import default_only, variants
+from evals.throwaway import throwaway
+from memory.database import user_session
+from retrieval.policy import Policy
+from tasks.runtime import Runtime
+
+
+class _Plainly(click.Group):
+    """Says what stopped a measurement in one line instead of a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except MeasureError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group("eval", cls=_Plainly)
+def eval_group() -> None:
+    """Measure how well the search finds what was said."""
+
+
+@eval_group.command("locomo")
+@click.argument("file", type=FILE)
+@click.option(
+    "--own-data/--throwaway", default=False, help="Import into your own data, or into a database that is removed."
+)
+@click.option("--email", help="Whose memory to import into; needed with --own-data.")
+@click.option("--only-default", is_flag=True, help="Measure the default policy alone.")
+@output_options
+def eval_locomo(file: Path, own_data: bool, email: str | None, only_default: bool, **output: Any) -> None:
+    """Ask the questions of a LoCoMo FILE; exits with 1 when the default policy is not good enough."""
+    data = read(file, "locomo")
+    policies = default_only() if only_default else variants()
+    now = datetime.now(UTC)
+    with own_data_of(email) if own_data else throwaway(now=now) as (runtime, user_id):
+        _evaluate(runtime, user_id, data, policies, Output(**output), now, alone=not own_data)
+
+
+@eval_group.command("golden")
+@click.argument("file", type=FILE, default=golden.BUNDLED)
+@click.option("--all-policies", is_flag=True, help="Also measure the other policies, and each leg alone.")
+@output_options
+def eval_golden(file: Path, all_policies: bool, **output: Any) -> None:
+    """Ask the golden cases of FILE, by default those of this repository; exits with 1 on FAIL."""
+    _evaluate_apart(read(file, "golden"), all_policies, Output(**output))
+
+
+@eval_group.command("jsonl")
+@click.argument("file", type=FILE)
+@click.option("--all-policies", is_flag=True, help="Also measure the other policies, and each leg alone.")
+@output_options
+def eval_jsonl(file: Path, all_policies: bool, **output: Any) -> None:
+    """Ask the questions of a JSONL FILE, whose format docs/evaluation.md describes; exits with 1 on FAIL."""
+    _evaluate_apart(read(file, "jsonl"), all_policies, Output(**output))
+
+
+@eval_group.command("marks")
+@click.option("--email", required=True, help="Whose marks, and whose memories.")
+@output_options
+def eval_marks(email: str, **output: Any) -> None:
+    """Ask again what a user has marked right answers to, among their own memories; nothing there changes."""
+    now = datetime.now(UTC)
+    with own_data_of(email) as (runtime, user_id):
+        with user_session(runtime.sessions, user_id) as session:
+            data, places = marks.read(session, user_id, keys=runtime.keys, now=now)
+        if few := marks.in_words(data):
+            click.echo(few, err=True)
+        if data.questions:
+            _ask(Examiner(runtime, places, now), data, default_only(), Output(**output))
+
+
+@eval_group.command("outages")
+@click.argument("file", type=FILE, default=golden.BUNDLED)
+@click.option(
+    "--timeout",
+    default=outages.PROVIDER_TIMEOUT,
+    show_default=True,
+    type=click.FloatRange(0.1, 60),
+    help="Seconds that a silent provider is waited for; by default as the server does.",
+)
+@output_options
+def eval_outages(file: Path, timeout: float, **output: Any) -> None:
+    """Ask the questions of any data set FILE while the vector leg, its provider or half of the vectors are away."""
+    data, now = read(file), datetime.now(UTC)
+    with throwaway(now=now) as (runtime, user_id):
+        examiner = placed(runtime, user_id, data, now)
+        with progress(outages.requests(data), "questions") as advance:
+            found = outages.measure(examiner, data, timeout=timeout, on_progress=advance)
+        values = {**outages.to_values(found), **circumstances(examiner, default_only())}
+    Output(**output).finish("outages", outages.to_text(found), values, started=now)
+
+
+@eval_group.command("ui")
+@click.option("--port", default=5000, show_default=True, type=click.IntRange(1, 65_535))
+def eval_ui(port: int) -> None:
+    """Show the runs that were logged with --mlflow, on this host, until Ctrl-C."""
+    needs("mlflow")
+    home = config.load().home
+    click.echo(f"http://127.0.0.1:{port}")
+    sys.exit(subprocess.call(mlflow_log.serve_command(home, port), env={**os.environ, **mlflow_log.QUIET}))  # noqa: S603
+
+
+def read(file: Path, kind: str | None = None) -> DataSet:
+    """Return the data set of a file; one that is malformed, or of another kind than `kind`, ends the command."""
+    try:
+        data = load(file)
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    if kind not in {None, data.kind}:
+        raise click.ClickException(f"{file} is a data set for `eval {data.kind}`")
+    if not data.questions:
+        raise click.ClickException(f"{file}: there is no question with evidence")
+    return data
+
+
+def _evaluate_apart(data: DataSet, all_policies: bool, output: Output) -> None:
+    now = datetime.now(UTC)
+    with throwaway(now=now) as (runtime, user_id):
+        _evaluate(runtime, user_id, data, variants() if all_policies else default_only(), output, now, alone=True)
+
+
+def _evaluate(
+    runtime: Runtime,
+    user_id: UUID,
+    data: DataSet,
+    policies: Mapping[str, Policy],
+    output: Output,
+    now: datetime,
+    *,
+    alone: bool,
+) -> None:
+    """Put the data set in, and ask."""
+    _ask(placed(runtime, user_id, data, now, alone=alone), data, policies, output)
+
+
+def _ask(examiner: Examiner, data: DataSet, policies: Mapping[str, Policy], output: Output) -> None:
+    """Ask, report, and exit with the verdict."""
+    with progress(len(policies) * len(data.questions), "questions") as advance:
+        found = report.run(examiner, data, policies, advance)
+    values = {**report.to_dict(found), **circumstances(examiner, policies)}
+    output.finish(data.kind, report.to_text(found), values, started=examiner.now)
+    sys.exit(1 if values["reasons"] else 0)
+
+
+def placed(runtime: Runtime, user_id: UUID, data: DataSet, now: datetime, *, alone: bool = True) -> Examiner:
+    """Store and embed a data set, with a bar, and return who asks about it."""
+    with progress(data.size, "memories") as advance:
+        return Examiner(runtime, put(runtime, user_id, data, now=now, alone=alone, on_progress=advance), now)

@@ -1,0 +1,72 @@
+"""What every data set is once it is read: collections of memories, and questions each about one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from evals.locomo import Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A memory before it is stored. `id` is unique in its collection; `created_at` None is the time of the run."""
+
+    id: str
+    text: str
+    type: str = "note"
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What one person has in one space: a talk, or else loose items, in the order in which they are stored.
+
+    `sessions` maps the ids of items, or of turns, to the session that they belong to, where there are sessions.
+    """
+
+    name: str
+    items: tuple[Item, ...] = ()
+    talk: Conversation | None = None
+    sessions: Mapping[str, str] | None = None
+
+    @property
+    def size(self) -> int:
+        """Return how many memories it has at most: repeats are merged when they are stored."""
+        return len(self.items if self.talk is None else self.talk.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about one collection. `expected` are ids of what answers it; empty when nothing must be returned.
+
+    `apart` keeps its measures out of the overall means: they are reported for its category alone.
+    """
+
+    id: str
+    category: str
+    text: str
+    collection: str
+    expected: frozenset[str]
+    apart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """`unscored` counts the questions whose evidence is missing; `kind` is golden, locomo, jsonl or marks.
+
+    With `persons` each collection belongs to a person of its own, else all of them to one.
+    """
+
+    kind: str
+    name: str
+    collections: tuple[Collection, ...]
+    questions: tuple[Question, ...]
+    unscored: int = 0
+    persons: bool = False
+
+    @property
+    def size(self) -> int:
+        """Return how many memories all collections have at most."""
+        return sum(each.size for each in self.collections)

@@ -1,0 +1,41 @@
+"""Read a data set of any kind, told apart by what is in the file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from evals import golden, jsonl, locomo
+from evals.dataset import DataSet
+from evals.locomo_set import to_data_set
+
+_HELD_OUT = re.compile(r"held[-_ ]?out|(?:^|[-_. ])test(?:[-_. ]|$)", re.IGNORECASE)
+
+
+def load(path: Path) -> DataSet:
+    """Return the data set of a golden, LoCoMo or JSONL file; raises `ValueError` that says what is wrong, and where."""
+    if path.suffix.lower() in {".jsonl", ".ndjson"}:
+        return jsonl.read(path)
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError:
+        # Several objects, one a line, are no JSON.
+        return jsonl.read(path)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8: {error}") from None
+    return to_data_set(locomo.read(path), path.stem) if isinstance(data, list) else golden.read(path)
+
+
+def is_held_out(path: Path) -> bool:
+    """Tell whether nothing may be tuned on a file: by its name, or because it is the held-out file of this repository.
+
+    >>> [is_held_out(Path(name)) for name in ("held-out.json", "locomo_dev.json", "a-test.jsonl", "latest.jsonl")]
+    [True, False, True, False]
+    """
+    return _HELD_OUT.search(path.name) is not None or (path.is_file() and _digest(path) == _digest(golden.HELD_OUT))
+
+
+def _digest(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()

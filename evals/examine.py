@@ -1,0 +1,169 @@
+"""Ask every question of a data set in its place, and note what came. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from evals.dataset import Question
+from evals.errors import MeasureError
+from evals.places import Place, Placed
+from evals.scores import Outcome, grouped
+from memory.database import act_as
+from memory.embedding.models import active_model
+from retrieval.policy import Policy
+from retrieval.query import DEFAULT_TOKEN_BUDGET, Dense, Query, QueryEmbedder, Result
+from retrieval.search import search
+from retrieval.tokens import count
+from retrieval.types import Vector
+from tasks.runtime import Runtime
+
+LIMIT = 10
+Progress = Callable[[int], None]
+
+
+class Vectors:
+    """Every question's vector, made once: what is measured afterwards is the search."""
+
+    def __init__(self, embedder: QueryEmbedder) -> None:
+        self._embedder = embedder
+        self._kept: dict[str, Vector] = {}
+
+    def embed_one(self, text: str) -> tuple[Vector, bool]:
+        """Return (vector, whether it was there); raises an `EmbeddingError`."""
+        kept = self.recall(text)
+        if kept is not None:
+            return kept, True
+        self._kept[text] = self._embedder.embed_one(text)[0]
+        return self._kept[text], False
+
+    def recall(self, text: str) -> Vector | None:
+        """Return the vector if it was made before."""
+        return self._kept.get(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Examiner:
+    """Asks for one run. `warm` keeps what embeds each person's questions, with the model that it serves."""
+
+    runtime: Runtime
+    placed: Placed
+    now: datetime
+    limit: int = LIMIT
+    warm: dict[UUID, Dense] = field(default_factory=dict)
+
+    def warm_up(self, questions: Sequence[Question]) -> None:
+        """Make the vector of every question; raises `MeasureError` where there is no model."""
+        for question in questions:
+            self.dense(self.placed.places[question.collection]).embedder.embed_one(question.text)
+
+    def dense(self, place: Place) -> Dense:
+        """Return what embeds the questions of a place's owner."""
+        if (known := self.warm.get(place.user_id)) is not None:
+            return known
+        with self._rolled_back(place.user_id) as session:
+            model = active_model(session, place.user_id)
+            if model is None:
+                raise MeasureError("there is no embedding model, or nothing was embedded yet")
+            made = Dense(model.id, model.dimensions, Vectors(self.runtime.providers.embedder(model)))
+        return self.warm.setdefault(place.user_id, made)
+
+    def thorough(self, questions: Sequence[Question], policy: Policy, on_progress: Progress) -> list[Outcome]:
+        """Return the outcome of each question, asked also within the token budget, and by the stranger."""
+        found = []
+        for question in questions:
+            place = self.placed.places[question.collection]
+            within = self.ask(place, question, policy, budget=DEFAULT_TOKEN_BUDGET)
+            result = self.ask(place, question, policy)
+            safe = self._own(place, result) and self._stranger_gets_nothing(place, question, policy)
+            compliant = sum(count(hit.snippet) for hit in within.hits) <= DEFAULT_TOKEN_BUDGET
+            found.append(outcome(question, place, result, safe=safe, compliant=compliant))
+            on_progress(1)
+        return found
+
+    def briefly(self, questions: Sequence[Question], policy: Policy, on_progress: Progress) -> list[Outcome]:
+        """Return the outcome of each question, asked once."""
+        found = []
+        for question in questions:
+            place = self.placed.places[question.collection]
+            found.append(outcome(question, place, self.ask(place, question, policy)))
+            on_progress(1)
+        return found
+
+    def ask(self, place: Place, question: Question, policy: Policy, *, budget: int | None = None) -> Result:
+        """Search a place as its owner; raises `MeasureError` for a search that failed or went without a leg."""
+        result = self.try_to_ask(place, question, policy, self.dense(place), budget=budget)
+        if result.degraded:
+            raise MeasureError(f"question {question.id} was searched without {', '.join(result.degraded)}")
+        return result
+
+    def try_to_ask(
+        self, place: Place, question: Question, policy: Policy, dense: Dense | None, *, budget: int | None = None
+    ) -> Result:
+        """Search a place as its owner with or without vectors; raises `MeasureError` for a search that failed."""
+        return self._search(place, place.user_id, question, policy, dense, budget)
+
+    def _search(
+        self, place: Place, asker: UUID, question: Question, policy: Policy, dense: Dense | None, budget: int | None
+    ) -> Result:
+        query = Query(
+            place.user_id,
+            place.space_id,
+            question.text,
+            limit=self.limit,
+            token_budget=budget,
+            scope_size=place.size,
+        )
+        with self._rolled_back(asker) as session:
+            result = search(session, query, policy, dense=dense, now=self.now)
+        if result.error:
+            raise MeasureError(f"the search of question {question.id} failed")
+        return result
+
+    def _stranger_gets_nothing(self, place: Place, question: Question, policy: Policy) -> bool:
+        """Let the stranger ask in the owner's name and space: the database itself must know who is asking."""
+        if self.placed.stranger is None:
+            return True
+        dense = self.dense(place)
+        return not self._search(place, self.placed.stranger, question, policy, dense, None).hits
+
+    def _own(self, place: Place, result: Result) -> bool:
+        return all(hit.ranked.scored.candidate.id in place.held for hit in result.hits)
+
+    @contextmanager
+    def _rolled_back(self, user_id: UUID) -> Iterator[Session]:
+        """Give a session whose writes never happened: a search saves last scores."""
+        with self.runtime.sessions() as session:
+            act_as(session, user_id)
+            try:
+                yield session
+            finally:
+                session.rollback()
+
+
+def outcome(
+    question: Question, place: Place, result: Result, *, safe: bool | None = None, compliant: bool | None = None
+) -> Outcome:
+    """Return what a search brought, in the ids of the data set."""
+    ids = [hit.ranked.scored.candidate.id for hit in result.hits]
+    found = [place.held.get(each, ()) for each in ids]
+    return Outcome(
+        question,
+        tuple(found),
+        grouped(question.expected, place.holders),
+        result.timings["total"],
+        sessions=_sessions(place.sessions, question.expected),
+        found_sessions=tuple(_sessions(place.sessions, hit) for hit in found),
+        safe=safe,
+        compliant=compliant,
+        degraded=bool(result.degraded),
+    )
+
+
+def _sessions(sessions: Mapping[str, str], ids: Sequence[str] | frozenset[str]) -> frozenset[str]:
+    return frozenset(sessions[each] for each in ids if each in sessions)

@@ -1,0 +1,101 @@
+"""Runs in MLflow, in a database of its own in the data folder. Needs the extra `eval`.
+
+SQLite, as MLflow 3 refuses to open a folder of plain files unless it is told to, and calls that way unmaintained.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evals.runs import FOLDER
+
+# MLflow counts its uses and tells its makers, unless it is told not to before it is imported.
+QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_\-./ ]+")
+
+
+def store(home: Path) -> str:
+    """Return the address of the database; makes the folder that it is in."""
+    (home / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return f"sqlite:///{home / FOLDER / 'mlflow.db'}"
+
+
+def artifacts(home: Path) -> str:
+    """Return the address of the folder in which runs are kept whole."""
+    return (home / FOLDER / "mlflow").as_uri()
+
+
+def log(home: Path, record: Mapping[str, Any]) -> None:
+    """Log a run under the experiment of its command: settings, means and percentiles, and all of it as `run.json`."""
+    os.environ.update(QUIET)
+    with warnings.catch_warnings():
+        # It uses what newer libraries call deprecated.
+        warnings.simplefilter("ignore")
+        # Here, as it takes two seconds that every command would pay.
+        import mlflow  # noqa: PLC0415
+
+        mlflow.set_tracking_uri(store(home))
+        name = str(record["command"])
+        if mlflow.get_experiment_by_name(name) is None:
+            mlflow.create_experiment(name, artifact_location=artifacts(home))
+        mlflow.set_experiment(name)
+        with mlflow.start_run(run_name=f"{record['data']['name']} {record['at']}"):
+            mlflow.log_params(parameters(record))
+            mlflow.log_metrics(metrics(record))
+            mlflow.log_dict(dict(record), "run.json")
+
+
+def parameters(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was measured under which settings: the policy of the main variant, version and data."""
+    settings = record.get("settings", {})
+    policy = settings.get("policies", {}).get(record.get("main"), {})
+    named = {name: settings.get(name) for name in ("limit", "token_budget", "embedding_model")}
+    return {**policy, **named, "version": record.get("version"), "data": record["data"]["name"]}
+
+
+def metrics(record: Mapping[str, Any]) -> dict[str, float]:
+    """Return the means with their intervals, and the percentiles, of every variant; the main one's without a prefix."""
+    found: dict[str, float] = {}
+    for variant, values in record.get("variants", {}).items():
+        prefix = "" if variant == record.get("main") else f"{variant}/"
+        for name, each in values.get("measures", {}).items():
+            for part in ("mean", "low", "high") if not prefix else ("mean",):
+                found[_metric(f"{prefix}{name}" + ("" if part == "mean" else f".{part}"))] = float(each[part])
+        for name, value in values.get("latency_ms", {}).items():
+            found[_metric(f"{prefix}latency_ms.{name}")] = float(value)
+    return found
+
+
+def _metric(name: str) -> str:
+    """Return a name that MLflow takes.
+
+    >>> _metric("recall@5")
+    'recall_at_5'
+    """
+    return _NOT_IN_NAMES.sub("-", name.replace("@", "_at_"))
+
+
+def serve_command(home: Path, port: int) -> list[str]:
+    """Return the command that shows the runs on this host."""
+    return [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "server",
+        "--backend-store-uri",
+        store(home),
+        "--default-artifact-root",
+        artifacts(home),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+    ]

@@ -1,0 +1,129 @@
+"""Put a data set into a database: its collections in spaces, embedded, and who may not see them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from evals.dataset import Collection, DataSet, Item
+from evals.errors import MeasureError
+from evals.locomo_import import import_conversations, space_slug
+from evals.throwaway import add_user
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.ids import new_id
+from memory.models import Memory
+from memory.remember import remember_many
+from memory.spaces import create_space, get_space
+from tasks.runtime import Runtime
+
+ACTOR = "eval"
+BATCH = 500
+LEAST_CAP = 200
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a collection is kept. `held` maps each memory to the ids of the data set that it stands for.
+
+    A memory stands for several where they say the same and were merged. `holders` is the way back: an id that is not
+    in it was not stored.
+    """
+
+    user_id: UUID
+    space_id: UUID
+    size: int
+    held: Mapping[UUID, tuple[str, ...]]
+    holders: Mapping[str, UUID]
+    sessions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The places by the names of their collections; `stranger` is another user, None where nobody can be added."""
+
+    places: Mapping[str, Place]
+    stranger: UUID | None
+
+
+def put(
+    runtime: Runtime,
+    user_id: UUID,
+    data: DataSet,
+    *,
+    now: datetime,
+    alone: bool = True,
+    on_progress: Progress = lambda _memories: None,
+) -> Placed:
+    """Store and embed a data set; raises `MeasureError` for a memory that was refused.
+
+    `alone` says that the database is there for this alone: then a stranger is added, who keeps a copy of the first
+    collection, so that there is something to mistake for another's. `on_progress` is told of memories stored.
+    """
+    places = {}
+    for number, collection in enumerate(data.collections):
+        who = user_id if number == 0 or not data.persons else _somebody(runtime, now)
+        runtime.backfill.adopt(who)
+        places[collection.name] = _put(runtime, who, collection, number, now, on_progress)
+    stranger = _somebody(runtime, now) if alone else None
+    if stranger is not None:
+        runtime.backfill.adopt(stranger)
+        _put(runtime, stranger, data.collections[0], 0, now, lambda _memories: None)
+    runtime.backfill.run()
+    return Placed(places, stranger)
+
+
+def _somebody(runtime: Runtime, now: datetime) -> UUID:
+    return add_user(runtime, f"{new_id()}@example.org", now)
+
+
+def _put(
+    runtime: Runtime, user_id: UUID, collection: Collection, number: int, now: datetime, on_progress: Progress
+) -> Place:
+    if collection.talk is not None:
+        import_conversations(
+            runtime.sessions, user_id, [collection.talk], keys=runtime.keys, now=now, on_progress=on_progress
+        )
+        slug = space_slug(collection.talk)
+    else:
+        slug = f"{ACTOR}-{number}"
+        _remember(runtime, user_id, slug, collection.items, now, on_progress)
+    with user_session(runtime.sessions, user_id) as session:
+        space = get_space(session, user_id, slug)
+        return make_place(session, user_id, space.id, space.documents, collection.sessions or {})
+
+
+def _remember(
+    runtime: Runtime, user_id: UUID, slug: str, items: Sequence[Item], now: datetime, on_progress: Progress
+) -> None:
+    with user_session(runtime.sessions, user_id) as session:
+        create_space(session, user_id, slug, soft_cap=max(LEAST_CAP, len(items)), now=now, actor=ACTOR)
+    for batch in _batches(items):
+        drafts = [
+            Draft(each.text, type=each.type, source_ids=(each.id,), created_at=each.created_at or now) for each in batch
+        ]
+        with user_session(runtime.sessions, user_id) as session:
+            told = remember_many(session, user_id, slug, drafts, keys=runtime.keys, now=now, actor=ACTOR)
+        if missing := [each.id for each, outcome in zip(batch, told, strict=True) if outcome.id is None]:
+            raise MeasureError(f"the memory {missing[0]!r} was not stored")
+        on_progress(len(batch))
+
+
+def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), BATCH):
+        yield items[start : start + BATCH]
+
+
+def make_place(session: Session, user_id: UUID, space_id: UUID, size: int, sessions: Mapping[str, str]) -> Place:
+    """Return the place that a space is, with what its memories were stored as."""
+    mine = (Memory.user_id == user_id, Memory.space_id == space_id)
+    rows = session.execute(select(Memory.id, Memory.source_ids).where(*mine))
+    held = {memory_id: tuple(ids) for memory_id, ids in rows}
+    holders = {each: memory_id for memory_id, ids in held.items() for each in ids}
+    return Place(user_id, space_id, size, held, holders, sessions)

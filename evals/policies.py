@@ -1,0 +1,41 @@
+"""The policies that are compared with the default."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from retrieval.policy import FUSIONS, LEGS, NAMED, Leg, Policy
+
+DEFAULT = "balanced"
+KEYWORD, SEMANTIC = "keyword alone", "semantic alone"
+
+
+def variants() -> dict[str, Policy]:
+    """Return every policy worth comparing, by name: the named ones, each fusion, and each leg alone."""
+    balanced = NAMED[DEFAULT]
+    fusions = {f"fusion {fusion}": replace(balanced, fusion=fusion) for fusion in FUSIONS}
+    return {**NAMED, **fusions, **{f"{leg} alone": _alone(leg) for leg in LEGS}}
+
+
+def default_only() -> dict[str, Policy]:
+    """Return the default policy alone, by name."""
+    return {DEFAULT: NAMED[DEFAULT]}
+
+
+def _alone(leg: Leg) -> Policy:
+    """Return the policy that ranks by one leg's score and by nothing else."""
+    return replace(
+        NAMED[DEFAULT],
+        name=leg,
+        fusion="convex",
+        legs=(leg,),
+        beta=0.0,
+        gamma=0.0,
+        context_weight=0.0,
+        date_boost=0.0,
+        speaker_boost=0.0,
+        time_boost=0.0,
+        detail_boost=0.0,
+        min_score=0.0,
+        mmr_lambda=1.0,
+    )

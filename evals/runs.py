@@ -1,0 +1,139 @@
+"""Runs that were kept: one JSON file each in the data folder, with names, ids and numbers, never a text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from evals.means import Measure, compare, place
+
+FOLDER = "evals"
+_NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9-]{1,80}\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One kept run: the name of its file, and what that holds."""
+
+    name: str
+    values: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """Return what was run on what."""
+        command, data = str(self.values.get("command", "?")), str(self.values.get("data", {}).get("name", ""))
+        return data if data.startswith(command) else f"{command} {data}".strip()
+
+    @property
+    def when(self) -> str:
+        """Return the minute in which the run began, in UTC."""
+        return str(self.values.get("at", ""))[:16].replace("T", " ")
+
+    @property
+    def questions(self) -> int:
+        """Return how many questions were asked."""
+        return int(self.values.get("data", {}).get("questions", 0))
+
+    @property
+    def version(self) -> str:
+        """Return the version that was measured."""
+        return str(self.values.get("version", ""))
+
+    @property
+    def model(self) -> str:
+        """Return the embedding model."""
+        return str(self.values.get("settings", {}).get("embedding_model", ""))
+
+    @property
+    def processors(self) -> str:
+        """Return what computed it, in words."""
+        machine = self.values.get("machine", {})
+        return f"{machine.get('cpus', '?')} cores, PostgreSQL {str(machine.get('postgresql', '?')).split(',')[0]}"
+
+    def settings_beside(self, other: Run) -> list[str]:
+        """Return the numbers of the main policy that differ from those of another run, as `name: its value`."""
+        mine, theirs = self._policy(), other._policy()
+        return [
+            f"{name}: {mine.get(name)}" for name in sorted(mine.keys() | theirs) if mine.get(name) != theirs.get(name)
+        ]
+
+    def _policy(self) -> dict[str, Any]:
+        found = self.values.get("settings", {}).get("policies", {}).get(self.values.get("main"), {})
+        return dict(found)
+
+    @property
+    def measures(self) -> dict[str, Measure]:
+        """Return the means of the run's main variant."""
+        variant = self.values.get("variants", {}).get(self.values.get("main"), {})
+        return {name: _measure(each) for name, each in variant.get("measures", {}).items()}
+
+    @property
+    def latency(self) -> Mapping[str, float]:
+        """Return p50, p95 and count of the main variant, in milliseconds; empty where it was not measured."""
+        found = self.values.get("variants", {}).get(self.values.get("main"), {}).get("latency_ms", {})
+        return {name: float(value) for name, value in found.items()}
+
+    @property
+    def cases(self) -> Mapping[str, Mapping[str, float]]:
+        """Return the scores of each question."""
+        return dict(self.values.get("cases", {}))
+
+
+def _measure(values: Mapping[str, Any]) -> Measure:
+    return Measure(float(values["mean"]), float(values["low"]), float(values["high"]), int(values["cases"]))
+
+
+def save(home: Path, values: Mapping[str, Any], *, now: datetime, kind: str = FOLDER) -> Path:
+    """Write a run into a folder of the data folder and return its file; one of the same second gets another name."""
+    folder = home / kind
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    words = f"{values.get('command', 'run')} {values.get('data', {}).get('name', '')}"
+    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:60].strip("-") or "run"
+    text = json.dumps(values, indent=1) + "\n"
+    number = 1
+    while True:
+        path = folder / f"{now:%Y%m%dT%H%M%SZ}-{slug}{f'-{number}' if number > 1 else ''}.json"
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def latest(home: Path, most: int) -> list[Run]:
+    """Return the newest runs first, at most so many; what cannot be read is left out."""
+    folder = home / FOLDER
+    names = sorted((each.name for each in folder.glob("*.json")), reverse=True) if folder.is_dir() else []
+    found = (load(home, each) for each in names[:most])
+    return [each for each in found if each is not None]
+
+
+def load(home: Path, name: str) -> Run | None:
+    """Return a run by the name of its file; None when there is none, or nothing that can be read."""
+    if not _NAME.fullmatch(name):
+        return None
+    try:
+        values = json.loads((home / FOLDER / name).read_text(encoding="utf-8"))
+        run = Run(name, values if isinstance(values, dict) else {})
+        # Asked for once here, so that a page need not be ready for a file that somebody has edited.
+        _ = run.title, run.questions, run.processors, run.model, run.measures, run.latency, run.cases, run._policy()
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        return None
+    return run if run.values else None
+
+
+def differences(runs: Sequence[Run]) -> list[dict[str, Measure]]:
+    """Return for each run but the first its paired differences to the first, over the questions that both have."""
+    return [compare(each.cases, runs[0].cases) for each in runs[1:]]
+
+
+def names(runs: Sequence[Run]) -> list[str]:
+    """Return every measure that any of the runs has, in the order of the tables."""
+    return sorted({name for each in runs for name in each.measures}, key=place)

@@ -1,0 +1,83 @@
+"""The measures of one question: what was expected against what was found. docs/evaluation.md defines each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from evals.dataset import Question
+from retrieval.metrics import ndcg_at, precision_at, reciprocal_rank
+
+# With fewer right memories five places cannot be filled with them.
+ENOUGH = 5
+SHARES = ("token budget", "safety")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a question brought, best first: `found` has for each hit the ids that it stands for.
+
+    `items` are the expected ids, those together that one memory holds. `sessions` are those of the expected ids, and
+    `found_sessions` those of each hit; both empty where there are none. `safe` says that the asker got nothing of
+    others and a stranger nothing of the asker's, `compliant` that the answer kept to the token budget; None where
+    that was not tried. `degraded` says that a leg of the search was missing.
+    """
+
+    question: Question
+    found: tuple[tuple[str, ...], ...]
+    items: frozenset[frozenset[str]]
+    milliseconds: float
+    sessions: frozenset[str] = frozenset()
+    found_sessions: tuple[frozenset[str], ...] = ()
+    safe: bool | None = None
+    compliant: bool | None = None
+    degraded: bool = False
+
+
+def grouped(expected: AbstractSet[str], holders: Mapping[str, Hashable]) -> frozenset[frozenset[str]]:
+    """Return the expected ids, those together that one memory holds, and alone those that none does."""
+    together: dict[Hashable, set[str]] = {}
+    for each in expected:
+        together.setdefault(holders.get(each, ("nowhere", each)), set()).add(each)
+    return frozenset(map(frozenset, together.values()))
+
+
+def scores(outcome: Outcome) -> dict[str, float]:
+    """Return each measure that is defined for the question; all are in [0, 1], and more is better."""
+    tried = zip(SHARES, (outcome.compliant, outcome.safe), strict=True)
+    always = {name: float(value) for name, value in tried if value is not None}
+    expected = outcome.question.expected
+    if not expected:
+        return {"abstention": float(not outcome.found), **always}
+    ranked = _ranked(outcome)
+    found = {f"recall@{k}": _share(outcome.found[:k], expected) for k in (1, 5, 10)}
+    if len(outcome.items) >= ENOUGH:
+        found["precision@5"] = precision_at(ranked, outcome.items, 5)
+    for k in (5, 10):
+        found[f"hit@{k}"] = float(_share(outcome.found[:k], expected) > 0)
+    found["MRR"] = reciprocal_rank(ranked, outcome.items)
+    found["nDCG@10"] = ndcg_at(ranked, outcome.items, 10)
+    if outcome.sessions:
+        found["session recall@10"] = _share(outcome.found_sessions[:10], outcome.sessions)
+        found["session hit@10"] = float(found["session recall@10"] > 0)
+    return {**found, **always}
+
+
+def misses(outcome: Outcome) -> bool:
+    """Tell whether a question missed something that it could have brought among the first five."""
+    got = scores(outcome)
+    # More right memories than five cannot all be among the first five.
+    most = sum(sorted(map(len, outcome.items), reverse=True)[:5]) / max(1, len(outcome.question.expected))
+    least = {"abstention": 1.0, "recall@5": most, **dict.fromkeys(SHARES, 1.0)}
+    return any(got[name] < value - 1e-9 for name, value in least.items() if name in got)
+
+
+def _ranked(outcome: Outcome) -> list[frozenset[str] | int]:
+    """Return each hit as the right item that it is, or as its place, which is none."""
+    expected = outcome.question.expected
+    return [expected.intersection(ids) or place for place, ids in enumerate(outcome.found)]
+
+
+def _share(hits: Sequence[Sequence[str] | AbstractSet[str]], expected: AbstractSet[str]) -> float:
+    return len({each for hit in hits for each in hit} & expected) / len(expected)

@@ -1,0 +1,215 @@
+"""Try other numbers of the ranking on development data. Needs the extra `eval`.
+
+A choice flatters itself on the data that it was made on. So besides the best of all, the best of all other collections
+is taken for each collection, and what these choices bring where they were not made is what counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from evals.dataset import DataSet, Question
+from evals.errors import MeasureError
+from evals.examine import Examiner, outcome
+from evals.means import Measure, measure
+from evals.policies import DEFAULT
+from evals.scores import scores
+from retrieval.policy import NAMED, Policy
+from retrieval.tokens import count
+
+if TYPE_CHECKING:
+    import optuna
+
+SEED = 0
+MEASURE = "recall@10"
+LARGEST = 10
+# A choice may take so many times as long as the defaults.
+PATIENCE = 1.25
+# One question of so many is asked under the defaults too.
+BESIDE = 4
+FUSIONS = ("convex", "minmax", "rrf")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One policy that was tried, and what it brought.
+
+    `limit` is how many results were asked for, `found` the measure of each question, `cost` how many times as long as
+    by the defaults a search takes, `milliseconds` the median of a search, and `tokens` what an answer holds on average.
+    """
+
+    number: int
+    policy: Policy
+    limit: int
+    found: tuple[float, ...]
+    cost: float
+    milliseconds: float
+    tokens: float
+
+    @cached_property
+    def quality(self) -> float:
+        """Return the mean of the measure."""
+        return fmean(self.found)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Every trial over the same questions, the defaults first."""
+
+    data: DataSet
+    questions: tuple[Question, ...]
+    trials: tuple[Trial, ...]
+    seconds: float
+
+    @property
+    def default(self) -> Trial:
+        """Return the trial of the defaults."""
+        return self.trials[0]
+
+    @cached_property
+    def front(self) -> list[Trial]:
+        """Return the trials that no other beats in quality and in time at once, the fastest first."""
+        ordered = sorted(self.trials, key=lambda each: (each.cost, -each.quality))
+        found: list[Trial] = []
+        for each in ordered:
+            if not found or each.quality > found[-1].quality:
+                found.append(each)
+        return found
+
+    @cached_property
+    def chosen(self) -> Trial:
+        """Return the best trial among those that are fast enough; the defaults where none is better."""
+        return self._best(range(len(self.questions)))
+
+    def difference(self, trial: Trial) -> Measure:
+        """Return how much better than the defaults a trial did, question by question."""
+        return measure([mine - theirs for mine, theirs in zip(trial.found, self.default.found, strict=True)])
+
+    @cached_property
+    def elsewhere(self) -> Measure | None:
+        """Return how much better than the defaults a choice does where it was not made; None for one collection."""
+        folds = [each.collection for each in self.questions]
+        if len(set(folds)) < 2:
+            return None
+        values = []
+        for fold in dict.fromkeys(folds):
+            inside = [place for place, each in enumerate(folds) if each == fold]
+            best = self._best([place for place, each in enumerate(folds) if each != fold])
+            values += [best.found[place] - self.default.found[place] for place in inside]
+        return measure(values)
+
+    @property
+    def worth_it(self) -> bool:
+        """Tell whether the choice beats the defaults by more than chance; where it was not made, if that is known."""
+        proof = self.elsewhere or self.difference(self.chosen)
+        return proof.low > 0
+
+    def _best(self, places: Sequence[int]) -> Trial:
+        fast = [each for each in self.trials if each.cost <= PATIENCE or each is self.default]
+        # The earliest of equals, and that is the defaults.
+        return max(fast, key=lambda each: (fmean(each.found[place] for place in places), -each.number))
+
+
+def sweep(
+    examiner: Examiner,
+    data: DataSet,
+    *,
+    trials: int,
+    most: int | None = None,
+    on_progress: Callable[[int], None] = lambda _trials: None,
+) -> Sweep:
+    """Try `trials` policies, the defaults among them, on all questions with evidence, or on `most` of them.
+
+    The sampler is seeded, so what is tried depends on the data and on measured times alone. Ctrl-C ends it early, with
+    what was tried until then. Raises `ModuleNotFoundError` without the extra.
+    """
+    # Here, as it takes half a second that every command would pay.
+    import optuna  # noqa: PLC0415
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    asked = _some([each for each in data.questions if each.expected and not each.apart], most)
+    examiner.warm_up(asked)
+    done: list[Trial] = []
+
+    def objective(trial: optuna.Trial) -> tuple[float, float]:
+        policy, limit = suggested(trial)
+        done.append(_try(examiner, asked, policy, limit, trial.number))
+        on_progress(1)
+        return done[-1].quality, done[-1].cost
+
+    sampler = optuna.samplers.TPESampler(seed=SEED, multivariate=False)
+    study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
+    study.enqueue_trial(defaults())
+    start = time.perf_counter()
+    # Whoever has waited long enough gets what was found until then.
+    with suppress(KeyboardInterrupt):
+        study.optimize(objective, n_trials=trials)
+    if not done:
+        raise MeasureError("stopped before the defaults were measured")
+    return Sweep(data, tuple(asked), tuple(done), time.perf_counter() - start)
+
+
+def suggested(trial: optuna.Trial) -> tuple[Policy, int]:
+    """Return the policy and the number of results that a trial proposes."""
+    fusion: Any = trial.suggest_categorical("fusion", FUSIONS)
+    numbers: dict[str, Any] = {
+        "alpha": trial.suggest_float("alpha", 0.5, 1.0),
+        "beta": trial.suggest_float("beta", 0.0, 0.5),
+        "gamma": trial.suggest_float("gamma", 0.0, 0.5),
+        "tau_days": trial.suggest_float("tau_days", 0.5, 365.0, log=True),
+        "mmr_lambda": trial.suggest_float("mmr_lambda", 0.5, 1.0),
+        "k1": trial.suggest_float("k1", 0.4, 3.0),
+        "b": trial.suggest_float("b", 0.0, 1.0),
+        "depth": trial.suggest_int("depth", 10, 160),
+    }
+    if fusion == "rrf":
+        numbers["rrf_k"] = trial.suggest_int("rrf_k", 1, 200, log=True)
+    else:
+        numbers["semantic_weight"] = trial.suggest_float("semantic_weight", 0.0, 1.0)
+    return replace(NAMED[DEFAULT], fusion=fusion, **numbers), trial.suggest_int("limit", 3, LARGEST)
+
+
+def defaults() -> dict[str, Any]:
+    """Return the default policy in the terms of a trial."""
+    policy = NAMED[DEFAULT]
+    names = ("fusion", "alpha", "beta", "gamma", "tau_days", "mmr_lambda", "k1", "b", "depth", "semantic_weight")
+    return {**{name: getattr(policy, name) for name in names}, "limit": LARGEST}
+
+
+def _try(examiner: Examiner, asked: Sequence[Question], policy: Policy, limit: int, number: int) -> Trial:
+    """Ask every question under a policy, and every fourth under the defaults too, so that a busy machine slows both."""
+    narrow = replace(examiner, limit=limit)
+    found, took, tokens, ratios = [], [], [], []
+    for place, question in enumerate(asked):
+        where, beside = examiner.placed.places[question.collection], place % BESIDE == 0
+        # By turns before and after: the second of two finds its pages in the cache.
+        before = place % (2 * BESIDE) == 0
+        default = _time(examiner, question) if beside and before else 0.0
+        result = narrow.ask(where, question, policy)
+        default = _time(examiner, question) if beside and not before else default
+        brought = outcome(question, where, result)
+        found.append(scores(brought)[MEASURE])
+        took.append(brought.milliseconds)
+        tokens.append(sum(count(hit.snippet) for hit in result.hits))
+        if beside:
+            ratios.append(brought.milliseconds / default)
+    return Trial(number, policy, limit, tuple(found), median(ratios), median(took), fmean(tokens))
+
+
+def _time(examiner: Examiner, question: Question) -> float:
+    """Return the milliseconds of a search by the defaults."""
+    place = examiner.placed.places[question.collection]
+    return examiner.ask(place, question, NAMED[DEFAULT]).timings["total"]
+
+
+def _some(questions: Sequence[Question], most: int | None) -> Sequence[Question]:
+    """Return at most so many questions, evenly spread over the set."""
+    if most is None or len(questions) <= most:
+        return questions
+    return [questions[place * len(questions) // most] for place in range(most)]

@@ -1,0 +1,200 @@
+"""Tasks that need memory, put to a language model with and without what the search finds, and judged by exact keys."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from textwrap import shorten
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evals.dataset import Collection, DataSet, Item, Question
+from evals.examine import Examiner
+from evals.means import Measure, compare, measures
+from evals.policies import DEFAULT
+from evals.report import measures_to_text
+from evals.tables import Cell, table
+from evals.timing import latency, timed
+from memory.llm import ChatModel
+from retrieval.policy import NAMED
+from retrieval.query import DEFAULT_TOKEN_BUDGET
+from retrieval.tokens import count
+
+BUNDLED = Path(__file__).with_name("tasks.json")
+WITH, WITHOUT = "with memory", "without memory"
+LONGEST_ANSWER = 200  # tokens
+SHOWN = 160  # characters
+INSTRUCTION = (
+    "You help one user. Answer the question in one or two sentences, with the exact names, numbers and times that you "
+    "know. Say that you do not know where you do not."
+)
+_MEMORY = "What the user has told you before:\n{known}\n\nQuestion: {question}"
+Word = Annotated[str, Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Memory(_Strict):
+    id: Word
+    text: Word
+    type: str = "note"
+
+
+class Task(_Strict):
+    """A question; an answer is right when it holds one of the words of every one of `keys`, whatever the case.
+
+    `needs` are the memories that say it.
+    """
+
+    id: Word
+    category: str
+    question: Word
+    keys: Annotated[tuple[Annotated[tuple[Word, ...], Field(min_length=1)], ...], Field(min_length=1)]
+    needs: tuple[Word, ...]
+
+    def solved_by(self, answer: str) -> bool:
+        """Tell whether every key stands in a text, as a word of its own."""
+        return all(any(_holds(answer, each) for each in words) for words in self.keys)
+
+
+class _File(_Strict):
+    version: str
+    description: str = ""
+    memories: tuple[_Memory, ...]
+    tasks: Annotated[tuple[Task, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of one task: `told` says that the memories found hold the keys, `tokens` what these cost."""
+
+    task: Task
+    with_memory: str
+    without_memory: str
+    told: bool
+    tokens: int
+    milliseconds: tuple[float, float]
+
+
+def read(path: Path) -> tuple[DataSet, tuple[Task, ...]]:
+    """Return the memories with the tasks as questions, and the tasks; raises `ValueError` that says what is wrong."""
+    try:
+        file = _File.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise ValueError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not JSON: {error}") from None
+    known = {each.id for each in file.memories}
+    if unknown := [(task.id, each) for task in file.tasks for each in task.needs if each not in known]:
+        raise ValueError(f"{path}: task {unknown[0][0]}: there is no memory {unknown[0][1]!r}")
+    collection = Collection("tasks", tuple(Item(each.id, each.text, each.type) for each in file.memories))
+    questions = tuple(
+        Question(each.id, each.category, each.question, collection.name, frozenset(each.needs)) for each in file.tasks
+    )
+    return DataSet("tasks", path.stem, (collection,), questions), file.tasks
+
+
+def measure(
+    examiner: Examiner,
+    data: DataSet,
+    tasks: Sequence[Task],
+    model: ChatModel,
+    *,
+    top: int,
+    on_progress: Callable[[int], None] = lambda _answers: None,
+) -> list[Answer]:
+    """Put each task to the model twice, once with the `top` memories that the search finds within the token budget.
+
+    Raises `ChatModelError` when the model does not answer.
+    """
+    narrow, found = replace(examiner, limit=top), []
+    for question, task in zip(data.questions, tasks, strict=True):
+        place = examiner.placed.places[question.collection]
+        hits = narrow.ask(place, question, NAMED[DEFAULT], budget=DEFAULT_TOKEN_BUDGET).hits
+        known = "\n".join(f"- {hit.snippet}" for hit in hits) or "(nothing)"
+        told = _MEMORY.format(known=known, question=task.question)
+        with_memory, slow = _ask(model, told)
+        without, quick = _ask(model, f"Question: {task.question}")
+        found.append(Answer(task, with_memory, without, task.solved_by(known), count(known), (slow, quick)))
+        on_progress(2)
+    return found
+
+
+def _ask(model: ChatModel, text: str) -> tuple[str, float]:
+    return timed(lambda: model.complete(INSTRUCTION, text, max_tokens=LONGEST_ANSWER))
+
+
+def _holds(answer: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", answer, re.IGNORECASE) is not None
+
+
+def _scores(answers: Sequence[Answer], with_memory: bool) -> dict[str, dict[str, float]]:
+    return {
+        each.task.id: {"solved": float(each.task.solved_by(each.with_memory if with_memory else each.without_memory))}
+        | ({"found": float(each.told)} if with_memory else {})
+        for each in answers
+    }
+
+
+def difference(answers: Sequence[Answer]) -> Measure:
+    """Return how many more of the tasks are solved with memory, of 1."""
+    return compare(_scores(answers, True), _scores(answers, False))["solved"]
+
+
+def to_values(data: DataSet, answers: Sequence[Answer], *, model: str, top: int) -> dict[str, Any]:
+    """Return the measures in values that JSON can carry; the answers themselves are left out."""
+    variants = {}
+    for place, name in enumerate((WITH, WITHOUT)):
+        found = measures(list(_scores(answers, name == WITH).values()))
+        variants[name] = {
+            "measures": {each: asdict(value) for each, value in found.items()},
+            "latency_ms": asdict(latency([each.milliseconds[place] for each in answers])),
+        }
+    return {
+        "data": {"kind": data.kind, "name": data.name, "memories": data.size, "questions": len(answers)},
+        "main": WITH,
+        "variants": variants,
+        "cases": _scores(answers, True),
+        "difference": asdict(difference(answers)),
+        "chat_model": model,
+        "top": top,
+        "tokens": fmean(each.tokens for each in answers),
+    }
+
+
+def to_text(answers: Sequence[Answer]) -> str:
+    """Return both sides as a table, by category too, with what was not solved although it was found."""
+    categories = dict.fromkeys(each.task.category for each in answers)
+    parts_of = {name: [each for each in answers if each.task.category == name] for name in categories}
+    rows = [_row(name, some) for name, some in {"all": answers, **parts_of}.items()]
+    lost = [each for each in answers if not each.task.solved_by(each.with_memory)]
+    lines = [
+        f"{each.task.id}{'' if each.told else ' (not found)'}: {shorten(each.with_memory, SHOWN, placeholder=' …')}"
+        for each in lost
+    ]
+    tokens = fmean(each.tokens for each in answers)
+    parts = [
+        table(("tasks", "n", WITH, WITHOUT, "found"), rows, digits=2),
+        measures_to_text({"solved": difference(answers)}, "difference"),
+        f"memories in a prompt: {tokens:.0f} tokens on average",
+    ]
+    if lines:
+        parts.append("\n".join(["not solved with memory:", *lines]))
+    return "\n\n".join(parts)
+
+
+def _row(name: str, answers: Sequence[Answer]) -> list[Cell]:
+    shares = (
+        fmean(each.task.solved_by(each.with_memory) for each in answers),
+        fmean(each.task.solved_by(each.without_memory) for each in answers),
+        fmean(each.told for each in answers),
+    )
+    return [name, len(answers), *shares]

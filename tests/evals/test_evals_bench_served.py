@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from secrets_of_tests import PASSWORD
+from werkzeug.serving import make_server
+
+from evals.bench_furnish import PREFERENCES, SEARCHES, furnish
+from evals.bench_http import WARM_UP, HttpBench, RefusedError, bench_http
+from evals.bench_http import to_text as http_to_text
+from evals.bench_pages import GOAL, LARGEST, Page, PagesBench, bench_pages, shape
+from evals.bench_pages import to_dict as pages_to_dict
+from evals.corpus import WordModel
+from evals.timing import Latency
+from memory.database import user_session
+from memory.spaces import create_space
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def address(app) -> Iterator[str]:
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+
+
+@pytest.fixture
+def with_bench_space(root):
+    with user_session(root.runtime.sessions, root.id) as session:
+        create_space(session, root.id, "bench", soft_cap=100, now=NOW, actor="test")
+    return root
+
+
+def test_questions_are_asked_first_then_again_then_by_many_at_once(address, client, ada) -> None:
+    client.post("/v1/memory/entries", json={"text": "The kiln reaches cone ten by noon"}, headers=ada.headers)
+    questions = WordModel().questions(WARM_UP + 6)
+    found = bench_http(address, ada.token, "default", questions, clients=(3,))
+    assert (found.first.count, found.again.count, found.bare.count) == (6, 6, len(questions))
+    assert [(each.clients, each.latency.count) for each in found.crowds] == [(3, 18)]
+    assert found.bare.p50 < found.again.p50
+    asked = client.get("/v1/tool-calls?tool=memory_search&limit=100", headers=ada.headers).json["calls"]
+    assert len(asked) == WARM_UP + 6 + 6 + 18
+
+
+def test_a_search_that_is_refused_ends_the_measurement(address) -> None:
+    with pytest.raises(RefusedError, match="401"):
+        bench_http(address, "cp_nobody", "default", WordModel().questions(WARM_UP + 1))
+
+
+def test_goals_are_of_the_95th_percentile() -> None:
+    quick, slow = Latency(5.0, 15.0, 9), Latency(5.0, 15.1, 9)
+    assert HttpBench(quick, quick, quick, ()).goals_met
+    assert not HttpBench(quick, quick, slow, ()).goals_met
+    assert http_to_text(HttpBench(quick, quick, slow, ())).count("MISSED") == 1
+
+
+def test_a_furnished_user_has_a_record(address, client, with_bench_space) -> None:
+    person = with_bench_space
+    furnish(address, person.token, WordModel())
+    calls = client.get("/v1/tool-calls?tool=memory_search&limit=100", headers=person.headers).json["calls"]
+    assert len(calls) == SEARCHES
+    assert client.get("/v1/preferences", headers=person.headers).json["document"] == PREFERENCES
+
+
+def test_pages_are_found_by_their_links_and_timed(address, client, with_bench_space, monkeypatch) -> None:
+    monkeypatch.setattr("evals.bench_pages.ROUNDS", 1)
+    person = with_bench_space
+    client.post("/v1/memory/entries", json={"text": "The kiln reaches cone ten by noon"}, headers=person.headers)
+    found = bench_pages(address, person.email, PASSWORD)
+    paths = {each.path for each in found.pages}
+    assert {"/", "/memories", "/memories/*", "/memories/*/edit", "/notebooks/*", "/admin", "/account"} <= paths
+    assert {"run a cell: recall", "run a cell: growth", "run a cell: latency"} <= paths
+    assert [each.latency.p95 for each in found.pages] == sorted((e.latency.p95 for e in found.pages), reverse=True)
+    assert all(each.size > 1000 for each in found.pages)
+
+
+def test_a_login_that_fails_is_told(address, ada) -> None:
+    with pytest.raises(RuntimeError, match="login"):
+        bench_pages(address, ada.email, "not the password")
+
+
+def test_addresses_of_one_shape_are_one_page() -> None:
+    one, other = "0199aaaa-0000-7000-8000-000000000001", "0199aaaa-0000-7000-8000-000000000002"
+    assert shape(f"/memories/{one}?next=/") == shape(f"/memories/{other}?next=/memories") == "/memories/*?next"
+    assert shape("/preferences/versions/12") == "/preferences/versions/*"
+
+
+@pytest.mark.parametrize(
+    ("p95", "size", "met"), [(GOAL - 0.1, LARGEST, True), (GOAL, LARGEST, False), (1.0, LARGEST + 1, False)]
+)
+def test_a_page_must_be_quick_and_small(p95: float, size: int, met: bool) -> None:
+    bench = PagesBench(Latency(2.0, 3.0, 9), (Page("/", Latency(8.0, p95, 9), size),))
+    assert pages_to_dict(bench)["goals_met"] is met
+    assert bench.ratios == {"slowest page / bare": 4.0, "median page / bare": 4.0}

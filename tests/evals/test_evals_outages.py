@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import inspect
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from evals.dataset import Collection, DataSet, Item
+from evals.examine import Examiner
+from evals.locomo import Conversation
+from evals.locomo_set import to_data_set
+from evals.outages import (
+    HALF,
+    NO_LEG,
+    PROVIDER_TIMEOUT,
+    SILENT,
+    WHOLE,
+    Outages,
+    measure,
+    requests,
+    take_half_away,
+    to_text,
+    to_values,
+)
+from evals.places import put
+from evals.throwaway import add_user
+from memory.embedding.http import HttpEmbedder
+from memory.ids import new_id
+from tasks.runtime import Runtime
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+TIMEOUT = 0.2
+Place = tuple[Runtime, UUID]
+
+
+@pytest.fixture(scope="module")
+def found(place: Place, conversations: list[Conversation]) -> tuple[Outages, int]:
+    runtime, data, seen = place[0], to_data_set(conversations), list[int]()
+    user_id = add_user(runtime, f"{new_id()}@example.org", NOW)
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    return measure(examiner, data, timeout=TIMEOUT, on_progress=seen.append), sum(seen)
+
+
+def test_every_condition_is_measured_and_told_apart(
+    found: tuple[Outages, int], conversations: list[Conversation]
+) -> None:
+    outages, done = found
+    assert done == requests(to_data_set(conversations))
+    assert outages.degraded() == {WHOLE: 0.0, NO_LEG: 1.0, SILENT: 1.0, HALF: 0.0}
+    values, said = to_values(outages), to_text(outages)
+    assert list(values["differences"]) == [NO_LEG, SILENT, HALF]
+    assert all(name in said for name in (WHOLE, NO_LEG, SILENT, HALF))
+
+
+def test_without_vectors_words_still_find(found: tuple[Outages, int]) -> None:
+    without = found[0].report.variant(NO_LEG)
+    assert without is not None
+    assert without.cases["conv-1/2"]["recall@5"] == 1.0  # "Elm Street" stands in the turn
+
+
+def test_a_silent_provider_costs_what_it_is_waited_for(found: tuple[Outages, int]) -> None:
+    slow = found[0].report.variant(SILENT)
+    assert slow is not None
+    assert slow.latency.p50 >= TIMEOUT * 1000
+    without = found[0].report.variant(NO_LEG)
+    assert without is not None
+    assert {name: without.cases[name] for name in slow.cases} == slow.cases
+
+
+def test_half_of_the_vectors_are_taken_away(newcomer: Place) -> None:
+    runtime, user_id = newcomer
+    items = tuple(Item(str(n), f"Shelf {n} of the archive holds box {n * 7}") for n in range(12))
+    data = DataSet("golden", "shelves", (Collection("shelves", items),), ())
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    assert take_half_away(examiner) == 6
+    # What waits is not found by its meaning, and nobody embeds it meanwhile.
+    assert examiner.runtime.backfill.run() == 0
+
+
+def test_the_provider_is_waited_for_as_the_server_waits() -> None:
+    assert inspect.signature(HttpEmbedder).parameters["timeout"].default == PROVIDER_TIMEOUT

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evals.runs import FOLDER, Run, differences, latest, load, names, save
+
+NOW = datetime(2031, 5, 8, 12, 30, tzinfo=UTC)
+
+
+def values(**more: Any) -> dict[str, Any]:
+    return {"command": "jsonl", "data": {"name": "My Notes/2"}, **more}
+
+
+def test_a_run_is_kept_under_its_time_and_data(tmp_path: Path) -> None:
+    assert save(tmp_path, values(), now=NOW).name == "20310508T123000Z-jsonl-my-notes-2.json"
+
+
+@pytest.mark.parametrize(
+    ("command", "data", "title"),
+    [("golden", "golden_held_out", "golden_held_out"), ("outages", "golden", "outages golden")],
+)
+def test_a_run_is_called_by_what_was_run_on_what(command: str, data: str, title: str) -> None:
+    assert Run("x", {"command": command, "data": {"name": data}}).title == title
+
+
+def test_two_runs_of_one_second_are_both_kept(tmp_path: Path) -> None:
+    first, second = (save(tmp_path, values(at=str(n)), now=NOW) for n in range(2))
+    assert first != second
+    assert {each.values["at"] for each in latest(tmp_path, 5)} == {"0", "1"}
+
+
+def test_the_newest_come_first_and_no_more_than_asked(tmp_path: Path) -> None:
+    for hours in (1, 3, 2):
+        save(tmp_path, values(at=str(hours)), now=NOW + timedelta(hours=hours))
+    assert [each.values["at"] for each in latest(tmp_path, 2)] == ["3", "2"]
+
+
+def test_without_a_folder_there_are_no_runs(tmp_path: Path) -> None:
+    assert latest(tmp_path, 5) == []
+
+
+@pytest.mark.parametrize("name", ["../outside.json", "20310508T123000Z-a.json/../b", "20310508T123000Z-a"])
+def test_only_files_of_runs_are_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / "outside.json").write_text('{"command": "golden"}')
+    assert load(tmp_path, name) is None
+
+
+def test_settings_are_told_where_they_differ() -> None:
+    def run(**policy: Any) -> Run:
+        return Run("x", {"main": "balanced", "settings": {"policies": {"balanced": policy}}})
+
+    assert run(k1=1.5, b=0.75).settings_beside(run(k1=1.2, b=0.75)) == ["k1: 1.5"]
+
+
+def test_differences_are_to_the_first() -> None:
+    def run(score: float) -> Run:
+        measure = {"mean": score, "low": score, "high": score, "cases": 1}
+        variants = {"balanced": {"measures": {"MRR": measure}}}
+        return Run("x", {"main": "balanced", "variants": variants, "cases": {"q": {"MRR": score}}})
+
+    runs = [run(0.5), run(0.75), run(0.25)]
+    assert names(runs) == ["MRR"]
+    assert [each["MRR"].mean for each in differences(runs)] == [0.25, -0.25]

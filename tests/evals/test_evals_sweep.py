@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from click.testing import CliRunner
+
+from evals import golden
+from evals.cli import eval_group
+from evals.dataset import DataSet, Question
+from evals.examine import Examiner
+from evals.locomo import Conversation
+from evals.locomo_set import to_data_set
+from evals.places import put
+from evals.sweep import Sweep, Trial, sweep
+from evals.sweep_report import draw, reasons, to_text, to_values
+from retrieval.policy import NAMED, Policy
+from tasks.runtime import Runtime
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+SLOW, FAST = 2.0, 1.0
+
+
+def trial(number: int, found: Sequence[float], cost: float = FAST) -> Trial:
+    return Trial(number, Policy(k1=1 + number / 10), 10, tuple(found), cost, 9.0, 80.0)
+
+
+def made(*trials: Trial, collections: str = "ab") -> Sweep:
+    """Half of the questions are about each collection."""
+    size = len(trials[0].found)
+    places = [collections[place * len(collections) // size] for place in range(size)]
+    asked = [Question(f"q{n}", "c", "?", place, frozenset("x")) for n, place in enumerate(places)]
+    return Sweep(DataSet("golden", "small", (), ()), tuple(asked), trials, 1.0)
+
+
+def test_the_best_that_is_fast_enough_is_chosen() -> None:
+    found = made(trial(0, [0, 0, 0, 0]), trial(1, [1, 1, 1, 0]), trial(2, [1, 1, 1, 1], SLOW), trial(3, [1, 0, 0, 0]))
+    assert found.chosen.number == 1
+    assert [each.number for each in found.front] == [1, 2]
+
+
+def test_of_equals_the_defaults_stay() -> None:
+    found = made(trial(0, [1, 0]), trial(1, [0, 1], 0.5))
+    assert found.chosen is found.default
+    assert reasons(found) == ["KEEP THE DEFAULTS: no trial that is fast enough found more."]
+
+
+def test_what_is_better_everywhere_is_worth_a_change() -> None:
+    found = made(trial(0, [0.0] * 20), trial(1, [1.0] * 20))
+    assert found.elsewhere is not None
+    assert (found.elsewhere.mean, found.worth_it) == (1.0, True)
+    assert "WORTH A CHANGE" in to_text(found)
+
+
+def test_what_is_better_only_where_it_was_chosen_is_not() -> None:
+    # Each of two trials suits one collection and harms the other, so that choosing on one fails on the other.
+    found = made(trial(0, [0.5] * 20), trial(1, [1.0] * 10 + [0.1] * 10), trial(2, [0.1] * 10 + [1.0] * 10))
+    assert found.chosen.quality > found.default.quality
+    assert found.elsewhere is not None
+    assert (found.elsewhere.mean, found.worth_it) == (pytest.approx(-0.4), False)
+    assert "KEEP THE DEFAULTS" in to_text(found)
+
+
+def test_of_one_collection_nothing_can_be_left_out() -> None:
+    found = made(trial(0, [0.0] * 9), trial(1, [1.0] * 9), collections="a")
+    assert (found.elsewhere, found.worth_it) == (None, True)
+    assert any("one collection only" in line for line in reasons(found))
+
+
+def test_a_sweep_tries_the_defaults_first_and_then_others(
+    place: tuple[Runtime, UUID], newcomer: tuple[Runtime, UUID], conversations: list[Conversation], tmp_path: Path
+) -> None:
+    pytest.importorskip("optuna")
+    pytest.importorskip("matplotlib")
+    runtime, user_id = newcomer
+    data = to_data_set(conversations)
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    seen: list[int] = []
+    found = sweep(examiner, data, trials=3, on_progress=seen.append)
+    assert (sum(seen), len(found.trials)) == (3, 3)
+    # Without the question that has no answer, and the one that has no evidence.
+    assert (len(found.questions), found.default.policy, found.default.limit) == (4, NAMED["balanced"], 10)
+    assert len({each.policy for each in found.trials}) == 3
+    assert found.default.quality == 1.0
+    # The same seed: the second trial, which knows of no times yet, is the same again.
+    assert sweep(examiner, data, trials=2, most=2).trials[1].policy == found.trials[1].policy
+    draw(found, tmp_path / "front.svg")
+    assert "<svg" in (tmp_path / "front.svg").read_text()
+    assert len(json.loads(json.dumps(to_values(found)))["trials"]) == 3
+
+
+def test_an_interrupted_sweep_tells_what_it_tried(
+    newcomer: tuple[Runtime, UUID], conversations: list[Conversation]
+) -> None:
+    pytest.importorskip("optuna")
+    runtime, user_id = newcomer
+    data = to_data_set(conversations)
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
+
+    def press(done: int) -> None:
+        raise KeyboardInterrupt
+
+    found = sweep(examiner, data, trials=3, on_progress=press)
+    assert [each.number for each in found.trials] == [0]
+
+
+def test_what_is_held_out_is_refused() -> None:
+    result = CliRunner().invoke(eval_group, ["sweep", str(golden.HELD_OUT)])
+    assert (result.exit_code, "is held out" in result.output) == (1, True)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from chat_endpoint import ChatEndpoint, chat_endpoint
+from click.testing import CliRunner
+
+from evals.cli import eval_group
+from evals.examine import Examiner
+from evals.places import put
+from evals.with_memory import BUNDLED, Task, difference, measure, read, to_text, to_values
+from memory.llm import ChatModel, ChatModelError
+from tasks.runtime import Runtime
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def task(*keys: tuple[str, ...]) -> Task:
+    return Task(id="t", category="c", question="?", keys=keys, needs=())
+
+
+def file(**changes: Any) -> dict[str, Any]:
+    return {
+        "version": "1",
+        "memories": [
+            {"id": "m", "text": "The user's dentist is Dr Quenneville."},
+            {"id": "n", "text": "Figs are sweet."},
+        ],
+        "tasks": [
+            {"id": "a", "category": "fact", "question": "Who is my dentist?", "keys": [["quenneville"]], "needs": ["m"]}
+        ],
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "solved"),
+    [
+        ("On THURSDAY at 16:40.", True),
+        ("On Thursdays, at 4:40 pm", True),
+        ("On Thursday at 116:40", False),
+        ("On Thursday", False),
+        ("", False),
+    ],
+)
+def test_one_word_of_every_key_must_stand_in_the_answer(answer: str, solved: bool) -> None:
+    assert task(("thursday", "thursdays"), ("16:40", "4:40")).solved_by(answer) is solved
+
+
+def test_each_bundled_task_is_answered_by_its_memories_and_not_by_its_question() -> None:
+    data, tasks = read(BUNDLED)
+    texts = {each.id: each.text for each in data.collections[0].items}
+    assert len(tasks) == 20
+    assert [each.id for each in tasks if not each.solved_by(" ".join(texts[need] for need in each.needs))] == []
+    assert [each.id for each in tasks if each.solved_by(each.question)] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({}, "tasks.json: version"),
+        (file(tasks=[]), "tasks: "),
+        (file(memories=[]), "task a: there is no memory 'm'"),
+        (file(tasks=[{**file()["tasks"][0], "keys": [[]]}]), r"tasks\.0\.keys\.0"),
+        (file(colour="red"), "colour"),
+    ],
+)
+def test_a_malformed_file_is_refused_by_name(tmp_path: Path, wrong: Any, said: str) -> None:
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(wrong))
+    with pytest.raises(ValueError, match=said):
+        read(path)
+
+
+def repeat(endpoint: ChatEndpoint) -> None:
+    """Let the endpoint say what it was told, as a model does that uses what it gets and makes nothing up."""
+    endpoint.said = endpoint.requests[-1]["messages"][1]["content"]
+
+
+def test_a_model_that_uses_what_it_is_told_solves_more_with_memory(
+    newcomer: tuple[Runtime, UUID],
+) -> None:
+    runtime, user_id = newcomer
+    data, tasks = read(BUNDLED)
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    with chat_endpoint() as endpoint:
+        endpoint.meanwhile = lambda: repeat(endpoint)
+        found = measure(examiner, data, tasks, ChatModel(endpoint.url, "parrot"), top=5)
+        prompts = [each["messages"][1]["content"] for each in endpoint.requests]
+        endpoint.status = 500
+        with pytest.raises(ChatModelError, match="answered HTTP 500"):
+            measure(examiner, data, tasks, ChatModel(endpoint.url, "parrot"), top=5)
+    assert difference(found).low > 0
+    # What it repeats is what was found: no more and no less is solved with it, and nothing without it.
+    values = to_values(data, found, model="parrot", top=5)
+    solved = {name: each["measures"]["solved"]["mean"] for name, each in values["variants"].items()}
+    assert solved["without memory"] == 0.0
+    assert solved["with memory"] == values["variants"]["with memory"]["measures"]["found"]["mean"] >= 0.9
+    assert all(each.count("\n- ") <= 5 for each in prompts)
+    assert prompts[1] == "Question: How should I indent a new Python file of the observatory project?"
+    assert "multi-step-goal" in to_text(found)
+
+
+def test_without_an_endpoint_it_is_skipped_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COMMONPLACE_LLM_URL", raising=False)
+    result = CliRunner().invoke(eval_group, ["tasks"])
+    assert (result.exit_code, result.output.startswith("Skipped: no language model to ask")) == (0, True)
+
+
+def test_the_command_keeps_the_figures_and_shows_what_was_not_solved(
+    monkeypatch: pytest.MonkeyPatch, kept: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "few.json"
+    path.write_text(json.dumps(file()))
+    with chat_endpoint() as endpoint:
+        endpoint.said = "I do not know."
+        monkeypatch.setenv("COMMONPLACE_LLM_URL", endpoint.url)
+        result = CliRunner().invoke(eval_group, ["tasks", str(path), "--top", "1"])
+    assert result.exit_code == 0, result.output
+    assert "a: I do not know." in result.stdout
+    (run,) = [json.loads(each.read_text()) for each in (kept / "evals").iterdir()]
+    assert (run["variants"]["with memory"]["measures"]["solved"]["mean"], run["top"]) == (0.0, 1)
+    assert "I do not know" not in json.dumps(run)

@@ -1,0 +1,47 @@
+"""Runs of the evaluation side by side, for admins: means and differences, never a question or a memory."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from flask import Response, abort, request
+
+from evals.runs import Run, differences, latest, load, names
+from webapp.context import credential, runtime
+from webapp.htmx import render
+from webapp.pages.visitor import guarded
+
+bp = guarded("runs")
+
+MOST_RUNS = 60
+SIDE_BY_SIDE = 4
+
+
+@bp.before_request
+def _admins_only() -> None:
+    if "admin" not in credential().scopes:
+        abort(HTTPStatus.FORBIDDEN, "only admins see this page")
+
+
+@bp.get("/admin/runs")
+def index() -> Response:
+    """List the kept runs, and show those that were chosen side by side, the oldest first."""
+    chosen = _chosen()
+    return render(
+        "runs/index.html",
+        "runs/_compared.html",
+        runs=latest(runtime().settings.home, MOST_RUNS),
+        chosen=chosen,
+        names=names(chosen),
+        differences=differences(chosen) if chosen else [],
+        most=MOST_RUNS,
+        side_by_side=SIDE_BY_SIDE,
+    )
+
+
+def _chosen() -> list[Run]:
+    wanted = sorted(set(request.args.getlist("run")))
+    found = [load(runtime().settings.home, name) for name in wanted[:SIDE_BY_SIDE]]
+    if None in found:
+        abort(HTTPStatus.NOT_FOUND, "there is no such run")
+    return [each for each in found if each is not None]
