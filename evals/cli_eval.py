@@ -26,6 +26,7 @@ from evals.places import put
 from evals.policies import default_only, variants
 from evals.throwaway import throwaway
 from memory.database import user_session
+from memory.embedding.prompt import PATIENCE
 from retrieval.policy import Policy
 from tasks.runtime import Runtime
 
@@ -100,7 +101,7 @@ def eval_marks(email: str, **output: Any) -> None:
 @click.argument("file", type=FILE, default=golden.BUNDLED)
 @click.option(
     "--timeout",
-    default=outages.PROVIDER_TIMEOUT,
+    default=PATIENCE,
     show_default=True,
     type=click.FloatRange(0.1, 60),
     help="Seconds that a silent provider is waited for; by default as the server does.",

@@ -22,6 +22,7 @@ from memory.embedding.cache import CachedEmbedder, Drawer, Recent, SharedVectors
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.local import LocalEmbedder, resolve_model
 from memory.embedding.models import Target, user_models
+from memory.embedding.prompt import PATIENCE, PromptEmbedder
 from memory.errors import DomainError
 from memory.keys import Keys
 from memory.models import EmbeddingModel, ProviderSetting
@@ -95,17 +96,18 @@ class Providers:
         self._health = (healthy, time.monotonic() + (HEALTH_SECONDS if healthy else ILLNESS_SECONDS))
         return healthy
 
-    def embedder(self, model: EmbeddingModel) -> CachedEmbedder:
+    def embedder(self, model: EmbeddingModel, *, prompt: bool = False) -> CachedEmbedder:
         """Return the embedder of a stored model, with what it embedded lately for the model's owner.
 
-        Raises a permanent `EmbeddingError` when this installation cannot run it (any more).
+        With `prompt` an endpoint is asked with little patience, for who waits for a search. Raises a permanent
+        `EmbeddingError` when this installation cannot run it (any more).
         """
         key: tuple[Any, ...] = ("local", model.model)
         if model.provider_type != "local":
-            key = (model.provider_type, model.model, model.endpoint_url, model.api_key, model.dimensions)
+            key = (model.provider_type, model.model, model.endpoint_url, model.api_key, model.dimensions, prompt)
         with self._lock:
             if key not in self._made:
-                self._made[key] = self._make(model)
+                self._made[key] = self._make(model, prompt=prompt)
             embedder = self._made[key]
         drawer = self._drawer(model)
         name = partial(self._shared.name, drawer.user_id)
@@ -153,11 +155,12 @@ class Providers:
         """Keep vectors that the model made, by text, for seven days. The caller commits."""
         self._shared.keep(session, self._drawer(model), vectors, now)
 
-    def _make(self, model: EmbeddingModel) -> Embedder:
+    def _make(self, model: EmbeddingModel, *, prompt: bool) -> Embedder:
         if model.provider_type == "local":
             return self._local(model.model)
         api_key = self._keys.decrypt(model.api_key) if model.api_key else None
-        return HttpEmbedder(model.provider_type, model.endpoint_url or "", model.model, api_key, model.dimensions)
+        where = (model.provider_type, model.endpoint_url or "", model.model, api_key, model.dimensions)
+        return PromptEmbedder(HttpEmbedder(*where, timeout=PATIENCE)) if prompt else HttpEmbedder(*where)
 
     def _local(self, label: str) -> LocalEmbedder:
         # An older local model serves until its successor is complete: its label is all that it takes to find it.
@@ -206,7 +209,7 @@ class QueryEmbedder:
 
     def _embedder(self) -> CachedEmbedder:
         try:
-            return self._providers.embedder(self._model)
+            return self._providers.embedder(self._model, prompt=True)
         except DomainError as error:
             raise EmbeddingError(str(error), permanent=True) from error
 

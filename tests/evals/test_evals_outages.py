@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -13,7 +12,6 @@ from evals.locomo_set import to_data_set
 from evals.outages import (
     HALF,
     NO_LEG,
-    PROVIDER_TIMEOUT,
     SILENT,
     WHOLE,
     Outages,
@@ -25,7 +23,6 @@ from evals.outages import (
 )
 from evals.places import put
 from evals.throwaway import add_user
-from memory.embedding.http import HttpEmbedder
 from memory.ids import new_id
 from tasks.runtime import Runtime
 
@@ -59,10 +56,10 @@ def test_without_vectors_words_still_find(found: tuple[Outages, int]) -> None:
     assert without.cases["conv-1/2"]["recall@5"] == 1.0  # "Elm Street" stands in the turn
 
 
-def test_a_silent_provider_costs_what_it_is_waited_for(found: tuple[Outages, int]) -> None:
+def test_a_silent_provider_is_waited_for_once_and_then_left_alone(found: tuple[Outages, int]) -> None:
     slow = found[0].report.variant(SILENT)
     assert slow is not None
-    assert slow.latency.p50 >= TIMEOUT * 1000
+    assert slow.latency.p50 < TIMEOUT * 500 < slow.latency.p95
     without = found[0].report.variant(NO_LEG)
     assert without is not None
     assert {name: without.cases[name] for name in slow.cases} == slow.cases
@@ -76,7 +73,3 @@ def test_half_of_the_vectors_are_taken_away(newcomer: Place) -> None:
     assert take_half_away(examiner) == 6
     # What waits is not found by its meaning, and nobody embeds it meanwhile.
     assert examiner.runtime.backfill.run() == 0
-
-
-def test_the_provider_is_waited_for_as_the_server_waits() -> None:
-    assert inspect.signature(HttpEmbedder).parameters["timeout"].default == PROVIDER_TIMEOUT

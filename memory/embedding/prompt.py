@@ -1,0 +1,45 @@
+"""An embedding endpoint that is asked while somebody waits for the answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.breaker import Breaker
+from memory.embedding.base import Embedder, EmbeddingError
+
+logger = logging.getLogger(__name__)
+
+# A search is worth less than nothing after so long; the keyword leg has its answer in milliseconds.
+PATIENCE = 5.0  # seconds
+# So long the endpoint is left alone after a failure, and searches go on without it at once.
+PAUSE = 15.0  # seconds
+
+
+class PromptEmbedder:
+    """Asks an endpoint, but not again soon after it failed to answer; safe to share between threads."""
+
+    def __init__(self, embedder: Embedder, breaker: Breaker | None = None) -> None:
+        self.provider, self.model = embedder.provider, embedder.model
+        self._embedder = embedder
+        self._breaker = breaker or Breaker(PAUSE)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one row per text, as the endpoint does; raises its `EmbeddingError`, transient while it is left alone.
+
+        What is wrong for good, such as a refused key, is answered quickly and is asked for each time.
+        """
+        if not self._breaker.allows():
+            raise EmbeddingError(f"the {self.provider} embedding provider failed a moment ago", permanent=False)
+        try:
+            rows = self._embedder.embed(texts)
+        except EmbeddingError as error:
+            if not error.permanent and self._breaker.failed():
+                logger.warning("questions go without vectors until an endpoint answers again: %s", error)
+            raise
+        if self._breaker.worked():
+            logger.info("the %s embedding provider answers again", self.provider)
+        return rows

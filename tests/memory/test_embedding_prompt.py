@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from evals.silent_server import silent
+from memory.breaker import Breaker
+from memory.embedding.base import EmbeddingError
+from memory.embedding.http import HttpEmbedder
+from memory.embedding.prompt import PAUSE, PromptEmbedder
+
+
+@pytest.fixture
+def clock():
+    """Seconds that a test lets pass."""
+    return [0.0]
+
+
+def prompt(url: str, clock: list[float], timeout: float = 5.0) -> PromptEmbedder:
+    return PromptEmbedder(HttpEmbedder("openai", url, "loom", None, None, timeout), Breaker(PAUSE, lambda: clock[0]))
+
+
+def test_a_silent_endpoint_is_waited_for_once(clock) -> None:
+    with silent() as url:
+        embedder = prompt(url, clock, timeout=0.3)
+        with pytest.raises(EmbeddingError, match="did not answer"):
+            embedder.embed(["tea"])
+        began = time.perf_counter()
+        with pytest.raises(EmbeddingError, match="a moment ago") as refused:
+            embedder.embed(["tea"])
+        assert time.perf_counter() - began < 0.3
+        assert not refused.value.permanent
+
+
+def test_it_is_asked_again_after_a_pause_and_then_every_time(clock, provider) -> None:
+    embedder = prompt(provider.url, clock)
+    provider.status = 503
+    with pytest.raises(EmbeddingError, match="503"):
+        embedder.embed(["tea"])
+    provider.status = 200
+    with pytest.raises(EmbeddingError, match="a moment ago"):
+        embedder.embed(["tea"])
+    clock[0] += PAUSE
+    assert np.linalg.norm(embedder.embed(["tea"])) == pytest.approx(1.0)
+    assert embedder.embed(["tea", "milk"]).shape[0] == 2
+
+
+def test_what_is_wrong_for_good_is_told_each_time(clock, provider) -> None:
+    embedder = prompt(provider.url, clock)
+    provider.status = 401
+    for _ in range(2):
+        with pytest.raises(EmbeddingError, match="401"):
+            embedder.embed(["tea"])
