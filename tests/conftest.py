@@ -78,11 +78,26 @@ def runtime(home: Path, database_url: str) -> Iterator[Runtime]:
     with owner.begin() as connection:
         connection.execute(text("DROP SCHEMA IF EXISTS public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))
-    owner.dispose()
     migrate(built)
     configure(built)
+    _owners.append(owner)
     yield built
+    _owners.remove(owner)
+    owner.dispose()
     built.close()
+
+
+# The engine of the tables' owner, from when the first test has asked for a database.
+_owners: list[Engine] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_leftovers() -> Iterator[None]:
+    """Take all users out after each file: what works through everything would take minutes for theirs."""
+    yield
+    for owner in _owners:
+        with owner.begin() as connection:
+            connection.execute(text("DELETE FROM users"))
 
 
 @dataclass(frozen=True)
@@ -120,20 +135,6 @@ class Person:
         return {"Authorization": f"Bearer {secret}"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def no_leftovers() -> Iterator[None]:
-    """Take the users of a file's tests out after it: what works through everything would take minutes for theirs."""
-    yield
-    if _made:
-        with _made[0][0].begin() as connection:
-            connection.execute(text("DELETE FROM users WHERE id = ANY(:made)"), {"made": [each for _, each in _made]})
-        _made.clear()
-
-
-# The users that this file's tests have made so far, each with the engine that made it.
-_made: list[tuple[Engine, UUID]] = []
-
-
 @pytest.fixture(scope="session")
 def new_person(runtime: Runtime, database_url: str) -> Iterator[Callable[..., Person]]:
     """Make a user who has nothing yet."""
@@ -149,7 +150,6 @@ def new_person(runtime: Runtime, database_url: str) -> Iterator[Callable[..., Pe
         with Session(owner) as session, session.begin():
             session.add(user)
             session.flush()
-            _made.append((owner, user_id))
             create_space(session, user_id, DEFAULT_SPACE, soft_cap=soft_cap, now=now, actor="system", name="Default")
         scopes = ["read", "write", "forget"] + (["admin", "service"] if role == "admin" else [])
         with user_session(runtime.sessions, user_id) as session:
