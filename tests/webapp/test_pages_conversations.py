@@ -524,7 +524,7 @@ def test_an_empty_page_is_well_formed(reader: FlaskClient) -> None:
 def test_the_episodes_of_a_conversation_are_listed(reader: FlaskClient, talk: Talk) -> None:
     page = reader.get(f"{_page(talk)}/episodes")
     assert (page.status_code, problems_of(page.text)) == (200, [])
-    assert f"user: {SAID} assistant: Sage green" in _plain(page)
+    assert f"{SAID} Sage green" in _plain(page)
     assert "waits for its vector" in page.text
     assert f"{_page(talk)}/episodes" in reader.get(_page(talk)).text
 
