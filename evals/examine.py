@@ -24,6 +24,8 @@ from retrieval.types import Vector
 from tasks.runtime import Runtime
 
 LIMIT = 10
+# So many hits of the same search hold enough sessions to rank ten of them.
+DEEP = 50
 Progress = Callable[[int], None]
 
 
@@ -81,8 +83,9 @@ class Examiner:
             within = self.ask(place, question, policy, budget=DEFAULT_TOKEN_BUDGET)
             result = self.ask(place, question, policy)
             safe = self._own(place, result) and self._stranger_gets_nothing(place, question, policy)
+            deep = self.ask(place, question, policy, limit=DEEP) if place.sessions else None
             compliant = sum(count(hit.snippet) for hit in within.hits) <= DEFAULT_TOKEN_BUDGET
-            found.append(outcome(question, place, result, safe=safe, compliant=compliant))
+            found.append(outcome(question, place, result, deep=deep, safe=safe, compliant=compliant))
             on_progress(1)
         return found
 
@@ -95,27 +98,43 @@ class Examiner:
             on_progress(1)
         return found
 
-    def ask(self, place: Place, question: Question, policy: Policy, *, budget: int | None = None) -> Result:
+    def ask(
+        self, place: Place, question: Question, policy: Policy, *, budget: int | None = None, limit: int | None = None
+    ) -> Result:
         """Search a place as its owner; raises `MeasureError` for a search that failed or went without a leg."""
-        result = self.try_to_ask(place, question, policy, self.dense(place), budget=budget)
+        result = self.try_to_ask(place, question, policy, self.dense(place), budget=budget, limit=limit)
         if result.degraded:
             raise MeasureError(f"question {question.id} was searched without {', '.join(result.degraded)}")
         return result
 
     def try_to_ask(
-        self, place: Place, question: Question, policy: Policy, dense: Dense | None, *, budget: int | None = None
+        self,
+        place: Place,
+        question: Question,
+        policy: Policy,
+        dense: Dense | None,
+        *,
+        budget: int | None = None,
+        limit: int | None = None,
     ) -> Result:
         """Search a place as its owner with or without vectors; raises `MeasureError` for a search that failed."""
-        return self._search(place, place.user_id, question, policy, dense, budget)
+        return self._search(place, place.user_id, question, policy, dense, budget, limit)
 
     def _search(
-        self, place: Place, asker: UUID, question: Question, policy: Policy, dense: Dense | None, budget: int | None
+        self,
+        place: Place,
+        asker: UUID,
+        question: Question,
+        policy: Policy,
+        dense: Dense | None,
+        budget: int | None = None,
+        limit: int | None = None,
     ) -> Result:
         query = Query(
             place.user_id,
             place.space_id,
             question.text,
-            limit=self.limit,
+            limit=limit or self.limit,
             token_budget=budget,
             scope_size=place.size,
         )
@@ -130,7 +149,7 @@ class Examiner:
         if self.placed.stranger is None:
             return True
         dense = self.dense(place)
-        return not self._search(place, self.placed.stranger, question, policy, dense, None).hits
+        return not self._search(place, self.placed.stranger, question, policy, dense).hits
 
     def _own(self, place: Place, result: Result) -> bool:
         return all(hit.ranked.scored.candidate.id in place.held for hit in result.hits)
@@ -147,11 +166,16 @@ class Examiner:
 
 
 def outcome(
-    question: Question, place: Place, result: Result, *, safe: bool | None = None, compliant: bool | None = None
+    question: Question,
+    place: Place,
+    result: Result,
+    *,
+    deep: Result | None = None,
+    safe: bool | None = None,
+    compliant: bool | None = None,
 ) -> Outcome:
-    """Return what a search brought, in the ids of the data set."""
-    ids = [hit.ranked.scored.candidate.id for hit in result.hits]
-    found = [place.held.get(each, ()) for each in ids]
+    """Return what a search brought, in the ids of the data set; `deep` is the same one with more hits."""
+    found = _found(place, result)
     return Outcome(
         question,
         tuple(found),
@@ -159,10 +183,21 @@ def outcome(
         result.timings["total"],
         sessions=_sessions(place.sessions, question.expected),
         found_sessions=tuple(_sessions(place.sessions, hit) for hit in found),
+        ranked_sessions=_ranked_sessions(place, deep) if deep is not None else None,
         safe=safe,
         compliant=compliant,
         degraded=bool(result.degraded),
     )
+
+
+def _found(place: Place, result: Result) -> list[tuple[str, ...]]:
+    return [place.held.get(hit.ranked.scored.candidate.id, ()) for hit in result.hits]
+
+
+def _ranked_sessions(place: Place, result: Result) -> tuple[str, ...]:
+    """Return each session once, in the order of its best hit."""
+    told = (place.sessions[each] for hit in _found(place, result) for each in hit if each in place.sessions)
+    return tuple(dict.fromkeys(told))
 
 
 def _sessions(sessions: Mapping[str, str], ids: Sequence[str] | frozenset[str]) -> frozenset[str]:

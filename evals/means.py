@@ -16,6 +16,7 @@ ORDER = (
     "recall@10",
     "session recall@10",
     "session hit@10",
+    "recall@10 of sessions",
     "precision@5",
     "hit@5",
     "hit@10",

@@ -19,9 +19,10 @@ class Outcome:
     """What a question brought, best first: `found` has for each hit the ids that it stands for.
 
     `items` are the expected ids, those together that one memory holds. `sessions` are those of the expected ids, and
-    `found_sessions` those of each hit; both empty where there are none. `safe` says that the asker got nothing of
-    others and a stranger nothing of the asker's, `compliant` that the answer kept to the token budget; None where
-    that was not tried. `degraded` says that a leg of the search was missing.
+    `found_sessions` those of each hit; both empty where there are none. `ranked_sessions` are all sessions in the order
+    of their best hit, None where that was not asked for. `safe` says that the asker got nothing of others and a
+    stranger nothing of the asker's, `compliant` that the answer kept to the token budget; None where that was not
+    tried. `degraded` says that a leg of the search was missing.
     """
 
     question: Question
@@ -30,6 +31,7 @@ class Outcome:
     milliseconds: float
     sessions: frozenset[str] = frozenset()
     found_sessions: tuple[frozenset[str], ...] = ()
+    ranked_sessions: tuple[str, ...] | None = None
     safe: bool | None = None
     compliant: bool | None = None
     degraded: bool = False
@@ -61,6 +63,8 @@ def scores(outcome: Outcome) -> dict[str, float]:
     if outcome.sessions:
         found["session recall@10"] = _share(outcome.found_sessions[:10], outcome.sessions)
         found["session hit@10"] = float(found["session recall@10"] > 0)
+        if outcome.ranked_sessions is not None:
+            found["recall@10 of sessions"] = _share([outcome.ranked_sessions[:10]], outcome.sessions)
     return {**found, **always}
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,6 +62,13 @@ def test_a_session_is_found_by_any_of_its_turns() -> None:
     got = scores(outcome(["x"] * 11, "a", "b", sessions=frozenset({"s9", "s2"}), found_sessions=ten))
     # The eleventh hit is too late.
     assert (got["session recall@10"], got["session hit@10"], got["recall@10"]) == (0.5, 1.0, 0.0)
+
+
+def test_sessions_are_ranked_by_their_best_hit_where_that_was_asked_for() -> None:
+    found = outcome(["x"], "a", "b", sessions=frozenset({"s2", "s12"}), found_sessions=(frozenset(),))
+    assert "recall@10 of sessions" not in scores(found)
+    ranked = replace(found, ranked_sessions=tuple(f"s{n}" for n in range(1, 20)))
+    assert scores(ranked)["recall@10 of sessions"] == 0.5
 
 
 def test_without_sessions_there_is_no_such_measure() -> None:

@@ -229,7 +229,7 @@ class Broken:
 class BrokenProviders(Providers):
     """An installation whose model raises what no protocol foresees."""
 
-    def _make(self, model: Any) -> Any:
+    def _make(self, model: Any, **_options: Any) -> Any:
         return Broken()
 
 
