@@ -54,18 +54,20 @@ def stock(
     runtime.backfill.adopt(user_id)
     with user_session(runtime.sessions, user_id) as session:
         space = create_space(session, user_id, SPACE, soft_cap=len(texts) + room, now=now, actor="bench")
-        space_id = space.id
-        for start in range(0, len(texts), BATCH):
-            batch = texts[start : start + BATCH]
-            rows = [memory_row(space, each, now - STEP * (start + place)) for place, each in enumerate(batch)]
+        session.expunge(space)
+    for start in range(0, len(texts), BATCH):
+        batch = texts[start : start + BATCH]
+        rows = [memory_row(space, each, now - STEP * (start + place)) for place, each in enumerate(batch)]
+        # A transaction for each: the planner learns only of what is committed, and would take the way for a few rows.
+        with user_session(runtime.sessions, user_id) as session:
             session.execute(insert(Memory), rows)
             if vectors is not None:
                 _store_vectors(session, rows, vectors[start : start + BATCH])
-            on_progress(len(batch))
+        on_progress(len(batch))
     runtime.backfill.run(on_progress)
     if settled:
         settle(runtime)
-    return space_id
+    return space.id
 
 
 def settle(runtime: Runtime) -> None:
