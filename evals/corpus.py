@@ -8,6 +8,7 @@ from itertools import accumulate, islice
 
 from evals.locomo import Conversation
 from evals.locomo_import import memory_text
+from memory.text import folded
 
 VOCABULARY = 8_000
 TOPICS = 64
@@ -75,8 +76,10 @@ def recombined(conversations: Sequence[Conversation], count: int, seed: int = 0)
     """Return `count` different memories: the turns as they are, then halves of two turns put together."""
     chance = random.Random(seed)
     turns = [memory_text(turn) for each in conversations for turn in each.turns if turn.text.strip()]
-    made = dict.fromkeys(turns)
+    # A space keeps one of those that differ in case or white space alone.
+    made = {folded(turn): turn for turn in turns}
     while len(made) < count:
         first, second = chance.choice(turns).split(), chance.choice(turns).split()
-        made[" ".join([*first[: len(first) // 2 + 1], *second[len(second) // 2 :]])] = None
-    return list(made)[:count]
+        text = " ".join([*first[: len(first) // 2 + 1], *second[len(second) // 2 :]])
+        made.setdefault(folded(text), text)
+    return list(made.values())[:count]

@@ -76,8 +76,10 @@ def _take(page: Page, name: str) -> None:
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)
         # Cells that wait until one comes to them.
-        for later in page.locator(".cell-later").all():
-            later.scroll_into_view_if_needed()
+        for _ in range(page.locator(".cell-later").count()):
+            # Each is replaced as soon as it is seen, so nothing must hold on to it.
+            page.evaluate("() => { document.querySelector('.cell-later')?.scrollIntoView() }")
+            page.wait_for_timeout(200)
         page.evaluate("() => { document.activeElement?.blur(); scrollTo(0, 0); return document.fonts.ready }")
         # A chart is drawn again a moment after the last change of its width.
         page.wait_for_timeout(250)
