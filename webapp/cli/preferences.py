@@ -120,8 +120,10 @@ def _watch(desk: _Desk, file: Path) -> None:
 
     Editors empty, write and replace a file in several steps: it counts once it stood still from one look to the next.
     """
-    # A service manager ends it as Ctrl-C does: the embedded database sees its user leave.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A service manager ends it as Ctrl-C does: the embedded database sees its user leave. A shell without job control
+    # starts what runs in the background with Ctrl-C switched off.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     click.echo(f"Watching {file}. Ctrl-C stops it.")
     taken: Stamp | str = "nothing yet"
     said, seen = "", _stamp(file)
