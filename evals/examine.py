@@ -116,20 +116,12 @@ class Examiner:
         *,
         budget: int | None = None,
         limit: int | None = None,
+        asker: UUID | None = None,
     ) -> Result:
-        """Search a place as its owner with or without vectors; raises `MeasureError` for a search that failed."""
-        return self._search(place, place.user_id, question, policy, dense, budget, limit)
+        """Search a place with or without vectors, as its owner or as another who asks in the owner's name.
 
-    def _search(
-        self,
-        place: Place,
-        asker: UUID,
-        question: Question,
-        policy: Policy,
-        dense: Dense | None,
-        budget: int | None = None,
-        limit: int | None = None,
-    ) -> Result:
+        Raises `MeasureError` for a search that failed.
+        """
         query = Query(
             place.user_id,
             place.space_id,
@@ -138,7 +130,7 @@ class Examiner:
             token_budget=budget,
             scope_size=place.size,
         )
-        with self._rolled_back(asker) as session:
+        with self._rolled_back(asker or place.user_id) as session:
             result = search(session, query, policy, dense=dense, now=self.now)
         if result.error:
             raise MeasureError(f"the search of question {question.id} failed")
@@ -148,8 +140,8 @@ class Examiner:
         """Let the stranger ask in the owner's name and space: the database itself must know who is asking."""
         if self.placed.stranger is None:
             return True
-        dense = self.dense(place)
-        return not self._search(place, self.placed.stranger, question, policy, dense).hits
+        found = self.try_to_ask(place, question, policy, self.dense(place), asker=self.placed.stranger)
+        return not found.hits
 
     def _own(self, place: Place, result: Result) -> bool:
         return all(hit.ranked.scored.candidate.id in place.held for hit in result.hits)

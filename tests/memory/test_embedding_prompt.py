@@ -10,6 +10,9 @@ from memory.breaker import Breaker
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.prompt import PAUSE, PromptEmbedder
+from memory.embedding.providers import Providers, System
+from memory.ids import new_id
+from memory.models import EmbeddingModel
 
 
 @pytest.fixture
@@ -53,3 +56,15 @@ def test_what_is_wrong_for_good_is_told_each_time(clock, provider) -> None:
     for _ in range(2):
         with pytest.raises(EmbeddingError, match="401"):
             embedder.embed(["tea"])
+
+
+def test_questions_are_asked_promptly_and_what_is_stored_with_patience(provider, runtime) -> None:
+    providers = Providers(System("none"), runtime.keys)
+    model = EmbeddingModel(user_id=new_id(), provider_type="openai", model="loom", endpoint_url=provider.url)
+    provider.status = 503
+    with pytest.raises(EmbeddingError, match="503"):
+        providers.query_embedder(model).embed_one("tea")
+    provider.status = 200
+    with pytest.raises(EmbeddingError, match="a moment ago"):
+        providers.query_embedder(model).embed_one("tea")
+    assert providers.embedder(model).embedder.embed(["tea"]).shape[0] == 1
