@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, cast
+from functools import cache
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Table, insert
+from psycopg.types.json import Jsonb
 from sqlalchemy.orm import Session
 
+from memory.driver import fetch
 from memory.ids import new_id
 from memory.models import AuditEvent, ToolCall
 from memory.notebooks.blanking import blank
 from memory.redaction import redact as redact_calls
 
-_APPEND = insert(cast(Table, ToolCall.__table__))
+_DOCUMENTS = ("arguments", "result")
 
 __all__ = ["record", "record_tool_call", "redact"]
 
@@ -57,6 +59,13 @@ def record(
 def record_tool_call(session: Session, user_id: UUID, **fields: Any) -> UUID:
     """Append a tool call, `fields` being columns of it, and return its id. Its place in a conversation must exist."""
     call_id = new_id()
-    # Past the unit of work: every search waits for this, and nobody reads the object.
-    session.connection().execute(_APPEND, {"user_id": user_id, "id": call_id, **fields})
+    values = {"user_id": user_id, "id": call_id, **fields}
+    values |= {name: Jsonb(fields[name]) for name in _DOCUMENTS if name in fields}
+    fetch(session, _append(tuple(values)), values)
     return call_id
+
+
+@cache
+def _append(columns: tuple[str, ...]) -> str:
+    known = ", ".join(ToolCall.__table__.columns[name].name for name in columns)
+    return f"INSERT INTO tool_calls ({known}) VALUES ({', '.join(f'%({name})s' for name in columns)})"  # noqa: S608 - names of ours

@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, bindparam, select
 from sqlalchemy.orm import Session
 
+from memory.driver import fetch
 from memory.errors import InvalidError
-from memory.models import EmbeddingModel, IncognitoSession, Space
+from memory.models import EmbeddingModel
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a recall needs to know of a space; `documents` is how many active memories it has."""
+
+    id: UUID
+    slug: str
+    policy: Mapping[str, Any]
+    documents: int
+    memory_enabled: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a session recalls: the space, whether the session is incognito there, and the model that serves."""
+    """Where a session recalls: the space, whether the session is incognito there, and the model that serves.
 
-    space: Space
+    The model is for reading alone: no session holds it.
+    """
+
+    space: Place
     incognito: bool
     model: EmbeddingModel | None
 
 
-def _statement(place: ColumnElement[bool]) -> Select[Space, bool | None, EmbeddingModel]:
-    return (
-        select(Space, IncognitoSession.active, EmbeddingModel)
-        .outerjoin(
-            IncognitoSession,
-            (IncognitoSession.user_id == Space.user_id) & (IncognitoSession.session_key == bindparam("session_key")),
-        )
-        .outerjoin(EmbeddingModel, (EmbeddingModel.user_id == Space.user_id) & (EmbeddingModel.state == "active"))
-        .where(Space.user_id == bindparam("user_id"), place)
-        .execution_options(populate_existing=True)
-    )
-
-
-# Put together once: every search runs one of them, and building it takes longer than running it.
-_BY_SLUG = _statement(Space.slug == bindparam("place"))
-_BY_ID = _statement(Space.id == bindparam("place"))
+# A session that has not said anything is as incognito as the space is by default.
+_SCOPE = """
+SELECT s.id, s.slug, s.policy, s.documents, s.memory_enabled, coalesce(i.active, s.incognito_default),
+       e.id, e.provider_type, e.endpoint_url, e.model, e.api_key, e.dimensions
+FROM spaces s
+LEFT JOIN incognito_sessions i ON i.user_id = s.user_id AND i.session_key = %(session_key)s
+LEFT JOIN embedding_models e ON e.user_id = s.user_id AND e.state = 'active'
+WHERE s.user_id = %(user_id)s AND s."""
+_BY_SLUG = f"{_SCOPE}slug = %(place)s"
+_BY_ID = f"{_SCOPE}id = %(place)s"
 
 
 def read_scope(
@@ -45,8 +55,19 @@ def read_scope(
     """Return the scope of a space by its slug or its id; raises `InvalidError` on `space` when there is none."""
     statement, place = (_BY_SLUG, slug) if space_id is None else (_BY_ID, space_id)
     values = {"user_id": user_id, "session_key": session_key, "place": place}
-    row = session.execute(statement, values).one_or_none()
-    if row is None:
+    rows = fetch(session, statement, values)
+    if not rows:
         raise InvalidError("space", f"there is no space {slug!r}")
-    space, active, model = row
-    return Scope(space, space.incognito_default if active is None else active, model)
+    *space, incognito, model_id, provider_type, endpoint_url, name, api_key, dimensions = rows[0]
+    model = None
+    if model_id is not None:
+        model = EmbeddingModel(
+            user_id=user_id,
+            id=model_id,
+            provider_type=provider_type,
+            endpoint_url=endpoint_url,
+            model=name,
+            api_key=api_key,
+            dimensions=dimensions,
+        )
+    return Scope(Place(*space), incognito, model)

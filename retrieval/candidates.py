@@ -12,10 +12,11 @@ from uuid import UUID
 
 import numpy as np
 from pgvector import HalfVector
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from memory.database import EF_SEARCH
+from memory.driver import Floats, Ids, Row, fetch
 from memory.shelves import MEMORIES
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
@@ -79,13 +80,10 @@ class Source:
             statement = exact_statement(query.shelf, filtered=query.filtered)
         else:
             model_id, dimensions = str(dense.model_id), vector.shape[0]
-            statement = approximate_statement(query.shelf, model_id, dimensions, filtered=query.filtered)
+            statement = approximate_statement(query.shelf, model_id, dimensions, self._depth(), filtered=query.filtered)
             self._widen_hnsw()
-        rows = self._run(statement, values)
-        return Near(vector, {row.id: 1.0 - row.distance for row in rows})
-
-    def _run(self, statement: str, values: dict[str, Any]) -> Sequence[Row[Any]]:
-        return self.session.connection().exec_driver_sql(statement, values).all()
+        rows = fetch(self.session, statement, values)
+        return Near(vector, {item_id: 1.0 - distance for item_id, _scope, distance in rows})
 
     def _widen_hnsw(self) -> None:
         """Let the index look at more rows than are asked for, where that is more than every connection's setting.
@@ -99,28 +97,27 @@ class Source:
     def worded(self, question: str) -> Worded:
         """Run the keyword leg."""
         values = {**self._scope(), "question": question, "k1": self.policy.k1, "b": self.policy.b}
-        rows = self._run(keyword_statement(self.query.shelf, filtered=self.query.filtered), values)
+        rows = fetch(self.session, keyword_statement(self.query.shelf, filtered=self.query.filtered), values)
         if not rows:
             return NOTHING_WORDED
-        first = rows[0]
-        return Worded([row.id for row in rows], Question(first.lexemes, first.idfs, first.mean_length))
+        _, *said = rows[0]
+        return Worded([row[0] for row in rows], Question(*said))
 
     def pool(self, worded: Worded, near: Near, model_id: UUID | None) -> list[Candidate]:
         """Return the candidates of both legs and the neighbours of the best of them, without their texts."""
         shelf, policy, question = self.query.shelf, self.policy, worded.question
         values = {
             **self._scope(),
-            "listed": list(dict.fromkeys([*worded.ids, *near.cosines])),
-            "best": [*worded.ids[:BEST], *islice(near.cosines, BEST)],
-            "near": list(near.cosines),
+            "listed": Ids(dict.fromkeys([*worded.ids, *near.cosines])),
+            "best": Ids([*worded.ids[:BEST], *islice(near.cosines, BEST)]),
+            "near": Ids(near.cosines),
             "lexemes": question.lexemes,
             "vector": HalfVector(near.vector) if near.vector is not None else None,
             "model_id": model_id,
             "now": self.now,
         }
         beside = shelf is MEMORIES and policy.context_weight > 0 and bool(question.lexemes)
-        rows: Sequence[Any] = self._run(pool_statement(shelf, filtered=self.query.filtered, beside=beside), values)
-        # Taken apart once: attributes of a row cost ten times as much, and there are a hundred rows.
+        rows = fetch(self.session, pool_statement(shelf, filtered=self.query.filtered, beside=beside), values)
         read = [_read(*row) for row in rows]
         scores = zip(*(each.tolist() for each in score([said for _, said, _ in read], question, policy)), strict=True)
         places = [{item_id: place for place, item_id in enumerate(leg, 1)} for leg in (worded.ids, near.cosines)]
@@ -139,16 +136,16 @@ class Source:
         parts = [each.score for each in scored]
         values = {
             "user_id": self.query.user_id,
-            "ids": [each.candidate.id for each in scored],
+            "ids": Ids(each.candidate.id for each in scored),
             "model_id": model_id,
             "long_text": LONG_TEXT_BYTES,
-            "relevance": [part.relevance for part in parts],
-            "recency": [part.recency for part in parts],
-            "importance": [part.importance for part in parts],
-            "total": [part.total for part in parts],
+            "relevance": Floats(part.relevance for part in parts),
+            "recency": Floats(part.recency for part in parts),
+            "importance": Floats(part.importance for part in parts),
+            "total": Floats(part.total for part in parts),
             "now": self.now,
         }
-        rows = {row.id: row for row in self._run(wide_statement(self.query.shelf, saving=saving), values)}
+        rows = {row[0]: row for row in fetch(self.session, wide_statement(self.query.shelf, saving=saving), values)}
         return list(_widened(scored, rows))
 
     def _depth(self) -> int:
@@ -214,7 +211,7 @@ def _placed(
     return candidate
 
 
-def _widened(scored: Iterable[Scored], rows: dict[UUID, Any]) -> Iterable[Scored]:
+def _widened(scored: Iterable[Scored], rows: dict[UUID, Row]) -> Iterable[Scored]:
     """Fill the candidates in place: nothing else holds them, and copies of all would take longer than reading them."""
     for each in scored:
         row = rows.get(each.candidate.id)
@@ -222,11 +219,10 @@ def _widened(scored: Iterable[Scored], rows: dict[UUID, Any]) -> Iterable[Scored
             continue  # Forgotten between the two reads.
         memory = each.candidate
         try:
-            memory.text, memory.type, memory.role, memory.theme = row.text, row.type, row.role, row.theme
-            memory.tags, memory.source_ids = tuple(row.tags), tuple(row.source_ids)
-            memory.summary, memory.vector = row.summary, from_binary(row.vector)
+            _, memory.text, memory.type, memory.role, memory.theme, tags, sources, memory.summary, vector = row
+            memory.tags, memory.source_ids, memory.vector = tuple(tags), tuple(sources), from_binary(vector)
         except (TypeError, ValueError):
-            logger.exception("the memory %s is malformed and was skipped", row.id)
+            logger.exception("the memory %s is malformed and was skipped", memory.id)
         else:
             yield each
 

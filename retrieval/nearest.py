@@ -8,6 +8,7 @@ from pgvector import HalfVector
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from memory.driver import fetch
 from memory.models import Embedding, EmbeddingModel, Memory
 from memory.shelves import MEMORIES
 from retrieval.candidates import EXACT_SCAN_LIMIT, from_binary
@@ -29,7 +30,7 @@ def neighbours_of(
     if scope_size <= EXACT_SCAN_LIMIT:
         statement = exact_statement(MEMORIES, filtered=False)
     else:
-        statement = approximate_statement(MEMORIES, str(model.id), vector.shape[0], filtered=False)
+        statement = approximate_statement(MEMORIES, str(model.id), vector.shape[0], most + 1, filtered=False)
     values = {
         "user_id": memory.user_id,
         "space_id": memory.space_id,
@@ -37,5 +38,5 @@ def neighbours_of(
         "model_id": model.id,
         "depth": most + 1,
     }
-    rows = session.connection().exec_driver_sql(statement, values).all()
-    return [(row.id, 1.0 - row.distance) for row in rows if row.id != memory.id][:most]
+    rows = fetch(session, statement, values)
+    return [(found, 1.0 - distance) for found, _scope, distance in rows if found != memory.id][:most]

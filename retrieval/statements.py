@@ -94,7 +94,7 @@ _NARROWED = "JOIN {items} m ON m.user_id = x.user_id AND m.id = x.{item}{narrows
 _NEAREST = """
 SELECT x.{item} AS id, x.{scope} AS scope_id, {vector} <=> %(vector)s::halfvec AS distance FROM {vectors} x {narrowed}
 WHERE x.user_id = %(user_id)s AND {in_scope} AND x.model_id = {model} AND x.live AND x.vector IS NOT NULL
-ORDER BY distance LIMIT %(depth)s
+ORDER BY distance LIMIT {depth}
 """
 
 # BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
@@ -126,28 +126,33 @@ FROM scored c ORDER BY c.score DESC, c.id
 
 # What either leg listed, and the neighbours of the best of them: each row with what ranking needs and no more. With it
 # come how often it has which of the question's words, and the distance that the semantic leg did not say; the CASE
-# spares looking up what is known.
+# spares looking up what is known. Words and ids are gathered as one: a join of the two, of which nobody can foretell
+# how few the words are, would compare each with each.
 _POOL = """
 WITH pool AS MATERIALIZED (
     SELECT l.id FROM unnest(%(listed)b::uuid[]) AS l(id){beside}
 ), words AS MATERIALIZED (
     SELECT w.lexeme, w.place FROM unnest(%(lexemes)b::text[]) WITH ORDINALITY AS w(lexeme, place)
 ), said AS MATERIALIZED (
-    SELECT x.{item} AS id, array_agg(w.place - 1) AS places, array_agg(x.tf) AS counts, max(x.length) AS length
-    FROM words w CROSS JOIN LATERAL (
-        SELECT * FROM {postings} x
-        WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme COLLATE "C"
-          AND x.{item} = ANY(ARRAY(SELECT p.id FROM pool p))
-    ) x GROUP BY x.{item}
+    SELECT y.id, array_agg(y.place) FILTER (WHERE y.place IS NOT NULL) AS places,
+           array_agg(y.tf) FILTER (WHERE y.place IS NOT NULL) AS counts, max(y.length) AS length
+    FROM (
+        SELECT p.id, NULL::bigint AS place, NULL::smallint AS tf, NULL::int AS length FROM pool p
+        UNION ALL
+        SELECT x.{item}, w.place - 1, x.tf, x.length FROM words w CROSS JOIN LATERAL (
+            SELECT * FROM {postings} x
+            WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme COLLATE "C"
+              AND x.{item} = ANY(ARRAY(SELECT p.id FROM pool p))
+        ) x
+    ) y GROUP BY y.id
 )
 SELECT m.id, m.created_at, {ranked}, s.places, s.counts,
        coalesce(s.length, (SELECT sum(cardinality(t.positions)) FROM unnest(m.tsv) t), 0)::float8 AS length,
        e.vector <=> %(vector)s::halfvec AS distance
-FROM pool p
-JOIN {items} m ON m.user_id = %(user_id)s AND m.id = p.id AND {served}{narrows}
-LEFT JOIN said s ON s.id = m.id
+FROM said s
+JOIN {items} m ON m.user_id = %(user_id)s AND m.id = s.id AND {served}{narrows}
 LEFT JOIN {vectors} e ON e.user_id = %(user_id)s
-  AND e.{item} = CASE WHEN p.id <> ALL(%(near)b::uuid[]) AND %(vector)s::halfvec IS NOT NULL THEN p.id END
+  AND e.{item} = CASE WHEN s.id <> ALL(%(near)b::uuid[]) AND %(vector)s::halfvec IS NOT NULL THEN s.id END
   AND e.model_id = %(model_id)s AND e.vector IS NOT NULL
 """
 
@@ -199,18 +204,19 @@ def pool_statement(shelf: Shelf, *, filtered: bool, beside: bool) -> str:
 @cache
 def exact_statement(shelf: Shelf, *, filtered: bool) -> str:
     """The nearest items by cosine, every vector of the scope compared (recall 1.0)."""
-    return _filled(_NEAREST, shelf, filtered=filtered, vector="x.vector", model="%(model_id)s")
+    return _filled(_NEAREST, shelf, filtered=filtered, vector="x.vector", model="%(model_id)s", depth="%(depth)s")
 
 
 @lru_cache(maxsize=1024)
-def approximate_statement(shelf: Shelf, model_id: str, dimensions: int, *, filtered: bool) -> str:
+def approximate_statement(shelf: Shelf, model_id: str, dimensions: int, depth: int, *, filtered: bool) -> str:
     """The nearest items by the model's HNSW index.
 
     The index is partial and on an expression, so the model and its dimensions stand in the text. Both come from
-    our own tables, as a UUID and an integer.
+    our own tables, as a UUID and an integer. So does how many are asked for: not knowing it, the planner takes a tenth
+    of all for likely, and plans each question anew.
     """
     vector = f"x.vector::halfvec({int(dimensions)})"
-    return _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'")
+    return _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
 
 
 @cache

@@ -12,8 +12,8 @@ from flask import g
 from sqlalchemy import func, select
 
 from memory.errors import InvalidError
-from memory.models import Conversation, EmbeddingModel, Entity, Space
-from memory.scope import Scope, read_scope
+from memory.models import Conversation, EmbeddingModel, Entity
+from memory.scope import Place, Scope, read_scope
 from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
 from memory.spaces import DEFAULT_SPACE
 from retrieval.policy import NAMED, Policy, policy_from
@@ -23,15 +23,17 @@ from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.ratelimit import LIMITED, over_limit, remember_result, remembered
 
 
-def policy_for(space: Space, overrides: Mapping[str, Any] | None, min_score: float | None = None) -> Policy:
-    """Return the policy of a call: its own fields over the space's over the default.
+def policy_for(
+    weights: Mapping[str, Any], overrides: Mapping[str, Any] | None, min_score: float | None = None
+) -> Policy:
+    """Return the policy of a call: its own fields over the space's own `weights` over the default.
 
     A named policy in the call starts from that policy, not from the space's weights.
     """
     base = NAMED["balanced"]
     if (least := runtime().settings.min_score) is not None:
         base = replace(base, min_score=least)
-    policy = policy_from(dict(space.policy), base)
+    policy = policy_from(dict(weights), base)
     if overrides:
         policy = policy_from(dict(overrides), policy)
     return replace(policy, min_score=min_score) if min_score is not None else policy
@@ -59,7 +61,7 @@ def find(
     """
     who, now, settings = credential(), utc_now(), runtime().settings
     target = _scope(space, conversation)
-    chosen = policy_for(target.space, policy, min_score)
+    chosen = policy_for(target.space.policy, policy, min_score)
     if why := _closed(target):
         return Result((), chosen, degraded=(why,))
     query = Query(
@@ -72,7 +74,7 @@ def find(
         types=tuple(types) if types is not None else None,
         created_after=_days_before(now, recency_days),
         token_budget=token_budget if token_budget is not None else settings.token_budget,
-        scope_size=_size(shelf, target.space),
+        scope_size=_size(shelf, who.user_id, target.space),
         shelf=shelf,
         conversation_id=conversation if within else None,
     )
@@ -118,15 +120,15 @@ def _closed(scope: Scope) -> str | None:
     return None if scope.space.memory_enabled else "memory_off"
 
 
-def _size(shelf: Shelf, space: Space) -> int:
+def _size(shelf: Shelf, user_id: UUID, space: Place) -> int:
     """Return how many items of a kind the space has: it decides how vectors are looked up."""
     if shelf is MEMORIES:
         return space.documents
     if shelf is EPISODES:
-        mine = (Conversation.user_id == space.user_id, Conversation.space_id == space.id)
+        mine = (Conversation.user_id == user_id, Conversation.space_id == space.id)
         return session().scalar(select(func.coalesce(func.sum(Conversation.episodes), 0)).where(*mine)) or 0
     assert shelf is ENTITIES
-    counted = select(func.count()).where(Entity.user_id == space.user_id, Entity.space_id == space.id)
+    counted = select(func.count()).where(Entity.user_id == user_id, Entity.space_id == space.id)
     return session().scalar(counted) or 0
 
 

@@ -52,7 +52,7 @@ class Place:
     def plan(self, vector):
         """Return how the database looks for the nearest."""
         values = {"user_id": self.user_id, "space_id": self.space_id, "vector": HalfVector(vector), "depth": 40}
-        statement = approximate_statement(MEMORIES, str(self.model_id), DIMENSIONS, filtered=False)
+        statement = approximate_statement(MEMORIES, str(self.model_id), DIMENSIONS, 40, filtered=False)
         with user_session(self.runtime.sessions, self.user_id) as session:
             session.execute(text("SET LOCAL enable_sort = off"))
             return "\n".join(session.connection().exec_driver_sql("EXPLAIN " + statement, values).scalars())

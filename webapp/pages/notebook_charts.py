@@ -73,7 +73,7 @@ def _growth(space: Space | None) -> Chart:
 
 
 def _ages(space: Space | None) -> Chart:
-    tau = policy_for(space or space_for(None), None).tau_days
+    tau = policy_for((space or space_for(None)).policy, None).tau_days
     rows = figures.ages(session(), _me(), _id(space), tau_days=tau, now=utc_now())
     series = (
         Series("mean importance", "importance", "points", 2),

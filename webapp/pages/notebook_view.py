@@ -267,10 +267,10 @@ def _policy(cell: Cell, form: CellForm | None) -> Policy | None:
         return None
     asked = form if isinstance(form, RecallForm) else RecallForm.model_validate({})
     try:
-        return policy_for(space_for(asked.space), asked.policy())
+        return policy_for(space_for(asked.space).policy, asked.policy())
     except (InvalidError, PolicyError):
         # The space is gone, or what is typed does not fit.
-        return policy_for(space_for(None), None)
+        return policy_for(space_for(None).policy, None)
 
 
 def _outcome(output: dict[str, Any], memory_id: UUID | None, entry: Entry | None) -> Outcome:
