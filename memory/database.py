@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import select
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from pgvector.psycopg import register_vector
@@ -13,12 +15,17 @@ from psycopg import Connection as PsycopgConnection
 from psycopg import Cursor
 from psycopg import errors as pg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session, SessionTransaction, sessionmaker
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from memory.keys import Keys
 
 # How many rows an HNSW index keeps in view; its default of 40 is what a search asks for, and finds a little less.
 EF_SEARCH = 100
+# A connection is believed to stand for so long; what lies between may have dropped an idle one without a word.
+TRUSTED = 30.0  # seconds
+_RESTED = "rested_since"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ def make_engine(url: str, *, pool_size: int = 10, binary: bool = False) -> Engin
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"), **engine_options(pool_size, binary=binary)
     )
-    listen_for_vectors(engine)
+    listen(engine)
     return engine
 
 
@@ -75,7 +82,6 @@ def engine_options(pool_size: int = 10, *, binary: bool = False) -> dict[str, An
     return {
         # An error of the database must not write memories into the log.
         "hide_parameters": True,
-        "pool_pre_ping": True,
         "pool_size": pool_size,
         "max_overflow": 10,
         "pool_timeout": 10,
@@ -88,7 +94,42 @@ def engine_options(pool_size: int = 10, *, binary: bool = False) -> dict[str, An
     }
 
 
-def listen_for_vectors(engine: Engine) -> None:
+def listen(engine: Engine) -> None:
+    """Teach each new connection the vector types, and check one that was used before when it is taken again."""
+    _teach_vectors(engine)
+    _check_on_checkout(engine)
+
+
+def _check_on_checkout(engine: Engine) -> None:
+    """Leave out connections that the server has closed, and ask it when one has rested for long.
+
+    SQLAlchemy's own check asks the server each time, which is a fiftieth of a search.
+    """
+
+    @event.listens_for(engine, "checkin")
+    def _rest(_connection: PsycopgConnection[Any] | None, record: ConnectionPoolEntry) -> None:
+        record.info[_RESTED] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _check(connection: PsycopgConnection[Any], record: ConnectionPoolEntry, _proxy: object) -> None:
+        since = record.info.get(_RESTED)
+        if since is None or (time.monotonic() - since < TRUSTED and _is_quiet(connection)):
+            return
+        try:
+            engine.dialect.do_ping(cast(Any, connection))
+        except pg.Error:
+            # All that rest in the pool are as old or older.
+            raise InvalidatePoolError from None
+
+
+def _is_quiet(connection: PsycopgConnection[Any]) -> bool:
+    """Tell whether the server has said nothing: a server that goes says so, and closes its end."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return not poll.poll(0)
+
+
+def _teach_vectors(engine: Engine) -> None:
     """Teach each new connection the `halfvec` type, once the extension exists."""
 
     @event.listens_for(engine, "connect")

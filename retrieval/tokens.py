@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -24,7 +25,32 @@ def tokenizer() -> Any:
 
 def count(text: str) -> int:
     """Number of tokens. Names of special tokens such as "<|endoftext|>" are ordinary text."""
-    return int(tokenizer().count(_encodable(text)))
+    return _counted(_Text(_encodable(text)))
+
+
+class _Text:
+    """A text that is about to be counted, known by its digest: a text is not kept for having been counted once."""
+
+    __slots__ = ("digest", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text: str | None = text
+        self.digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Text) and self.digest == other.digest
+
+
+# The same memories are found again and again, and counting them is a fifteenth of a search.
+@lru_cache(maxsize=16_384)
+def _counted(text: _Text) -> int:
+    assert text.text is not None
+    found = int(tokenizer().count(text.text))
+    text.text = None
+    return found
 
 
 def cut(text: str, tokens: int) -> str:

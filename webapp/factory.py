@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 import tasks
-from memory.database import engine_options, listen_for_vectors
+from memory.database import engine_options, listen
 from memory.schema import MIGRATIONS
 from tasks.runtime import Runtime
 from webapp import api, csrf, errors, observe, pages
@@ -43,7 +43,7 @@ def create_app(runtime: Runtime) -> Flask:
     _configure(app, runtime)
     db.init_app(app)
     with app.app_context():
-        listen_for_vectors(db.engine)
+        listen(db.engine)
     Migrate(app, db, directory=str(MIGRATIONS))
     htmx.init_app(app)
     tasks.configure(runtime)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import gc
+from uuid import uuid4
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.tokens import count, cut
+from retrieval.tokens import _Text, count, cut
 
 # Whitespace runs, joined characters and special names are where prefixes and tokens disagree.
 pieces = st.sampled_from(
@@ -71,3 +74,13 @@ def test_the_cut_is_the_largest_prefix_that_fits(text, tokens):
 
 def test_a_hostile_run_of_one_character_still_fits():
     assert 800 < count(cut("=" * 65_000, 900)) <= 900
+
+
+def test_a_text_that_was_counted_is_not_kept():
+    secret = f"a text that nobody else has counted, {uuid4()}"
+    assert count(secret) == count(secret)
+    assert not [each for each in gc.get_objects() if isinstance(each, _Text) and each.text is not None]
+
+
+def test_texts_that_differ_are_counted_apart():
+    assert [count(each) for each in ("one", "one two", "one two three", "one")] == [1, 2, 3, 1]

@@ -1,0 +1,131 @@
+"""Statements that run past SQLAlchemy's cursor, and connections that the server has closed."""
+
+from __future__ import annotations
+
+import math
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.orm import Session
+
+import memory.database
+from memory.database import make_engine
+from memory.driver import Floats, Ids, fetch
+
+
+@pytest.fixture(scope="module")
+def engine(runtime):
+    made = make_engine(runtime.databases.app, pool_size=1, binary=True)
+    yield made
+    made.dispose()
+
+
+@pytest.fixture
+def session(engine):
+    with Session(engine) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def owner(database_url):
+    made = make_engine(database_url, pool_size=1)
+    yield made
+    made.dispose()
+
+
+def serving(engine):
+    """Return the process id of the server's side of the only connection."""
+    with engine.connect() as connection:
+        return connection.scalar(text("SELECT pg_backend_pid()"))
+
+
+def close(owner, pid):
+    """End the server's side of a connection, and wait until it is gone."""
+    with owner.begin() as connection:
+        assert connection.scalar(text("SELECT pg_terminate_backend(:pid, 10000)"), {"pid": pid})
+
+
+def test_rows_come_as_plain_tuples(session):
+    assert fetch(session, "SELECT n, 'x' FROM generate_series(1, %(most)s::int) n", {"most": 2}) == [(1, "x"), (2, "x")]
+
+
+def test_a_statement_that_answers_nothing_has_no_rows(session):
+    assert fetch(session, "SET LOCAL jit = off", {}) == []
+
+
+def test_it_runs_in_the_transaction_of_the_session(session):
+    session.execute(text("SELECT set_config('app.user_id', 'somebody', true)"))
+    assert fetch(session, "SELECT current_setting('app.user_id')", {}) == [("somebody",)]
+    session.rollback()
+    assert fetch(session, "SELECT current_setting('app.user_id')", {}) == [("",)]
+
+
+def test_errors_are_those_of_the_session_and_quote_no_parameter(session, ada):
+    statement = "INSERT INTO tool_calls (user_id, id, tool) VALUES (%(user_id)s, %(id)s, %(tool)s)"
+    values = {"user_id": ada.id, "id": uuid4(), "tool": None}
+    session.execute(text("SELECT set_config('app.user_id', :id, true)"), {"id": str(ada.id)})
+    with pytest.raises(IntegrityError) as caught:
+        fetch(session, statement, values)
+    assert not caught.value.connection_invalidated
+    assert "parameters hidden" in str(caught.value) or caught.value.params is None
+    with pytest.raises(DBAPIError):
+        fetch(session, "SELECT 1", {})
+    session.rollback()
+    assert fetch(session, "SELECT 1", {}) == [(1,)]
+
+
+def test_a_connection_that_is_lost_in_mid_transaction_is_given_up(session, engine, owner):
+    pid = fetch(session, "SELECT pg_backend_pid()", {})[0][0]
+    close(owner, pid)
+    with pytest.raises(OperationalError) as caught:
+        fetch(session, "SELECT 1", {})
+    assert caught.value.connection_invalidated
+    session.rollback()
+    assert fetch(session, "SELECT pg_backend_pid()", {})[0][0] != pid
+
+
+@given(ids=st.lists(st.uuids(), max_size=30))
+@settings(max_examples=40)
+def test_ids_arrive_as_they_are(engine, ids):
+    with Session(engine) as session:
+        assert fetch(session, "SELECT %(ids)b::uuid[]", {"ids": Ids(ids)}) == [(ids,)]
+
+
+@given(numbers=st.lists(st.floats(allow_nan=False), max_size=30))
+@settings(max_examples=40)
+def test_numbers_arrive_as_they_are(engine, numbers):
+    with Session(engine) as session:
+        assert fetch(session, "SELECT %(numbers)b::float8[]", {"numbers": Floats(numbers)}) == [(numbers,)]
+
+
+def test_what_is_no_number_arrives_as_that(session):
+    ((found,),) = fetch(session, "SELECT %(numbers)b::float8[]", {"numbers": Floats([math.nan])})
+    assert math.isnan(found[0])
+
+
+def test_what_is_no_id_is_refused_before_it_is_sent(session):
+    with pytest.raises(AttributeError):
+        fetch(session, "SELECT %(ids)b::uuid[]", {"ids": Ids(["no id"])})
+    assert fetch(session, "SELECT %(ids)b::uuid[]", {"ids": Ids([UUID(int=1)])}) == [([UUID(int=1)],)]
+
+
+def test_a_connection_that_was_closed_while_it_rested_is_not_handed_out(engine, owner):
+    pid = serving(engine)
+    assert serving(engine) == pid
+    close(owner, pid)
+    assert serving(engine) not in {pid, None}
+
+
+def test_a_connection_that_has_rested_for_long_is_asked_first(engine, monkeypatch):
+    asked = []
+    ping = engine.dialect.do_ping
+    monkeypatch.setattr(engine.dialect, "do_ping", lambda connection: asked.append(1) or ping(connection))
+    pid = serving(engine)
+    asked.clear()
+    assert (serving(engine), asked) == (pid, [])
+    monkeypatch.setattr(memory.database, "TRUSTED", 0.0)
+    assert (serving(engine), asked) == (pid, [1])
