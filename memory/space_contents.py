@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Row, Select, func, literal, or_, select
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.orm import Session, aliased
 
 from memory.models import STATUSES, Conversation, Entity, Forgotten, Memory, Space, Token
 from memory.spaces import DEFAULT_SPACE, get_space
@@ -28,11 +28,10 @@ class Inside:
     """
 
     memories: Sequence[Row[Any]]
-    conversations: Sequence[Row[Any]]
+    conversations: Sequence[UUID]
     entities: Sequence[UUID]
     tokens: Sequence[UUID]
     forgotten: Sequence[UUID]
-    pool: Sequence[Row[Any]]
     twins: dict[UUID, UUID]
     renamed: Sequence[UUID]
 
@@ -57,34 +56,33 @@ class Contents:
 
 def contents_of(session: Session, user_id: UUID, space: Space) -> Contents:
     """Return what is in a space of the user, and what would become of it."""
-    pool = get_space(session, user_id, DEFAULT_SPACE)
-    return count(look(session, space, pool), space, pool)
+    return count(session, space, get_space(session, user_id, DEFAULT_SPACE))
 
 
 def look(session: Session, space: Space, pool: Space) -> Inside:
     """Return what is in a space."""
-    held = (Memory.pinned | Memory.manually_saved).label("held")
-    columns = (Memory.id, Memory.status, Memory.version, Memory.text_digest, held)
-    memories = session.execute(_within(space, Memory, *columns)).all()
-    active = session.execute(_within(pool, Memory, *columns).where(Memory.status == "active")).all()
-    same = {row.text_digest: row.id for row in active}
-    talks = (Conversation.id, Conversation.external_id, Conversation.message_count, Conversation.episodes)
-    conversations = session.execute(_within(space, Conversation, *talks)).all()
-    taken = set(session.scalars(_within(pool, Conversation, Conversation.external_id)))
     return Inside(
-        memories=memories,
-        conversations=conversations,
+        memories=session.execute(_within(space, Memory, Memory.id, Memory.status)).all(),
+        conversations=session.scalars(_within(space, Conversation, Conversation.id)).all(),
         entities=session.scalars(_within(space, Entity, Entity.id)).all(),
-        tokens=session.scalars(_within(space, Token, Token.id).where(Token.revoked_at.is_(None))).all(),
+        tokens=session.scalars(_open_tokens(space)).all(),
         forgotten=_forgotten(session, space),
-        pool=active,
-        twins={row.id: same[row.text_digest] for row in memories if row.status == "active" and row.text_digest in same},
-        renamed=[row.id for row in conversations if row.external_id in taken],
+        twins={row.id: row.twin_id for row in _twins(session, space, pool)},
+        renamed=session.scalars(_renamed(space, pool)).all(),
     )
 
 
 def _within(space: Space, model: Any, *columns: Any) -> Select[*tuple[Any, ...]]:
     return select(*columns).where(model.user_id == space.user_id, model.space_id == space.id).order_by(model.id)
+
+
+def _open_tokens(space: Space) -> Select[UUID]:
+    return _within(space, Token, Token.id).where(Token.revoked_at.is_(None))
+
+
+def _renamed(space: Space, pool: Space) -> Select[UUID]:
+    taken = _within(pool, Conversation, Conversation.external_id).order_by(None)
+    return _within(space, Conversation, Conversation.id).where(Conversation.external_id.in_(taken))
 
 
 def _forgotten(session: Session, space: Space) -> Sequence[UUID]:
@@ -93,64 +91,124 @@ def _forgotten(session: Session, space: Space) -> Sequence[UUID]:
     return session.scalars(statement).all()
 
 
-def count(inside: Inside, space: Space, pool: Space) -> Contents:
-    """Return how much is in a space, with the plans and the digest."""
-    memories = Counter(row.status for row in inside.memories)
-    plans = _plans(inside, pool) if space.id != pool.id else {}
+def _held(memory: Any) -> ColumnElement[bool]:
+    return or_(memory.pinned, memory.manually_saved)
+
+
+def _twins(session: Session, space: Space, pool: Space) -> Sequence[Row[Any]]:
+    """Return the active memories that the pool has as well: `id`, `held`, and `twin_id`, `twin_held` of the pool's."""
+    twin = aliased(Memory)
+    columns = (Memory.id, _held(Memory).label("held"), twin.id.label("twin_id"), _held(twin).label("twin_held"))
+    same = (twin.user_id == Memory.user_id) & (twin.space_id == pool.id) & (twin.text_digest == Memory.text_digest)
+    if space.id == pool.id:
+        return []
+    statement = _within(space, Memory, *columns).join(twin, same & (twin.status == "active"))
+    return session.execute(statement.where(Memory.status == "active")).all()
+
+
+def count(session: Session, space: Space, pool: Space) -> Contents:
+    """Return how much is in a space, with the plans and the digest. Counted where it is stored: it may be a lot."""
+    memories = _memories(session, space)
+    conversations = _conversations(session, space)
+    entities, tokens = (
+        session.scalars(each).all() for each in (_within(space, Entity, Entity.id), _open_tokens(space))
+    )
+    forgotten = _forgotten(session, space)
+    total = {
+        "memories": sum(memories[status] for status in STATUSES),
+        "active": memories["active"],
+        "conversations": conversations["total"],
+        "messages": conversations["messages"],
+        "episodes": conversations["episodes"],
+        "entities": len(entities),
+        "tokens": len(tokens),
+        "forgotten": len(forgotten),
+    }
+    plans = _plans(session, space, pool, memories["loose"], total) if space.id != pool.id else {}
+    named = [[str(each) for each in ids] for ids in (entities, tokens, forgotten)]
+    digested = json.dumps([memories["digest"], conversations["digest"], *named, plans])
     return Contents(
         memories={status: memories[status] for status in STATUSES},
-        conversations=len(inside.conversations),
-        messages=sum(row.message_count for row in inside.conversations),
-        episodes=sum(row.episodes for row in inside.conversations),
-        entities=len(inside.entities),
-        tokens=len(inside.tokens),
-        restorable=len(inside.forgotten),
+        conversations=total["conversations"],
+        messages=total["messages"],
+        episodes=total["episodes"],
+        entities=total["entities"],
+        tokens=total["tokens"],
+        restorable=total["forgotten"],
         plans=plans,
-        digest=_digest(inside, plans),
+        digest=hashlib.sha256(digested.encode()).hexdigest()[:32],
     )
 
 
-def _plans(inside: Inside, pool: Space) -> Plans:
-    memories, conversations = len(inside.memories), len(inside.conversations)
-    gone = {"entities_dropped": len(inside.entities), "tokens_revoked": len(inside.tokens)}
-    renamed = {"conversations_renamed": len(inside.renamed)}
-    active = sum(row.status == "active" for row in inside.memories)
+def _memories(session: Session, space: Space) -> dict[str, Any]:
+    """Return how many memories of each status there are, how many active ones are `loose`, and their `digest`."""
+    active = Memory.status == "active"
+    columns = (
+        *(func.count().filter(Memory.status == status).label(status) for status in STATUSES),
+        func.count().filter(active & ~_held(Memory)).label("loose"),
+        _digest(Memory.id, Memory.status, Memory.version),
+    )
+    return dict(session.execute(_within(space, Memory, *columns).order_by(None)).mappings().one())
+
+
+def _conversations(session: Session, space: Space) -> dict[str, Any]:
+    columns = (
+        func.count().label("total"),
+        func.coalesce(func.sum(Conversation.message_count), 0).label("messages"),
+        func.coalesce(func.sum(Conversation.episodes), 0).label("episodes"),
+        _digest(Conversation.id, Conversation.message_count),
+    )
+    return dict(session.execute(_within(space, Conversation, *columns).order_by(None)).mappings().one())
+
+
+def _digest(item_id: Any, *states: Any) -> ColumnElement[str | None]:
+    """Return the digest of all rows in the order of their ids; NULL without any."""
+    said = func.concat_ws(":", item_id, *states)
+    listed = func.string_agg(said, aggregate_order_by(literal(","), item_id))
+    return func.encode(func.sha256(func.convert_to(listed, "UTF8")), "hex").label("digest")
+
+
+def _plans(session: Session, space: Space, pool: Space, loose: int, total: Mapping[str, int]) -> Plans:
+    twins = _twins(session, space, pool)
+    gone = {"entities_dropped": total["entities"], "tokens_revoked": total["tokens"]}
+    taken = select(func.count()).select_from(_renamed(space, pool).order_by(None).subquery())
+    renamed = {"conversations_renamed": session.scalar(taken) or 0}
     return {
         "move": {
-            "memories_moved": memories - len(inside.twins),
-            "memories_merged": len(inside.twins),
-            "memories_trimmed": _trimmed(inside, pool),
-            "conversations_moved": conversations,
+            "memories_moved": total["memories"] - len(twins),
+            "memories_merged": len(twins),
+            "memories_trimmed": _trimmed(session, pool, twins, loose, total["active"]),
+            "conversations_moved": total["conversations"],
             **renamed,
             **gone,
         },
-        "archive": {"memories_archived": active, "memories_moved": memories, "conversations_archived": conversations}
-        | renamed
-        | gone,
+        "archive": {
+            "memories_archived": total["active"],
+            "memories_moved": total["memories"],
+            "conversations_archived": total["conversations"],
+            **renamed,
+            **gone,
+        },
         "forget": {
-            "memories_forgotten": memories,
-            "restorable_dropped": len(inside.forgotten),
-            "conversations_deleted": conversations,
-            "messages_deleted": sum(row.message_count for row in inside.conversations),
-            "episodes_deleted": sum(row.episodes for row in inside.conversations),
+            "memories_forgotten": total["memories"],
+            "restorable_dropped": total["forgotten"],
+            "conversations_deleted": total["conversations"],
+            "messages_deleted": total["messages"],
+            "episodes_deleted": total["episodes"],
             **gone,
         },
     }
 
 
-def _trimmed(inside: Inside, pool: Space) -> int:
-    """Return how many memories the pool's soft cap would take after a move; what is pinned or saved stays."""
-    moved = [row for row in inside.memories if row.status == "active" and row.id not in inside.twins]
-    merged_into = {inside.twins[row.id] for row in inside.memories if row.id in inside.twins and row.held}
-    loose = sum(not row.held for row in moved) + sum(not row.held and row.id not in merged_into for row in inside.pool)
-    return min(loose, max(0, len(moved) + len(inside.pool) - pool.soft_cap))
+def _trimmed(session: Session, pool: Space, twins: Sequence[Row[Any]], loose: int, active: int) -> int:
+    """Return how many memories the pool's soft cap would take after a move; what is pinned or saved stays.
 
-
-def _digest(inside: Inside, plans: Plans) -> str:
-    rows: list[Any] = [
-        [[str(row.id), row.status, row.version] for row in inside.memories],
-        [[str(row.id), row.message_count] for row in inside.conversations],
-        *([str(each) for each in ids] for ids in (inside.entities, inside.tokens, inside.forgotten)),
-        plans,
-    ]
-    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:32]
+    `active` and `loose` are how many come, and how many of these nothing holds.
+    """
+    counts = (func.count(), func.count().filter(~_held(Memory)))
+    of_pool = _within(pool, Memory, *counts).where(Memory.status == "active").order_by(None)
+    there, loose_there = (int(each) for each in session.execute(of_pool).one())
+    coming, loose_coming = active - len(twins), loose - sum(not row.held for row in twins)
+    # One that is held lends that to the pool's own that it is merged into.
+    kept_now = {row.twin_id for row in twins if row.held and not row.twin_held}
+    return min(loose_coming + loose_there - len(kept_now), max(0, coming + there - pool.soft_cap))

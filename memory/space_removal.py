@@ -55,7 +55,7 @@ def remove_space(
         raise ConflictError("the default space cannot be removed")
     space, pool = _lock(session, user_id, slug, every=choice == "forget")
     inside = _hold(session, space, pool, choice)
-    found = count(inside, space, pool)
+    found = count(session, space, pool)
     if found.digest != expect:
         raise ConflictError("what is in the space has changed since it was looked at; nothing was removed")
     removal = _Removal(session, space, pool, inside, keys, now, actor)
@@ -93,10 +93,11 @@ def _hold(session: Session, space: Space, pool: Space, choice: str) -> Inside:
     ids = [row.id for row in inside.memories]
     if choice == "move":
         # The pool's soft cap may take any of its own.
-        ids += [row.id for row in inside.pool]
+        active = (Memory.user_id == pool.user_id, Memory.space_id == pool.id, Memory.status == "active")
+        ids += session.scalars(select(Memory.id).where(*active)).all()
     if choice == "forget":
         said = select(Message.id).where(
-            Message.user_id == space.user_id, Message.conversation_id.in_([row.id for row in inside.conversations])
+            Message.user_id == space.user_id, Message.conversation_id.in_(inside.conversations)
         )
         learned = select(Memory.id).where(Memory.user_id == space.user_id, Memory.source_message_id.in_(said))
         ids += session.scalars(learned).all()
@@ -134,7 +135,7 @@ class _Removal:
         moved = [row.id for row in self.inside.memories if row.id not in self.inside.twins]
         self._record("memory.moved", moved)
         self._record("memory.merged", list(self.inside.twins.values()), {"from": _words(self.inside.twins)})
-        self._record("conversation.moved", [row.id for row in self.inside.conversations])
+        self._record("conversation.moved", self.inside.conversations)
         self.session.flush()
         enforce_capacity(self.session, self.pool, now=self.now, actor=self.actor)
 
@@ -143,7 +144,7 @@ class _Removal:
         self._move_memories("archived")
         self._move_conversations({"archived_at": func.coalesce(Conversation.archived_at, self.now)})
         self._record("memory.archived", [row.id for row in self.inside.memories if row.status == "active"])
-        self._record("conversation.archived", [row.id for row in self.inside.conversations])
+        self._record("conversation.archived", self.inside.conversations)
 
     def forget(self) -> None:
         """Forget every memory for good, those that could be restored as well, and delete the conversations."""
@@ -165,7 +166,7 @@ class _Removal:
             session.expunge(memory)
         self._run(delete(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id))
         self._run(delete(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(self.inside.forgotten)))
-        self._delete_conversations([row.id for row in self.inside.conversations])
+        self._delete_conversations(self.inside.conversations)
         self._record("memory.forgotten", ids, {"undo_seconds": 0})
         self._record("memory.purged", self.inside.forgotten)
 
