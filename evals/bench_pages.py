@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from html.parser import HTMLParser
 from statistics import median
 from typing import Any
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 import httpx
 
@@ -25,6 +25,8 @@ CELLS: tuple[tuple[str, dict[str, str]], ...] = (
         for name in ("growth", "ages", "tags", "repeats", "backlog", "latency")
     ),
 )
+# What somebody types, of words that many memories have.
+TYPED = ("really", "really like", "ada really lik")
 ROUNDS = 20
 WARM_UP = 2
 MOST_PAGES = 200
@@ -74,6 +76,7 @@ def bench_pages(
         if not entered.is_redirect:
             raise RuntimeError(f"the login was answered with {entered.status_code}")
         found = dict(_found(client, on_progress))
+        found.update({f"/memories, typing {words!r}": f"/memories?{urlencode({'q': words})}" for words in TYPED})
         took: dict[str, list[float]] = {path: [] for path in found}
         cells = dict(_cells(client, found))
         took.update({name: [] for name in cells})

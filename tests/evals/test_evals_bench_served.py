@@ -76,6 +76,7 @@ def test_pages_are_found_by_their_links_and_timed(address, client, with_bench_sp
     found = bench_pages(address, person.email, PASSWORD)
     paths = {each.path for each in found.pages}
     assert {"/", "/memories", "/memories/*", "/memories/*/edit", "/notebooks/*", "/admin", "/account"} <= paths
+    assert {"/memories, typing 'really'", "/memories, typing 'really like'"} <= paths
     assert {"run a cell: recall", "run a cell: growth", "run a cell: latency"} <= paths
     assert [each.latency.p95 for each in found.pages] == sorted((e.latency.p95 for e in found.pages), reverse=True)
     assert all(each.size > 1000 for each in found.pages)
