@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from struct import Struct
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 from uuid import UUID
 
 import psycopg
@@ -18,6 +18,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 Row = tuple[Any, ...]
+Driver: TypeAlias = "psycopg.Connection[Row]"
+
+_KNOWN = "driver_of_transaction"
 
 _UUID, _FLOAT8 = (psycopg.adapters.types[name] for name in ("uuid", "float8"))
 # The binary form of an array: dimensions, whether it has nulls, the type of its items; then the length of its one
@@ -33,13 +36,13 @@ def fetch(session: Session, statement: str, values: Mapping[str, Any]) -> list[R
 
     Raises `sqlalchemy.exc.DBAPIError` as the session's own methods do, and gives a lost connection up as they do.
     """
-    connection = session.connection()
-    driver = cast("psycopg.Connection[Row]", connection.connection.driver_connection)
+    driver = _driver_of(session)
     try:
         cursor = driver.execute(statement, values)
         return cursor.fetchall() if cursor.rownumber is not None else []
     except psycopg.Error as error:
         lost = driver.closed
+        connection = session.connection()
         if lost:
             connection.invalidate(error)
         # The text of a parameter may be a memory: it goes into no message.
@@ -53,6 +56,16 @@ def fetch(session: Session, statement: str, values: Mapping[str, Any]) -> list[R
             dialect=connection.dialect,
         )
         raise wrapped from error
+
+
+def _driver_of(session: Session) -> Driver:
+    """Return the driver's connection of the session's transaction, looked up once: a search asks for it seven times."""
+    known: tuple[object, Driver] | None = session.info.get(_KNOWN)
+    if known is not None and known[0] is session.get_transaction():
+        return known[1]
+    driver = cast(Driver, session.connection().connection.driver_connection)
+    session.info[_KNOWN] = session.get_transaction(), driver
+    return driver
 
 
 class Ids(tuple[UUID, ...]):
