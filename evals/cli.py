@@ -9,11 +9,20 @@ import click
 
 from evals.cli_bench import bench_group
 from evals.cli_eval import eval_group
+from evals.cli_peers import eval_peers, eval_peers_install
 from evals.cli_support import bring_in, embed_all, own_data_of, read_conversations
 from evals.cli_sweep import eval_sweep
 from evals.cli_tasks import eval_tasks
 
-__all__ = ["bench_group", "eval_group", "eval_sweep", "eval_tasks", "import_group"]
+__all__ = [
+    "bench_group",
+    "eval_group",
+    "eval_peers",
+    "eval_peers_install",
+    "eval_sweep",
+    "eval_tasks",
+    "import_group",
+]
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 

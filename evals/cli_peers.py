@@ -1,0 +1,79 @@
+"""The commands `eval peers` and `eval peers-install`."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+
+import config
+from evals.cli_eval import eval_group, read
+from evals.cli_support import deliver, progress
+from evals.peers.catalog import ENVIRONMENTS, FOLDER, NAMES, PEERS
+from evals.peers.child import ending_tidily
+from evals.peers.compare import Comparison, to_text, to_values
+from evals.peers.install import install
+from evals.peers.measure import measure_all, part_of, peer_contender
+from evals.peers.models import make_models
+from evals.peers.ours import our_contender
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+PLACE = click.Path(file_okay=False, path_type=Path)
+JSON = click.Path(dir_okay=False, writable=True, path_type=Path)
+WHERE = click.option("--environments", type=PLACE, help="Folder of the environments; by default in the data folder.")
+
+
+@eval_group.command("peers-install")
+@click.option("--peer", "names", multiple=True, type=click.Choice(ENVIRONMENTS), help="Only this one; repeatable.")
+@WHERE
+def eval_peers_install(names: tuple[str, ...], environments: Path | None) -> None:
+    """Install the memory systems that `eval peers` compares with, each in an environment of its own."""
+    folder = _folder(environments)
+    click.echo("the embedding model", err=True)
+    make_models(folder)
+    for name in names or ENVIRONMENTS:
+        click.echo(f"{name}: {folder / name}", err=True)
+        install(name, folder)
+
+
+@eval_group.command("peers")
+@click.argument("file", type=FILE)
+@click.option("--peer", "names", multiple=True, type=click.Choice(NAMES), help="Only this one; repeatable.")
+@click.option("--questions", type=click.IntRange(1), help="Ask at most so many, evenly spread; all by default.")
+@click.option("--conversations", type=click.IntRange(1), help="Only the first so many, or users; all by default.")
+@click.option("--json", "path", type=JSON, help="Also write every figure and each question's scores here.")
+@WHERE
+def eval_peers(
+    file: Path,
+    names: tuple[str, ...],
+    questions: int | None,
+    conversations: int | None,
+    path: Path | None,
+    environments: Path | None,
+) -> None:
+    """Ask the questions of any data set FILE of this and of other memory systems, with the same embedding model."""
+    data = part_of(read(file), collections=conversations, questions=questions)
+    if not data.questions:
+        raise click.ClickException(f"{file}: there is no question to compare by")
+    started, folder = datetime.now(UTC), _folder(environments)
+    chosen = [peer_contender(each, folder) for each in PEERS if each.name in (names or NAMES)]
+    with ending_tidily(), progress((1 + len(chosen)) * (data.size + len(data.questions)), "steps") as advance:
+        ours, *others = measure_all([our_contender(), *chosen], data, advance)
+    found = Comparison(data, ours, tuple(others))
+    record = {
+        "command": "peers",
+        "at": started.isoformat(timespec="seconds"),
+        "seconds": round((datetime.now(UTC) - started).total_seconds(), 1),
+        "version": version("commonplace"),
+        "machine": {"platform": platform.platform(), "cpus": os.cpu_count(), "python": platform.python_version()},
+        **to_values(found),
+    }
+    deliver(to_text(found), record, path)
+
+
+def _folder(environments: Path | None) -> Path:
+    return environments or config.load().home / FOLDER

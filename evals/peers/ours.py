@@ -1,0 +1,61 @@
+"""Our own search, asked as a peer is: by one call for each question, which is made a vector each time."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from evals.dataset import DataSet
+from evals.errors import MeasureError
+from evals.examine import LIMIT
+from evals.peers.measure import Contender, Hits, Progress, Ready
+from evals.places import Place, put
+from evals.throwaway import throwaway
+from memory.database import user_session
+from memory.embedding.models import active_model
+from retrieval.policy import NAMED
+from retrieval.query import Dense, Query, Result
+from retrieval.search import search
+from tasks.runtime import Runtime
+
+NAME = "commonplace"
+POLICY = "balanced"
+
+
+def our_contender() -> Contender:
+    """Return this system as one that can be measured."""
+    return Contender(NAME, "this repository", _start)
+
+
+def _start(stack: ExitStack, data: DataSet, on_progress: Progress) -> Ready:
+    """Store the data set in a database of its own."""
+    now = datetime.now(UTC)
+    runtime, user_id = stack.enter_context(throwaway(now=now))
+    start = time.perf_counter()
+    places = put(runtime, user_id, data, now=now, alone=False, on_progress=on_progress).places
+    seconds = time.perf_counter() - start
+
+    def ask(collection: str, text: str) -> tuple[Hits, float]:
+        place = places[collection]
+        result, milliseconds = _ask(runtime, place, text)
+        if result.error or result.degraded:
+            raise MeasureError(f"our own search went without {', '.join(result.degraded) or 'an answer'}")
+        return [place.held[hit.ranked.scored.candidate.id] for hit in result.hits], milliseconds
+
+    settings = f"policy {POLICY}, embedded PostgreSQL, compiled model"
+    return Ready(settings, {NAME: version("commonplace")}, seconds, ask)
+
+
+def _ask(runtime: Runtime, place: Place, text: str) -> tuple[Result, float]:
+    """Search as a request does, from opening the transaction to its end; returns the milliseconds too."""
+    start, now = time.perf_counter(), datetime.now(UTC)
+    with user_session(runtime.sessions, place.user_id) as session:
+        model = active_model(session, place.user_id)
+        if model is None:
+            raise MeasureError("there is no embedding model, or nothing was embedded yet")
+        dense = Dense(model.id, model.dimensions, runtime.providers.query_embedder(model, session, now))
+        query = Query(place.user_id, place.space_id, text, limit=LIMIT, token_budget=None, scope_size=place.size)
+        result = search(session, query, NAMED[POLICY], dense=dense, now=now, aside=runtime.aside)
+    return result, (time.perf_counter() - start) * 1000
