@@ -6,12 +6,14 @@ import json
 
 import psycopg
 import pytest
+from alembic.script import ScriptDirectory
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import ProgrammingError
 
 from memory import schema
 from memory.database import from_owner_url, make_engine
 from memory.models import Base
+from memory.revision import MIGRATIONS, current_revision, head_revision
 
 OWNED = sorted(table.name for table in Base.metadata.sorted_tables if "user_id" in table.columns)
 
@@ -235,10 +237,19 @@ def test_migrations_go_down_to_nothing_and_up_again(scratch, runtime):
         assert connection.scalars(text(left)).all() == ["alembic_version"]
     schema.upgrade(engine, databases, runtime.keys)
     with engine.connect() as connection:
-        assert (schema.current_revision(connection), schema.differences(connection)) == (schema.head_revision(), [])
+        assert (current_revision(connection), schema.differences(connection)) == (head_revision(), [])
 
 
 def test_migrating_twice_changes_nothing(runtime, owner):
     schema.upgrade(owner, runtime.databases, runtime.keys)
     with owner.connect() as connection:
-        assert schema.current_revision(connection) == schema.head_revision()
+        assert current_revision(connection) == head_revision()
+
+
+def test_the_head_that_is_told_by_the_files_is_the_one_that_alembic_goes_to():
+    assert head_revision() == ScriptDirectory(str(MIGRATIONS)).get_current_head()
+
+
+def test_a_database_without_a_migration_is_at_no_revision(scratch):
+    with scratch[0].connect() as connection:
+        assert current_revision(connection) is None
