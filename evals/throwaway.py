@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from types import FrameType
 from uuid import UUID
 
 from sqlalchemy.orm import Session, sessionmaker
@@ -30,14 +34,34 @@ def throwaway(*, now: datetime, role: str = "user") -> Iterator[tuple[Runtime, U
     """Give a runtime on a fresh embedded PostgreSQL, migrated, and the id of its one user.
 
     The user's own data folder and DATABASE_URL stay untouched; of the environment only the embedding model
-    counts. The server is stopped and the folder removed at the end, whatever happened.
+    counts. The server is stopped and the folder removed at the end, whatever happened, SIGTERM included.
     """
-    with temporary_home() as home:
+    with _ending_at_sigterm(), temporary_home() as home:
         runtime = build(config.load(_environment(home)))
         try:
             yield runtime, _prepare(runtime, now, role)
         finally:
             close(runtime)
+
+
+@contextmanager
+def _ending_at_sigterm() -> Iterator[None]:
+    """Let SIGTERM end this process as an exception does, which by itself would leave the server running."""
+    # Only the main thread may say what a signal does, and only there would the exception be raised.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    # Whoever asks twice must not interrupt the clearing up.
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 @contextmanager

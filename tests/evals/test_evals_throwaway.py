@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
+import psutil
 import pytest
 
 from evals.throwaway import throwaway
@@ -12,6 +17,7 @@ NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def test_it_is_ready_for_use_and_gone_afterwards() -> None:
+    at_sigterm = signal.getsignal(signal.SIGTERM)
     with throwaway(now=NOW) as (runtime, user_id):
         home = runtime.settings.home
         with user_session(runtime.sessions, user_id) as session:
@@ -19,6 +25,7 @@ def test_it_is_ready_for_use_and_gone_afterwards() -> None:
     assert not home.exists()
     assert runtime.server is not None
     assert not runtime.server.alive()
+    assert signal.getsignal(signal.SIGTERM) is at_sigterm
 
 
 def test_the_real_database_is_never_touched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,3 +40,24 @@ def test_a_failure_cleans_up_as_well() -> None:
         homes.append(runtime.settings.home)
         raise RuntimeError("measured too much")
     assert not homes[0].exists()
+
+
+# Waits for its end as a long measurement would, having said what must not outlive it.
+MEASURE = """
+import threading
+from datetime import UTC, datetime
+from evals.throwaway import throwaway
+with throwaway(now=datetime.now(UTC)) as (runtime, _):
+    print(runtime.settings.home, runtime.server._server.get_pid(), flush=True)
+    threading.Event().wait(100)
+"""
+
+
+def test_a_measurement_that_is_told_to_end_takes_its_server_along() -> None:
+    with subprocess.Popen([sys.executable, "-c", MEASURE], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        home, postmaster = process.stdout.readline().split()
+        assert psutil.pid_exists(int(postmaster))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert (Path(home).exists(), psutil.pid_exists(int(postmaster))) == (False, False)
