@@ -2,9 +2,10 @@
 
 import config
 from tasks.runtime import build
-from webapp import create_app
-from webapp.observe import set_up_logging
+from webapp.factory import create_app
+from webapp.logs import set_up_logging
+from webapp.observe import request_id
 
 settings = config.load()
-set_up_logging(settings.log_level)
+set_up_logging(settings.log_level, request_id)
 app = create_app(build(settings))

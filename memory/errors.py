@@ -30,3 +30,7 @@ class RefusedError(DomainError):
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+class ServerError(RuntimeError):
+    """The embedded server cannot be started; the message says what to look at."""

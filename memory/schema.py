@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from psycopg import sql
 from sqlalchemy import Connection, Engine, text
 
 from memory.database import Databases
 from memory.keys import Keys
 from memory.models import Base
+from memory.revision import MIGRATIONS
 
-MIGRATIONS = Path(__file__).parent / "migrations"
 # Any number will do, as long as nothing else in this database locks it.
 MIGRATION_LOCK = 0x436F6D6D6F6E
 
@@ -34,16 +31,6 @@ def downgrade(engine: Engine, revision: str = "base") -> None:
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         command.downgrade(_config(connection), revision)
-
-
-def current_revision(connection: Connection) -> str | None:
-    """Return the revision that the database is at; None before the first migration."""
-    return MigrationContext.configure(connection).get_current_revision()
-
-
-def head_revision() -> str | None:
-    """Return the revision that this code needs."""
-    return ScriptDirectory(str(MIGRATIONS)).get_current_head()
 
 
 def differences(connection: Connection) -> list[object]:

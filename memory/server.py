@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import psycopg
 
+from memory.errors import ServerError
+
 # Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -24,10 +26,6 @@ DATABASE = "commonplace"
 # How often the server looks for tables whose statistics are old. At its default of a minute, a large import would be
 # planned all along as if the tables were still empty.
 NAPTIME = "5s"
-
-
-class ServerError(RuntimeError):
-    """The embedded server cannot be started; the message says what to look at."""
 
 
 class EmbeddedServer:

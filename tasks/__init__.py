@@ -1,6 +1,1 @@
-"""The queue and its thin task envelopes. Importing this package registers every task with the consumer."""
-
-from tasks import embedding, enrichment, upkeep
-from tasks.app import configure, huey
-
-__all__ = ["configure", "embedding", "enrichment", "huey", "upkeep"]
+"""The queue and its thin task envelopes, and what a process needs to work; `tasks.registry` brings all tasks in."""

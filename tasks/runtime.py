@@ -4,35 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy.orm import Session, sessionmaker
-
 from config import Settings
-from memory.database import Databases, from_owner_url, make_engine
+from memory.database import make_engine
 from memory.embedding.backfill import Backfill
 from memory.embedding.providers import Providers, System
-from memory.keys import Keys
 from memory.llm import ChatModel
 from memory.redis_link import RedisLink
-from memory.server import EmbeddedServer
 from memory.session_state import SessionStates
 from retrieval.aside import Aside
+from tasks.store import Store, open_store
 
 # Searches of one process that may use a second connection at once; two cores serve no more of them sooner.
 ASIDE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
-    """Settings, database, keys and embedders of one process; `server` is None with an external database."""
+class Runtime(Store):
+    """The store of one process, and what embeds, searches and speaks with models over it."""
 
-    settings: Settings
-    keys: Keys
-    databases: Databases
-    sessions: sessionmaker[Session]
     providers: Providers
     backfill: Backfill
     aside: Aside
-    server: EmbeddedServer | None
     redis: RedisLink | None
     states: SessionStates
     chat_model: ChatModel | None
@@ -42,7 +34,7 @@ class Runtime:
         self.aside.close()
         if self.redis is not None:
             self.redis.close()
-        self.sessions.kw["bind"].dispose()
+        Store.close(self)
 
 
 def build(settings: Settings, *, threads: int | None = None) -> Runtime:
@@ -50,24 +42,21 @@ def build(settings: Settings, *, threads: int | None = None) -> Runtime:
 
     `threads` caps the threads of a local model in this process; None lets its library choose.
     """
-    keys = Keys(settings.secret_key)
-    server = None if settings.database_url else EmbeddedServer(settings.home)
-    databases = from_owner_url(settings.database_url or server.url, keys)  # type: ignore[union-attr]
-    sessions = sessionmaker(make_engine(databases.app, binary=True))
-    aside = Aside(make_engine(databases.app, pool_size=ASIDE, binary=True), ASIDE)
+    store = open_store(settings)
+    aside = Aside(make_engine(store.databases.app, pool_size=ASIDE, binary=True), ASIDE)
     proofs = settings.home / "models"
     system = System(settings.embedding_model, settings.llamacpp_url, settings.llamacpp_model, threads, proofs)
     redis = RedisLink(settings.redis_url) if settings.redis_url else None
-    providers = Providers(system, keys, redis)
+    providers = Providers(system, store.keys, redis)
     return Runtime(
         settings=settings,
-        keys=keys,
-        databases=databases,
-        sessions=sessions,
+        keys=store.keys,
+        databases=store.databases,
+        sessions=store.sessions,
+        server=store.server,
         providers=providers,
-        backfill=Backfill(sessions, providers),
+        backfill=Backfill(store.sessions, providers),
         aside=aside,
-        server=server,
         redis=redis,
         states=SessionStates(redis),
         chat_model=_chat_model(settings),

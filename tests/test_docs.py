@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from retrieval.policy import NAMED
-from webapp.cli import main
+from webapp.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -23,7 +23,7 @@ def test_the_readme_lists_every_setting_and_no_other():
     assert listed == read
 
 
-@pytest.mark.parametrize("command", sorted(main.commands))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_the_readme_lists_every_command(command):
     assert f"`commonplace {command}" in README or f"`{command} " in README
 

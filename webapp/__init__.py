@@ -1,5 +1,1 @@
 """The web process: the `/v1` interface, the pages, and the command line. Views parse, call and render."""
-
-from webapp.factory import create_app
-
-__all__ = ["create_app"]

@@ -13,9 +13,9 @@ from flask_openapi3.openapi import OpenAPI
 from sqlalchemy import make_url
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-import tasks
 from memory.database import engine_options, listen
-from memory.schema import MIGRATIONS
+from memory.revision import MIGRATIONS
+from tasks.registry import configure
 from tasks.runtime import Runtime
 from webapp import api, csrf, errors, observe, pages
 from webapp.extensions import db, htmx
@@ -46,7 +46,7 @@ def create_app(runtime: Runtime) -> Flask:
         listen(db.engine)
     Migrate(app, db, directory=str(MIGRATIONS))
     htmx.init_app(app)
-    tasks.configure(runtime)
+    configure(runtime)
     observe.init_app(app)
     csrf.init_app(app)
     errors.init_app(app)

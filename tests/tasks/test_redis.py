@@ -371,7 +371,7 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.remember import remember
 from tasks.embedding import nudge
-from webapp.cli.wiring import migrated_runtime
+from webapp.cli.running import migrated_runtime
 
 runtime, user_id = migrated_runtime(), UUID(sys.argv[1])
 with user_session(runtime.sessions, user_id) as session:

@@ -14,7 +14,7 @@ from sqlalchemy import make_url, text
 
 from memory.database import Databases, make_engine
 from tasks.app import configure
-from webapp import create_app
+from webapp.factory import create_app
 
 SOMEWHERE = f"{CONVERSATIONS}/01890000-0000-7000-8000-000000000000"
 HEADERS = {"Authorization": "Bearer cp_anything"}

@@ -10,7 +10,7 @@ from sqlalchemy import make_url
 
 from memory.database import Databases
 from tasks.app import configure
-from webapp import create_app
+from webapp.factory import create_app
 
 
 def elsewhere(url, port):

@@ -9,7 +9,7 @@ import pytest
 from api_agent import ENTRIES, Agent, embed, rows
 
 from tasks.app import configure
-from webapp import create_app
+from webapp.factory import create_app
 
 
 @pytest.fixture(scope="module")

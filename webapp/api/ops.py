@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector, CollectorRegistry
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory.schema import current_revision, head_revision
+from memory.revision import current_revision, head_revision
 from memory.telemetry import telemetry
 from webapp.context import runtime, session, utc_now
 from webapp.errors import problem

@@ -9,12 +9,11 @@ import click
 from sqlalchemy import func, select
 from tqdm import tqdm
 
-from memory.accounts import find_user
 from memory.audit import Head, Verification, to_head, verify
 from memory.database import user_session
 from memory.models import User
-from tasks.runtime import Runtime
-from webapp.cli.wiring import migrated_runtime
+from tasks.store import Store
+from webapp.cli.wiring import migrated_store, user_named
 
 
 @click.group()
@@ -33,11 +32,11 @@ def verify_(email: str | None, expect: str | None) -> None:
     if expect is not None and email is None:
         raise click.UsageError("--expect is the head of one user's chain: it needs --email")
     expected = to_head(expect) if expect is not None else None
-    runtime = migrated_runtime()
-    users = _users(runtime, email)
+    store = migrated_store()
+    users = _users(store, email)
     broken = 0
     with tqdm(users, unit="user", disable=None) as bar:
-        for address, found in _check(runtime, bar, expected):
+        for address, found in _check(store, bar, expected):
             broken += not found.ok
             bar.write(_line(address, found))
     if broken:
@@ -45,19 +44,16 @@ def verify_(email: str | None, expect: str | None) -> None:
         raise SystemExit(1)
 
 
-def _users(runtime: Runtime, email: str | None) -> list[UUID]:
-    with runtime.sessions() as session:
-        if email is None:
-            return list(session.scalars(select(func.all_users())))
-        user_id = find_user(session, email)
-    if user_id is None:
-        raise click.ClickException(f"there is no user {email}")
-    return [user_id]
+def _users(store: Store, email: str | None) -> list[UUID]:
+    if email is not None:
+        return [user_named(store, email)]
+    with store.sessions() as session:
+        return list(session.scalars(select(func.all_users())))
 
 
-def _check(runtime: Runtime, users: Iterable[UUID], expected: Head | None) -> Iterator[tuple[str, Verification]]:
+def _check(store: Store, users: Iterable[UUID], expected: Head | None) -> Iterator[tuple[str, Verification]]:
     for user_id in users:
-        with user_session(runtime.sessions, user_id) as session:
+        with user_session(store.sessions, user_id) as session:
             address = session.scalar(select(User.email).where(User.id == user_id))
             yield address or str(user_id), verify(session, user_id, expected)
 

@@ -18,10 +18,9 @@ from config import ConfigError, Settings
 from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.base import EmbeddingError
-from memory.errors import DomainError
+from memory.errors import DomainError, ServerError
 from memory.llm import ChatModelError
-from memory.schema import current_revision, head_revision
-from memory.server import ServerError
+from memory.revision import current_revision, head_revision
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -12,13 +13,11 @@ import click
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory import preferences as domain
-from memory.accounts import find_user
 from memory.database import user_session
 from memory.drafts import MAX_TEXT_BYTES
-from memory.embedding.backfill import utc_now
 from memory.preference_document import Complaint, PreferencesError, parse
-from tasks.runtime import Runtime
-from webapp.cli.wiring import migrated_runtime
+from tasks.store import Store
+from webapp.cli.wiring import migrated_store, user_named
 
 LOOK_SECONDS = 0.3
 
@@ -66,21 +65,21 @@ def show(email: str, version: int | None, prompt: bool) -> None:
 class _Desk:
     """Where one user's document is taken in and handed out."""
 
-    runtime: Runtime
+    store: Store
     user_id: UUID
 
     def take(self, file: Path) -> str:
         """Put the file's document in force and return what to say; raises `PreferencesError` and `OSError`."""
         document = _read(file)
-        with user_session(self.runtime.sessions, self.user_id) as session:
-            saved = domain.save(session, self.user_id, document, source="file", now=utc_now(), actor="cli")
+        with user_session(self.store.sessions, self.user_id) as session:
+            saved = domain.save(session, self.user_id, document, source="file", now=datetime.now(UTC), actor="cli")
         lines = [f"Version {saved.version} is in force{'' if saved.new else ' already'}."]
         lines += [f"line {place.line}: {place.field}: not known here, but kept" for place in saved.parsed.unknown]
         return "\n".join(lines)
 
     def document(self, version: int | None = None) -> str | None:
         """Return a version's document, the one in force without `version`; raises `NotFoundError`."""
-        with user_session(self.runtime.sessions, self.user_id) as session:
+        with user_session(self.store.sessions, self.user_id) as session:
             if version is not None:
                 return domain.get_version(session, self.user_id, version).document
             row = domain.current(session, self.user_id)
@@ -88,12 +87,8 @@ class _Desk:
 
 
 def _desk_of(email: str) -> _Desk:
-    runtime = migrated_runtime()
-    with runtime.sessions() as session:
-        user_id = find_user(session, email)
-    if user_id is None:
-        raise click.ClickException(f"there is no user {email}")
-    return _Desk(runtime, user_id)
+    store = migrated_store()
+    return _Desk(store, user_named(store, email))
 
 
 def _read(file: Path) -> str:

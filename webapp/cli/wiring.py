@@ -1,46 +1,55 @@
-"""A runtime for a command, with the schema in place."""
+"""The database of a command, with the schema in place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import UUID
 
 import click
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 import config
-from memory import schema
+from memory.accounts import find_user
 from memory.database import make_engine
-from tasks.app import configure, create_queue_tables
-from tasks.runtime import Runtime, build
+from memory.revision import current_revision, head_revision
+from tasks.store import Store, open_store
 
 
-def migrated_runtime() -> Runtime:
-    """Find or start the database, migrate it if it needs that, and return the runtime."""
-    runtime = build(config.load())
-    if not is_migrated(runtime):
-        migrate(runtime)
-    configure(runtime)
-    return runtime
+def migrated_store() -> Store:
+    """Find or start the database, migrate it if it needs that, and return where it is."""
+    store = open_store(config.load())
+    ensure_migrated(store)
+    return store
 
 
-def is_migrated(runtime: Runtime) -> bool:
+def ensure_migrated(store: Store) -> None:
+    """Migrate the database if it needs that."""
+    if not is_migrated(store):
+        migrate(store)
+
+
+def is_migrated(store: Store) -> bool:
     """Tell whether the application's own role can connect and finds the schema that this code needs."""
     try:
-        with runtime.sessions() as session:
-            return schema.current_revision(session.connection()) == schema.head_revision()
+        with store.sessions() as session:
+            return current_revision(session.connection()) == head_revision()
     except SQLAlchemyError:
         return False
 
 
-def migrate(runtime: Runtime) -> None:
+def migrate(store: Store) -> None:
     """Bring the schema, the application's role and the queue's tables up to date."""
-    engine = make_engine(runtime.databases.owner, pool_size=1)
+    # Alembic and the queue are heavy, and nearly always there is nothing for them to do.
+    from memory import schema  # noqa: PLC0415
+    from tasks.app import create_queue_tables  # noqa: PLC0415
+
+    engine = make_engine(store.databases.owner, pool_size=1)
     try:
-        schema.upgrade(engine, runtime.databases, runtime.keys)
-        if runtime.settings.redis_url is None:
-            create_queue_tables(runtime.databases.owner, runtime.databases.app_role)
+        schema.upgrade(engine, store.databases, store.keys)
+        if store.settings.redis_url is None:
+            create_queue_tables(store.databases.owner, store.databases.app_role)
     except OperationalError as error:
         raise click.ClickException(f"the database does not answer: {error.orig}") from error
     finally:
@@ -48,11 +57,20 @@ def migrate(runtime: Runtime) -> None:
 
 
 @contextmanager
-def owner_session(runtime: Runtime) -> Iterator[Session]:
+def owner_session(store: Store) -> Iterator[Session]:
     """Open a transaction as the owner of the tables, which alone may make accounts."""
-    engine = make_engine(runtime.databases.owner, pool_size=1)
+    engine = make_engine(store.databases.owner, pool_size=1)
     try:
         with Session(engine) as session, session.begin():
             yield session
     finally:
         engine.dispose()
+
+
+def user_named(store: Store, email: str) -> UUID:
+    """Return the id of the user with this address; without one, the command ends."""
+    with store.sessions() as session:
+        user_id = find_user(session, email)
+    if user_id is None:
+        raise click.ClickException(f"there is no user {email}")
+    return user_id

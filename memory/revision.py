@@ -1,0 +1,22 @@
+"""Which revision the schema is at, and which one this code needs, told without loading Alembic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Connection, text
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def current_revision(connection: Connection) -> str | None:
+    """Return the revision that the database is at; None before the first migration."""
+    if connection.scalar(text("SELECT to_regclass('alembic_version')")) is None:
+        return None
+    revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return revision
+
+
+def head_revision() -> str:
+    """Return the revision that this code needs: the number that the last migration's file begins with."""
+    return max(path.name for path in (MIGRATIONS / "versions").glob("[0-9]*_*.py")).partition("_")[0]

@@ -1,0 +1,35 @@
+"""Where the data is: all that a process needs which neither embeds nor searches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session, sessionmaker
+
+from config import Settings
+from memory.database import Databases, from_owner_url, make_engine
+from memory.keys import Keys
+from memory.server import EmbeddedServer
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Settings, keys and database of one process; `server` is None with an external database."""
+
+    settings: Settings
+    keys: Keys
+    databases: Databases
+    sessions: sessionmaker[Session]
+    server: EmbeddedServer | None
+
+    def close(self) -> None:
+        """Close every connection of this process's own pool; an embedded server goes on."""
+        self.sessions.kw["bind"].dispose()
+
+
+def open_store(settings: Settings) -> Store:
+    """Find or start the database; connects to nothing else yet."""
+    keys = Keys(settings.secret_key)
+    server = None if settings.database_url else EmbeddedServer(settings.home)
+    databases = from_owner_url(settings.database_url or server.url, keys)  # type: ignore[union-attr]
+    return Store(settings, keys, databases, sessionmaker(make_engine(databases.app, binary=True)), server)
