@@ -5,6 +5,8 @@ PYTEST_ARGS ?=
 BIN := .venv/bin
 # Kernels that only some machines need; a set one slows current numpy down and changes no result.
 RUN := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE
+# Many images forbid compiled modules; each of the many processes that tests start would compile all of ours anew.
+COMPILED := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help install up test test-slow screenshots check lint format types contracts eval bench clean
@@ -29,12 +31,13 @@ install: .venv/installed ## Make .venv and install into it
 up: .venv/installed ## Start everything on http://127.0.0.1:8765
 	@exec $(BIN)/commonplace up
 
-# In as many processes as there are cores, each file in one of them, each process with a database of its own.
+# In as many processes as there are cores, each file in one of them, each process with a database of its own; tests
+# sort their files themselves.
 test: .venv/installed-dev ## Run every test but the slow ones
-	$(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile $(PYTEST_ARGS)
+	$(COMPILED) $(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-slow: .venv/installed-dev ## Run the slow tests: kills, load, real data
-	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(COMPILED) $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
 screenshots: .venv/installed-dev ## Make pictures of every page into docs/screens
 	$(BIN)/python -m pytest -q tests/e2e/screens.py

@@ -13,14 +13,14 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.erase import erase_user
 from memory.remember import remember
-from webapp.cli import account
+from webapp.cli import account, erasure
 from webapp.cli.main import main
 
 
 @pytest.fixture
 def run(monkeypatch, runtime):
-    monkeypatch.setattr(account, "migrated_runtime", lambda: runtime)
-    monkeypatch.setattr(account.config, "load", lambda: runtime.settings)
+    monkeypatch.setattr(account, "migrated_store", lambda: runtime)
+    monkeypatch.setattr(erasure.config, "load", lambda: runtime.settings)
     return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
 
 
