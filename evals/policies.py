@@ -35,6 +35,7 @@ def _alone(leg: Leg) -> Policy:
         date_boost=0.0,
         speaker_boost=0.0,
         time_boost=0.0,
+        change_boost=0.0,
         detail_boost=0.0,
         min_score=0.0,
         mmr_lambda=1.0,

@@ -41,6 +41,10 @@ _HEADER = 4
 LONG_TEXT_BYTES = 800
 # The neighbours of so many of each leg are looked at too: what answers a question often does not repeat its words.
 BEST = 20
+# So many that wait for their vectors, and such a share of what was searched, are worth a word: what was stored a moment
+# ago always waits a little.
+FEW_WAIT = 3
+WAITING_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class Source:
             statement = exact_statement(query.shelf, filtered=query.filtered)
         else:
             model_id, dimensions = str(dense.model_id), vector.shape[0]
-            statement = approximate_statement(query.shelf, model_id, dimensions, self._depth(), filtered=query.filtered)
+            statement = approximate_statement(query.shelf, model_id, dimensions, self.depth, filtered=query.filtered)
             self._widen_hnsw()
         rows = fetch(self.session, statement, values)
         return Near(vector, {item_id: 1.0 - distance for item_id, _scope, distance in rows})
@@ -90,7 +94,7 @@ class Source:
 
         More still where most of them may not fit what narrows the question: what it steps over costs it its recall.
         """
-        if (wanted := (6 if self.query.filtered else 2) * self._depth()) > EF_SEARCH:
+        if (wanted := (6 if self.query.filtered else 2) * self.depth) > EF_SEARCH:
             setting = text("SELECT set_config('hnsw.ef_search', :ef, true)")
             self.session.execute(setting, {"ef": str(min(1000, wanted))})
 
@@ -148,7 +152,9 @@ class Source:
         rows = {row[0]: row for row in fetch(self.session, wide_statement(self.query.shelf, saving=saving), values)}
         return list(_widened(scored, rows))
 
-    def _depth(self) -> int:
+    @property
+    def depth(self) -> int:
+        """Return how many candidates each leg lists at most."""
         return max(self.policy.depth, self.query.limit)
 
     def _scope(self) -> dict[str, Any]:
@@ -158,11 +164,27 @@ class Source:
             "user_id": query.user_id,
             "space_id": query.space_id,
             "conversation_id": query.conversation_id,
-            "depth": self._depth(),
+            "depth": self.depth,
             "theme": query.theme,
             "types": types,
             "created_after": query.created_after,
         }
+
+
+def many_wait(source: Source, near: Near, pool: Sequence[Candidate]) -> bool:
+    """Tell whether a notable share of what was searched has no vector yet, as far as that shows without asking.
+
+    A semantic leg with room left lists all memories that have one. Where it is full, or does not look at the whole
+    space, what the keyword leg listed is a sample: that leg does not know of vectors.
+    """
+    query, found = source.query, len(near.cosines)
+    whole = query.shelf is MEMORIES and not query.filtered
+    if whole and found < source.depth:
+        waiting, of = query.scope_size - found, query.scope_size
+    else:
+        listed = [each for each in pool if each.keyword_rank is not None]
+        waiting, of = sum(each.cosine is None for each in listed), len(listed)
+    return waiting >= max(FEW_WAIT, WAITING_SHARE * of)
 
 
 def speaker_of(head: str | None) -> str | None:
@@ -192,7 +214,8 @@ def _read(
     """Return a row of the pool as a candidate, and what it says of the question."""
     speaker = speaker_of(head)
     candidate = Candidate(item_id, "", "", "", created_at, importance, pinned=pinned, speaker=speaker, size=size)
-    said = Said(item_id, previous_id, places or (), counts or (), length, is_said or speaker is not None)
+    candidate.places = places or ()
+    said = Said(item_id, previous_id, candidate.places, counts or (), length, is_said or speaker is not None)
     return candidate, said, distance
 
 

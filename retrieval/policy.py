@@ -28,13 +28,21 @@ class Policy:
     `alpha`, `beta` and `gamma` weigh relevance, recency and importance, each in [0, 1], in the total. `tau_days`
     is the recency decay constant in days. `semantic_weight` is the share of the semantic leg in `convex` and
     `minmax` fusion. `depth` is how many candidates each leg contributes. `min_score` in [0, 1] is the evidence
-    that a candidate needs from at least one leg; where no candidate has it from its words, the best cosine must reach
-    `sure_cosine`, or nothing is found: among memories of one person something always seems a little alike.
+    that a candidate needs from at least one leg.
+
+    Among memories of one person something always seems a little alike, so nothing is found unless one candidate is
+    about what is asked (`retrieval.about`): it has the identifier that is asked for, if one is, and either its words
+    have `sure_share` of what the question's words tell, or its cosine reaches `sure_cosine`, and `named_cosine` where
+    the question asks something of a name and the candidate shares no other word with it: names alone make texts alike.
+    Without a vector four fifths of `sure_share` are enough. With 0 for `min_score` or `sure_cosine` nothing is asked
+    for.
+
     `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
     `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an
     answer stands beside its question. The boosts add at most so much to the relevance: `date_boost` where the memory
     is of a date that the question names, `speaker_boost` where it was said by whom the question names, `time_boost`
-    where the question asks when and the memory says a time, `detail_boost` by how much it says at all.
+    where the question asks when and the memory says a time, `change_boost` where a note that shares a word with the
+    question says that something is no longer as it was, `detail_boost` by how much a memory says at all.
     """
 
     name: str = "balanced"
@@ -48,14 +56,17 @@ class Policy:
     beta: float = 0.1
     gamma: float = 0.05
     tau_days: float = 7.0
-    min_score: float = 0.2
-    sure_cosine: float = 0.28
-    mmr_lambda: float = 0.95
+    min_score: float = 0.15
+    sure_cosine: float = 0.29
+    named_cosine: float = 0.56
+    sure_share: float = 0.5
+    mmr_lambda: float = 0.975
     depth: int = 40
     context_weight: float = 0.7
     date_boost: float = 0.2
     speaker_boost: float = 0.06
     time_boost: float = 0.05
+    change_boost: float = 0.05
     detail_boost: float = 0.04
 
     def __post_init__(self) -> None:
@@ -78,12 +89,15 @@ _RANGES: dict[str, tuple[float, float]] = {
     "tau_days": (0.01, 36500),
     "min_score": (0, 1),
     "sure_cosine": (0, 1),
+    "named_cosine": (0, 1),
+    "sure_share": (0, 1),
     "mmr_lambda": (0, 1),
     "depth": (1, 500),
     "context_weight": (0, 1),
     "date_boost": (0, 1),
     "speaker_boost": (0, 1),
     "time_boost": (0, 1),
+    "change_boost": (0, 1),
     "detail_boost": (0, 1),
 }
 
@@ -110,6 +124,7 @@ NAMED: dict[str, Policy] = {
         date_boost=0.0,
         speaker_boost=0.0,
         time_boost=0.0,
+        change_boost=0.0,
         detail_boost=0.0,
     ),
 }

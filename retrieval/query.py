@@ -76,7 +76,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Ranked hits within the budget. `timings` are milliseconds per stage; `degraded` names what was skipped."""
+    """Ranked hits within the budget. `timings` are milliseconds per stage; `degraded` names what was skipped.
+
+    That is a leg (`semantic`) or the whole search (`database`), or `vectors`, where a notable share of what was
+    searched has none yet and can be found by its words alone.
+    """
 
     hits: tuple[Hit, ...]
     policy: Policy

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from retrieval import dates, times
+from retrieval.about import Asked
 from retrieval.fusion import clip, evidence, fuse, keyword_share
 from retrieval.policy import Policy
 from retrieval.types import Candidate, Score, Scored
@@ -17,6 +18,8 @@ _DAY = 86_400.0
 _WORD = re.compile(r"\w+")
 # A text of so many bytes says as much as one memory needs.
 DETAILED = 200
+# What has no vector has its words alone to speak for it, and needs so much of the share that others need.
+UNSEEN = 0.8
 
 
 def recency(age_seconds: float, tau_seconds: float) -> float:
@@ -39,13 +42,20 @@ def score(relevance: float, created_at: datetime, importance: float, policy: Pol
 
 
 def rank(
-    candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float, question: str, now: datetime
+    candidates: Sequence[Candidate],
+    policy: Policy,
+    *,
+    bm25_bound: float,
+    question: str,
+    now: datetime,
+    asked: Asked | None = None,
 ) -> list[Scored]:
     """Candidates with enough evidence, best total first, equal totals by id.
 
     A candidate with `evidence` below `policy.min_score`, or with none, is dropped: neither recency nor importance nor
-    a boost can make a match. Nothing is left unless one of them is sure: see `Policy.sure_cosine`. The boosts of the
-    policy add to the fused relevance; see `Policy`. `bm25_bound` is as in `fusion.fuse`.
+    a boost can make a match. Nothing is left unless one of them is about what is `asked`, where that is said: see
+    `Policy.sure_cosine`. The boosts of the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in
+    `fusion.fuse`.
     """
     relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
     hint = dates.parse(question, now) if policy.date_boost > 0 else None
@@ -69,16 +79,24 @@ def rank(
                 date_match=fit,
                 context=max(0.0, keyword_share(each.bm25_around, bm25_bound) - own),
                 speaker_match=spoke,
+                asked=asked,
             )
         )
-    return in_order(scored) if any(_is_sure(each, policy) for each in scored) else []
+    ordered = in_order(scored)
+    # The best first: as a rule it is the one.
+    answered = asked is None or any(is_about(each.candidate, policy, asked) for each in ordered)
+    return ordered if answered else []
 
 
 def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: datetime) -> list[Scored]:
-    """Rank the few whose texts are read once more: a question for a time is answered by what says one."""
-    if policy.time_boost == 0 or not times.asks_when(question):
+    """Rank the few whose texts are read once more.
+
+    A question for a time is answered by what says one, and any question by what has become of a thing before what was.
+    """
+    when = policy.time_boost > 0 and times.asks_when(question)
+    if not when and policy.change_boost == 0:
         return list(scored)
-    return in_order([_timed(each, policy, now) for each in scored])
+    return in_order([_again(each, policy, now, when=when) for each in scored])
 
 
 def in_order(scored: Sequence[Scored]) -> list[Scored]:
@@ -86,18 +104,32 @@ def in_order(scored: Sequence[Scored]) -> list[Scored]:
     return sorted(scored, key=lambda each: (-each.score.total, str(each.candidate.id)))
 
 
-def _timed(each: Scored, policy: Policy, now: datetime) -> Scored:
+def _again(each: Scored, policy: Policy, now: datetime, *, when: bool) -> Scored:
     memory = each.candidate
-    if not times.says_when(memory.text):
+    timed = when and times.says_when(memory.text)
+    # In a talk everybody says "now" and "since": there it tells nothing.
+    alone = memory.speaker is None and each.coverage > 0
+    changed = policy.change_boost > 0 and alone and times.says_change(memory.text)
+    if not timed and not changed:
         return each
-    boosted = each.score.relevance + policy.time_boost
-    return replace(each, score=score(boosted, memory.created_at, memory.importance, policy, now), time_match=True)
+    boosted = each.score.relevance + policy.time_boost * timed + policy.change_boost * changed
+    made = score(boosted, memory.created_at, memory.importance, policy, now)
+    return replace(each, score=made, time_match=timed, change_match=changed)
 
 
-def _is_sure(each: Scored, policy: Policy) -> bool:
-    """Tell whether a candidate is enough to say that the question was answered at all."""
-    by_words = "keyword" in policy.legs and each.keyword_share >= policy.min_score
-    return by_words or (each.candidate.cosine or 0.0) >= policy.sure_cosine
+def is_about(candidate: Candidate, policy: Policy, asked: Asked) -> bool:
+    """Tell whether a candidate is enough to say that the question was answered at all; see `Policy.sure_cosine`."""
+    if policy.min_score == 0 or policy.sure_cosine == 0:
+        return True
+    if asked.lacks_code(candidate.places):
+        return False
+    share = policy.sure_share if candidate.cosine is not None else UNSEEN * policy.sure_share
+    if asked.coverage(candidate.places) >= share:
+        return True
+    # The name of who says it stands before every turn of a talk, and makes none more alike than another.
+    named = asked.names_alone(candidate.places) and not asked.calls(candidate.speaker)
+    least = max(policy.sure_cosine, policy.named_cosine) if named else policy.sure_cosine
+    return (candidate.cosine or 0.0) >= least
 
 
 def _named(candidates: Sequence[Candidate], question: str) -> str | None:

@@ -17,9 +17,10 @@ from sqlalchemy.orm import Session
 
 from memory.embedding.base import EmbeddingError
 from memory.shelves import MEMORIES
+from retrieval.about import understand
 from retrieval.aside import Aside
 from retrieval.budget import fit
-from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded
+from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
 from retrieval.mmr import select as diversify
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 # Diversity chooses among so many times the limit; what ranks lower is never fetched whole.
 POOL = 2
 UNLIMITED = 1 << 31
+# What `degraded` says where many of the scope's memories wait for their vectors.
+WAITING = "vectors"
 
 
 def search(
@@ -46,8 +49,9 @@ def search(
     """Find, rank and cut to the budget; writes `last_scores` of the memories it weighed. The caller commits.
 
     With `aside` the keyword leg of a question that must be embedded runs beside that, and sees what is committed.
-    Either leg alone is enough: without `dense`, or when it fails, the answer says
-    `degraded: ["semantic"]`. An unreachable database is an empty result with `error`, never an exception.
+    Either leg alone is enough: without `dense`, or when it fails, the answer says `degraded: ["semantic"]`, and
+    `["vectors"]` where many memories have no vector yet. An unreachable database is an empty result with `error`, never
+    an exception.
     """
     run = _Run(Source(session, query, policy, now), aside)
     try:
@@ -85,8 +89,12 @@ class _Run:
             model_id = dense.model_id if dense is not None else None
             with self._timed("join"):
                 pool = self.source.pool(worded, near, model_id)
+            if near.vector is not None and many_wait(self.source, near, pool):
+                self.degraded.append(WAITING)
             with self._timed("rank"):
-                scored = rank(pool, policy, bm25_bound=worded.question.bound, question=question, now=self.source.now)
+                bound, now = worded.question.bound, self.source.now
+                asked = understand(question, worded.question)
+                scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
             with self._timed("fetch"):
                 weighed = self._widen(scored[: POOL * query.limit], model_id)
             with self._timed("rank"):

@@ -1,4 +1,4 @@
-"""Whether a question asks for a time, and whether a text says one."""
+"""Whether a question asks for a time, and whether a text says one, or that something is no longer as it was."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ _SAYS = re.compile(
       | (?:mon|tues|wednes|thurs|fri|satur|sun)days?
       | (?:january|february|march|april|may|june|july|august|september|october|november|december)
       | (?:19|20)\d\d | \d{1,2}(?:st|nd|rd|th) | \d{1,2}(?::\d\d)?\s?[ap]m
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+_CHANGED = re.compile(
+    r"""\b(?:
+        now | since | no\ longer | any\ ?more | instead | from\ now\ on | ha(?:s|ve)\ a\ new
+      | (?:switch|mov|chang|replac|rais|lower|clos|extend|postpon)ed | extension
+      | took\ over | gave\ up | given\ up | put\ (?:back|off)
     )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -36,3 +45,12 @@ def says_when(text: str) -> bool:
     (True, False)
     """
     return _SAYS.search(text) is not None
+
+
+def says_change(text: str) -> bool:
+    """Tell whether the text says that something is no longer as it was.
+
+    >>> says_change("The office has moved to Graz"), says_change("The office is in Graz")
+    (True, False)
+    """
+    return _CHANGED.search(text) is not None

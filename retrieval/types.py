@@ -6,12 +6,15 @@ declared frozen: a search makes hundreds, and a frozen dataclass takes three tim
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+
+from retrieval.about import Asked
 
 Vector = NDArray[np.float32]
 
@@ -23,6 +26,7 @@ class Candidate:
     Ranks are 1-based positions in the leg, None where the leg did not list it. `bm25` is the raw keyword score
     (0 without a match), `bm25_around` the one with the words of its neighbours; `cosine` in [-1, 1] is None while no
     vector is ready. `speaker` is the name before a colon that the text begins with, `size` its length in bytes.
+    `places` says which of the question's lexemes it has.
     """
 
     id: UUID
@@ -44,6 +48,7 @@ class Candidate:
     bm25_around: float = 0.0
     speaker: str | None = None
     size: int = 0
+    places: Sequence[int] = ()
 
 
 @dataclass(slots=True)
@@ -61,7 +66,9 @@ class Scored:
     """A candidate with its scores; `evidence` in [0, 1] is the stronger of the two legs' absolute scores.
 
     `keyword_share` is of its own words alone, `context` what those of its neighbours add to it. `speaker_match` tells
-    that the question names who said it, `time_match` that it says a time where the question asks for one.
+    that the question names who said it, `time_match` that it says a time where the question asks for one,
+    `change_match` that it says what has changed. `asked` is what the question is about, None where nothing asked for
+    that.
     """
 
     candidate: Candidate
@@ -72,6 +79,13 @@ class Scored:
     context: float = 0.0
     speaker_match: bool = False
     time_match: bool = False
+    change_match: bool = False
+    asked: Asked | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def coverage(self) -> float:
+        """Return the share, in [0, 1], of what the question's words tell that its own words have."""
+        return self.asked.coverage(self.candidate.places) if self.asked is not None else 0.0
 
 
 @dataclass(slots=True)

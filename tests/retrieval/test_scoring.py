@@ -3,14 +3,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import NOW, candidate, candidate_lists
 
-from retrieval.policy import Policy
+from retrieval.about import understand
+from retrieval.policy import NAMED, Policy
 from retrieval.scoring import look_again, rank, recency, score
+from retrieval.words import Question
 
 WEEK = 7 * 86_400.0
 AGES = st.floats(-1e9, 1e12)
@@ -154,17 +157,89 @@ def test_no_other_question_does(policy, question):
     assert (ids(found), any(each.time_match for each in found)) == ([1, 2], False)
 
 
+LIVED = [
+    candidate(1, bm25=5.0, places=(0,), text="They live in Graz"),
+    candidate(2, bm25=4.8, places=(0,), text="They moved to Trieste and live there"),
+]
+
+
+def after_change(found, policy=PLAIN):
+    return ids(look_again(asked_for(found, "where do they live?", "live", policy=policy), policy, question="", now=NOW))
+
+
+def test_what_has_become_of_a_thing_comes_before_what_was():
+    assert after_change(LIVED) == [2, 1]
+    assert after_change(LIVED, replace(PLAIN, change_boost=0)) == [1, 2]
+
+
+@pytest.mark.parametrize("other", [{"places": ()}, {"speaker": "Ann"}], ids=["of another thing", "in a talk"])
+def test_a_change_is_no_news_elsewhere(other):
+    assert after_change([LIVED[0], replace(LIVED[1], **other)]) == [1, 2]
+
+
 WEAK = [candidate(1, cosine=0.27, bm25=1.0), candidate(2, cosine=0.22)]
 
 
-def test_where_nothing_is_sure_nothing_is_found():
-    assert order(WEAK, Policy(min_score=0.2, sure_cosine=0.28)) == []
+SURE = Policy(min_score=0.1, sure_cosine=0.3, named_cosine=0.6, sure_share=0.5)
 
 
-@pytest.mark.parametrize("sure", [candidate(3, cosine=0.29), candidate(3, bm25=2.5)], ids=["by meaning", "by words"])
-def test_one_that_is_sure_lets_the_others_in(sure):
-    assert len(order([*WEAK, sure], Policy(min_score=0.2, sure_cosine=0.28))) == 3
+def asked_for(found, text, *lexemes, policy=SURE):
+    asked = understand(text, Question(list(lexemes), [1.0] * len(lexemes)))
+    return rank(found, policy, bm25_bound=10.0, question=text, now=NOW, asked=asked)
 
 
-def test_without_a_threshold_nothing_must_be_sure():
-    assert len(order(WEAK, Policy(min_score=0.0))) == 2
+def test_where_nothing_is_about_the_question_nothing_is_found():
+    assert asked_for(WEAK, "which car?", "car", "drive") == []
+
+
+def test_where_nobody_says_what_is_asked_all_are_found():
+    assert len(order(WEAK, SURE)) == 2
+
+
+@pytest.mark.parametrize(
+    "sure", [candidate(3, cosine=0.3), candidate(3, bm25=1.0, places=(1,))], ids=["by meaning", "by half of the words"]
+)
+def test_one_that_is_about_it_lets_the_others_in(sure):
+    assert len(asked_for([*WEAK, sure], "which car?", "car", "drive")) == 3
+
+
+@pytest.mark.parametrize(("cosine", "found"), [(0.1, 0), (None, 1)])
+def test_what_has_no_vector_needs_fewer_words(cosine, found):
+    two_of_five = candidate(1, bm25=4.0, cosine=cosine, places=(0, 1))
+    assert len(asked_for([two_of_five], "apples, bread, coffee, dates and eggs", *"abcde")) == found
+
+
+def test_a_name_alone_takes_more_likeness():
+    shares_the_name = candidate(1, cosine=0.5, bm25=4.0, places=(0,))
+    near = replace(shares_the_name, cosine=0.6)
+    words = ("anna", "shoe", "size")
+    assert asked_for([shares_the_name], "What is Anna's shoe size?", *words) == []
+    assert len(asked_for([near], "What is Anna's shoe size?", *words)) == 1
+    assert len(asked_for([shares_the_name], "what is the shoe size of anna?", *words)) == 1
+
+
+def test_the_name_of_who_speaks_is_no_likeness():
+    turn = candidate(1, cosine=0.5, bm25=4.0, places=(0,), speaker="Anna")
+    assert len(asked_for([turn], "What is Anna's shoe size?", "anna", "shoe", "size")) == 1
+
+
+def test_an_identifier_that_is_asked_for_must_be_there():
+    other = candidate(1, cosine=0.9, bm25=5.0, places=(1,))
+    one = replace(other, id=UUID(int=2), places=(0, 1))
+    assert asked_for([other], "What is HERON-57?", "-57", "heron") == []
+    assert ids(asked_for([other, one], "What is HERON-57?", "-57", "heron")) == [1, 2]
+
+
+@pytest.mark.parametrize("off", [{"min_score": 0.0}, {"sure_cosine": 0.0}])
+def test_without_a_threshold_nothing_must_be_about_it(off):
+    assert len(asked_for(WEAK, "What is HERON-57?", "-57", "heron", policy=replace(SURE, **off))) == 2
+
+
+def test_the_policy_of_the_documents_is_never_silent():
+    found = [candidate(cosine=0.31)]
+    assert len(asked_for(found, "What is HERON-57?", "-57", policy=NAMED["specified"])) == 1
+
+
+def test_a_hit_says_how_much_of_the_question_its_words_cover():
+    hit = asked_for([candidate(cosine=0.9, places=(1,))], "which car?", "car", "drive")[0]
+    assert (hit.coverage, order([candidate(cosine=0.9)], SURE)[0].coverage) == (0.5, 0.0)

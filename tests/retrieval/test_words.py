@@ -93,3 +93,15 @@ def test_it_says_a_time(text):
 @pytest.mark.parametrize("text", ["We sang.", "room 20215", "Maybe", "I lasted", ""])
 def test_it_says_no_time(text):
     assert not times.says_when(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["We have moved", "It is now Friday", "no longer", "Wim took over", "She has a new car"]
+)
+def test_it_says_a_change(text):
+    assert times.says_change(text)
+
+
+@pytest.mark.parametrize("text", ["A new car", "We know him", "Moving house", "unchanged", ""])
+def test_it_says_no_change(text):
+    assert not times.says_change(text)

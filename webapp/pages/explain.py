@@ -11,6 +11,7 @@ from webapp.tools.shown import NEAR_COSINE
 
 NOTICES = {
     "semantic": "Searched by words alone: meaning was out of reach, because no embedding model answered in time.",
+    "vectors": "Many of the memories here still wait for their embeddings: until then their words alone find them.",
     "rate_limited": "You have asked a lot in this minute. This is the last answer to the same question, if there was "
     "one. Wait a few seconds and search again.",
     "incognito": "Incognito is on: nothing is recalled. End it to search.",
@@ -157,6 +158,8 @@ def _reason(hit: Hit) -> str:
         found.append(f"said by {memory.speaker}, whom you name")
     if scored.time_match:
         found.append("says a time, as you ask for one")
+    if scored.change_match:
+        found.append("says what has changed")
     if hit.ranked.mmr_penalty >= 0.005:
         found.append(f"moved down by {hit.ranked.mmr_penalty:.2f} for its likeness to a better hit")
     return ", ".join(found) or "near enough by meaning"

@@ -34,6 +34,8 @@ def why_json(hit: Hit) -> dict[str, Any]:
             "context": round(scored.context, 6),
             "speaker_match": scored.speaker_match,
             "time_match": scored.time_match,
+            "change_match": scored.change_match,
+            "coverage": round(scored.coverage, 6),
             "mmr_penalty": round(hit.ranked.mmr_penalty, 6),
         },
     }

@@ -1,0 +1,30 @@
+"""The command `eval silence`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from evals import golden, silence
+from evals.cli_eval import eval_group, placed, read
+from evals.cli_output import FILE
+from evals.cli_support import progress
+from evals.datasets import is_held_out
+from evals.throwaway import throwaway
+
+
+@eval_group.command("silence")
+@click.argument("file", type=FILE, default=golden.BUNDLED)
+@click.option("--held-out-too", is_flag=True, help="Take a file that nothing should be tuned on.")
+def eval_silence(file: Path, held_out_too: bool) -> None:
+    """Fit on any data set FILE when a search should find nothing; the defaults stay as they are."""
+    if is_held_out(file) and not held_out_too:
+        raise click.ClickException(f"{file} is held out: what is tuned on it can no longer be measured on it")
+    data, now = read(file), datetime.now(UTC)
+    with throwaway(now=now) as (runtime, user_id):
+        examiner = placed(runtime, user_id, data, now)
+        with progress(len(silence.policies()), "choices") as advance:
+            found = silence.fit(examiner, data, advance)
+    click.echo(silence.to_text(found))

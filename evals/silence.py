@@ -1,0 +1,118 @@
+"""When a search should find nothing: fit the numbers that decide it on development data.
+
+Silence trades against recall, so a choice is judged by both. Each choice is also made on all other collections and
+looked at where it was not made, as in a sweep: that is what it brings to those it never saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from statistics import fmean
+from typing import Any
+
+from evals.dataset import DataSet, Question
+from evals.errors import MeasureError
+from evals.examine import Examiner, outcome
+from evals.policies import DEFAULT
+from evals.scores import scores
+from evals.tables import Cell, table
+from retrieval.policy import NAMED, Policy
+
+RECALL, ABSTENTION = "recall@5", "abstention"
+GRID: Mapping[str, tuple[float, ...]] = {
+    "sure_share": (0.4, 0.5, 0.6),
+    "sure_cosine": (0.25, 0.27, 0.28, 0.29, 0.3, 0.31, 0.33),
+    "named_cosine": (0.5, 0.56, 0.62),
+}
+# An answer that is kept back costs whoever asks more than one that does not fit.
+WEIGHT = 0.5
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What every choice of the grid brought: `found[choice]` has a value for each of the questions."""
+
+    questions: tuple[Question, ...]
+    found: Mapping[tuple[float, ...], tuple[float, ...]]
+
+    @property
+    def default(self) -> tuple[float, ...]:
+        """Return the choice that the default policy has made."""
+        return tuple(getattr(NAMED[DEFAULT], name) for name in GRID)
+
+    @cached_property
+    def chosen(self) -> tuple[float, ...]:
+        """Return the best choice on all questions; the defaults where none is better."""
+        return self._best(range(len(self.questions)))
+
+    def means(self, values: Sequence[float]) -> tuple[float, float]:
+        """Return recall@5 and abstention of a value for each question."""
+        return self._means(values, range(len(self.questions)))
+
+    @cached_property
+    def elsewhere(self) -> tuple[float, ...]:
+        """Return a value for each question, by the choice that the questions of all other collections make."""
+        values = [0.0] * len(self.questions)
+        for name in {each.collection for each in self.questions}:
+            inside = [place for place, each in enumerate(self.questions) if each.collection == name]
+            best = self._best([place for place in range(len(values)) if place not in set(inside)])
+            for place in inside:
+                values[place] = self.found[best][place]
+        return tuple(values)
+
+    def _best(self, places: Sequence[int]) -> tuple[float, ...]:
+        def worth(choice: tuple[float, ...]) -> tuple[float, bool]:
+            recall, abstention = self._means(self.found[choice], places)
+            return round(recall + WEIGHT * abstention, 9), choice == self.default
+
+        return max(self.found, key=worth)
+
+    def _means(self, values: Sequence[float], places: Sequence[int]) -> tuple[float, float]:
+        answered = [values[place] for place in places if self.questions[place].expected]
+        silent = [values[place] for place in places if not self.questions[place].expected]
+        return fmean(answered or [0.0]), fmean(silent or [0.0])
+
+
+def policies() -> dict[tuple[float, ...], Policy]:
+    """Return a policy for every choice of the grid, and for that of the defaults."""
+    base = NAMED[DEFAULT]
+    made = {tuple(getattr(base, name) for name in GRID): base}
+    for choice in product(*GRID.values()):
+        numbers: dict[str, Any] = dict(zip(GRID, choice, strict=True))
+        made.setdefault(choice, replace(base, **numbers))
+    return made
+
+
+def fit(examiner: Examiner, data: DataSet, on_progress: Callable[[int], None] = lambda _choices: None) -> Fit:
+    """Ask every question by every choice; raises `MeasureError` for data without questions of both kinds."""
+    asked = tuple(each for each in data.questions if not each.apart)
+    if len({bool(each.expected) for each in asked}) < 2:
+        raise MeasureError("silence is fitted on questions that have an answer and on some that have none")
+    examiner.warm_up(asked)
+    found = {}
+    for choice, policy in policies().items():
+        found[choice] = tuple(_value(examiner, each, policy) for each in asked)
+        on_progress(1)
+    return Fit(asked, found)
+
+
+def _value(examiner: Examiner, question: Question, policy: Policy) -> float:
+    place = examiner.placed.places[question.collection]
+    got = scores(outcome(question, place, examiner.ask(place, question, policy)))
+    return got[RECALL] if question.expected else got[ABSTENTION]
+
+
+def to_text(found: Fit) -> str:
+    """Return what the choices brought as a table."""
+    rows: list[list[Cell]] = [
+        [name, *choice, *found.means(values)]
+        for name, choice, values in (
+            ("the defaults", found.default, found.found[found.default]),
+            ("chosen", found.chosen, found.found[found.chosen]),
+            ("chosen elsewhere", (None,) * len(GRID), found.elsewhere),
+        )
+    ]
+    return table(("choice", *GRID, RECALL, ABSTENTION), rows)

@@ -1,0 +1,141 @@
+"""What a question is about, to tell whether anything found is: among memories of one person some always seem alike.
+
+Words weigh by their idf in what is searched. Of a question's words those count that say what it is about: not the ones
+that any question has ("tell", "kind", "favourite"), and not those of dates, which memories carry beside their text. A
+date that a memory does repeat counts for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from retrieval.words import Question
+
+# Lexemes, as the database stems them: what is frequent in questions about anything. Chosen as a list of English, not by
+# what any case needs; what the database stops ("who", "have", "only") never arrives here.
+_GENERIC = frozenset(
+    """
+    say get make go know take see come think look want give use find tell ask seem feel tri call need becom put mean
+    keep let begin help talk start show hear like believ bring happen includ continu set understand speak turn got done
+    gone made remind list summar summaris sum detail suggest recommend
+    thing way kind sort type name part place case point fact lot bit number time person peopl user someon somebodi anyon
+    anybodi everyon everybodi noth someth anyth everyth
+    good new first last long great littl old right big differ next import best better well current present usual
+    favourit favorit main general certain actual real
+    mani much still also ever never alway often now yet alreadi quit rather realli mayb pleas one two three day us may
+    might could would shall must without within upon per
+    """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
+)
+_DATED = re.compile(
+    r"""(?:19|20)\d\d | \d{1,2}(?:st|nd|rd|th)?
+    | jan(?:uari)? | feb(?:ruari)? | mar(?:ch)? | apr(?:il)? | may | june? | juli? | aug(?:ust)? | sept?(?:emb)?
+    | oct(?:ob)? | nov(?:emb)? | dec(?:emb)? | (?:mon|tues|wednes|thurs|fri|satur|sun)day
+    | spring | summer | autumn | winter | season | year | month | week | weekend | day | morn | even | night
+    | yesterday | today | tomorrow | date | time | ago | recent | late | earli""",
+    re.VERBOSE,
+)
+_TOKEN = re.compile(r"[#\w][\w'\u2019.#/-]*")
+_ENDS_SENTENCE = re.compile(r"(?:^|[.?!:])\s*$")
+# A date, a span of years or an amount, which is written with the same signs as an identifier.
+_NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question is about, by the places of its lexemes.
+
+    `content` and `dated` have the idf of each word that counts, and of those of dates; `topics` are the words of the
+    content that are no names, `names` those that are. `codes` has for each identifier that is asked for ("HERON-42",
+    "#977") the lexemes that tell it from another. `proper` are the names as they are written, in lower case.
+    """
+
+    content: dict[int, float]
+    dated: dict[int, float]
+    topics: frozenset[int]
+    names: frozenset[int]
+    codes: tuple[frozenset[int], ...] = ()
+    proper: frozenset[str] = frozenset()
+
+    def coverage(self, places: Sequence[int]) -> float:
+        """Return the share, in [0, 1], of what the words that count tell which an item with these places has."""
+        dates = sum(self.dated.get(place, 0.0) for place in places)
+        told = sum(self.content.get(place, 0.0) for place in places) + dates
+        total = sum(self.content.values()) + dates
+        return min(1.0, told / total) if total > 0 else 0.0
+
+    def names_alone(self, places: Sequence[int]) -> bool:
+        """Tell whether a question asks something of a name, and an item shares no word with it but names and dates."""
+        return bool(self.topics and self.names) and self.names.issuperset(set(places) - self.dated.keys())
+
+    def calls(self, speaker: str | None) -> bool:
+        """Tell whether the question names a speaker."""
+        return speaker is not None and self.proper.issuperset(speaker.lower().split())
+
+    def lacks_code(self, places: Sequence[int]) -> bool:
+        """Tell whether an identifier is asked for that an item does not have."""
+        return any(code.isdisjoint(places) for code in self.codes)
+
+
+NOTHING_ASKED = Asked({}, {}, frozenset(), frozenset())
+
+
+def understand(text: str, question: Question) -> Asked:
+    """Return what a question is about; `question` has its lexemes, by whose places the answer speaks."""
+    if not question.lexemes:
+        return NOTHING_ASKED
+    lexemes = dict(enumerate(question.lexemes))
+    dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
+    generic = {place for place, each in lexemes.items() if each in _GENERIC}
+    content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
+    codes = tuple(filter(None, (_lexemes_of(each, lexemes) for each in _codes(text))))
+    proper = _names(text)
+    names = {
+        place for place in content - dated - frozenset().union(*codes) if any(_is_of(lexemes[place], n) for n in proper)
+    }
+    return Asked(
+        content={place: question.idfs[place] for place in content},
+        dated={place: question.idfs[place] for place in dated - content},
+        topics=frozenset(content - names),
+        names=frozenset(names),
+        codes=codes,
+        proper=frozenset(proper),
+    )
+
+
+def _names(text: str) -> set[str]:
+    """Return the words with a capital that do not begin a sentence, in lower case."""
+    found = (each for each in _TOKEN.finditer(text) if each[0][0].isupper() and each[0] != "I")
+    inside = (each[0] for each in found if not _ENDS_SENTENCE.search(text, 0, each.start()))
+    return {_bare(each) for each in inside}
+
+
+def _bare(token: str) -> str:
+    return token.replace("\u2019", "'").rstrip(".'/-").removesuffix("'s").lower()
+
+
+def _is_of(lexeme: str, name: str) -> bool:
+    """Tell whether a lexeme is the stem of a name: stems lose an ending, and end in i instead of y."""
+    return name.startswith(lexeme[:-1] or lexeme) and len(name) - len(lexeme) <= 3
+
+
+def _codes(text: str) -> list[str]:
+    return [each for each in map(_bare, _TOKEN.findall(text)) if _is_code(each)]
+
+
+def _is_code(token: str) -> bool:
+    """Tell whether a token names one thing among many of its kind: digits joined to something, or four of them."""
+    digits = sum(each.isdigit() for each in token)
+    if not digits or (_NO_CODE.fullmatch(token) and (digits < 4 or not token.isdigit() or _YEAR.fullmatch(token))):
+        return False
+    joined = any(sign in token for sign in "-_#") and (token[0] == "#" or not token.replace("-", "").isdigit())
+    return joined or digits >= 4
+
+
+def _lexemes_of(code: str, lexemes: dict[int, str]) -> frozenset[int]:
+    """Return the places of the lexemes that hold the digits of an identifier, a year within it left out."""
+    parts = {code, *re.split(r"[^a-z0-9]+", code)}
+    numbered = {each for each in parts if any(map(str.isdigit, each)) and not _YEAR.fullmatch(each)}
+    return frozenset(place for place, each in lexemes.items() if each in numbered or each.lstrip("-#") in numbered)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from click.testing import CliRunner
+
+from evals import golden
+from evals.cli import eval_group
+from evals.dataset import Collection, DataSet, Item, Question
+from evals.errors import MeasureError
+from evals.examine import Examiner
+from evals.places import put
+from evals.silence import GRID, Fit, fit, policies, to_text
+from retrieval.policy import NAMED
+from tasks.runtime import Runtime
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+DEFAULT = tuple(getattr(NAMED["balanced"], name) for name in GRID)
+OTHER = (0.4, 0.33, 0.62)
+
+
+def made(default: list[float], other: list[float], collections: str = "aabb") -> Fit:
+    """Questions with and without an answer by turns."""
+    asked = [
+        Question(f"q{n}", "c", "?", place, frozenset("x") if n % 2 == 0 else frozenset())
+        for n, place in enumerate(collections)
+    ]
+    return Fit(tuple(asked), {DEFAULT: tuple(default), OTHER: tuple(other)})
+
+
+def test_an_answer_kept_back_costs_more_than_one_too_many() -> None:
+    assert made([1, 0, 1, 0], [1, 1, 1, 0]).chosen == OTHER
+    assert made([1, 0, 1, 0], [0, 1, 1, 0]).chosen == DEFAULT
+
+
+def test_of_equals_the_defaults_stay() -> None:
+    assert made([1, 0, 0, 1], [0, 1, 1, 0]).chosen == DEFAULT
+
+
+def test_each_collection_is_judged_by_the_choice_of_the_others() -> None:
+    # What suits a harms b, and the other way round: so each gets what harms it.
+    found = made([1, 1, 0, 0], [0, 0, 1, 1])
+    assert found.elsewhere == (0, 0, 0, 0)
+    assert found.means(found.elsewhere) == (0, 0)
+    assert "chosen elsewhere" in to_text(found)
+
+
+def test_the_defaults_are_on_the_grid_of_choices() -> None:
+    assert policies()[DEFAULT] == NAMED["balanced"]
+
+
+def test_every_choice_is_asked(newcomer: tuple[Runtime, UUID], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evals.silence.GRID", {**GRID, "sure_cosine": (0.29, 1.0), "sure_share": (0.5, 1.0)})
+    runtime, user_id = newcomer
+    items = (Item("1", "The spare key is under the third flowerpot"), Item("2", "Tea is kept in the blue tin"))
+    asked = (
+        Question("q1", "c", "Where is the spare key?", "home", frozenset("1")),
+        Question("q2", "c", "Who won the election in Peru?", "home", frozenset()),
+    )
+    data = DataSet("golden", "home", (Collection("home", items),), asked)
+    done: list[int] = []
+    found = fit(Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW), data, done.append)
+    assert sum(done) == len(found.found) == 12
+    assert found.means(found.found[DEFAULT]) == (1, 1)
+
+
+def test_questions_of_one_kind_are_refused(place: tuple[Runtime, UUID]) -> None:
+    asked = (Question("q1", "c", "Where?", "home", frozenset("1")),)
+    with pytest.raises(MeasureError, match="some that have none"):
+        fit(Examiner(place[0], None, NOW), DataSet("golden", "home", (), asked))  # type: ignore[arg-type]
+
+
+def test_held_out_cases_are_not_tuned_on(tmp_path: Path) -> None:
+    copy = tmp_path / "cases.json"
+    copy.write_bytes(golden.HELD_OUT.read_bytes())
+    result = CliRunner().invoke(eval_group, ["silence", str(copy)])
+    assert (result.exit_code, "held out" in result.output) == (1, True)

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.about import NOTHING_ASKED, Asked, understand
+from retrieval.words import Question
+
+
+def asked(text: str, **idfs: float) -> Asked:
+    """What a question with these lexemes is about; dashes and dots are beyond keyword arguments."""
+    return of(text, idfs)
+
+
+def of(text: str, idfs: dict[str, float]) -> Asked:
+    return understand(text, Question(sorted(idfs), [idfs[each] for each in sorted(idfs)]))
+
+
+def place(idfs: dict[str, float], *lexemes: str) -> list[int]:
+    return [sorted(idfs).index(each) for each in lexemes]
+
+
+def test_words_count_by_their_idf() -> None:
+    idfs = {"car": 3.0, "drive": 1.0}
+    assert of("which car to drive", idfs).coverage(place(idfs, "car")) == pytest.approx(3 / 4)
+
+
+def test_words_of_any_question_do_not_count() -> None:
+    idfs = {"favourit": 4.0, "kind": 4.0, "tea": 2.0}
+    assert of("favourite kind of tea", idfs).coverage(place(idfs, "tea")) == 1
+
+
+def test_a_date_counts_for_what_repeats_it_and_against_nothing() -> None:
+    idfs = {"2025": 2.0, "incid": 3.0, "june": 2.0}
+    found = of("what incident in June 2025", idfs)
+    assert found.coverage(place(idfs, "incid")) == 1
+    assert found.coverage(place(idfs, "2025", "june")) == pytest.approx(4 / 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "idfs"),
+    [("What happened in May 2025?", {"happen": 9.0, "may": 1.0, "2025": 1.0}), ("tell me something", {"someth": 2.0})],
+    ids=["a date", "generic words"],
+)
+def test_a_question_of_nothing_else_is_about_that(text: str, idfs: dict[str, float]) -> None:
+    assert of(text, idfs).coverage(place(idfs, *(each for each in idfs if each != "happen"))) == 1
+
+
+def test_no_words_cover_nothing() -> None:
+    assert understand("Who?", Question()) is NOTHING_ASKED
+    assert NOTHING_ASKED.coverage([]) == 0
+    assert not NOTHING_ASKED.names_alone([])
+    assert not NOTHING_ASKED.lacks_code([])
+
+
+@given(st.dictionaries(st.text("abc1-", min_size=1, max_size=5), st.floats(0.01, 20), max_size=8), st.data())
+def test_more_words_never_cover_less(idfs: dict[str, float], data: st.DataObject) -> None:
+    found = of("Is ABC-1 a cab?", idfs)
+    places = list(range(len(idfs)))
+    some = data.draw(st.lists(st.sampled_from(places), unique=True)) if places else []
+    more = data.draw(st.lists(st.sampled_from(places), unique=True)) if places else []
+    assert 0 <= found.coverage(some) <= found.coverage([*dict.fromkeys([*some, *more])]) + 1e-12
+    assert found.coverage(places) == (pytest.approx(1) if idfs else 0)
+    assert not math.isnan(found.coverage(more))
+
+
+NAMED = {"annek": 3.0, "holiday": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "lexemes", "alone"),
+    [
+        ("Where does Anneke spend a holiday?", ("annek",), True),
+        ("Where does Anneke spend a holiday?", ("annek", "holiday"), False),
+        ("Where does Anneke spend a holiday?", (), True),
+        ("where does anneke spend a holiday?", ("annek",), False),
+        ("Anneke holiday", ("annek",), False),
+        ("A question. Holiday of Anneke\u2019s", ("annek",), True),
+    ],
+)
+def test_what_shares_nothing_but_a_name_is_told(text: str, lexemes: tuple[str, ...], alone: bool) -> None:
+    assert of(text, NAMED).names_alone(place(NAMED, *lexemes)) is alone
+
+
+def test_a_generic_word_is_more_than_a_name() -> None:
+    idfs = {"ada": 1.0, "drink": 3.0, "keep": 2.0, "2025": 1.0}
+    found = of("What does Ada drink, and keep in 2025?", idfs)
+    assert found.names_alone(place(idfs, "ada", "2025"))
+    assert not found.names_alone(place(idfs, "ada", "keep"))
+
+
+def test_stems_of_names_are_names() -> None:
+    idfs = {"car": 3.0, "neri": 2.0}
+    assert of("Which car has Nerys?", idfs).names_alone(place(idfs, "neri"))
+
+
+def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> None:
+    assert not asked("Who is Kofi?", kofi=3.0).names_alone([0])
+
+
+@pytest.mark.parametrize(
+    ("text", "lexemes", "held", "lacks"),
+    [
+        ("What is HERON-57?", ("heron-57", "heron", "-57"), ("heron",), True),
+        ("What is HERON-57?", ("heron-57", "heron", "-57"), ("-57",), False),
+        ("What is issue #977?", ("977", "issu"), ("issu",), True),
+        ("invoice 2025-077", ("2025", "-077", "invoic"), ("2025", "invoic"), True),
+        ("order 2291", ("2291", "order"), ("order",), True),
+        ("the file cores_2025_final2.csv", ("cores_2025_final2.csv", "file"), ("file",), True),
+        ("What happened in 2025?", ("2025", "happen"), ("happen",), False),
+        ("on 2025-05-06", ("-05", "-06", "2025"), (), False),
+        ("from 2019-2021", ("-2021", "2019"), (), False),
+        ("lunch at 10:30 for 1,400 euros", ("1", "10", "30", "400", "euro", "lunch"), ("lunch",), False),
+        ("a 10k run in v2.3.1", ("10k", "run", "v2.3.1"), ("run",), False),
+        ("HERON-57", ("heron",), ("heron",), False),
+    ],
+)
+def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: tuple[str, ...], lacks: bool) -> None:
+    idfs = dict.fromkeys(lexemes, 1.0)
+    assert of(text, idfs).lacks_code(place(idfs, *held)) is lacks
+
+
+@pytest.mark.parametrize(
+    ("speaker", "called"), [("Ada", True), ("Ada Lovelace", False), ("Ben", False), (None, False), ("ADA", True)]
+)
+def test_a_speaker_is_called_by_name(speaker: str | None, called: bool) -> None:
+    assert asked("What did Ada say?", ada=1.0).calls(speaker) is called

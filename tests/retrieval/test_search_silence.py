@@ -1,0 +1,126 @@
+"""When a search finds nothing, and when it says that much of what it searched has no vector yet."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from evals.stock import model_of, stock
+from memory.database import user_session
+from retrieval.policy import NAMED, policy_from
+from retrieval.query import Dense, Query
+from retrieval.search import WAITING, search
+
+NOW = datetime(2025, 6, 1, tzinfo=UTC)
+DIMENSIONS = 384
+TEXTS = (
+    "Anneke Solberg decides the order of the backlog",
+    "HERON-42 moves the label printer to another server",
+    "The invoice of May 2025 is paid",
+    "Tea is kept in the blue tin",
+    "The gate is locked after dusk",
+    "The lift carries six people",
+    "Plot 17 has stood empty for a year",
+    "The choir sings on Thursdays",
+)
+
+
+class Embedder:
+    """Gives every question the same vector."""
+
+    def __init__(self, vector):
+        self.vector = vector
+
+    def embed_one(self, _text):
+        return self.vector, True
+
+    def recall(self, _text):
+        return self.vector
+
+
+class Shelf:
+    """Memories of one person with vectors at right angles to each other, and questions as near as one likes."""
+
+    def __init__(self, runtime, person, texts=TEXTS):
+        self.runtime, self.user_id, self.size = runtime, person.id, len(texts)
+        self.vectors = np.eye(DIMENSIONS, dtype=np.float32)[: self.size]
+        self.space_id = stock(runtime, person.id, texts, now=NOW, vectors=self.vectors, settled=False)
+        with self.session() as session:
+            self.model_id = model_of(session, self.user_id).id
+
+    def session(self):
+        return user_session(self.runtime.sessions, self.user_id)
+
+    def ask(self, question, *, near=0, cosine=0.0, policy=None, **fields):
+        vector = np.zeros(DIMENSIONS, dtype=np.float32)
+        vector[near], vector[-1] = cosine, np.sqrt(1 - cosine**2)
+        query = Query(self.user_id, self.space_id, question, scope_size=self.size, **fields)
+        chosen = policy_from(policy or {}, NAMED["balanced"])
+        with self.session() as session:
+            return search(session, query, chosen, dense=Dense(self.model_id, DIMENSIONS, Embedder(vector)), now=NOW)
+
+    def found(self, question, **fields):
+        return [hit.snippet for hit in self.ask(question, **fields).hits]
+
+    def lose(self, which):
+        """Let a slice of the memories wait for their vectors again."""
+        mine = {"user_id": self.user_id, "space_id": self.space_id}
+        with self.session() as session:
+            ids = text("SELECT id FROM memories WHERE user_id = :user_id AND space_id = :space_id ORDER BY id")
+            chosen = list(session.scalars(ids, mine))[which]
+            waiting = text("""UPDATE embeddings SET state = 'pending', vector = NULL, due_at = 'infinity'
+                WHERE user_id = :user_id AND memory_id = ANY(:ids)""")
+            session.execute(waiting, {**mine, "ids": chosen})
+
+
+@pytest.fixture
+def shelf(runtime, ada):
+    return Shelf(runtime, ada)
+
+
+def test_what_is_asked_of_a_name_takes_more_than_the_name(shelf):
+    assert shelf.found("Where does Anneke go on holiday?", cosine=0.45) == []
+    assert shelf.found("Where does Anneke go on holiday?", cosine=0.6) == [TEXTS[0]]
+    assert shelf.found("Does Anneke decide about the backlog?", cosine=0.2) == [TEXTS[0]]
+
+
+def test_another_identifier_of_the_same_kind_is_not_meant(shelf):
+    assert shelf.found("What is HERON-99?", near=1, cosine=0.6) == []
+    assert shelf.found("What is HERON-42?", near=1, cosine=0.1) == [TEXTS[1]]
+
+
+def test_words_alone_answer_where_half_of_the_question_is_said(shelf):
+    assert shelf.found("the blue tin", cosine=0.0) == [TEXTS[3]]
+    assert shelf.found("the blue warranty insurance policy of the washing machine", cosine=0.0) == []
+
+
+def test_a_threshold_of_nothing_is_never_silent(shelf):
+    assert shelf.found("What is HERON-99?", near=1, cosine=0.6, policy={"min_score": 0})[0] == TEXTS[1]
+    assert shelf.found("Where does Anneke go on holiday?", cosine=0.45, policy={"sure_cosine": 0}) == [TEXTS[0]]
+
+
+def test_an_answer_says_how_much_of_the_question_a_hit_covers(shelf):
+    hit = shelf.ask("the blue tin of coffee", near=3, cosine=0.9).hits[0]
+    assert 0.3 < hit.ranked.scored.coverage < 0.8
+
+
+@pytest.mark.parametrize(("lost", "said"), [(0, ()), (2, ()), (3, (WAITING,)), (8, (WAITING,))])
+def test_a_notable_share_without_vectors_is_said(shelf, lost, said):
+    shelf.lose(slice(lost))
+    assert shelf.ask("tea", near=3, cosine=0.9).degraded == said
+
+
+def test_where_the_space_is_larger_what_words_list_tells_it(runtime, bob):
+    shelf = Shelf(runtime, bob, [f"The kettle of room {n} whistles" for n in range(100)])
+    assert shelf.ask("kettle", cosine=0.9).degraded == ()
+    shelf.lose(slice(0, None, 2))
+    assert shelf.ask("kettle", cosine=0.9).degraded == (WAITING,)
+    # Nothing that words list: then it does not show.
+    assert shelf.ask("umbrella", cosine=0.9).degraded == ()
+
+
+def test_what_narrows_a_question_does_not_look_like_missing_vectors(shelf):
+    assert shelf.ask("tea", near=3, cosine=0.9, types=("decision",)).degraded == ()
