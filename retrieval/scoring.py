@@ -101,7 +101,7 @@ def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: 
 
 def in_order(scored: Sequence[Scored]) -> list[Scored]:
     """Best total first, equal totals by id."""
-    return sorted(scored, key=lambda each: (-each.score.total, str(each.candidate.id)))
+    return sorted(scored, key=lambda each: (-each.score.total, each.candidate.id))
 
 
 def _again(each: Scored, policy: Policy, now: datetime, *, when: bool) -> Scored:
