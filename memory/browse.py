@@ -234,7 +234,8 @@ def _conditions(session: Session, user_id: UUID, filters: Filters) -> tuple[Cond
     conditions = [_CONDITIONS[name](value) for name, value in given.items()]
     if filters.theme is not None:
         theme = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == filters.theme)
-        conditions.append(Memory.theme_id.in_(theme))
+        # Equal to one value, and not among some: only that says to the planner that the index of themes will do.
+        conditions.append(Memory.theme_id == theme.scalar_subquery())
     if filters.words is not None:
         found = typed(session, user_id, filters.words, active_only=filters.status == "active")
         return [*conditions, found.condition], found.many
