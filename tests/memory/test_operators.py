@@ -1,0 +1,31 @@
+"""The self-test of isolation: it must see nothing of others where rows are confined, and must see it where not."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy.orm import Session
+
+from memory.database import make_engine, user_session
+from memory.models import Base
+from memory.operators import try_to_cross
+
+
+@pytest.fixture
+def owner(database_url):
+    engine = make_engine(database_url, pool_size=1)
+    with Session(engine) as session:
+        yield session
+    engine.dispose()
+
+
+def test_one_user_sees_nothing_of_another(runtime, ada, bob):
+    with user_session(runtime.sessions, ada.id) as session:
+        found = try_to_cross(session, ada.id)
+    assert found.leaking == []
+    owned = [table.name for table in Base.metadata.sorted_tables if "user_id" in table.columns]
+    assert found.tables == len(owned) + 1
+
+
+def test_whom_nothing_confines_sees_others_whether_they_came_before_or_after(owner, ada, bob):
+    for person in (ada, bob):
+        assert {"spaces", "users"} <= set(try_to_cross(owner, person.id).leaking)
