@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from sqlalchemy.orm import Session
 
-from memory.database import make_engine, user_session
+from memory.database import user_session
 from memory.models import Base
 from memory.operators import try_to_cross
-
-
-@pytest.fixture
-def owner(database_url):
-    engine = make_engine(database_url, pool_size=1)
-    with Session(engine) as session:
-        yield session
-    engine.dispose()
 
 
 def test_one_user_sees_nothing_of_another(runtime, ada, bob):
@@ -27,5 +18,6 @@ def test_one_user_sees_nothing_of_another(runtime, ada, bob):
 
 
 def test_whom_nothing_confines_sees_others_whether_they_came_before_or_after(owner, ada, bob):
-    for person in (ada, bob):
-        assert {"spaces", "users"} <= set(try_to_cross(owner, person.id).leaking)
+    with Session(owner) as session:
+        for person in (ada, bob):
+            assert {"spaces", "users"} <= set(try_to_cross(session, person.id).leaking)
