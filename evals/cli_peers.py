@@ -14,12 +14,12 @@ import config
 from evals.cli_eval import eval_group, read
 from evals.cli_support import deliver, progress
 from evals.peers.catalog import ENVIRONMENTS, FOLDER, NAMES, PEERS
-from evals.peers.child import ending_tidily
 from evals.peers.compare import Comparison, to_text, to_values
 from evals.peers.install import install
 from evals.peers.measure import measure_all, part_of, peer_contender
 from evals.peers.models import make_models
 from evals.peers.ours import our_contender
+from evals.throwaway import ending_at_sigterm
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 PLACE = click.Path(file_okay=False, path_type=Path)
@@ -61,7 +61,7 @@ def eval_peers(
         raise click.ClickException(f"{file}: there is no question to compare by")
     started, folder = datetime.now(UTC), _folder(environments)
     chosen = [peer_contender(each, folder) for each in PEERS if each.name in (names or NAMES)]
-    with ending_tidily(), progress((1 + len(chosen)) * (data.size + len(data.questions)), "steps") as advance:
+    with ending_at_sigterm(), progress((1 + len(chosen)) * (data.size + len(data.questions)), "steps") as advance:
         ours, *others = measure_all([our_contender(), *chosen], data, advance)
     found = Comparison(data, ours, tuple(others))
     record = {

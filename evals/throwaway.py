@@ -36,7 +36,7 @@ def throwaway(*, now: datetime, role: str = "user") -> Iterator[tuple[Runtime, U
     The user's own data folder and DATABASE_URL stay untouched; of the environment only the embedding model
     counts. The server is stopped and the folder removed at the end, whatever happened, SIGTERM included.
     """
-    with _ending_at_sigterm(), temporary_home() as home:
+    with ending_at_sigterm(), temporary_home() as home:
         runtime = build(config.load(_environment(home)))
         try:
             yield runtime, _prepare(runtime, now, role)
@@ -45,8 +45,8 @@ def throwaway(*, now: datetime, role: str = "user") -> Iterator[tuple[Runtime, U
 
 
 @contextmanager
-def _ending_at_sigterm() -> Iterator[None]:
-    """Let SIGTERM end this process as an exception does, which by itself would leave the server running."""
+def ending_at_sigterm() -> Iterator[None]:
+    """Let SIGTERM end this process as an exception does; by itself it would leave running what was started."""
     # Only the main thread may say what a signal does, and only there would the exception be raised.
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -8,10 +8,9 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -107,13 +106,3 @@ def _read_answer(do: str, line: bytes) -> dict[str, Any]:
     if "error" in found:
         raise PeerError(f"`{do}` failed: {found['error']}")
     return found
-
-
-@contextlib.contextmanager
-def ending_tidily() -> Iterator[None]:
-    """Let SIGTERM end the command as Ctrl-C does: a peer and its database are not left behind."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

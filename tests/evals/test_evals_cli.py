@@ -15,7 +15,20 @@ from tasks.runtime import Runtime
 
 
 def test_every_way_to_evaluate_is_mounted() -> None:
-    assert sorted(eval_group.commands) == ["golden", "jsonl", "locomo", "marks", "outages", "sweep", "tasks", "ui"]
+    judging = [
+        "golden",
+        "jsonl",
+        "locomo",
+        "marks",
+        "outages",
+        "peers",
+        "peers-install",
+        "silence",
+        "sweep",
+        "tasks",
+        "ui",
+    ]
+    assert sorted(eval_group.commands) == judging
 
 
 def test_an_evaluation_prints_a_table_and_writes_json(tmp_path: Path, kept: Path) -> None:

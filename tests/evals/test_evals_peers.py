@@ -19,10 +19,11 @@ from evals.locomo import parse
 from evals.locomo_set import to_data_set
 from evals.peers import measure
 from evals.peers.catalog import ADAPTERS, ENVIRONMENTS, NAMES, PEERS, REQUIREMENTS, Peer
-from evals.peers.child import Child, PeerError, ending_tidily
+from evals.peers.child import Child, PeerError
 from evals.peers.compare import Comparison, to_text, to_values
 from evals.peers.measure import Found, Same, measure_all, memories_of, outcome_of, part_of, peer_contender
 from evals.report import Variant
+from evals.throwaway import ending_at_sigterm
 
 MODULES = Path(__file__).with_name("peers")
 REAL = "COMMONPLACE_TEST_PEERS"
@@ -163,15 +164,16 @@ def test_an_answer_that_is_no_object_is_an_error(tmp_path: Path) -> None:
 def test_a_command_that_is_told_to_end_takes_its_peer_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evals.peers.child.CLOSE_SECONDS", 0.5)
     command = [sys.executable, "-c", "import time; time.sleep(600)", word := f"tidy-{uuid4()}"]
+    before = signal.getsignal(signal.SIGTERM)
 
     def told_to_end() -> None:
-        with ending_tidily(), Child(command, os.environ, tmp_path / "log") as child:
+        with ending_at_sigterm(), Child(command, os.environ, tmp_path / "log") as child:
             os.kill(os.getpid(), signal.SIGTERM)
             child.ask("open", 600)
 
     with pytest.raises(SystemExit):
         told_to_end()
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is before
     assert not running(word)
 
 
