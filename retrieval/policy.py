@@ -28,7 +28,7 @@ class Policy:
     `alpha`, `beta` and `gamma` weigh relevance, recency and importance, each in [0, 1], in the total. `tau_days`
     is the recency decay constant in days. `semantic_weight` is the share of the semantic leg in `convex` and
     `minmax` fusion. `depth` is how many candidates each leg contributes. `min_score` in [0, 1] is the evidence
-    that a candidate needs from at least one leg.
+    that a candidate needs from at least one leg, a fifth of it while it has no vector.
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate is
     about what is asked (`retrieval.about`): it has the identifier that is asked for, if one is, and either its words

@@ -20,6 +20,8 @@ _WORD = re.compile(r"\w+")
 DETAILED = 200
 # What has no vector has its words alone to speak for it, and needs so much of the share that others need.
 UNSEEN = 0.8
+# Nor do words often show as much as a cosine does: asked for all of it, most of what they find would be dropped.
+UNSEEN_EVIDENCE = 0.2
 
 
 def recency(age_seconds: float, tau_seconds: float) -> float:
@@ -63,7 +65,7 @@ def rank(
     scored = []
     for each in candidates:
         found = evidence(each, policy, bm25_bound)
-        if found == 0 or found < policy.min_score:
+        if found == 0 or found < policy.min_score * (1.0 if each.cosine is not None else UNSEEN_EVIDENCE):
             continue
         fit = dates.match(hint, each.created_at) if hint else 0.0
         spoke = named is not None and each.speaker == named

@@ -62,11 +62,16 @@ def test_equal_totals_are_ordered_by_id():
 
 
 def test_a_candidate_without_enough_evidence_is_dropped():
-    assert order([candidate(bm25=1.9, importance=1.0)], Policy(min_score=0.2)) == []
+    assert order([candidate(bm25=1.9, cosine=0.1, importance=1.0)], Policy(min_score=0.2)) == []
 
 
 def test_evidence_at_the_threshold_is_enough():
-    assert ids(order([candidate(bm25=2.0)], Policy(min_score=0.2))) == [1]
+    assert ids(order([candidate(bm25=2.0, cosine=0.1)], Policy(min_score=0.2))) == [1]
+
+
+@pytest.mark.parametrize(("bm25", "found"), [(0.39, []), (0.41, [1])])
+def test_of_what_has_no_vector_a_fifth_of_the_evidence_is_asked(bm25, found):
+    assert ids(order([candidate(bm25=bm25)], Policy(min_score=0.2))) == found
 
 
 def test_either_leg_is_enough():
