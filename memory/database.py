@@ -103,7 +103,7 @@ def listen(engine: Engine) -> None:
 def _check_on_checkout(engine: Engine) -> None:
     """Leave out connections that the server has closed, and ask it when one has rested for long.
 
-    SQLAlchemy's own check asks the server each time, which is a fiftieth of a search.
+    SQLAlchemy's own check asks the server each time, which every search would wait for.
     """
 
     @event.listens_for(engine, "checkin")

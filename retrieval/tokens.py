@@ -44,7 +44,7 @@ class _Text:
         return isinstance(other, _Text) and self.digest == other.digest
 
 
-# The same memories are found again and again, and counting them is a fifteenth of a search.
+# The same memories are found again and again, and every search would count them anew.
 @lru_cache(maxsize=16_384)
 def _counted(text: _Text) -> int:
     assert text.text is not None
