@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,23 +27,26 @@ def select(scored: Sequence[Scored], *, limit: int, lam: float) -> list[Ranked]:
         return [Ranked(item, 0.0, rank) for rank, item in enumerate(scored[: max(0, limit)], start=1)]
     tags = _tag_matrix(scored)
     units, usable = _unit_vectors(scored)
+    alike = _likeness(units, usable, tags)
     worth = lam * np.array([item.score.total for item in scored], dtype=np.float64)
-    penalty, seen_tags = np.zeros(len(scored)), np.zeros(tags.shape[1])
+    nearest, seen_tags = np.zeros(len(scored)), np.zeros(tags.shape[1])
     chosen: list[Ranked] = []
     for rank in range(1, min(limit, len(scored)) + 1):
-        best = _pick(worth - penalty, tags @ seen_tags, scored)
-        chosen.append(Ranked(scored[best], float(penalty[best]), rank))
+        best = _pick(worth - (1 - lam) * nearest, tags, seen_tags, scored)
+        chosen.append(Ranked(scored[best], (1 - lam) * float(nearest[best]), rank))
         worth[best] = -np.inf
         # One row at a time: a product of all pairs runs on BLAS threads, and while another process keeps one
-        # of two cores busy its 95th percentile is 5 to 8 ms instead of 1.
-        likeness = units @ units[best] if usable.all() else _mixed(units, usable, tags, best)
-        penalty = np.maximum(penalty, (1 - lam) * likeness.clip(0.0, 1.0))
-        seen_tags = np.maximum(seen_tags, tags[best])
+        # of two cores busy its 95th percentile is 5 to 8 ms instead of 1. What is below 0 never passes `nearest`.
+        np.maximum(nearest, alike(best), out=nearest)
+        np.maximum(seen_tags, tags[best], out=seen_tags)
     return chosen
 
 
-def _pick(values: Floats, shared_tags: Floats, scored: Sequence[Scored]) -> int:
-    tied = np.flatnonzero(values >= values.max() - _TIE)
+def _pick(values: Floats, tags: Floats, seen_tags: Floats, scored: Sequence[Scored]) -> int:
+    tied = (values >= values.max() - _TIE).nonzero()[0]
+    if tied.size == 1:
+        return int(tied[0])
+    shared_tags = tags @ seen_tags
     return min(
         (int(index) for index in tied),
         key=lambda i: (shared_tags[i], -scored[i].score.total, str(scored[i].candidate.id)),
@@ -57,14 +60,13 @@ def _unit_vectors(scored: Sequence[Scored]) -> tuple[Floats, NDArray[np.bool_]]:
     """
     vectors = [item.candidate.vector for item in scored]
     dimension = next((vector.size for vector in vectors if vector is not None), 0)
-    rows = np.zeros((len(scored), dimension))
-    for row, vector in zip(rows, vectors, strict=True):
-        if vector is not None and vector.size == dimension:
-            row[:] = vector
-    lengths = np.linalg.norm(rows, axis=1)
+    none = np.zeros(dimension, dtype=np.float32)
+    fits = [vector if vector is not None and vector.size == dimension else none for vector in vectors]
+    rows = np.array(fits, dtype=np.float64).reshape(len(fits), dimension)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     usable = np.isfinite(lengths) & (lengths > 0)
     rows[~usable] = 0.0
-    rows[usable] /= lengths[usable, None]
+    rows /= np.where(usable, lengths, 1.0)[:, None]
     return rows, usable
 
 
@@ -77,11 +79,21 @@ def _tag_matrix(scored: Sequence[Scored]) -> Floats:
     return matrix
 
 
-def _mixed(units: Floats, usable: NDArray[np.bool_], tags: Floats, one: int) -> Floats:
-    """Likeness of each item to one of them, shape (n,), by tags wherever one of the two has no vector."""
-    if not usable[one]:
-        return _jaccard(tags, one)
-    return np.where(usable, units @ units[one], _jaccard(tags, one))
+def _likeness(units: Floats, usable: NDArray[np.bool_], tags: Floats) -> Callable[[int], Floats]:
+    """Return what says the likeness of each item to one of them, shape (n,), at most 1.
+
+    Cosines, and the overlap of the tags wherever one of the two has no vector.
+    """
+    every, tagged = bool(usable.all()), tags.shape[1] > 0
+
+    def alike(one: int) -> Floats:
+        if every:
+            cosines: Floats = units @ units[one]
+            return np.minimum(cosines, 1.0, out=cosines)
+        overlap = _jaccard(tags, one) if tagged else np.zeros(len(tags))
+        return np.where(usable, np.minimum(units @ units[one], 1.0), overlap) if usable[one] else overlap
+
+    return alike
 
 
 def _jaccard(tags: Floats, one: int) -> Floats:

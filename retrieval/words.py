@@ -53,22 +53,31 @@ def score(items: Sequence[Said], question: Question, policy: Policy) -> tuple[Fl
     among `items` are unknown.
     """
     counts = np.zeros((len(items), len(question.lexemes)))
-    for row, item in zip(counts, items, strict=True):
-        row[list(item.places)] = item.counts
+    rows = [row for row, item in enumerate(items) for _ in item.places]
+    counts[rows, [*chain.from_iterable(item.places for item in items)]] = [
+        *chain.from_iterable(item.counts for item in items)
+    ]
     lengths = np.array([item.length for item in items], dtype=np.float64)
     alone = _bm25(counts, lengths, question.mean_length, question, policy)
     weight = policy.context_weight
-    if weight == 0:
+    pairs = _beside(items) if weight > 0 else []
+    if not pairs:
         return alone, alone
-    places = {item.id: place for place, item in enumerate(items) if item.is_turn}
-    followed = [(place, item.previous_id) for place, item in enumerate(items) if item.is_turn]
-    pairs = [(place, places[before]) for place, before in followed if before in places]
+    after, before = np.array(pairs).T
+    # Each looks at the other. One may have come before several, so what is added is not simply assigned.
+    one, other = np.concatenate([after, before]), np.concatenate([before, after])
     around_counts, around_lengths, means = counts.copy(), lengths.copy(), np.full(len(items), question.mean_length)
-    for one, other in chain(pairs, map(reversed, pairs)):
-        around_counts[one] += weight * counts[other]
-        around_lengths[one] += weight * lengths[other]
-        means[one] += weight * question.mean_length
+    np.add.at(around_counts, one, weight * counts[other])
+    np.add.at(around_lengths, one, weight * lengths[other])
+    np.add.at(means, one, weight * question.mean_length)
     return alone, _bm25(around_counts, around_lengths, means, question, policy)
+
+
+def _beside(items: Sequence[Said]) -> list[tuple[int, int]]:
+    """Return the places of each turn and of the one before it, where that is among them."""
+    places = {item.id: place for place, item in enumerate(items) if item.is_turn}
+    followed = ((place, item.previous_id) for place, item in enumerate(items) if item.is_turn)
+    return [(place, places[before]) for place, before in followed if before in places]
 
 
 def _bm25(counts: Floats, lengths: Floats, mean: Floats | float, question: Question, policy: Policy) -> Floats:
