@@ -94,7 +94,7 @@ class Source:
 
         More still where most of them may not fit what narrows the question: what it steps over costs it its recall.
         """
-        if (wanted := (6 if self.query.filtered else 2) * self.depth) > EF_SEARCH:
+        if (wanted := (8 if self.query.filtered else 2) * self.depth) > EF_SEARCH:
             setting = text("SELECT set_config('hnsw.ef_search', :ef, true)")
             self.session.execute(setting, {"ef": str(min(1000, wanted))})
 

@@ -61,7 +61,7 @@ class Policy:
     named_cosine: float = 0.56
     sure_share: float = 0.5
     mmr_lambda: float = 0.975
-    depth: int = 40
+    depth: int = 30
     context_weight: float = 0.7
     date_boost: float = 0.2
     speaker_boost: float = 0.06

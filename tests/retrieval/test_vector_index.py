@@ -88,9 +88,9 @@ def test_it_returns_as_many_as_were_asked_for_where_much_is_filtered_out(place, 
     for question in around(place.centres, 10, seed=3):
         exact = place.nearest(question, scope_size=MANY, types=("decision",))
         approximate = place.nearest(question, scope_size=FILTERED_SCAN_LIMIT + 1, types=("decision",))
-        assert len(exact) == len(approximate) == 40
+        assert len(exact) == len(approximate) == NAMED["balanced"].depth
         found += len(set(exact) & set(approximate))
-    assert found / 400 >= 0.95
+    assert found / (10 * NAMED["balanced"].depth) >= 0.95
 
 
 @pytest.fixture
