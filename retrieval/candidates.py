@@ -81,7 +81,7 @@ class Source:
         query = self.query
         values = {**self._scope(), "vector": HalfVector(vector), "model_id": dense.model_id}
         if query.scope_size <= (FILTERED_SCAN_LIMIT if query.filtered else EXACT_SCAN_LIMIT):
-            statement = exact_statement(query.shelf, filtered=query.filtered)
+            statement = exact_statement(query.shelf, self.depth, filtered=query.filtered)
         else:
             model_id, dimensions = str(dense.model_id), vector.shape[0]
             statement = approximate_statement(query.shelf, model_id, dimensions, self.depth, filtered=query.filtered)

@@ -28,7 +28,7 @@ def neighbours_of(
     if vector is None:
         return []
     if scope_size <= EXACT_SCAN_LIMIT:
-        statement = exact_statement(MEMORIES, filtered=False)
+        statement = exact_statement(MEMORIES, most + 1, filtered=False)
     else:
         statement = approximate_statement(MEMORIES, str(model.id), vector.shape[0], most + 1, filtered=False)
     values = {
@@ -36,7 +36,6 @@ def neighbours_of(
         "space_id": memory.space_id,
         "vector": HalfVector(vector),
         "model_id": model.id,
-        "depth": most + 1,
     }
     rows = fetch(session, statement, values)
     return [(found, 1.0 - distance) for found, _scope, distance in rows if found != memory.id][:most]

@@ -127,12 +127,13 @@ FROM scored c ORDER BY c.score DESC, c.id
 # What either leg listed, and the neighbours of the best of them: each row with what ranking needs and no more. With it
 # come how often it has which of the question's words, and the distance that the semantic leg did not say; the CASE
 # spares looking up what is known. Words and ids are gathered as one: a join of the two, of which nobody can foretell
-# how few the words are, would compare each with each.
+# how few the words are, would compare each with each. Every place is above 0; asking for that lets the planner expect
+# three words instead of ten, without which it would rather read all postings of a small database.
 _POOL = """
 WITH pool AS MATERIALIZED (
     SELECT l.id FROM unnest(%(listed)b::uuid[]) AS l(id){beside}
 ), words AS MATERIALIZED (
-    SELECT w.lexeme, w.place FROM unnest(%(lexemes)b::text[]) WITH ORDINALITY AS w(lexeme, place)
+    SELECT w.lexeme, w.place FROM unnest(%(lexemes)b::text[]) WITH ORDINALITY AS w(lexeme, place) WHERE w.place > 0
 ), said AS MATERIALIZED (
     SELECT y.id, array_agg(y.place) FILTER (WHERE y.place IS NOT NULL) AS places,
            array_agg(y.tf) FILTER (WHERE y.place IS NOT NULL) AS counts, max(y.length) AS length
@@ -201,10 +202,14 @@ def pool_statement(shelf: Shelf, *, filtered: bool, beside: bool) -> str:
     return _filled(_POOL, shelf, filtered=filtered, beside=_BESIDE.format_map(asdict(shelf)) if beside else "")
 
 
-@cache
-def exact_statement(shelf: Shelf, *, filtered: bool) -> str:
-    """The nearest items by cosine, every vector of the scope compared (recall 1.0)."""
-    return _filled(_NEAREST, shelf, filtered=filtered, vector="x.vector", model="%(model_id)s", depth="%(depth)s")
+@lru_cache(maxsize=1024)
+def exact_statement(shelf: Shelf, depth: int, *, filtered: bool) -> str:
+    """The nearest items by cosine, every vector of the scope compared (recall 1.0).
+
+    How many are asked for stands in the text: not knowing it, the planner takes a tenth of all for likely, and plans
+    each question anew.
+    """
+    return _filled(_NEAREST, shelf, filtered=filtered, vector="x.vector", model="%(model_id)s", depth=str(int(depth)))
 
 
 @lru_cache(maxsize=1024)
@@ -212,8 +217,7 @@ def approximate_statement(shelf: Shelf, model_id: str, dimensions: int, depth: i
     """The nearest items by the model's HNSW index.
 
     The index is partial and on an expression, so the model and its dimensions stand in the text. Both come from
-    our own tables, as a UUID and an integer. So does how many are asked for: not knowing it, the planner takes a tenth
-    of all for likely, and plans each question anew.
+    our own tables, as a UUID and an integer.
     """
     vector = f"x.vector::halfvec({int(dimensions)})"
     return _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
