@@ -14,7 +14,7 @@ from evals.peers.measure import Contender, Hits, Progress, Ready
 from evals.places import Place, put
 from evals.throwaway import throwaway
 from memory.database import user_session
-from memory.embedding.models import active_model
+from memory.scope import read_scope
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query, Result
 from retrieval.search import search
@@ -52,7 +52,7 @@ def _ask(runtime: Runtime, place: Place, text: str) -> tuple[Result, float]:
     """Search as a request does, from opening the transaction to its end; returns the milliseconds too."""
     start, now = time.perf_counter(), datetime.now(UTC)
     with user_session(runtime.sessions, place.user_id) as session:
-        model = active_model(session, place.user_id)
+        model = read_scope(session, place.user_id, "", space_id=place.space_id).model
         if model is None:
             raise MeasureError("there is no embedding model, or nothing was embedded yet")
         dense = Dense(model.id, model.dimensions, runtime.providers.query_embedder(model, session, now))

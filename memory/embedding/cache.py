@@ -25,6 +25,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
 from memory import copies
+from memory.driver import fetch
 from memory.embedding.base import Embedder
 from memory.keys import Keys
 from memory.redis_link import RedisLink
@@ -171,8 +172,8 @@ class SharedVectors:
             found = self._redis.ask(lambda client: _from_redis(client, drawer, list(digests)), nothing)
         else:
             values = {"user_id": drawer.user_id, "model": drawer.model, "digests": list(digests), "now": now}
-            rows = session.connection().exec_driver_sql(_FETCH, values)
-            found = {bytes(row.digest): row.vector.to_numpy().astype(np.float32) for row in rows}
+            rows = fetch(session, _FETCH, values)
+            found = {bytes(digest): vector.to_numpy().astype(np.float32) for digest, vector in rows}
         return {digests[digest]: vector for digest, vector in found.items()}
 
     def keep(self, session: Session, drawer: Drawer, vectors: Mapping[str, Vector], now: datetime) -> None:
