@@ -16,6 +16,7 @@ from evals.places import Place, Placed
 from evals.scores import Outcome, grouped
 from memory.database import act_as
 from memory.embedding.models import active_model
+from retrieval.about import meant
 from retrieval.policy import Policy
 from retrieval.query import DEFAULT_TOKEN_BUDGET, Dense, Query, QueryEmbedder, Result
 from retrieval.search import search
@@ -62,7 +63,7 @@ class Examiner:
     def warm_up(self, questions: Sequence[Question]) -> None:
         """Make the vector of every question; raises `MeasureError` where there is no model."""
         for question in questions:
-            self.dense(self.placed.places[question.collection]).embedder.embed_one(question.text)
+            self.dense(self.placed.places[question.collection]).embedder.embed_one(meant(question.text))
 
     def dense(self, place: Place) -> Dense:
         """Return what embeds the questions of a place's owner."""

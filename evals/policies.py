@@ -8,13 +8,16 @@ from retrieval.policy import FUSIONS, LEGS, NAMED, Leg, Policy
 
 DEFAULT = "balanced"
 KEYWORD, SEMANTIC = "keyword alone", "semantic alone"
+# A leg alone is never silent either, so among few memories this is what to compare it with.
+NEVER_SILENT = "never silent"
 
 
 def variants() -> dict[str, Policy]:
-    """Return every policy worth comparing, by name: the named ones, each fusion, and each leg alone."""
+    """Return every policy worth comparing, by name: the named ones, each fusion, no silence, and each leg alone."""
     balanced = NAMED[DEFAULT]
     fusions = {f"fusion {fusion}": replace(balanced, fusion=fusion) for fusion in FUSIONS}
-    return {**NAMED, **fusions, **{f"{leg} alone": _alone(leg) for leg in LEGS}}
+    silent = {NEVER_SILENT: replace(balanced, sure_cosine=0.0)}
+    return {**NAMED, **fusions, **silent, **{f"{leg} alone": _alone(leg) for leg in LEGS}}
 
 
 def default_only() -> dict[str, Policy]:

@@ -8,7 +8,7 @@ date that a memory does repeat counts for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from retrieval.words import Question
@@ -37,10 +37,13 @@ _DATED = re.compile(
     re.VERBOSE,
 )
 _TOKEN = re.compile(r"[#\w][\w'\u2019.#/-]*")
+_USER = re.compile(r"\bthe\s+user(?:['\u2019]s)?(?![\w-])", re.IGNORECASE)
 _ENDS_SENTENCE = re.compile(r"(?:^|[.?!:])\s*$")
 # A date, a span of years or an amount, which is written with the same signs as an identifier.
 _NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+# Words that are joined to one name, as programs join them, with no digit.
+_JOINED = re.compile(r"[^\W\d]*[^\W\d_]{2}_[^\W\d_]{2}[^\W\d]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ class Asked:
     """What a question is about, by the places of its lexemes.
 
     `content` and `dated` have the idf of each word that counts, and of those of dates; `topics` are the words of the
-    content that are no names, `names` those that are. `codes` has for each identifier that is asked for ("HERON-42",
-    "#977") the lexemes that tell it from another. `proper` are the names as they are written, in lower case.
+    content that are no names, `names` those that are. `codes` has for each part that an identifier needs ("HERON-42",
+    "#977", "E_TILE_RANGE") the lexemes that stand for it. `proper` are the names as they are written, in lower case.
     """
 
     content: dict[int, float]
@@ -69,6 +72,10 @@ class Asked:
     def names_alone(self, places: Sequence[int]) -> bool:
         """Tell whether a question asks something of a name, and an item shares no word with it but names and dates."""
         return bool(self.topics and self.names) and self.names.issuperset(set(places) - self.dated.keys())
+
+    def other_names(self, places: Sequence[int]) -> bool:
+        """Tell whether names are asked for, and an item has none of them."""
+        return bool(self.names) and self.names.isdisjoint(places)
 
     def calls(self, speaker: str | None) -> bool:
         """Tell whether the question names a speaker."""
@@ -90,7 +97,8 @@ def understand(text: str, question: Question) -> Asked:
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC}
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
-    codes = tuple(filter(None, (_lexemes_of(each, lexemes) for each in _codes(text))))
+    numbered = filter(None, (_lexemes_of(each, lexemes) for each in _codes(text)))
+    codes = (*numbered, *(_parts(text, lexemes) if "_" in text else ()))
     proper = _names(text)
     names = {
         place for place in content - dated - frozenset().union(*codes) if any(_is_of(lexemes[place], n) for n in proper)
@@ -103,6 +111,17 @@ def understand(text: str, question: Question) -> Asked:
         codes=codes,
         proper=frozenset(proper),
     )
+
+
+def meant(text: str) -> str:
+    """Return the words of a question that tell one memory from another by their meaning: all but "the user".
+
+    Most notes of agents speak of the user, so that saying it makes all of them a little more alike to the question.
+
+    >>> meant("Which car does the user have?"), meant("the user's shoes"), meant("The user")
+    ('Which car does have?', 'shoes', 'The user')
+    """
+    return " ".join(_USER.sub(" ", text).split()) or text
 
 
 def _names(text: str) -> set[str]:
@@ -123,6 +142,14 @@ def _is_of(lexeme: str, name: str) -> bool:
 
 def _codes(text: str) -> list[str]:
     return [each for each in map(_bare, _TOKEN.findall(text)) if _is_code(each)]
+
+
+def _parts(text: str, lexemes: dict[int, str]) -> Iterator[frozenset[int]]:
+    """Give the lexemes of each part of identifiers that have no digit ("E_GLYPH_OVERFLOW"): each part must be there."""
+    for token in filter(_JOINED.fullmatch, map(_bare, _TOKEN.findall(text))):
+        for part in token.split("_"):
+            if found := frozenset(place for place, each in lexemes.items() if _is_of(each, part)):
+                yield found
 
 
 def _is_code(token: str) -> bool:

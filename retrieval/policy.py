@@ -33,7 +33,8 @@ class Policy:
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate is
     about what is asked (`retrieval.about`): it has the identifier that is asked for, if one is, and either its words
     have `sure_share` of what the question's words tell, or its cosine reaches `sure_cosine`, and `named_cosine` where
-    the question asks something of a name and the candidate shares no other word with it: names alone make texts alike.
+    the question asks something of a name and the candidate has only the name of that, or all but the name: either
+    makes texts alike that have nothing to do with each other.
     Without a vector four fifths of `sure_share` are enough. With 0 for `min_score` or `sure_cosine` nothing is asked
     for.
 
@@ -58,7 +59,7 @@ class Policy:
     tau_days: float = 7.0
     min_score: float = 0.15
     sure_cosine: float = 0.29
-    named_cosine: float = 0.56
+    named_cosine: float = 0.6
     sure_share: float = 0.5
     mmr_lambda: float = 0.975
     depth: int = 30

@@ -86,7 +86,8 @@ def rank(
         )
     ordered = in_order(scored)
     # The best first: as a rule it is the one.
-    answered = asked is None or any(is_about(each.candidate, policy, asked) for each in ordered)
+    talk = asked is not None and bool(asked.names) and in_talk(candidates)
+    answered = asked is None or any(is_about(each.candidate, policy, asked, talk=talk) for each in ordered)
     return ordered if answered else []
 
 
@@ -119,8 +120,16 @@ def _again(each: Scored, policy: Policy, now: datetime, *, when: bool) -> Scored
     return replace(each, score=made, time_match=timed, change_match=changed)
 
 
-def is_about(candidate: Candidate, policy: Policy, asked: Asked) -> bool:
-    """Tell whether a candidate is enough to say that the question was answered at all; see `Policy.sure_cosine`."""
+def in_talk(candidates: Sequence[Candidate]) -> bool:
+    """Tell whether most of the candidates were said by somebody: a note may begin with a name and a colon too."""
+    return 2 * sum(each.speaker is not None for each in candidates) > len(candidates)
+
+
+def is_about(candidate: Candidate, policy: Policy, asked: Asked, *, talk: bool = False) -> bool:
+    """Tell whether a candidate is enough to say that the question was answered at all; see `Policy.sure_cosine`.
+
+    `talk` says that it is a turn among turns: the name of who says it stands before each.
+    """
     if policy.min_score == 0 or policy.sure_cosine == 0:
         return True
     if asked.lacks_code(candidate.places):
@@ -128,10 +137,14 @@ def is_about(candidate: Candidate, policy: Policy, asked: Asked) -> bool:
     share = policy.sure_share if candidate.cosine is not None else UNSEEN * policy.sure_share
     if asked.coverage(candidate.places) >= share:
         return True
-    # The name of who says it stands before every turn of a talk, and makes none more alike than another.
-    named = asked.names_alone(candidate.places) and not asked.calls(candidate.speaker)
-    least = max(policy.sure_cosine, policy.named_cosine) if named else policy.sure_cosine
-    return (candidate.cosine or 0.0) >= least
+    likeness = candidate.cosine or 0.0
+    if likeness < policy.sure_cosine or likeness >= policy.named_cosine:
+        return likeness >= policy.sure_cosine
+    places = candidate.places
+    if talk:
+        # The name of who speaks makes no turn more alike than another, and what is talked about is seldom named again.
+        return asked.calls(candidate.speaker) or not asked.names_alone(places)
+    return not asked.names_alone(places) and not asked.other_names(places)
 
 
 def _named(candidates: Sequence[Candidate], question: str) -> str | None:

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from memory.embedding.base import EmbeddingError
 from memory.shelves import MEMORIES
-from retrieval.about import understand
+from retrieval.about import meant, understand
 from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
@@ -130,10 +130,11 @@ class _Run:
         """Run the policy's legs, the keyword leg beside the embedding of the question where that takes time."""
         legs = self.source.policy.legs
         words = question if "keyword" in legs else ""
+        wanted = meant(question)
         # With the vector at hand nothing waits, and a second connection costs more than running side by side saves.
-        waits = "semantic" in legs and dense is not None and dense.embedder.recall(question) is None
+        waits = "semantic" in legs and dense is not None and dense.embedder.recall(wanted) is None
         pending = self._start(words) if waits else None
-        near = self._semantic(dense, question) if "semantic" in legs else NOTHING_NEAR
+        near = self._semantic(dense, wanted) if "semantic" in legs else NOTHING_NEAR
         worded, spent = pending.result() if pending is not None else self._keyword(self.source.session, words)
         self.timings["keyword"] = round(spent, 3)
         return worded, near

@@ -81,7 +81,7 @@ def test_a_stranger_who_gets_something_is_a_leak(newcomer: Place) -> None:
 
 def test_every_fusion_and_leg_is_a_variant() -> None:
     fusions = {f"fusion {name}" for name in ("convex", "minmax", "rrf", "cosine")}
-    assert set(variants()) == {"balanced", "specified", "keyword alone", "semantic alone", *fusions}
+    assert set(variants()) == {"balanced", "specified", "keyword alone", "semantic alone", "never silent", *fusions}
 
 
 def test_all_evidence_of_a_small_conversation_is_found_and_its_sessions(talk: tuple[Examiner, DataSet]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.about import NOTHING_ASKED, Asked, understand
+from retrieval.about import NOTHING_ASKED, Asked, meant, understand
 from retrieval.words import Question
 
 
@@ -54,6 +54,7 @@ def test_no_words_cover_nothing() -> None:
     assert NOTHING_ASKED.coverage([]) == 0
     assert not NOTHING_ASKED.names_alone([])
     assert not NOTHING_ASKED.lacks_code([])
+    assert not NOTHING_ASKED.other_names([])
 
 
 @given(st.dictionaries(st.text("abc1-", min_size=1, max_size=5), st.floats(0.01, 20), max_size=8), st.data())
@@ -92,6 +93,21 @@ def test_a_generic_word_is_more_than_a_name() -> None:
     assert not found.names_alone(place(idfs, "ada", "keep"))
 
 
+@pytest.mark.parametrize(
+    ("text", "lexemes", "other"),
+    [
+        ("Which hotel is booked in Osaka?", ("book",), True),
+        ("Which hotel is booked in Osaka?", (), True),
+        ("Which hotel is booked in Osaka?", ("book", "osaka"), False),
+        ("Which hotel in Osaka or Kyoto?", ("kyoto",), False),
+        ("which hotel is booked in osaka?", ("book",), False),
+    ],
+)
+def test_what_has_none_of_the_names_is_told(text: str, lexemes: tuple[str, ...], other: bool) -> None:
+    idfs = {"book": 2.0, "hotel": 3.0, "kyoto": 3.0, "osaka": 4.0}
+    assert of(text, idfs).other_names(place(idfs, *lexemes)) is other
+
+
 def test_stems_of_names_are_names() -> None:
     idfs = {"car": 3.0, "neri": 2.0}
     assert of("Which car has Nerys?", idfs).names_alone(place(idfs, "neri"))
@@ -116,6 +132,13 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("lunch at 10:30 for 1,400 euros", ("1", "10", "30", "400", "euro", "lunch"), ("lunch",), False),
         ("a 10k run in v2.3.1", ("10k", "run", "v2.3.1"), ("run",), False),
         ("HERON-57", ("heron",), ("heron",), False),
+        ("What does E_GLYPH_FULL mean?", ("e", "full", "glyph", "mean"), ("e", "glyph", "mean"), True),
+        ("What does E_GLYPH_FULL mean?", ("e", "full", "glyph", "mean"), ("e", "full", "glyph"), False),
+        ("set TILE_RANGES", ("rang", "set", "tile"), ("rang", "tile"), False),
+        ("set TILE_RANGES", ("rang", "set", "tile"), ("set", "tile"), True),
+        ("the user_name", ("name", "user"), ("name",), True),
+        ("a_b", ("b",), (), False),
+        ("cores_final.csv", ("core", "cores_final.csv"), ("cores_final.csv",), False),
     ],
 )
 def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: tuple[str, ...], lacks: bool) -> None:
@@ -128,3 +151,30 @@ def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: 
 )
 def test_a_speaker_is_called_by_name(speaker: str | None, called: bool) -> None:
     assert asked("What did Ada say?", ada=1.0).calls(speaker) is called
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Does the user own a dog?", "Does own a dog?"),
+        ("The User\u2019s shoes, and the user's socks", "shoes, and socks"),
+        ("the users, the user-agent and the username", "the users, the user-agent and the username"),
+        ("the\nuser", "the\nuser"),
+        ("a user", "a user"),
+    ],
+)
+def test_a_question_means_more_than_the_user(text: str, left: str) -> None:
+    assert meant(text) == left
+
+
+@given(st.lists(st.sampled_from(["the", "user", "user's", "The user", "dog?", " ", "\u2019s", "-agent"])).map(" ".join))
+def test_leaving_the_user_out_leaves_words_and_is_done_once(text: str) -> None:
+    left = meant(text)
+    assert set(left.split()) <= set(text.split())
+    assert bool(left.strip()) == bool(text.strip())
+
+
+@given(st.text())
+def test_other_questions_keep_their_words(text: str) -> None:
+    if "user" not in text.lower():
+        assert meant(text).split() == text.split()

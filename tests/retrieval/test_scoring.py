@@ -228,6 +228,36 @@ def test_the_name_of_who_speaks_is_no_likeness():
     assert len(asked_for([turn], "What is Anna's shoe size?", "anna", "shoe", "size")) == 1
 
 
+def test_a_note_that_begins_with_a_name_is_no_turn_of_a_talk():
+    note = candidate(1, cosine=0.5, bm25=4.0, places=(0,), speaker="Anna")
+    others = [candidate(2), candidate(3)]
+    assert asked_for([note, *others], "What is Anna's shoe size?", "anna", "shoe", "size") == []
+    turns = [replace(each, speaker="Bob") for each in others]
+    assert ids(asked_for([note, *turns], "What is Anna's shoe size?", "anna", "shoe", "size"))[0] == 1
+
+
+def test_another_name_takes_more_likeness_than_a_note_without_names():
+    booked = candidate(1, cosine=0.5, bm25=2.0, places=(0,))
+    words = ("book", "hotel", "osaka")
+    assert asked_for([booked], "Which hotel is booked in Osaka?", *words) == []
+    assert len(asked_for([replace(booked, cosine=0.6)], "Which hotel is booked in Osaka?", *words)) == 1
+    assert len(asked_for([replace(booked, places=(0, 2))], "Which hotel is booked in Osaka?", *words)) == 1
+    assert len(asked_for([booked], "which hotel is booked?", "book", "hotel", "night")) == 1
+
+
+def test_in_a_talk_names_are_seldom_repeated():
+    turn = candidate(1, cosine=0.5, bm25=2.0, places=(0,), speaker="Bob")
+    assert len(asked_for([turn], "Which hotel is booked in Osaka?", "book", "hotel", "osaka")) == 1
+
+
+def test_a_named_cosine_below_the_sure_one_asks_for_no_less():
+    near = candidate(1, cosine=0.35, places=(0,))
+    low = replace(SURE, sure_cosine=0.4, named_cosine=0.2)
+    words = ("anna", "shoe", "size")
+    assert asked_for([near], "What is Anna's shoe size?", *words, policy=low) == []
+    assert len(asked_for([replace(near, cosine=0.4)], "What is Anna's shoe size?", *words, policy=low)) == 1
+
+
 def test_an_identifier_that_is_asked_for_must_be_there():
     other = candidate(1, cosine=0.9, bm25=5.0, places=(1,))
     one = replace(other, id=UUID(int=2), places=(0, 1))
