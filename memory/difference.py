@@ -1,4 +1,4 @@
-"""What keeps two near-duplicate texts apart: a number, a date, a polarity word or a proper name.
+"""What keeps two near-duplicate texts apart: a number, a date, a polarity word, a proper name or a sign.
 
 SimHash sees words, not meaning: "meet at 3pm" and "meet at 4pm" are neighbours, yet one updates the other.
 The marks are rules over English. They lean towards "different": a wrong "different" keeps one row too many,
@@ -14,13 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from itertools import groupby
 
+from memory.signs import exchanged, signs
 from memory.text import links, without_references
 
 _MOST_EXTRA_WORDS = 2
-_LONGEST_FILLER = 3
-_EMPHASIS_WORDS = "really very just also quite actually that this with have been will would then"
-_EMPHASIS = frozenset(_EMPHASIS_WORDS.split())
+# Words that may be exchanged, or come and go, without another meaning: emphasis, articles, and what verbs need.
+_FILLER_WORDS = """
+    really very just also quite actually that this with have been will would then a an the is am are was were be it
+    its so as do did does has had too
+"""
+_FILLERS = frozenset(_FILLER_WORDS.split())
 _LONGEST_TEMPLATE = 500
+_LONGEST_SHORT = 3
 _FEWEST_TEMPLATE_WORDS = 3
 # Begins what stands for a mark: a letter to the patterns below, and in no language's ordinary words.
 _MASK = "\u01c2"
@@ -42,17 +47,18 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a comparison needs of a text: its marks, its other words in lower case, its links."""
+    """What a comparison needs of a text: its marks, its other words in lower case, its links and signs."""
 
     marks: Marks
     words: list[str]
     links: frozenset[str]
+    signs: tuple[str, ...]
 
 
 def read(text: str) -> Reading:
     """Return a text's reading, for texts that are compared with many."""
     marks, words = _read(text)
-    return Reading(marks, words, links(text))
+    return Reading(marks, words, links(text), signs(_plain(text)))
 
 
 def distinguishing(text: str) -> Marks:
@@ -63,7 +69,7 @@ def distinguishing(text: str) -> Marks:
 def differs(a: str, b: str) -> str | None:
     """Return the first kind of mark in which two texts differ, or None if they may be one memory.
 
-    One of "date", "number", "negation", "name" and "order"; the last means the same words in another order
+    One of "date", "number", "negation", "name", "sign", "order" and "wording"; "order" means the same words in another
     ("uv over pip", "pip over uv"). A name counts as the same when the other text has it in lower case. Links
     differ, as names, only if each text has one that the other lacks: adding or losing a link does not change
     a memory.
@@ -85,6 +91,8 @@ def compare(one: Reading, other: Reading) -> str | None:
         return "name"
     if one.links - other.links and other.links - one.links:
         return "name"
+    if exchanged(one.signs, other.signs):
+        return "sign"
     if words != other_words and sorted(words) == sorted(other_words):
         return "order"
     return "wording" if _reworded(words, other_words) else None
@@ -94,16 +102,17 @@ def _reworded(words: list[str], other_words: list[str]) -> bool:
     """Tell whether one text says something that the other lacks.
 
     In a long text one word or one sentence more moves few bits: "vegetarian" for "vegan" among 160 words stays
-    within distance 3 most of the time. So a word exchanged for another keeps texts apart, and so do more words
-    added than emphasis needs.
+    within distance 3 most of the time. So a word exchanged for another keeps texts apart, however short it is ("cat"
+    and "dog", "he" and "she"), and so do more words added than emphasis needs.
     """
-    ours, theirs = Counter(filter(_is_content, words)), Counter(filter(_is_content, other_words))
+    ours = Counter(word for word in words if word not in _FILLERS)
+    theirs = Counter(word for word in other_words if word not in _FILLERS)
     lost, added = (ours - theirs).total(), (theirs - ours).total()
     return (lost > 0 and added > 0) or max(lost, added) > _MOST_EXTRA_WORDS
 
 
 def _is_content(word: str) -> bool:
-    return len(word) > _LONGEST_FILLER and word not in _EMPHASIS
+    return len(word) > _LONGEST_SHORT and word not in _FILLERS
 
 
 def digest_material(text: str) -> str:
@@ -111,8 +120,9 @@ def digest_material(text: str) -> str:
 
     Names depend on case here, since there is no second text to compare with.
     """
-    marks = distinguishing(text)
-    return "\n".join(f"{field.name}={'|'.join(getattr(marks, field.name))}" for field in fields(Marks))
+    marks, seen = distinguishing(text), signs(_plain(text))
+    lines = [f"{field.name}={'|'.join(getattr(marks, field.name))}" for field in fields(Marks)]
+    return "\n".join([*lines, f"signs={'|'.join(seen)}"] if seen else lines)
 
 
 def template(text: str) -> str | None:

@@ -37,25 +37,28 @@ def pin(session: Session, user_id: UUID, memory_id: UUID, *, pinned: bool, now: 
     """
     memory = get_memory(session, user_id, memory_id)
     lock_space_of(session, memory)
-    if memory.pinned == pinned:
-        return memory
-    details = {} if pinned else _take_back_saving(session, memory, now)
-    before = (memory.manually_saved, memory.importance)
-    _set_pinned(memory, pinned)
-    if pinned and not before[0]:
-        gained = {"importance_before": before[1], "importance_after": memory.importance}
-        details = {"saved": True, **gained, "repeats": memory.repeat_count}
-    memory.updated_at = now
-    action = "memory.pinned" if pinned else "memory.unpinned"
-    record(session, user_id, action, actor=actor, now=now, subject_id=memory_id, details=details)
+    if memory.pinned != pinned:
+        _set_pinned(session, memory, pinned, {}, now=now, actor=actor)
+        memory.updated_at = now
     return memory
 
 
-def _set_pinned(memory: Memory, pinned: bool) -> None:
+def _set_pinned(
+    session: Session, memory: Memory, pinned: bool, asked: Mapping[str, Any], *, now: datetime, actor: str
+) -> None:
+    """Pin or unpin a memory and record it; what is `asked` for in the same change stands as it is asked for."""
+    details: dict[str, Any] = {}
     if pinned and not memory.manually_saved:
-        memory.manually_saved = True
-        memory.importance = min(1.0, memory.importance + 0.5)
+        before = memory.importance
+        memory.manually_saved, memory.importance = True, min(1.0, before + 0.5)
+        was, became = asked.get("importance", before), asked.get("importance", memory.importance)
+        gained = {"importance_before": was, "importance_after": became}
+        details = {"saved": True, **gained, "repeats": memory.repeat_count}
+    elif not pinned and "manually_saved" not in asked:
+        details = _take_back_saving(session, memory, now)
     memory.pinned = pinned
+    action = "memory.pinned" if pinned else "memory.unpinned"
+    record(session, memory.user_id, action, actor=actor, now=now, subject_id=memory.id, details=details)
 
 
 def _take_back_saving(session: Session, memory: Memory, now: datetime) -> dict[str, Any]:
@@ -115,7 +118,7 @@ def update(
     before = content_of(session, memory)
     if older is not None:
         older.status, older.updated_at, memory.supersedes = "superseded", now, older.id
-    _apply(session, memory, draft, changes, now)
+    _apply(session, memory, draft, changes, now, actor)
     memory.updated_at = now
     if rewritten is not None:
         # What was corrected is not to be found in any copy.
@@ -179,7 +182,9 @@ def _rewrite(session: Session, memory: Memory, item: Prepared, now: datetime) ->
     enqueue(session, memory.user_id, [memory.id], now)
 
 
-def _apply(session: Session, memory: Memory, draft: Draft, changes: Mapping[str, Any], now: datetime) -> None:
+def _apply(
+    session: Session, memory: Memory, draft: Draft, changes: Mapping[str, Any], now: datetime, actor: str
+) -> None:
     for name in ("type", "expires_at", "manually_saved"):
         if name in changes:
             setattr(memory, name, getattr(draft, name))
@@ -193,8 +198,8 @@ def _apply(session: Session, memory: Memory, draft: Draft, changes: Mapping[str,
         memory.status = changes["status"]
     if {"type", "manually_saved"} & set(changes):
         apply_pinning_policy(memory)
-    if "pinned" in changes:
-        _set_pinned(memory, changes["pinned"])
+    if changes.get("pinned", memory.pinned) != memory.pinned:
+        _set_pinned(session, memory, changes["pinned"], changes, now=now, actor=actor)
     if draft.importance is not None:
         memory.importance = draft.importance
 

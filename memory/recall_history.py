@@ -16,10 +16,14 @@ PARTS = ("relevance", "recency", "importance", "total")
 
 # A call keeps its hits in the order of their ranks; `scores` is missing where it kept none, or was blanked since.
 _RECALLS = sql("""
+WITH latest AS (
+    SELECT user_id, id FROM calls_naming(:memory_id)
+    WHERE user_id = :user_id AND operation = 'search' AND success AND origin = 'server'
+    ORDER BY created_at DESC, id DESC LIMIT :most
+)
 SELECT c.id, c.created_at, c.tool, c.hits, p.rank, c.result -> 'scores' -> (p.rank - 1) AS scores
-FROM calls_naming(:memory_id) c, LATERAL (SELECT array_position(c.affected_ids, :memory_id) AS rank) p
-WHERE c.user_id = :user_id AND c.operation = 'search' AND c.success AND c.origin = 'server'
-ORDER BY c.created_at DESC, c.id DESC LIMIT :most
+FROM latest JOIN tool_calls c USING (user_id, id), LATERAL (SELECT array_position(c.affected_ids, :memory_id) AS rank) p
+ORDER BY c.created_at DESC, c.id DESC
 """)
 
 

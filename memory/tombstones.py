@@ -16,6 +16,7 @@ from memory.models import Memory, Tombstone
 from memory.text import NEAR, from_signed, hamming, normalise
 
 LIFETIME = timedelta(hours=24)
+_PUNCTUATION = ".,;:!?\u2026 "
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,19 @@ class Graveyard:
         """Return the tombstone of this text or of a near-duplicate that differs in nothing that matters."""
         if not self.stones:
             return None
-        digest = self.keys.digest("tombstone", normalised or text)
+        # Both: a tombstone of an earlier version stands for the text with its end.
+        digests = {self.keys.digest("tombstone", form) for form in (normalised or text, _material(normalised or text))}
         marks = self.keys.digest("marks", digest_material(text))
         for stone in self.stones:
             near = simhash != 0 and hamming(from_signed(stone.simhash), simhash) <= NEAR
-            if stone.digest == digest or (near and stone.marks_digest == marks):
+            if stone.digest in digests or (near and stone.marks_digest == marks):
                 return stone
         return None
+
+
+def _material(text: str) -> str:
+    """Return a text without the punctuation at its end, which whoever says it again may leave out or add."""
+    return text.rstrip(_PUNCTUATION) or text
 
 
 def graveyard(session: Session, user_id: UUID, space_id: UUID, keys: Keys, now: datetime) -> Graveyard:
@@ -54,7 +61,7 @@ def bury(session: Session, memory: Memory, keys: Keys, now: datetime) -> None:
             space_id=memory.space_id,
             memory_id=memory.id,
             # A text of nothing but links has no normal form; by that, one would stand for all.
-            digest=keys.digest("tombstone", normalise(memory.text) or memory.text),
+            digest=keys.digest("tombstone", _material(normalise(memory.text) or memory.text)),
             marks_digest=keys.digest("marks", digest_material(memory.text)),
             simhash=memory.simhash,
             created_at=now,

@@ -19,6 +19,21 @@ from memory.redaction import REDACTED, Secrets, secrets_of
 OPERATIONS = ("search", "read", "create", "update", "delete")
 # Operations that hand a memory to whoever asked.
 RECEIVING = ("search", "read")
+# What the database tells of the calls that name an id.
+CHOSEN_BY = (
+    "user_id",
+    "id",
+    "created_at",
+    "tool",
+    "operation",
+    "origin",
+    "success",
+    "hits",
+    "token_id",
+    "conversation_id",
+    "message_id",
+    "affected_paths",
+)
 LARGEST_PAGE = 200
 MOST_PATHS = 1000
 
@@ -94,17 +109,10 @@ def list_calls(
     session: Session, user_id: UUID, filters: CallFilters, *, now: datetime, limit: int = 50, cursor: str | None = None
 ) -> CallPage:
     """Return a page of calls by (created_at, id), newest first; raises `InvalidError` for a bad limit or cursor."""
-    _check_limit(limit, LARGEST_PAGE)
-    calls = _calls_of(filters)
-    statement = _filtered(select(calls), calls, user_id, filters)
-    if cursor is not None:
-        statement = statement.where(tuple_(calls.created_at, calls.id) < from_cursor(cursor))
-    statement = statement.order_by(calls.created_at.desc(), calls.id.desc()).limit(limit + 1)
-    found = session.scalars(statement).all()
-    shown, secrets = found[:limit], secrets_of(session, user_id, now)
+    shown, next_cursor = _page(session, user_id, filters, limit, cursor)
+    secrets = secrets_of(session, user_id, now)
     tokens = _tokens(session, user_id, shown)
-    page = [_as_shown(call, tokens.get(call.token_id), secrets) for call in shown]
-    return CallPage(page, to_cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None)
+    return CallPage([_as_shown(call, tokens.get(call.token_id), secrets) for call in shown], next_cursor)
 
 
 def get_call(session: Session, user_id: UUID, call_id: UUID, *, now: datetime) -> Call:
@@ -149,17 +157,34 @@ def uses(
 
     Raises `InvalidError` for a bad limit or cursor.
     """
-    _check_limit(limit, LARGEST_PAGE)
     filters = CallFilters(operations=RECEIVING, affected_id=memory_id, success=True, origin="server", token_id=token_id)
-    calls = _calls_of(filters)
-    statement = _filtered(select(calls), calls, user_id, filters)
-    if cursor is not None:
-        statement = statement.where(tuple_(calls.created_at, calls.id) < from_cursor(cursor))
-    found = session.scalars(statement.order_by(calls.created_at.desc(), calls.id.desc()).limit(limit + 1)).all()
-    shown = found[:limit]
+    shown, next_cursor = _page(session, user_id, filters, limit, cursor)
     tokens = _tokens(session, user_id, shown)
     page = [Use(call, call.affected_ids.index(memory_id) + 1, tokens.get(call.token_id)) for call in shown]
-    return UsePage(page, to_cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None)
+    return UsePage(page, next_cursor)
+
+
+def _page(
+    session: Session, user_id: UUID, filters: CallFilters, limit: int, cursor: str | None
+) -> tuple[Sequence[ToolCall], str | None]:
+    """Return a page of calls by (created_at, id), newest first, and the cursor of the next."""
+    _check_limit(limit, LARGEST_PAGE)
+    calls = _calls_of(filters)
+    # Of the calls that name an id the keys alone come first, as what they asked and answered is long.
+    chosen = calls if filters.affected_id is None else calls.id
+    statement = _filtered(select(chosen), calls, user_id, filters)
+    if cursor is not None:
+        statement = statement.where(tuple_(calls.created_at, calls.id) < from_cursor(cursor))
+    statement = statement.order_by(calls.created_at.desc(), calls.id.desc()).limit(limit + 1)
+    found = session.scalars(statement).all()
+    shown = found[:limit] if filters.affected_id is None else _in_order(session, user_id, found[:limit])
+    return shown, to_cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None
+
+
+def _in_order(session: Session, user_id: UUID, ids: Sequence[UUID]) -> Sequence[ToolCall]:
+    mine = select(ToolCall).where(ToolCall.user_id == user_id, ToolCall.id.in_(ids))
+    calls = {call.id: call for call in session.scalars(mine)}
+    return [calls[call_id] for call_id in ids]
 
 
 def _check_limit(limit: int, largest: int) -> None:
@@ -174,7 +199,7 @@ def _calls_of(filters: CallFilters) -> Any:
     """
     if filters.affected_id is None:
         return ToolCall
-    columns = [column(each.name, each.type) for each in ToolCall.__table__.columns]
+    columns = [column(name, ToolCall.__table__.columns[name].type) for name in CHOSEN_BY]
     naming = func.calls_naming(filters.affected_id).table_valued(*columns, name="naming")
     return aliased(ToolCall, naming, adapt_on_names=True)
 

@@ -26,6 +26,11 @@ class Endpoint(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: Endpoint
 
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.keys.append(self.headers["Authorization"])
@@ -48,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
 def running() -> Iterator[Endpoint]:
     """Serve on a free port until the block ends."""
     server = Endpoint()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield server

@@ -14,11 +14,13 @@ from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
 from memory.accounts import Credential, authenticate, find_user
 from memory.database import act_as
+from memory.text import folded_digest
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 
 V = TypeVar("V", bound=Callable[..., Any])
 
+LONGEST_SESSION = 150
 SESSION_HEADER = "X-Commonplace-Session"
 USER_HEADER = "X-Commonplace-User"
 # Any valid token will do; the view itself says what else it needs.
@@ -119,4 +121,8 @@ def _with_session(found: Credential) -> Credential:
 
 def session_key(name: str) -> str:
     """Return the key of the session that a caller names, in the header or in a body."""
-    return f"session:{name.strip()[:150]}".replace("\x00", "")
+    name = name.strip().replace("\x00", "")
+    if len(name) > LONGEST_SESSION:
+        # By its whole name: two sessions whose names begin alike must not end each other's incognito.
+        name = folded_digest(name).hex()
+    return f"session:{name}"

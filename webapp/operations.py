@@ -28,7 +28,7 @@ def space_for(slug: str | None) -> Space:
     """Return the space of this name, the token's own or the default; a confined token sees no other."""
     who = credential()
     if who.space_id is None:
-        return get_space(session(), who.user_id, slug or DEFAULT_SPACE)
+        return get_space(session(), who.user_id, DEFAULT_SPACE if slug is None else slug)
     own = session().get_one(Space, (who.user_id, who.space_id))
     if slug not in {None, own.slug}:
         raise InvalidError("space", f"there is no space {slug!r}")

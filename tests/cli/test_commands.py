@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
 import pytest
 from chat_endpoint import chat_endpoint
+from embedding_endpoint import running
 from secrets_of_tests import SECRET
 from sqlalchemy import create_engine, make_url, text
 
@@ -24,7 +24,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def run(runtime, home, database_url) -> Run:
+def run(command_line, runtime, home, database_url) -> Run:
     environment = {
         **os.environ,
         "COMMONPLACE_HOME": str(home),
@@ -34,14 +34,7 @@ def run(runtime, home, database_url) -> Run:
     }
 
     def _run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "webapp.cli", *arguments],
-            env={**environment, **more},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        return command_line([*arguments], {**environment, **more})
 
     return _run
 
@@ -99,6 +92,23 @@ def test_doctor_says_that_the_database_is_away(run):
 
 def test_doctor_says_that_a_setting_is_bad(run):
     assert "COMMONPLACE_SOFT_CAP" in run("doctor", COMMONPLACE_SOFT_CAP="lots").stdout
+
+
+def test_doctor_asks_the_system_model(run):
+    with running() as endpoint:
+        done = run("doctor", **QUICK, COMMONPLACE_LLAMACPP_URL=endpoint.url, COMMONPLACE_LLAMACPP_MODEL="tiny")
+    assert "ok   llama.cpp: tiny embeds in 5 dimensions" in done.stdout
+
+
+@pytest.mark.parametrize(("status", "said"), [(None, "does not say that it is well"), (401, "answered HTTP 401")])
+def test_doctor_says_what_is_wrong_with_the_system_model(run, status, said):
+    with running() as endpoint:
+        endpoint.status = status or 200
+        url = endpoint.url if status else "http://127.0.0.1:1"
+        done = run("doctor", **QUICK, COMMONPLACE_LLAMACPP_URL=url)
+    assert done.returncode == 1
+    assert said in next(line for line in done.stdout.splitlines() if line.startswith("BAD  llama.cpp"))
+    assert "COMMONPLACE_LLAMACPP_URL" in done.stdout
 
 
 def test_doctor_asks_the_language_model(run):

@@ -293,3 +293,35 @@ def test_what_was_gained_since_a_pin_is_kept(book, change, memory_id):
     book.do(pin, memory_id, pinned=False)
     assert book.load(memory_id).importance == pytest.approx(0.95 - 0.5)
     assert before < 0.5
+
+
+@pytest.mark.parametrize("how", ["pin", "change"])
+@pytest.mark.parametrize("back", ["pin", "change"])
+def test_a_pin_may_be_taken_back_by_a_change(book, change, memory_id, how, back):
+    before = as_it_stands(book, memory_id)
+    for pinned, by in ((True, how), (False, back)):
+        if by == "change":
+            change(memory_id, pinned=pinned)
+        else:
+            book.do(pin, memory_id, pinned=pinned)
+    assert as_it_stands(book, memory_id) == before
+
+
+def test_a_pin_by_a_change_is_recorded_as_any_pin(book, change, memory_id):
+    for pinned in (True, True, False):
+        change(memory_id, pinned=pinned)
+    counted = "SELECT count(*) FROM audit_events WHERE action = :action AND subject_id = :id"
+    assert [book.one(counted, action=f"memory.{each}", id=memory_id) for each in ("pinned", "unpinned")] == [1, 1]
+
+
+def test_what_a_change_asks_for_beside_a_pin_outlives_it(book, change, memory_id):
+    change(memory_id, pinned=True, importance=0.3)
+    assert as_it_stands(book, memory_id) == (True, True, 0.3)
+    change(memory_id, pinned=False)
+    assert as_it_stands(book, memory_id) == (False, False, 0.3)
+
+
+def test_what_a_change_saves_while_it_unpins_is_saved(book, change, memory_id):
+    book.do(pin, memory_id, pinned=True)
+    change(memory_id, pinned=False, manually_saved=True)
+    assert as_it_stands(book, memory_id)[:2] == (False, True)

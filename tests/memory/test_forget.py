@@ -178,6 +178,12 @@ def test_the_same_text_is_refused_for_a_day(book, drop):
     assert (again.outcome, again.refusal) == ("refused", "tombstone")
 
 
+@pytest.mark.parametrize(("said", "again"), [("{}", "{}!"), ("{}.", "{}"), ("{}...", "{}?")])
+def test_the_same_text_is_refused_however_it_ends(book, drop, said, again):
+    drop(book.write(said.format(SECRET)).id)
+    assert book.write(again.format(SECRET.upper())).outcome == "refused"
+
+
 def test_a_near_duplicate_is_refused_too(book, drop):
     drop(book.write(LONG.format(3)).id)
     assert book.write(LONG.format(3) + "!").outcome == "refused"

@@ -14,6 +14,7 @@ from memory import schema
 from memory.database import from_owner_url, make_engine
 from memory.models import Base
 from memory.revision import MIGRATIONS, current_revision, head_revision
+from memory.tool_calls import CHOSEN_BY
 
 OWNED = sorted(table.name for table in Base.metadata.sorted_tables if "user_id" in table.columns)
 
@@ -77,6 +78,13 @@ def test_functions_that_look_across_users_pin_their_search_path(catalog):
 
 def test_functions_that_look_across_users_are_closed_to_the_public(catalog):
     assert catalog(DEFINERS + "has_function_privilege('public', p.oid, 'EXECUTE')") == []
+
+
+def test_calls_that_name_an_id_are_told_without_what_they_asked_and_answered(catalog):
+    (told,) = catalog("SELECT pg_get_function_result('calls_naming(uuid)'::regprocedure)")
+    columns = told.removeprefix("TABLE(").removesuffix(")").split(", ")
+    assert [each.split()[0] for each in columns] == list(CHOSEN_BY)
+    assert not {"arguments", "result", "error", "affected_ids"} & set(CHOSEN_BY)
 
 
 @pytest.mark.parametrize(

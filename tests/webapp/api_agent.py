@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import described
 from flask.testing import FlaskClient
 from sqlalchemy import text
 from werkzeug.test import TestResponse
@@ -26,7 +27,9 @@ class Agent:
 
     def ask(self, method: str, path: str, **kwargs: Any) -> TestResponse:
         headers = {**self.headers, **self.more, **kwargs.pop("headers", {})}
-        return self.client.open(path, method=method, headers=headers, **kwargs)
+        response = self.client.open(path, method=method, headers=headers, **kwargs)
+        described.check(self.client.application, method, path, response)
+        return response
 
     def get(self, path: str, **query: Any) -> TestResponse:
         return self.ask("GET", path, query_string=query)

@@ -123,6 +123,7 @@ BAD = [
     ({"text": "a", "type": "rumour"}, "type"),
     ({"text": "a", "role": "stranger"}, "role"),
     ({"text": "a", "space": "nowhere"}, "space"),
+    ({"text": "a", "space": ""}, "space"),
     ({"text": "a", "space": "no\x00where"}, "space"),
     ({"text": "a", "space": "\ud800"}, "space"),
     ({"text": "a", "tags": [str(n) for n in range(33)]}, "tags"),
@@ -137,6 +138,7 @@ BAD = [
     ({"text": "a", "created_at": "yesterday"}, "created_at"),
     ({"text": "a", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at"),
     ({"text": "a", "expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at"),
+    ({"text": "a", "expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
     ({"text": "a", "created_at": 10**30}, "created_at"),
     ({"text": "a", "importance": 1.01}, "importance"),
     ({"text": "a", "importance": 10**400}, "importance"),
@@ -447,6 +449,7 @@ def test_null_is_refused_where_it_means_nothing(agent, memory_id, name):
         ({"id": NOBODYS_ID}, "id"),
         ({"user_id": NOBODYS_ID}, "user_id"),
         ({"created_at": "2024-01-01T00:00:00Z"}, "created_at"),
+        ({"expires_at": "2024-01-01T00:00:00Z"}, "expires_at"),
     ],
 )
 def test_a_bad_change_changes_nothing(agent, memory_id, change, field):

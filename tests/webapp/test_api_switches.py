@@ -108,6 +108,14 @@ def test_incognito_starts_for_a_named_session(agent, how):
     assert agent.in_session("chat-2").post(ENTRIES, {"text": "a"}).status_code == 201
 
 
+def test_sessions_whose_long_names_begin_alike_are_two(agent):
+    one, other = (agent.in_session("thread-" + "x" * 150 + end) for end in "ab")
+    one.post(START)
+    other.post(END)
+    assert one.post(ENTRIES, {"text": "a"}).status_code == 409
+    assert other.post(ENTRIES, {"text": "a"}).status_code == 201
+
+
 def test_incognito_stores_nothing(hidden, ada):
     answer = hidden.post(ENTRIES, {"text": "Something new"}).json
     assert (answer["outcome"], answer["reason"], answer["id"]) == ("refused", "incognito", None)

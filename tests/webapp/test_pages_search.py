@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 from api_agent import rows
@@ -14,7 +16,8 @@ from sqlalchemy import update
 from memory.database import user_session
 from memory.models import Space
 from retrieval.policy import Policy
-from retrieval.query import Result
+from retrieval.query import Hit, Result
+from retrieval.types import Candidate, Ranked, Score, Scored
 from webapp.pages.explain import NOTICES, explain
 
 
@@ -130,6 +133,22 @@ def test_a_space_with_memory_off_says_so(reader: FlaskClient, ada) -> None:
 @pytest.mark.parametrize("name", ["semantic", "rate_limited", "incognito", "memory_off", "database"])
 def test_everything_skipped_is_said_in_words(name: str) -> None:
     assert explain(Result((), Policy(), degraded=(name,))).notices == (NOTICES[name],)
+
+
+@pytest.mark.parametrize(
+    ("legs", "degraded", "places"),
+    [
+        (("keyword", "semantic"), (), ("no match", "no vector yet")),
+        (("keyword", "semantic"), ("semantic",), ("no match", "not asked")),
+        (("keyword",), (), ("no match", "not asked")),
+        (("semantic",), (), ("not asked", "no vector yet")),
+    ],
+)
+def test_a_leg_that_was_not_asked_does_not_say_that_it_found_nothing(legs, degraded, places) -> None:
+    memory = Candidate(UUID(int=1), "a", "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.5)
+    scored = Scored(memory, Score(0.5, 0.5, 0.5, 1.5), evidence=0.5, keyword_share=0.0, date_match=0.0)
+    result = Result((Hit(Ranked(scored, 0.0, 1), "a"),), Policy(legs=legs), degraded=degraded)
+    assert tuple(leg.place for leg in explain(result).hits[0].legs) == places
 
 
 # --- what a search means to the next command ---

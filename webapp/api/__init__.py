@@ -21,6 +21,7 @@ from webapp.api import (
     tool_calls,
     tools,
 )
+from webapp.api.blueprint import describe_success
 from webapp.api.schemas import Problem
 
 __all__ = ["Problem", "register"]
@@ -47,4 +48,5 @@ def register(app: OpenAPI) -> None:
         account,
     ):
         app.register_api(module.bp)
+    describe_success(app)
     app.register_blueprint(ops.bp)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from flask import Response
 from flask_openapi3.blueprint import APIBlueprint
+from flask_openapi3.models.response import Response as Answer
 from flask_openapi3.models.tag import Tag
+from flask_openapi3.openapi import OpenAPI
+from pydantic import BaseModel
 
 from webapp.guards import bearer_required, keep_last_use, object_required, scope_required
 
@@ -21,6 +25,25 @@ PROBLEMS = {
     "422": "A field does not fit",
     "503": "The database does not answer",
 }
+
+
+_OBJECT = {"application/json": {"schema": {"type": "object"}}}
+# Of endpoints that answer 201 when something is new, and 200 when all of it was known.
+NEW_OR_KNOWN: dict[str | int | HTTPStatus, type[BaseModel] | dict[Any, Any] | None] = {
+    "201": {"description": "Something is new", "content": _OBJECT},
+    "200": {"description": "All of it was known", "content": _OBJECT},
+}
+
+
+def describe_success(app: OpenAPI) -> None:
+    """Describe as 200 what each operation answers that does not say itself what it answers when all is well."""
+    for item in app.paths.values():
+        for method in ("get", "post", "put", "patch", "delete"):
+            operation = getattr(item, method)
+            if operation is not None and not any(status.startswith("2") for status in operation.responses):
+                told = operation.description or operation.summary
+                done = Answer.model_validate({"description": told, "content": _OBJECT})
+                operation.responses = {"200": done, **operation.responses}
 
 
 def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
@@ -40,9 +63,19 @@ def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
     return bp
 
 
+def refusing(answer: type[BaseModel]) -> dict[str, Any]:
+    """Return the description of a 409 that may also be an answer, which says what was refused and why."""
+    found = _documented(PROBLEMS["409"])
+    found["content"]["application/json"] = _of(answer.__name__)
+    return found
+
+
 def _documented(text: str) -> dict[str, Any]:
-    schema = {"$ref": "#/components/schemas/Problem"}
-    return {"description": text, "content": {"application/problem+json": {"schema": schema}}}
+    return {"description": text, "content": {"application/problem+json": _of("Problem")}}
+
+
+def _of(name: str) -> dict[str, Any]:
+    return {"schema": {"$ref": f"#/components/schemas/{name}"}}
 
 
 def _keep_private(response: Response) -> Response:

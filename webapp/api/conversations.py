@@ -9,7 +9,7 @@ from flask import Response, jsonify, make_response
 from memory.errors import InvalidError
 from memory.threads import Filters, words_of
 from memory.transcript import get_message, list_episodes, list_messages
-from webapp.api.blueprint import api_blueprint
+from webapp.api.blueprint import NEW_OR_KNOWN, api_blueprint
 from webapp.api.conversation_schemas import (
     AppendBody,
     ConversationBody,
@@ -56,7 +56,7 @@ def list_(query: ConversationQuery) -> Response:
     return jsonify({**answer, **({"skipped": skipped} if skipped else {})})
 
 
-@bp.post("", summary="Open or resume a conversation")
+@bp.post("", summary="Open or resume a conversation", responses=NEW_OR_KNOWN)
 @needs("write")
 def create(body: ConversationBody) -> Response:
     """Answer 201 when it is new, and 200 with the one that has this `external_id` already."""
@@ -134,14 +134,14 @@ def read_episodes(path: ConversationPath, query: EpisodesQuery) -> Response:
     return jsonify({"episodes": [episode_json(each) for each in page.episodes], "next_cursor": page.next_cursor})
 
 
-@bp.post("/<uuid:conversation_id>/messages", summary="Append messages")
+@bp.post("/<uuid:conversation_id>/messages", summary="Append messages", responses=NEW_OR_KNOWN)
 @needs("write")
 def append(path: ConversationPath, body: AppendBody) -> Response:
     """Answer once they are stored, all or none: 201 when something is new, 200 when all of it was known."""
     return _stored(add_messages(path.conversation_id, body.to_drafts()))
 
 
-@bp.post("/<uuid:conversation_id>/messages/stream", summary="Append a message as it comes")
+@bp.post("/<uuid:conversation_id>/messages/stream", summary="Append a message as it comes", responses=NEW_OR_KNOWN)
 @needs("write")
 @streamed
 def stream(path: ConversationPath) -> Response:

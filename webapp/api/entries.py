@@ -13,7 +13,15 @@ from memory.forget import UNDO_WINDOW
 from memory.models import Revision
 from memory.revisions import list_revisions
 from memory.tool_calls import uses
-from webapp.api.blueprint import api_blueprint
+from webapp.api.answers import (
+    BatchAnswer,
+    EntriesAnswer,
+    EntryAnswer,
+    ForgottenAnswer,
+    OutcomeAnswer,
+    WholeEntryAnswer,
+)
+from webapp.api.blueprint import api_blueprint, refusing
 from webapp.api.schemas import (
     CLEARABLE,
     BatchBody,
@@ -51,7 +59,7 @@ bp = api_blueprint("entries", "Memories, one by one", "/v1/memory/entries")
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
-@bp.get("", summary="List memories, newest first")
+@bp.get("", summary="List memories, newest first", responses={"200": EntriesAnswer})
 @needs("read")
 def list_(query: EntryQuery) -> Response:
     """Answer a page; `next_cursor` is null at the end."""
@@ -68,7 +76,9 @@ def list_(query: EntryQuery) -> Response:
     return jsonify({"entries": entries, "next_cursor": page.next_cursor})
 
 
-@bp.post("", summary="Store a memory")
+@bp.post(
+    "", summary="Store a memory", responses={"201": OutcomeAnswer, "200": OutcomeAnswer, "409": refusing(OutcomeAnswer)}
+)
 @needs("write")
 def create(body: EntryBody) -> Response:
     """Answer 201 when it is new, 200 when it was merged, 409 when it was refused; always with the trace."""
@@ -79,7 +89,7 @@ def create(body: EntryBody) -> Response:
     return make_response(jsonify(outcome_json(outcome)), STATUS[outcome.outcome])
 
 
-@bp.post("/batch", summary="Store up to 1,000 memories")
+@bp.post("/batch", summary="Store up to 1,000 memories", responses={"200": BatchAnswer})
 @needs("write")
 def create_batch(body: BatchBody) -> Response:
     """Answer 200 with one outcome per entry, in order. A bad field stores nothing at all."""
@@ -104,13 +114,13 @@ def _space_of(body: BatchBody) -> str | None:
     """Return the one space that a batch names, beside its entries or in them."""
     space = body.space
     for number, entry in enumerate(body.entries):
-        space = space or entry.space
+        space = entry.space if space is None else space
         if entry.space not in {None, space}:
             raise InvalidError(f"entries.{number}.space", "a batch goes to one space")
     return space
 
 
-@bp.get("/<uuid:entry_id>", summary="Read a memory")
+@bp.get("/<uuid:entry_id>", summary="Read a memory", responses={"200": WholeEntryAnswer})
 @needs("read")
 def read(path: EntryPath) -> Response:
     """Answer every field, the state of its vector, and what may be an update of it."""
@@ -152,7 +162,11 @@ def revisions(path: EntryPath, query: RevisionsQuery) -> Response:
     return jsonify({"current": found.current, "revisions": shown, "next_before": found.next_before})
 
 
-@bp.post("/<uuid:entry_id>/revisions/<int:number>/restore", summary="Make a memory say again what it said")
+@bp.post(
+    "/<uuid:entry_id>/revisions/<int:number>/restore",
+    summary="Make a memory say again what it said",
+    responses={"200": EntryAnswer},
+)
 @needs("write")
 def restore_revision(path: RevisionPath) -> Response:
     """Bring a version back as a change like any other: checked, embedded again, and what it replaces is kept."""
@@ -169,7 +183,7 @@ def _revision_json(version: Revision) -> dict[str, Any]:
     }
 
 
-@bp.patch("/<uuid:entry_id>", summary="Change a memory")
+@bp.patch("/<uuid:entry_id>", summary="Change a memory", responses={"200": EntryAnswer})
 @needs("write")
 def patch(path: EntryPath, body: EntryPatch) -> Response:
     """Change the fields that were sent; an empty change is refused."""
@@ -182,7 +196,7 @@ def patch(path: EntryPath, body: EntryPatch) -> Response:
     return jsonify(entry_json(change(path.entry_id, changes)))
 
 
-@bp.delete("/<uuid:entry_id>", summary="Forget a memory")
+@bp.delete("/<uuid:entry_id>", summary="Forget a memory", responses={"200": ForgottenAnswer})
 @needs("forget")
 def delete(path: EntryPath, query: DeleteQuery) -> Response:
     """Forget at once; with `undo=true` it can be restored for ten minutes."""
@@ -190,21 +204,21 @@ def delete(path: EntryPath, query: DeleteQuery) -> Response:
     return jsonify({"id": str(forgotten.id), "forgotten": True, "undo_until": moment(forgotten.undo_until)})
 
 
-@bp.post("/<uuid:entry_id>/restore", summary="Undo a forgetting")
+@bp.post("/<uuid:entry_id>/restore", summary="Undo a forgetting", responses={"200": EntryAnswer})
 @needs("forget")
 def undo(path: EntryPath) -> Response:
     """Bring back what was forgotten with `undo=true` less than ten minutes ago."""
     return jsonify(entry_json(bring_back(path.entry_id)))
 
 
-@bp.post("/<uuid:entry_id>/pin", summary="Pin a memory")
+@bp.post("/<uuid:entry_id>/pin", summary="Pin a memory", responses={"200": EntryAnswer})
 @needs("write")
 def pin(path: EntryPath) -> Response:
     """Keep a memory whatever the soft cap says."""
     return jsonify(entry_json(set_pin(path.entry_id, pinned=True)))
 
 
-@bp.delete("/<uuid:entry_id>/pin", summary="Unpin a memory")
+@bp.delete("/<uuid:entry_id>/pin", summary="Unpin a memory", responses={"200": EntryAnswer})
 @needs("write")
 def unpin(path: EntryPath) -> Response:
     """Let the soft cap decide again, unless the memory was saved by hand."""

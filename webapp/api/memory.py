@@ -16,6 +16,7 @@ from memory.summary import summarise
 from retrieval.budget import Fitted
 from retrieval.context import assemble
 from retrieval.tokens import count
+from webapp.api.answers import ContextAnswer, IncognitoAnswer, PromptAnswer, SpaceAnswer, ThemeAnswer, ThemesAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, space_json
 from webapp.context import credential, runtime, session, utc_now
@@ -39,7 +40,11 @@ def summary(query: SpaceQuery) -> Response:
     return jsonify(summarise(session(), space, now=utc_now()))
 
 
-@bp.post("/settings", summary="Turn memory or the incognito default on or off in a space")
+@bp.post(
+    "/settings",
+    summary="Turn memory or the incognito default on or off in a space",
+    responses={"200": SpaceAnswer},
+)
 @needs("write")
 def settings(body: SettingsBody) -> Response:
     """Change what was sent, and answer the space."""
@@ -54,14 +59,14 @@ def settings(body: SettingsBody) -> Response:
     return jsonify(space_json(changed))
 
 
-@bp.get("/settings", summary="The switches of a space")
+@bp.get("/settings", summary="The switches of a space", responses={"200": SpaceAnswer})
 @needs("read")
 def read_settings(query: SpaceQuery) -> Response:
     """Answer the space with its settings."""
     return jsonify(space_json(space_for(query.space)))
 
 
-@bp.post("/incognito/start", summary="Store and recall nothing in this session")
+@bp.post("/incognito/start", summary="Store and recall nothing in this session", responses={"200": IncognitoAnswer})
 @needs("write")
 def start_incognito(body: IncognitoBody) -> Response:
     """Turn incognito on."""
@@ -72,7 +77,7 @@ def start_incognito(body: IncognitoBody) -> Response:
     return jsonify({"incognito": True, "session": who.session_key})
 
 
-@bp.post("/incognito/end", summary="Remember again in this session")
+@bp.post("/incognito/end", summary="Remember again in this session", responses={"200": IncognitoAnswer})
 @needs("write")
 def end_incognito(body: IncognitoBody) -> Response:
     """Turn incognito off, and answer how many writes it refused."""
@@ -88,7 +93,7 @@ def _choose_session(body: IncognitoBody) -> None:
         g.credential = replace(credential(), session_key=session_key(body.session))
 
 
-@bp.get("/themes", summary="List themes")
+@bp.get("/themes", summary="List themes", responses={"200": ThemesAnswer})
 @needs("read")
 def themes(query: SpaceQuery) -> Response:
     """Answer themes with the number of their memories, the fullest first; of one space, where one is named."""
@@ -100,7 +105,7 @@ def themes(query: SpaceQuery) -> Response:
     return jsonify({"themes": [{**_theme_json(theme), "memories": total} for theme, total in rows]})
 
 
-@bp.post("/themes", summary="Add a theme")
+@bp.post("/themes", summary="Add a theme", responses={"201": ThemeAnswer})
 @needs("write")
 def add_theme(body: ThemeBody) -> Response:
     """Answer the new theme."""
@@ -117,7 +122,7 @@ def _theme_json(theme: Theme) -> dict[str, str]:
     return {"slug": theme.slug, "display_name": theme.display_name, "description": theme.description}
 
 
-@bp.get("/prompt", summary="The block to put into an agent's system prompt")
+@bp.get("/prompt", summary="The block to put into an agent's system prompt", responses={"200": PromptAnswer})
 @needs("read")
 def prompt(query: SpaceQuery) -> Response:
     """Answer one or two lines and at most ten themes, never a memory's text; empty while recall is off."""
@@ -129,7 +134,7 @@ def prompt(query: SpaceQuery) -> Response:
     return jsonify({"prompt": block, "token_count": count(block)})
 
 
-@bp.post("/context", summary="Recalled memories as one marked block for a prompt")
+@bp.post("/context", summary="Recalled memories as one marked block for a prompt", responses={"200": ContextAnswer})
 @needs("read")
 def context(body: ContextBody) -> Response:
     """Answer a block that fits the token budget exactly, delimiters included."""

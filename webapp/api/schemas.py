@@ -14,6 +14,7 @@ from memory.drafts import Draft
 from memory.models import Space
 from memory.spaces import LONGEST_RETENTION, check_slug
 from memory.trace import Outcome
+from webapp.context import utc_now
 
 MemoryType = Literal["preference", "fact", "instruction", "decision", "note", "summary", "other"]
 MemoryRole = Literal["user", "assistant", "system", "tool_call", "tool_result"]
@@ -39,6 +40,13 @@ def _in_utc(value: datetime) -> datetime:
         raise PydanticCustomError("moment", "must be within the years 1 to 9999 in UTC") from None
 
 
+def _ahead(value: datetime) -> datetime:
+    """Return a moment that is still to come: what had expired would be acknowledged and gone."""
+    if value <= utc_now():
+        raise PydanticCustomError("past", "must be in the future")
+    return value
+
+
 def _askable(value: str) -> str:
     """Return a question as it can be asked: a stray NUL or half a surrogate pair is no reason to fail an agent."""
     asked = value.replace("\x00", " ").encode("utf-8", "replace").decode()
@@ -56,6 +64,7 @@ def _named(value: Any) -> Any:
 Line = Annotated[str, AfterValidator(_storable)]
 # PostgreSQL holds moments that Python cannot read back: one of those would break every list it is in.
 Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Expiry = Annotated[Moment, AfterValidator(_ahead)]
 Question = Annotated[str, AfterValidator(_askable)]
 # A name alone stands for the policy of that name.
 Overrides = Annotated[
@@ -132,7 +141,7 @@ class EntryBody(Strict):
     source_message: Line | None = Field(None, max_length=256)
     source_message_id: UUID | None = Field(None, description="The message of a conversation here that it was said in.")
     created_at: Moment | None = None
-    expires_at: Moment | None = None
+    expires_at: Expiry | None = None
     importance: Share | None = None
     metadata_confidence: Share | None = None
 
@@ -180,7 +189,7 @@ class EntryPatch(Strict):
     pinned: bool | None = None
     manually_saved: bool | None = None
     supersedes: UUID | None = None
-    expires_at: Moment | None = None
+    expires_at: Expiry | None = None
 
 
 # Null takes these away; for the others there is nothing to fall back to.

@@ -14,6 +14,7 @@ from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import create_space, list_spaces, update_space
 from retrieval.policy import NAMED, policy_from
+from webapp.api.answers import SpaceAnswer, SpacesAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Line, SpaceBody, SpacePatch, SpacePath, Strict, space_json
 from webapp.context import credential, runtime, session, utc_now
@@ -31,7 +32,7 @@ class RemovalQuery(Strict):
     expect: Line
 
 
-@bp.get("", summary="List spaces")
+@bp.get("", summary="List spaces", responses={"200": SpacesAnswer})
 @needs("read")
 def list_() -> Response:
     """Answer the spaces that this token may see, the default first."""
@@ -40,7 +41,7 @@ def list_() -> Response:
     return jsonify({"spaces": [space_json(space) for space in spaces]})
 
 
-@bp.post("", summary="Add a space")
+@bp.post("", summary="Add a space", responses={"201": SpaceAnswer})
 @needs("write")
 def create(body: SpaceBody) -> Response:
     """Answer the new space."""
@@ -56,7 +57,7 @@ def create(body: SpaceBody) -> Response:
     return make_response(jsonify(space_json(space)), 201)
 
 
-@bp.get("/<slug>", summary="Read a space")
+@bp.get("/<slug>", summary="Read a space", responses={"200": SpaceAnswer})
 @needs("read")
 def read(path: SpacePath) -> Response:
     """Answer a space with its settings."""
@@ -71,7 +72,7 @@ def _space_at(slug: str) -> Space:
         raise NotFoundError(error.message) from None
 
 
-@bp.patch("/<slug>", summary="Change a space")
+@bp.patch("/<slug>", summary="Change a space", responses={"200": SpaceAnswer})
 @needs("write")
 def patch(path: SpacePath, body: SpacePatch) -> Response:
     """Change the settings that were sent."""

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from memory.external_calls import CallDraft, Links, record_calls
 from memory.models import Token, ToolCall
 from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, Call, CallFilters, Use, affected_paths, list_calls
-from webapp.api.blueprint import api_blueprint
+from webapp.api.blueprint import NEW_OR_KNOWN, api_blueprint
 from webapp.api.schemas import Line, Moment, Strict, moment
 from webapp.context import credential, request_id, session, utc_now
 from webapp.guards import needs
@@ -165,7 +165,7 @@ def paths(query: PathsQuery) -> Response:
     return jsonify({"paths": [{"path": p.path, "calls": p.calls, "last_at": moment(p.last_at)} for p in found]})
 
 
-@bp.post("", summary="Report calls of an agent's own tools")
+@bp.post("", summary="Report calls of an agent's own tools", responses=NEW_OR_KNOWN)
 @needs("write")
 def report(body: CallsBody) -> Response:
     """Answer 201 when at least one is new, else 200; a bad field stores none of them."""

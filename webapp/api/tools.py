@@ -6,9 +6,10 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 from flask import Response, jsonify, make_response
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from webapp.api.blueprint import api_blueprint
+from webapp.api.answers import ToolAnswer
+from webapp.api.blueprint import api_blueprint, refusing
 from webapp.api.schemas import Omittable, Strict
 from webapp.context import session
 from webapp.errors import field_errors, invalid_request, problem
@@ -37,13 +38,6 @@ class ToolBody(Omittable):
     model_config = ConfigDict(extra="allow")
 
 
-class ToolAnswer(BaseModel):
-    """What a tool answers; the fields are the tool's own."""
-
-    model_config = ConfigDict(extra="allow")
-    error: bool | None = Field(None, description="true when memory was out of reach and the answer is empty")
-
-
 @bp.get("", summary="Describe the tools")
 @needs(ANY)
 def list_(query: ToolsQuery) -> Response:
@@ -52,7 +46,9 @@ def list_(query: ToolsQuery) -> Response:
     return jsonify({"tools": described} if query.format in {"plain", "mcp"} else described)
 
 
-@bp.post("/<name>", summary="Call a tool", responses={"200": ToolAnswer})
+@bp.post(
+    "/<name>", summary="Call a tool", responses={"200": ToolAnswer, "201": ToolAnswer, "409": refusing(ToolAnswer)}
+)
 @needs(ANY)
 def call(path: ToolPath, body: ToolBody) -> Response:
     """Run a tool with the JSON object sent as its arguments; each tool needs the scope that fits what it does."""

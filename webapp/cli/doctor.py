@@ -18,6 +18,7 @@ from config import ConfigError, Settings
 from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.base import EmbeddingError
+from memory.embedding.http import HttpEmbedder
 from memory.errors import DomainError, ServerError
 from memory.llm import ChatModelError
 from memory.revision import current_revision, head_revision
@@ -64,7 +65,7 @@ def examine() -> Iterator[Finding]:
         advice = "Read the log that is named; `rm` a stale postmaster.pid only when no postgres runs on this folder."
         yield Finding("database", False, str(error), advice)
         return
-    for look in (_database, _extension, _schema, _role, _queue, _model, _chat_model, _backlog, _unread):
+    for look in (_database, _extension, _schema, _role, _queue, _model, _system_model, _chat_model, _backlog, _unread):
         finding = _examined(look, runtime)
         yield finding
         if not finding.well and finding.name in {"database", "schema"}:
@@ -157,6 +158,22 @@ def _model(runtime: Runtime) -> Finding:
         advice = "Set COMMONPLACE_EMBEDDING_MODEL to bundled, to none, or to a folder that holds a model."
         return Finding("model", False, str(error), advice)
     return Finding("model", True, f"{name} loads and embeds, {'compiled' if compiled else 'by torch'}")
+
+
+def _system_model(runtime: Runtime) -> Finding:
+    """Look at the endpoint that comes before every other model while it answers."""
+    name, url, model = "llama.cpp", runtime.settings.llamacpp_url, runtime.settings.llamacpp_model
+    if url is None:
+        return Finding(name, True, "none: each user's own model embeds")
+    endpoint = HttpEmbedder("llamacpp", url, model, None, None)
+    advice = "Is COMMONPLACE_LLAMACPP_URL right and served, and is COMMONPLACE_LLAMACPP_MODEL what it knows?"
+    if not endpoint.healthy():
+        return Finding(name, False, "the endpoint does not say that it is well; other models stand in for it", advice)
+    try:
+        vectors = endpoint.embed(["a text"])
+    except EmbeddingError as error:
+        return Finding(name, False, str(error), advice)
+    return Finding(name, True, f"{model} embeds in {vectors.shape[1]} dimensions")
 
 
 def _chat_model(runtime: Runtime) -> Finding:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
+from retrieval.types import Candidate
 from webapp.pages.words import ordinal
 from webapp.tools.shown import NEAR_COSINE
 
@@ -79,11 +81,14 @@ def explain(result: Result) -> Answer:
     notices = (*(NOTICES.get(name, name) for name in result.degraded), *(f"Note: {text}." for text in result.warnings))
     timings = tuple((said, result.timings[stage]) for stage, said in STAGES.items() if stage in result.timings)
     following: tuple[Hit | None, ...] = (*result.hits[1:], None)[: len(result.hits)]
-    hits = tuple(_explained(hit, result.policy, after) for hit, after in zip(result.hits, following, strict=True))
+    asked = frozenset(result.policy.legs) - set(result.degraded)
+    hits = tuple(
+        _explained(hit, result.policy, after, asked) for hit, after in zip(result.hits, following, strict=True)
+    )
     return Answer(result, hits, tuple(dict.fromkeys(notices)), timings, bool(CLOSED & set(result.degraded)))
 
 
-def _explained(hit: Hit, policy: Policy, after: Hit | None) -> Explained:
+def _explained(hit: Hit, policy: Policy, after: Hit | None, asked: Set[str]) -> Explained:
     score = hit.ranked.scored.score
     bars = (
         Bar("Relevance", score.relevance, weight=policy.alpha),
@@ -92,7 +97,7 @@ def _explained(hit: Hit, policy: Policy, after: Hit | None) -> Explained:
         Bar("Total", score.total, most=policy.alpha + policy.beta + policy.gamma),
     )
     lead = _lead(hit, after, policy) if after is not None else ""
-    return Explained(hit, _reason(hit), bars, (_words(hit), _meaning(hit)), lead)
+    return Explained(hit, _reason(hit), bars, (_words(hit, asked), _meaning(hit, asked)), lead)
 
 
 # A part of a lead below this would be shown as nothing.
@@ -116,18 +121,26 @@ def _signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
-def _words(hit: Hit) -> Leg:
+# What a leg that the policy leaves out, or that was out of reach, says of every hit.
+UNASKED = "not asked"
+
+
+def _words(hit: Hit, asked: Set[str]) -> Leg:
     memory = hit.ranked.scored.candidate
     if memory.bm25 <= 0:
-        return Leg("Words", "no match", None, matched=False)
+        return Leg("Words", "no match" if "keyword" in asked else UNASKED, None, matched=False)
     return Leg("Words", _place(memory.keyword_rank), memory.bm25, matched=True)
 
 
-def _meaning(hit: Hit) -> Leg:
+def _meaning(hit: Hit, asked: Set[str]) -> Leg:
     memory = hit.ranked.scored.candidate
     if memory.cosine is None:
-        return Leg("Meaning", "no vector yet", None, matched=False)
-    return Leg("Meaning", _place(memory.semantic_rank), memory.cosine, matched=memory.cosine >= NEAR_COSINE)
+        return Leg("Meaning", "no vector yet" if "semantic" in asked else UNASKED, None, matched=False)
+    return Leg("Meaning", _place(memory.semantic_rank), memory.cosine, matched=_is_near(memory))
+
+
+def _is_near(memory: Candidate) -> bool:
+    return memory.cosine is not None and memory.cosine >= NEAR_COSINE
 
 
 def _place(rank: int | None) -> str:
@@ -146,7 +159,7 @@ def _reason(hit: Hit) -> str:
         f"{ordinal(rank)} by {leg}"
         for leg, rank, matched in (
             ("words", memory.keyword_rank, True),
-            ("meaning", memory.semantic_rank, _meaning(hit).matched),
+            ("meaning", memory.semantic_rank, _is_near(memory)),
         )
         if rank is not None and matched
     ]

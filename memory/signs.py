@@ -1,0 +1,29 @@
+"""Signs in a text that are neither words nor punctuation: "<", "!=", an emoji. A word's meaning may hang on one."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+_RUN = re.compile(r"[^\w\s]+")
+_OPENING, _CLOSING = "([{\"'*_\u201c\u2018\u00ab", ")]}\"'*_.,;:!?\u2026\u201d\u2019\u00bb"
+# Mathematics, currencies and pictures; what modifies a letter, such as a back quote, says nothing.
+_KINDS = frozenset({"Sm", "Sc", "So"})
+# Asks for a picture in colour, or for one in black and white.
+_VARIANTS = str.maketrans("", "", "\ufe0e\ufe0f")
+
+
+def signs(text: str) -> tuple[str, ...]:
+    """Return the signs of a text in their order, each run of them as one, without the punctuation around it."""
+    runs = (run.translate(_VARIANTS).lstrip(_OPENING).rstrip(_CLOSING) for run in _RUN.findall(text))
+    return tuple(run for run in runs if any(unicodedata.category(sign) in _KINDS for sign in run))
+
+
+def exchanged(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Tell whether each text has a sign that the other lacks, or both have the same in another order.
+
+    One that is only added or left out does not change what is said.
+    """
+    ours, theirs = Counter(one), Counter(other)
+    return one != other if ours == theirs else bool(ours - theirs) and bool(theirs - ours)

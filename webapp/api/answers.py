@@ -1,0 +1,334 @@
+"""The shapes that the interface answers with, for its description: what builds them is beside each endpoint."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from webapp.api.schemas import EmbeddingState, MemoryRole, MemoryStatus, MemoryType
+
+Skipped = Field(None, description="Why nothing is shown: `incognito` or `memory_off`. Left out otherwise.")
+Moment = Field(description="ISO 8601 with the zone.")
+
+
+class EmbeddingAnswer(BaseModel):
+    """The state of a memory's vector."""
+
+    state: EmbeddingState
+    error: str | None
+
+
+class ScoresAnswer(BaseModel):
+    """The parts of a score when it was last worked out."""
+
+    relevance: float
+    recency: float
+    importance: float
+    total: float
+    computed_at: str
+
+
+class SourceAnswer(BaseModel):
+    """The message of a conversation here that a memory was said in."""
+
+    message_id: str
+    conversation_id: str
+    sequence: int
+
+
+class EntryAnswer(BaseModel):
+    """A memory: all of it but the vector."""
+
+    id: str
+    space: str
+    theme: str | None
+    type: MemoryType
+    role: MemoryRole
+    text: str
+    tags: list[str]
+    derived_tags: list[str]
+    source_ids: list[str]
+    source_message: str | None
+    source_message_id: str | None
+    source: SourceAnswer | None
+    status: MemoryStatus
+    supersedes: str | None
+    simhash: str = Field(description="16 hexadecimal digits.")
+    repeat_count: int
+    importance: float
+    metadata_confidence: float | None
+    pinned: bool
+    manually_saved: bool
+    needs_embedding: bool
+    embedding: EmbeddingAnswer
+    last_scores: ScoresAnswer | None
+    created_at: str = Moment
+    updated_at: str = Moment
+    expires_at: str | None
+    version: int
+
+
+class PossibleUpdateAnswer(BaseModel):
+    """Another memory that differs from this one in a number, a date, a negation, a name or the like."""
+
+    id: str
+    text: str
+    differs_in: str
+
+
+class WholeEntryAnswer(EntryAnswer):
+    """A memory, and what may be an update of it."""
+
+    possible_updates: list[PossibleUpdateAnswer]
+
+
+class EntriesAnswer(BaseModel):
+    """A page of memories."""
+
+    entries: list[EntryAnswer]
+    next_cursor: str | None
+    skipped: str | None = Skipped
+
+
+class NeighbourAnswer(BaseModel):
+    """A memory that a new text was compared with."""
+
+    id: str
+    distance: int
+    exact: bool
+    differs_in: str | None
+
+
+class TermAnswer(BaseModel):
+    """A reason that moved the importance."""
+
+    name: str
+    delta: float
+    reason: str
+
+
+class TraceAnswer(BaseModel):
+    """How a write was decided."""
+
+    reason: str
+    normalised: str
+    simhash: str
+    neighbours: list[NeighbourAnswer]
+    importance: float | None
+    terms: list[TermAnswer]
+    repeat_count: int
+    pinned: bool
+    possible_update_of: list[str]
+    trimmed: list[str]
+
+
+class OutcomeAnswer(BaseModel):
+    """What became of a text: 201 when it is new, 200 when it was merged, 409 when it was refused."""
+
+    id: str | None
+    outcome: Literal["created", "merged", "refused"]
+    embedding: Literal["pending", "ready", "none"]
+    reason: str | None = Field(None, description="Why it was refused; left out otherwise.")
+    trace: TraceAnswer
+
+
+class CountsAnswer(BaseModel):
+    """How many texts of a batch had each outcome."""
+
+    created: int
+    merged: int
+    refused: int
+
+
+class BatchAnswer(BaseModel):
+    """An outcome for each text, in order; what the soft cap took is said once."""
+
+    results: list[OutcomeAnswer]
+    counts: CountsAnswer
+    trimmed: list[str]
+
+
+class ForgottenAnswer(BaseModel):
+    """What was forgotten, and until when that can be undone."""
+
+    id: str
+    forgotten: bool
+    undo_until: str | None
+
+
+class SpaceAnswer(BaseModel):
+    """A space with its settings and size."""
+
+    id: str
+    slug: str
+    name: str
+    memory_enabled: bool
+    incognito_default: bool
+    soft_cap: int
+    retention_days: int
+    policy: dict[str, Any]
+    memories: int
+    created_at: str = Moment
+    updated_at: str = Moment
+
+
+class SpacesAnswer(BaseModel):
+    """The spaces that a token may see."""
+
+    spaces: list[SpaceAnswer]
+
+
+class ThemeAnswer(BaseModel):
+    """A theme."""
+
+    slug: str
+    display_name: str
+    description: str
+
+
+class CountedThemeAnswer(ThemeAnswer):
+    """A theme with the number of its memories."""
+
+    memories: int
+
+
+class ThemesAnswer(BaseModel):
+    """Themes, the fullest first."""
+
+    themes: list[CountedThemeAnswer]
+    skipped: str | None = Skipped
+
+
+class PromptAnswer(BaseModel):
+    """The block to put into a system prompt."""
+
+    prompt: str
+    token_count: int
+    skipped: str | None = Skipped
+
+
+class ContextAnswer(BaseModel):
+    """Recalled memories as one marked block."""
+
+    context: str
+    token_count: int
+    count: int
+    truncated: bool
+    degraded: list[str]
+    error: bool
+
+
+class IncognitoAnswer(BaseModel):
+    """Whether a session is incognito."""
+
+    incognito: bool
+    session: str
+    refused_writes: int | None = Field(None, description="How many writes were refused, when it has ended.")
+
+
+class PartsAnswer(BaseModel):
+    """The parts of a score, each of 0 to 1, and their weighted sum."""
+
+    relevance: float
+    recency: float
+    importance: float
+    total: float
+
+
+class SignalsAnswer(BaseModel):
+    """Which legs speak for a hit: its words, its meaning."""
+
+    fts: bool
+    semantic: bool
+
+
+class LegAnswer(BaseModel):
+    """Where a leg put a hit, counted from 1, and with which score; null where it has none."""
+
+    rank: int | None
+    score: float | None
+
+
+class ExplanationAnswer(BaseModel):
+    """What each leg made of a hit, and what else moved it."""
+
+    keyword: LegAnswer
+    semantic: LegAnswer
+    evidence: float
+    date_match: float
+    context: float
+    speaker_match: bool
+    time_match: bool
+    change_match: bool
+    coverage: float
+    mmr_penalty: float
+
+
+class HitAnswer(BaseModel):
+    """A memory that was found."""
+
+    id: str
+    theme: str | None
+    type: MemoryType
+    content_snippet: str = Field(description="The text, or as much of it as fits the token budget.")
+    created_at: str = Moment
+    tags: list[str]
+    source_ids: list[str]
+    score: float
+    scores: PartsAnswer
+    signals: SignalsAnswer
+    explanation: ExplanationAnswer
+
+
+Warnings = Field(None, description="What was done to the question; left out otherwise.")
+OutOfReach = Field(None, description="true when memory was out of reach and the answer is empty; left out otherwise.")
+
+
+class SearchAnswer(BaseModel):
+    """What `memory_search` answers."""
+
+    results: list[HitAnswer]
+    count: int
+    truncated: bool
+    token_count: int
+    degraded: list[str] = Field(description="What was skipped.")
+    timings: dict[str, float] = Field(description="Milliseconds of each stage.")
+    warnings: list[str] | None = Warnings
+    error: bool | None = OutOfReach
+
+
+class RecalledAnswer(BaseModel):
+    """A memory as `query_memory` tells it."""
+
+    content: str
+    type: MemoryType
+    relevance: float
+    context: str
+
+
+class RecalledCountAnswer(BaseModel):
+    """How many memories there are, and whether there was more."""
+
+    count: int
+    truncated: bool
+
+
+class QueryMemoryAnswer(BaseModel):
+    """What `query_memory` answers."""
+
+    memories: list[RecalledAnswer]
+    metadata: RecalledCountAnswer
+    degraded: list[str] | None = Field(None, description="What was skipped; left out when nothing was.")
+    warnings: list[str] | None = Warnings
+    error: bool | None = OutOfReach
+
+
+class OtherToolAnswer(BaseModel):
+    """What the other tools answer; the fields are the tool's own."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ToolAnswer(RootModel[SearchAnswer | QueryMemoryAnswer | OtherToolAnswer]):
+    """What a tool answers."""
