@@ -60,7 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
 def chat_endpoint() -> Iterator[ChatEndpoint]:
     """Serve until the block is left."""
     server = ChatEndpoint()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # It looks that often whether it is to end; by itself it would twice a second, and each test would wait for that.
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()

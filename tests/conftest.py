@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -41,23 +42,33 @@ from webapp.factory import create_app
 hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("busy")
 
-# Few tests in each, and most of a minute or more: begun among the last, one of them would keep all other processes
+# Few tests in each for the time that they take: begun among the last, one of them would keep all other processes
 # waiting for its end.
 LONGEST = (
     "test_every_page.py",
+    "test_embedding_compiled.py",
+    "test_notebook.py",
+    "test_pages.py",
+    "test_talk_pages.py",
+    "test_record_pages.py",
+    "test_browse_typing.py",
+    "test_desk_pages.py",
+    "test_first_visit.py",
+    "test_vector_index.py",
+    "test_isolation_pages.py",
+    "test_evals_bench_served.py",
+    "test_evals_bench_record.py",
+    "test_evals_bench.py",
+    "test_evals_cli.py",
+    "test_evals_examine.py",
+    "test_evals_silence.py",
+    "test_evals_throwaway.py",
+    "test_evals_with_memory.py",
     "test_commands.py",
     "test_preferences_cli.py",
-    "test_notebook.py",
-    "test_isolation_pages.py",
-    "test_evals_bench_record.py",
-    "test_pages.py",
-    "test_record_pages.py",
-    "test_talk_pages.py",
-    "test_evals_bench_served.py",
-    "test_embedding_compiled.py",
-    "test_evals_examine.py",
-    "test_evals_with_memory.py",
-    "test_audit_cli.py",
+    "test_openai_agents.py",
+    "test_embedding_local.py",
+    "test_redis.py",
 )
 
 
@@ -66,7 +77,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not hasattr(config, "workerinput"):
         return
     sizes = Counter(item.path for item in items)
-    items.sort(key=lambda item: (item.path.name not in LONGEST, -sizes[item.path], str(item.path)))
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: (places.get(item.path.name, len(LONGEST)), -sizes[item.path], str(item.path)))
+
+
+def pytest_collection_finish() -> None:
+    """Leave the thousands of tests and all that is imported out of every search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

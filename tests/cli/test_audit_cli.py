@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
 from secrets_of_tests import SECRET
@@ -15,7 +13,7 @@ from memory.database import make_engine, user_session
 
 
 @pytest.fixture
-def run(runtime, home, database_url):
+def run(command_line, runtime, home, database_url):
     environment = {
         **os.environ,
         "COMMONPLACE_HOME": str(home),
@@ -23,11 +21,7 @@ def run(runtime, home, database_url):
         "COMMONPLACE_SECRET_KEY": SECRET,
     }
 
-    def _run(*arguments):
-        command = [sys.executable, "-m", "webapp.cli", "audit", "verify", *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-
-    return _run
+    return lambda *arguments: command_line(["audit", "verify", *arguments], environment)
 
 
 @pytest.fixture

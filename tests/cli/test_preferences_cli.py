@@ -29,12 +29,8 @@ def environment(runtime, home, database_url) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(environment) -> Callable[..., subprocess.CompletedProcess[str]]:
-    def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-
-    return _run
+def run(command_line, environment) -> Callable[..., subprocess.CompletedProcess[str]]:
+    return lambda *arguments: command_line(["preferences", *arguments], environment)
 
 
 @pytest.fixture

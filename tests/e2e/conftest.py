@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from secrets_of_tests import PASSWORD
 from werkzeug.serving import make_server
 
 from memory.database import user_session
@@ -18,7 +19,9 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+# The headless shell is the same browser without windows of its own, each of which costs more than most pages.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -27,6 +30,9 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+NAMELESS = """() => [...document.querySelectorAll("button, select, textarea, a, summary, input:not([type=hidden])")]
+    .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
+    .map((each) => each.outerHTML)"""
 TEXTS = (
     "Ada is allergic to hazelnuts and carries an adrenaline pen.",
     "The bakery on Mill Lane closes on Mondays.",
@@ -39,7 +45,7 @@ TEXTS = (
 def address(app: Flask) -> Iterator[str]:
     """Serve the application on a free port of this host."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
@@ -106,13 +112,64 @@ def open_page(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture
 def log_in(open_page: Callable[..., Page]) -> Callable[..., Page]:
+    """Open a page of somebody who has logged in; with `at=None` nothing is on it yet."""
+
+    def start(person: Any, *, at: str | None = "/", **options: Any) -> Page:
+        page = open_page(**options)
+        form = {"email": person.email, "password": PASSWORD}
+        answer = page.context.request.post("/login", form=form, max_redirects=0)
+        assert answer.status == 303, answer.text()
+        if at is not None:
+            page.goto(at)
+        return page
+
+    return start
+
+
+@pytest.fixture
+def scrolls_sideways() -> Callable[..., list[tuple[str, int]]]:
+    """Return at which addresses and widths a page is wider than its window."""
+
+    def find(page: Page, addresses: Sequence[str], widths: Sequence[int], prepare: str = "") -> list[tuple[str, int]]:
+        found = []
+        for address in addresses:
+            page.goto(address)
+            if prepare:
+                page.evaluate(prepare)
+            for width in widths:
+                page.set_viewport_size({"width": width, "height": 800})
+                if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                    found.append((address, width))
+        return found
+
+    return find
+
+
+@pytest.fixture
+def nameless() -> Callable[..., list[tuple[str, str]]]:
+    """Return the controls that have no name, of the page as it is or at each of the addresses."""
+
+    def find(page: Page, addresses: Sequence[str] = ()) -> list[tuple[str, str]]:
+        if not addresses:
+            return [(page.url, control) for control in page.evaluate(NAMELESS)]
+        found = []
+        for address in addresses:
+            page.goto(address)
+            found += find(page)
+        return found
+
+    return find
+
+
+@pytest.fixture
+def log_in_by_hand(open_page: Callable[..., Page]) -> Callable[..., Page]:
     """Open a page and go through the login."""
 
     def start(person: Any, **options: Any) -> Page:
         page = open_page(**options)
         page.goto("/")
         page.get_by_label("E-mail address").fill(person.email)
-        page.get_by_label("Password").fill("correct horse battery")
+        page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Log in").click()
         page.wait_for_url("**/")
         return page

@@ -16,8 +16,7 @@ BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "w
 
 
 def test_the_list_follows_what_is_typed(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/memories")
+    page = log_in(library, at="/memories")
     words = page.get_by_label("Words in them")
     words.press_sequentially("hazel", delay=20)
     expect(page.locator(".entry")).to_have_count(1)
@@ -27,8 +26,7 @@ def test_the_list_follows_what_is_typed(log_in: LogIn, library: Any) -> None:
 
 
 def test_what_is_typed_goes_with_the_filters(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/memories?q=shelf")
+    page = log_in(library, at="/memories?q=shelf")
     expect(page.locator(".count")).to_contain_text("30 memories")
     page.get_by_label("Type").select_option("fact")
     expect(page.get_by_text("No memory has these words.")).to_be_visible()
@@ -36,8 +34,7 @@ def test_what_is_typed_goes_with_the_filters(log_in: LogIn, library: Any) -> Non
 
 
 def test_back_leads_to_the_list_before_the_first_letter(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/search")
+    page = log_in(library, at="/search")
     page.goto("/memories")
     words = page.get_by_label("Words in them")
     for typed, number in (("ba", "1 memory"), ("kery", "1 memory")):
@@ -50,8 +47,7 @@ def test_back_leads_to_the_list_before_the_first_letter(log_in: LogIn, library: 
 
 
 def test_a_pause_in_typing_asks_once(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/memories")
+    page = log_in(library, at="/memories")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/memories" in request.url else None)
     words = page.get_by_label("Words in them")
@@ -63,8 +59,7 @@ def test_a_pause_in_typing_asks_once(log_in: LogIn, library: Any) -> None:
 
 
 def test_the_button_serves_without_scripts(log_in: LogIn, library: Any) -> None:
-    page = log_in(library, java_script_enabled=False)
-    page.goto("/memories")
+    page = log_in(library, at="/memories", java_script_enabled=False)
     page.get_by_label("Words in them").fill("bak")
     page.get_by_role("button", name="Filter").click()
     expect(page.locator(".entry")).to_have_count(1)
@@ -73,8 +68,7 @@ def test_the_button_serves_without_scripts(log_in: LogIn, library: Any) -> None:
 
 @BOTH
 def test_a_version_is_restored(log_in: LogIn, reader: Any, scripts: bool) -> None:
-    page = log_in(reader, java_script_enabled=scripts)
-    page.goto("/memories?q=bakery")
+    page = log_in(reader, at="/memories?q=bakery", java_script_enabled=scripts)
     page.get_by_role("link", name="Open").click()
     page.get_by_role("link", name="Edit").click()
     page.get_by_label("What is to be remembered").fill("The bakery on Mill Lane closes on Tuesdays.")
@@ -87,8 +81,7 @@ def test_a_version_is_restored(log_in: LogIn, reader: Any, scripts: bool) -> Non
 
 
 def test_neighbours_come_when_they_come_into_view(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/memories?q=bakery")
+    page = log_in(library, at="/memories?q=bakery")
     page.get_by_role("link", name="Open").click()
     page.get_by_role("heading", name="What comes near it").scroll_into_view_if_needed()
     expect(page.locator("#memories-neighbours a")).to_have_count(5)

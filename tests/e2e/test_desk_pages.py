@@ -35,8 +35,7 @@ def test_a_token_is_made_and_revoked(log_in: Callable[..., Page], reader: Any) -
 
 
 def test_the_password_is_changed(log_in: Callable[..., Page], reader: Any) -> None:
-    page = log_in(reader)
-    page.goto("/account")
+    page = log_in(reader, at="/account")
     page.get_by_label("Present password").fill("correct horse battery")
     page.get_by_label("New password").fill("another horse battery")
     page.get_by_label("Once more").fill("another horse battery")
@@ -51,8 +50,7 @@ def test_the_password_is_changed(log_in: Callable[..., Page], reader: Any) -> No
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
 def test_a_tool_is_called(log_in: Callable[..., Page], library: Any, script: bool) -> None:
-    page = log_in(library, java_script_enabled=script)
-    page.goto("/playground/memory_search")
+    page = log_in(library, at="/playground/memory_search", java_script_enabled=script)
     page.get_by_label("query, required").fill("hazelnuts")
     page.get_by_role("button", name="Call memory_search").click()
     expect(page.get_by_label("The answer")).to_contain_text("allergic to hazelnuts")
@@ -62,8 +60,7 @@ def test_a_tool_is_called(log_in: Callable[..., Page], library: Any, script: boo
 def test_the_model_is_switched_and_the_page_follows(
     log_in: Callable[..., Page], reader: Any, endpoint: Endpoint
 ) -> None:
-    page = log_in(reader)
-    page.goto("/providers")
+    page = log_in(reader, at="/providers")
     page.get_by_label("Address", exact=True).fill(endpoint.url)
     page.get_by_label("Model", exact=True).fill("loom-5")
     page.get_by_role("button", name="Test").click()
@@ -79,8 +76,7 @@ def test_the_model_is_switched_and_the_page_follows(
 
 
 def test_memory_is_turned_off_and_on_from_any_page(log_in: Callable[..., Page], reader: Any) -> None:
-    page = log_in(reader)
-    page.goto("/tokens")
+    page = log_in(reader, at="/tokens")
     page.get_by_role("button", name="Memory off").click()
     banner = page.get_by_role("region", name="Memory is off")
     expect(banner).to_be_visible()
@@ -89,8 +85,7 @@ def test_memory_is_turned_off_and_on_from_any_page(log_in: Callable[..., Page], 
 
 
 def test_everything_is_erased(log_in: Callable[..., Page], reader: Any) -> None:
-    page = log_in(reader)
-    page.goto("/account")
+    page = log_in(reader, at="/account")
     page.get_by_role("textbox", name="Password", exact=True).fill("correct horse battery")
     page.get_by_label("Type “erase everything”").fill("erase everything")
     page.get_by_role("button", name="Erase everything").click()

@@ -34,8 +34,8 @@ def _tab_to(page: Page, wanted: Locator) -> None:
 
 
 @BOTH
-def test_the_three_steps_with_a_pointer(log_in: LogIn, novice: Any, scripts: bool) -> None:
-    page = log_in(novice, java_script_enabled=scripts)
+def test_the_three_steps_with_a_pointer(log_in_by_hand: LogIn, novice: Any, scripts: bool) -> None:
+    page = log_in_by_hand(novice, java_script_enabled=scripts)
     _cell(page, "remember").get_by_role("button", name="Remember").click()
     expect(_cell(page, "remember")).to_contain_text("Why it weighs so much")
     recall = _cell(page, "recall")
@@ -50,8 +50,8 @@ def test_the_three_steps_with_a_pointer(log_in: LogIn, novice: Any, scripts: boo
     expect(page.get_by_text("Nothing is remembered yet.")).to_be_visible()
 
 
-def test_the_three_steps_by_keyboard(log_in: LogIn, novice: Any) -> None:
-    page = log_in(novice)
+def test_the_three_steps_by_keyboard(log_in_by_hand: LogIn, novice: Any) -> None:
+    page = log_in_by_hand(novice)
     _tab_to(page, _cell(page, "remember").get_by_label("One self-contained statement"))
     page.keyboard.press("Control+Enter")
     # The text field is gone, and the focus has not gone with it.
@@ -72,8 +72,7 @@ def test_the_three_steps_by_keyboard(log_in: LogIn, novice: Any) -> None:
 
 
 def test_forgetting_in_a_list_keeps_the_focus(log_in: LogIn, reader: Any) -> None:
-    page = log_in(reader)
-    page.goto("/memories")
+    page = log_in(reader, at="/memories")
     first = page.locator("article.entry").first
     first.get_by_role("button", name="Forget").focus()
     page.keyboard.press("Enter")

@@ -60,7 +60,7 @@ def test_a_first_visit_runs_all_three_steps(log_in: LogIn, reader: Any, scripts:
 
 @BOTH
 def test_remember_recall_forget_and_undo(log_in: LogIn, reader: Any, scripts: bool) -> None:
-    page = log_in(reader, java_script_enabled=scripts)
+    page = log_in(reader, at=None, java_script_enabled=scripts)
     cell = _new(page, "Remember")
     cell.get_by_label("One self-contained statement").fill("The spare key hangs behind the clock.")
     cell.get_by_role("button", name="Remember").click()
@@ -79,7 +79,7 @@ def test_remember_recall_forget_and_undo(log_in: LogIn, reader: Any, scripts: bo
 
 
 def test_a_slider_ranks_anew_at_once(log_in: LogIn, reader: Any) -> None:
-    page = log_in(reader)
+    page = log_in(reader, at=None)
     cell = _new(page, "Recall")
     _ask(cell, "hazelnuts bakery Ada trains")
     first = cell.locator(".entry").first
@@ -101,7 +101,7 @@ def test_a_slider_can_change_what_comes_first(log_in: LogIn, reader: Any) -> Non
     with user_session(reader.runtime.sessions, reader.id) as session:
         weighty = Draft(text="Of all that the bakery sells, Ada buys bread for long rides on trains.", importance=1.0)
         remember(session, reader.id, "default", weighty, keys=reader.runtime.keys, now=utc_now(), actor="test")
-    page = log_in(reader)
+    page = log_in(reader, at=None)
     cell = _new(page, "Recall")
     _ask(cell, "Ada trains seats")
     order = cell.locator(".entry-text").all_inner_texts()
@@ -115,7 +115,7 @@ def test_a_slider_can_change_what_comes_first(log_in: LogIn, reader: Any) -> Non
 
 @BOTH
 def test_a_command_forgets_what_was_recalled_and_takes_it_back(log_in: LogIn, reader: Any, scripts: bool) -> None:
-    page = log_in(reader, java_script_enabled=scripts)
+    page = log_in(reader, at=None, java_script_enabled=scripts)
     cell = _new(page, "Command")
     cell.get_by_label("Say it in plain words").fill("what do you remember about hazelnuts?")
     cell.get_by_role("button", name="Do it").click()
@@ -140,7 +140,7 @@ def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: A
 
 
 def test_pin_and_mark_in_place(log_in: LogIn, reader: Any) -> None:
-    page = log_in(reader)
+    page = log_in(reader, at=None)
     cell = _new(page, "Recall")
     _ask(cell, "bakery")
     entry = cell.locator(".entry").first
@@ -152,7 +152,7 @@ def test_pin_and_mark_in_place(log_in: LogIn, reader: Any) -> None:
 
 
 def test_the_keyboard_runs_a_cell(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
+    page = log_in(library, at=None)
     cell = _new(page, "Note")
     cell.get_by_label("Markdown").fill("# A *plan*")
     page.keyboard.press("Control+Enter")
@@ -160,7 +160,7 @@ def test_the_keyboard_runs_a_cell(log_in: LogIn, library: Any) -> None:
 
 
 def test_cells_are_moved_and_keep_what_is_typed(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
+    page = log_in(library, at=None)
     _new(page, "Note").get_by_label("Markdown").fill("half a thought")
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Context").click()
     kinds = page.locator(".cell-kind")
@@ -174,7 +174,7 @@ def test_cells_are_moved_and_keep_what_is_typed(log_in: LogIn, library: Any) -> 
 
 
 def test_cells_are_dragged(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
+    page = log_in(library, at=None)
     _new(page, "Note")
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Context").click()
     kinds = page.locator(".cell-kind")
@@ -188,7 +188,7 @@ def test_cells_are_dragged(log_in: LogIn, library: Any) -> None:
 
 @BOTH
 def test_a_cell_is_removed_and_comes_back(log_in: LogIn, library: Any, scripts: bool) -> None:
-    page = log_in(library, java_script_enabled=scripts)
+    page = log_in(library, at=None, java_script_enabled=scripts)
     cell = _new(page, "Chart")
     cell.get_by_role("button", name="Remove the cell").click()
     expect(page.locator(".cell-removed")).to_contain_text("Cell removed")
@@ -199,7 +199,7 @@ def test_a_cell_is_removed_and_comes_back(log_in: LogIn, library: Any, scripts: 
 
 @BOTH
 def test_a_notebook_is_exported(log_in: LogIn, library: Any, scripts: bool) -> None:
-    page = log_in(library, java_script_enabled=scripts)
+    page = log_in(library, at=None, java_script_enabled=scripts)
     _ask(_new(page, "Recall"), "hazelnuts")
     page.locator(".menu summary").click()
     with page.expect_download() as waiting:
@@ -211,7 +211,7 @@ def test_a_notebook_is_exported(log_in: LogIn, library: Any, scripts: bool) -> N
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_chart_is_drawn_in_the_colours_of_the_theme(log_in: LogIn, library: Any, scheme: str) -> None:
-    page = log_in(library, color_scheme=scheme)
+    page = log_in(library, at=None, color_scheme=scheme)
     cell = _new(page, "Chart")
     cell.get_by_role("button", name="Run").click()
     expect(cell.locator(".plot canvas")).to_be_visible()
@@ -223,7 +223,7 @@ def test_a_chart_is_drawn_in_the_colours_of_the_theme(log_in: LogIn, library: An
 
 
 def test_a_chart_without_scripts_is_its_table(log_in: LogIn, library: Any) -> None:
-    page = log_in(library, java_script_enabled=False)
+    page = log_in(library, at=None, java_script_enabled=False)
     cell = _new(page, "Chart")
     cell.get_by_label("Chart").select_option("backlog")
     cell.get_by_role("button", name="Run").click()
@@ -232,7 +232,7 @@ def test_a_chart_without_scripts_is_its_table(log_in: LogIn, library: Any) -> No
 
 @BOTH
 def test_incognito_keeps_nothing_of_a_cell(log_in: LogIn, reader: Any, scripts: bool) -> None:
-    page = log_in(reader, java_script_enabled=scripts)
+    page = log_in(reader, at=None, java_script_enabled=scripts)
     cell = _new(page, "Recall")
     page.get_by_role("button", name="Go incognito").click()
     cell.get_by_label("Ask your memory").fill("hazelnuts")
@@ -269,13 +269,8 @@ def test_a_notebook_never_scrolls_sideways(log_in: LogIn, reader: Any, width: in
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_every_control_of_a_notebook_has_a_name(log_in: LogIn, reader: Any) -> None:
+def test_every_control_of_a_notebook_has_a_name(log_in: LogIn, reader: Any, nameless: Callable[..., Any]) -> None:
     page = log_in(reader)
     page.get_by_role("button", name="Run all").click()
     expect(_cell(page, "context").locator(".took")).to_be_visible()
-    nameless = page.evaluate(
-        """() => [...document.querySelectorAll("button, select, textarea, a, summary, input:not([type=hidden])")]
-            .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
-            .map((each) => each.outerHTML)"""
-    )
-    assert nameless == []
+    assert nameless(page) == []

@@ -16,14 +16,14 @@ BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "w
 
 
 def _search(page: Page, question: str) -> None:
-    page.goto("/search")
+    """Ask on the page of the search."""
     page.get_by_label("Ask your memory").fill(question)
     page.get_by_role("button", name="Search").click()
 
 
 @BOTH
 def test_a_search_finds_and_explains(log_in: LogIn, library: Any, scripts: bool) -> None:
-    page = log_in(library, java_script_enabled=scripts)
+    page = log_in(library, at="/search", java_script_enabled=scripts)
     _search(page, "Which nuts is Ada allergic to?")
     first = page.locator(".entry").first
     expect(first.locator("mark", has_text="allergic")).to_be_visible()
@@ -32,7 +32,7 @@ def test_a_search_finds_and_explains(log_in: LogIn, library: Any, scripts: bool)
 
 
 def test_bars_are_drawn_as_long_as_their_numbers_say(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
+    page = log_in(library, at="/search")
     _search(page, "bakery Mondays")
     bar = page.locator(".entry").first.locator(".bar", has_text="Relevance")
     value = float(bar.locator(".bar-value").inner_text())
@@ -42,8 +42,7 @@ def test_bars_are_drawn_as_long_as_their_numbers_say(log_in: LogIn, library: Any
 
 
 def test_search_runs_as_one_types(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/search")
+    page = log_in(library, at="/search")
     page.get_by_label("Ask your memory").press_sequentially("hazelnuts", delay=10)
     expect(page.locator(".entry").first).to_contain_text("hazelnuts")
     expect(page).to_have_url(re.compile(r"/search\?q=hazelnuts"))
@@ -51,8 +50,7 @@ def test_search_runs_as_one_types(log_in: LogIn, library: Any) -> None:
 
 
 def test_a_search_is_asked_once(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/search")
+    page = log_in(library, at="/search")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/search" in request.url else None)
     page.get_by_label("Ask your memory").press_sequentially("hazelnuts", delay=10)
@@ -63,7 +61,7 @@ def test_a_search_is_asked_once(log_in: LogIn, library: Any) -> None:
 
 
 def test_another_ranking_is_shown_at_once(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
+    page = log_in(library, at="/search")
     _search(page, "hazelnuts")
     page.get_by_text("Where and how").click()
     page.get_by_label("Ranking").select_option("specified")
@@ -71,14 +69,13 @@ def test_another_ranking_is_shown_at_once(log_in: LogIn, library: Any) -> None:
 
 
 def test_the_address_of_a_search_can_be_kept(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/search?q=bakery")
+    page = log_in(library, at="/search?q=bakery")
     page.reload()
     expect(page.locator(".entry").first).to_contain_text("bakery")
 
 
 def test_pin_and_unpin_in_place(log_in: LogIn, reader: Any) -> None:
-    page = log_in(reader)
+    page = log_in(reader, at="/search")
     _search(page, "bakery")
     entry = page.locator(".entry").first
     entry.get_by_role("button", name="Pin").click()
@@ -89,7 +86,7 @@ def test_pin_and_unpin_in_place(log_in: LogIn, reader: Any) -> None:
 
 
 def test_forget_and_undo_in_place(log_in: LogIn, reader: Any) -> None:
-    page = log_in(reader)
+    page = log_in(reader, at="/search")
     _search(page, "hazelnuts")
     page.locator(".entry").first.get_by_role("button", name="Forget").click()
     expect(page.locator(".notice")).to_contain_text("Forgotten")
@@ -99,7 +96,7 @@ def test_forget_and_undo_in_place(log_in: LogIn, reader: Any) -> None:
 
 
 def test_pin_forget_and_undo_without_scripts(log_in: LogIn, reader: Any) -> None:
-    page = log_in(reader, java_script_enabled=False)
+    page = log_in(reader, at="/search", java_script_enabled=False)
     _search(page, "hazelnuts")
     page.locator(".entry").first.get_by_role("button", name="Pin").click()
     expect(page).to_have_url(re.compile(r"/search\?q=hazelnuts"))
@@ -139,8 +136,7 @@ def test_remember_shows_the_trace(log_in: LogIn, reader: Any, scripts: bool) -> 
 
 @BOTH
 def test_incognito_closes_and_opens_the_notebook(log_in: LogIn, reader: Any, scripts: bool) -> None:
-    page = log_in(reader, java_script_enabled=scripts)
-    page.goto("/search?q=hazelnuts")
+    page = log_in(reader, at="/search?q=hazelnuts", java_script_enabled=scripts)
     page.get_by_role("button", name="Go incognito").click()
     expect(page.get_by_role("region", name="Incognito")).to_be_visible()
     expect(page.get_by_text("Ada is allergic")).to_have_count(0)
@@ -167,29 +163,19 @@ def _paper(page: Page) -> str:
     return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
-@pytest.mark.parametrize("width", [320, 360, 768, 1280, 3840])
-def test_no_page_scrolls_sideways(log_in: LogIn, library: Any, width: int) -> None:
-    page = log_in(library, viewport={"width": width, "height": 800})
-    for path in ("/search?q=hazelnuts", "/memories", "/remember"):
-        page.goto(path)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+def test_no_page_scrolls_sideways(log_in: LogIn, library: Any, scrolls_sideways: Callable[..., Any]) -> None:
+    page = log_in(library, at=None)
+    paths = ("/search?q=hazelnuts", "/memories", "/remember")
+    assert scrolls_sideways(page, paths, (320, 360, 768, 1280, 3840)) == []
 
 
-@pytest.mark.parametrize("path", ["/login", "/search?q=hazelnuts", "/memories", "/remember"])
-def test_every_control_has_a_name(log_in: LogIn, library: Any, path: str) -> None:
-    page = log_in(library)
-    page.goto(path)
-    nameless = page.evaluate(
-        """() => [...document.querySelectorAll("button, select, textarea, a, input:not([type=hidden])")]
-            .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
-            .map((each) => each.outerHTML)"""
-    )
-    assert nameless == []
+def test_every_control_has_a_name(log_in: LogIn, library: Any, nameless: Callable[..., Any]) -> None:
+    page = log_in(library, at=None)
+    assert nameless(page, ("/login", "/search?q=hazelnuts", "/memories", "/remember")) == []
 
 
 def test_the_keyboard_alone_reaches_a_hit(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/memories")
+    page = log_in(library, at="/memories")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.goto("/search")
@@ -200,8 +186,7 @@ def test_the_keyboard_alone_reaches_a_hit(log_in: LogIn, library: Any) -> None:
 
 
 def test_a_session_that_ended_leads_to_the_login_and_back(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
-    page.goto("/memories?status=active")
+    page = log_in(library, at="/memories?status=active")
     page.context.clear_cookies()
     # The browser itself logs an error for the 401 that carries the redirect; a link is followed without one.
     page.get_by_role("link", name="Remember", exact=True).click()
@@ -209,7 +194,7 @@ def test_a_session_that_ended_leads_to_the_login_and_back(log_in: LogIn, library
 
 
 def test_logging_out_leaves_nothing_behind(log_in: LogIn, library: Any) -> None:
-    page = log_in(library)
+    page = log_in(library, at="/search")
     _search(page, "hazelnuts")
     expect(page.locator(".entry").first).to_contain_text("hazelnuts")
     page.get_by_role("button", name="Log out").click()

@@ -53,8 +53,7 @@ def _name(person: Any, space: str, memory_id: UUID, sentence: str) -> None:
 
 
 def test_the_preview_follows_as_one_types_and_leaves_the_text_alone(log_in: LogIn, keeper: Any) -> None:
-    page = log_in(keeper)
-    page.goto("/preferences")
+    page = log_in(keeper, at="/preferences")
     editor, preview = page.get_by_label("Markdown"), page.get_by_label("Preview", exact=True)
     expect(preview).to_contain_text("Keep answers concise.")
     editor.fill("---\ndate_format: 5\n---\n")
@@ -67,8 +66,7 @@ def test_the_preview_follows_as_one_types_and_leaves_the_text_alone(log_in: LogI
 
 @BOTH
 def test_preferences_are_previewed_saved_and_restored(log_in: LogIn, keeper: Any, scripts: bool) -> None:
-    page = log_in(keeper, java_script_enabled=scripts)
-    page.goto("/preferences")
+    page = log_in(keeper, at="/preferences", java_script_enabled=scripts)
     page.get_by_label("Markdown").fill("Write short letters.")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_label("Preview", exact=True)).to_contain_text("Write short letters.")
@@ -113,32 +111,22 @@ def test_a_call_is_found_and_opened(log_in: LogIn, keeper: Any, scripts: bool) -
 
 @BOTH
 def test_the_chain_is_checked(log_in: LogIn, keeper: Any, scripts: bool) -> None:
-    page = log_in(keeper, java_script_enabled=scripts)
-    page.goto("/record/audit")
+    page = log_in(keeper, at="/record/audit", java_script_enabled=scripts)
     page.get_by_role("button", name="Check the chain").click()
     expect(page.locator("#record-chain")).to_contain_text(re.compile(r"the chain holds\.\s+\d+ events, head #\d+"))
 
 
-@pytest.mark.parametrize("width", [320, 768, 1280])
-def test_no_page_of_the_record_scrolls_sideways(log_in: LogIn, keeper: Any, width: int) -> None:
-    page = log_in(keeper, viewport={"width": width, "height": 800})
-    page.goto("/entities")
+def test_no_page_of_the_record_scrolls_sideways(
+    log_in: LogIn, keeper: Any, scrolls_sideways: Callable[..., Any]
+) -> None:
+    page = log_in(keeper, at="/entities")
     entity = page.get_by_role("link", name="Anna Bergström").first.get_attribute("href")
     assert entity is not None
     paths = ("/entities", entity, "/preferences", "/preferences/versions/1", "/record", "/record/paths")
-    for path in (*paths, "/record/audit?verify=1"):
-        page.goto(path)
-        page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    unfold = "document.querySelectorAll('details').forEach((each) => (each.open = true))"
+    assert scrolls_sideways(page, (*paths, "/record/audit?verify=1"), (320, 768, 1280), unfold) == []
 
 
-@pytest.mark.parametrize("path", ["/entities", "/preferences", "/record", "/record/paths", "/record/audit?verify=1"])
-def test_every_control_of_the_record_has_a_name(log_in: LogIn, keeper: Any, path: str) -> None:
-    page = log_in(keeper)
-    page.goto(path)
-    nameless = page.evaluate(
-        """() => [...document.querySelectorAll("button, select, textarea, a, summary, input:not([type=hidden])")]
-            .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
-            .map((each) => each.outerHTML)"""
-    )
-    assert nameless == []
+def test_every_control_of_the_record_has_a_name(log_in: LogIn, keeper: Any, nameless: Callable[..., Any]) -> None:
+    page = log_in(keeper, at=None)
+    assert nameless(page, ("/entities", "/preferences", "/record", "/record/paths", "/record/audit?verify=1")) == []

@@ -62,8 +62,7 @@ def test_words_lead_to_the_message_that_holds_them(log_in: LogIn, talker: Any, s
 
 
 def test_searching_as_one_types_keeps_the_words_in_the_address(log_in: LogIn, talker: Any) -> None:
-    page = log_in(talker)
-    page.goto("/conversations")
+    page = log_in(talker, at="/conversations")
     box = page.get_by_label("Words in a title or in what was said")
     box.press_sequentially("zebra", delay=10)
     expect(page.get_by_text("No conversation holds all of")).to_be_visible()
@@ -153,25 +152,16 @@ def test_a_space_with_something_in_it_asks_what_becomes_of_it(log_in: LogIn, tal
 ADDRESSES = ("/conversations", "/spaces", "/spaces/kitchen", "/spaces/kitchen/delete")
 
 
-@pytest.mark.parametrize("width", [320, 768, 1280, 3840])
-def test_no_page_scrolls_sideways(log_in: LogIn, talker: Any, width: int) -> None:
-    page = log_in(talker, viewport={"width": width, "height": 800})
-    _open(page)
-    here = page.url
-    for address in (*ADDRESSES, here, f"{here}?at=20", f"{here}/messages/20", f"{here}/delete"):
-        page.goto(address)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
-
-
-def test_every_control_has_a_name(log_in: LogIn, talker: Any) -> None:
+def test_no_page_scrolls_sideways(log_in: LogIn, talker: Any, scrolls_sideways: Callable[..., Any]) -> None:
     page = log_in(talker)
     _open(page)
     here = page.url
-    for address in (*ADDRESSES, here, f"{here}/delete"):
-        page.goto(address)
-        nameless = page.evaluate(
-            """() => [...document.querySelectorAll("button, select, textarea, a, summary, input:not([type=hidden])")]
-                .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
-                .map((each) => each.outerHTML)"""
-        )
-        assert nameless == [], address
+    addresses = (*ADDRESSES, here, f"{here}?at=20", f"{here}/messages/20", f"{here}/delete")
+    assert scrolls_sideways(page, addresses, (320, 768, 1280, 3840)) == []
+
+
+def test_every_control_has_a_name(log_in: LogIn, talker: Any, nameless: Callable[..., Any]) -> None:
+    page = log_in(talker)
+    _open(page)
+    here = page.url
+    assert nameless(page, (*ADDRESSES, here, f"{here}/delete")) == []

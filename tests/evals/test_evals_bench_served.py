@@ -24,7 +24,7 @@ NOW = datetime(2024, 1, 1, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def address(app) -> Iterator[str]:
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

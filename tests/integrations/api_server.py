@@ -14,7 +14,7 @@ from werkzeug.serving import make_server
 def served(app: Flask) -> Iterator[str]:
     """Serve the application on a free port from a thread, and give its address."""
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -85,7 +85,7 @@ def provider() -> Iterator[Provider]:
     """A remote embedding provider."""
 
     server = Provider()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.shutdown()

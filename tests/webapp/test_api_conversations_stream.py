@@ -211,7 +211,7 @@ def _answers(port):
 @pytest.fixture(scope="module")
 def development_server(app):
     server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server.server_port
     server.shutdown()

@@ -154,9 +154,18 @@ def test_errors_are_described_as_problems(described):
         (name, status)
         for name, operation in operations(described)
         for status, response in operation["responses"].items()
-        if status.startswith(("4", "5")) and set(response["content"]) != {"application/problem+json"}
+        if status.startswith(("4", "5")) and "application/problem+json" not in response["content"]
     ]
     assert wrong == []
+
+
+def test_every_operation_says_what_it_answers_when_all_is_well(described):
+    silent = [
+        name
+        for name, operation in operations(described)
+        if not any(status.startswith("2") and r.get("content") for status, r in operation["responses"].items())
+    ]
+    assert silent == []
 
 
 def test_every_reference_leads_somewhere(described):

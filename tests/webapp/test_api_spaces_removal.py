@@ -61,6 +61,7 @@ class Work:
         self.talk.turn("When do we fire the kiln?", "On Friday at dawn, said Marguerite.")
         self.other = Talk(agent, space="work", title="Glazing")
         self.pooled = Talk(agent, external_id="thread-2", title="Pooled")
+        self.agent = agent
         self.token = person.new_token("read", "write", space="work")
         # A token of the space alone does not see the pool's conversation of that name.
         self.twin = Talk(Agent(agent.client, self.token), external_id="thread-2", title="Twin")
@@ -71,6 +72,30 @@ class Work:
 @pytest.fixture
 def work(agent, ada):
     return Work(agent, ada)
+
+
+@pytest.fixture(scope="module")
+def standing(app, new_person):
+    """A project that no test removes or changes."""
+    person = new_person("ada")
+    return Work(Agent(app.test_client(), person.headers), person)
+
+
+class Removed:
+    """A project that has been removed, what was said before, and what was answered; tests only look at it."""
+
+    def __init__(self, agent, person, mode):
+        self.agent, self.person, self.mode = agent, person, mode
+        self.work = Work(agent, person)
+        embed(person)
+        self.said = contents(agent)["plans"][mode]
+        self.answer = remove(agent, mode)
+
+
+@pytest.fixture(scope="module", params=MODES)
+def removed(request, app, new_person):
+    person = new_person("ada")
+    return Removed(Agent(app.test_client(), person.headers), person, request.param)
 
 
 def contents(agent, path=WORK):
@@ -91,8 +116,8 @@ def episodes(agent, query, **arguments):
 # --- what it says first -----------------------------------------------------------------------------------------------
 
 
-def test_it_says_how_many_of_each_thing_there_are(agent, work):
-    found = contents(agent)
+def test_it_says_how_many_of_each_thing_there_are(standing):
+    found = contents(standing.agent)
     assert found.pop("plans")
     assert len(found.pop("expect")) == 32
     assert found == {
@@ -107,9 +132,9 @@ def test_it_says_how_many_of_each_thing_there_are(agent, work):
     }
 
 
-def test_it_says_what_each_choice_would_touch(agent, work):
+def test_it_says_what_each_choice_would_touch(standing):
     gone = {"entities_dropped": 1, "tokens_revoked": 1}
-    assert contents(agent)["plans"] == {
+    assert contents(standing.agent)["plans"] == {
         "move": {
             "memories_moved": 3,
             "memories_merged": 1,
@@ -136,8 +161,8 @@ def test_it_says_what_each_choice_would_touch(agent, work):
     }
 
 
-def test_the_default_space_has_contents_and_no_choice(agent, work):
-    found = contents(agent, "/v1/spaces/default")
+def test_the_default_space_has_contents_and_no_choice(standing):
+    found = contents(standing.agent, "/v1/spaces/default")
     assert (found["memories"]["active"], found["plans"]) == (1, {})
 
 
@@ -148,10 +173,9 @@ def test_an_empty_space_has_nothing(agent):
     assert remove(agent, "move").status_code == 200
 
 
-@modes
-def test_it_does_what_it_said(agent, work, mode):
-    said = contents(agent)["plans"][mode]
-    assert remove(agent, mode).json == {"space": "work", "removed": True, "contents": mode, **said}
+def test_it_does_what_it_said(removed):
+    told = {"space": "work", "removed": True, "contents": removed.mode, **removed.said}
+    assert removed.answer.json == told
 
 
 @modes
@@ -176,15 +200,15 @@ CHANGES = {
 }
 
 
-@modes
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_has_changed_since_is_not_removed(agent, work, mode, change):
+def test_what_has_changed_since_is_not_removed(agent, work, change):
     expect = contents(agent)["expect"]
     change(agent, work)
-    answer = remove(agent, mode, expect=expect)
-    assert (answer.status_code, "has changed" in answer.json["detail"]) == (409, True)
-    assert agent.get(WORK).status_code == 200
-    assert agent.entry(work.glaze)["space"] == "work"
+    for mode in MODES:
+        answer = remove(agent, mode, expect=expect)
+        assert (answer.status_code, "has changed" in answer.json["detail"]) == (409, True), mode
+        assert agent.get(WORK).status_code == 200, mode
+        assert agent.entry(work.glaze)["space"] == "work", mode
 
 
 # --- moved ------------------------------------------------------------------------------------------------------------
@@ -339,11 +363,9 @@ def test_calls_of_deleted_conversations_stay_on_record(agent, work):
 # --- whatever becomes of it -------------------------------------------------------------------------------------------
 
 
-@modes
-def test_entities_go_with_the_space(agent, ada, work, mode):
-    remove(agent, mode)
+def test_entities_go_with_the_space(removed):
     left = "SELECT (SELECT count(*) FROM entities), (SELECT count(*) FROM entity_mentions)"
-    assert tuple(rows(ada, left)[0]) == (0, 0)
+    assert tuple(rows(removed.person, left)[0]) == (0, 0)
 
 
 @modes
@@ -355,26 +377,21 @@ def test_tokens_of_the_space_open_nothing_any_more(agent, client, ada, work, mod
     assert rows(ada, "SELECT count(*) FROM tokens WHERE revoked_at IS NOT NULL AND space_id IS NULL")[0][0] == 1
 
 
-@modes
-def test_counts_and_indexes_are_those_of_what_is_left(agent, ada, work, mode):
-    embed(ada)
-    remove(agent, mode)
-    active = len(agent.texts())
+def test_counts_and_indexes_are_those_of_what_is_left(removed):
+    active, ada = len(removed.agent.texts()), removed.person
     assert rows(ada, "SELECT documents FROM spaces")[0][0] == active
     assert rows(ada, "SELECT count(DISTINCT memory_id) FROM postings")[0][0] == active
     assert rows(ada, "SELECT count(*) FROM embeddings e JOIN spaces s ON s.id = e.space_id WHERE live")[0][0] == active
 
 
-@modes
-def test_it_is_on_record_and_the_chain_holds(agent, work, mode):
-    said = contents(agent)["plans"][mode]
-    remove(agent, mode)
+def test_it_is_on_record_and_the_chain_holds(removed):
+    agent, mode = removed.agent, removed.mode
     event = agent.get("/v1/audit", action="space.removed").json["events"][0]
-    assert event["details"] == {"slug": "work", "contents": mode, **said}
+    assert event["details"] == {"slug": "work", "contents": mode, **removed.said}
     assert agent.get("/v1/audit/verify").json["ok"]
     assert len(agent.get("/v1/audit", action="token.revoked").json["events"]) == 1
     told = {"move": "memory.moved", "archive": "memory.archived", "forget": "memory.forgotten"}[mode]
-    assert work.kiln in agent.get("/v1/audit", action=told).json["events"][0]["details"]["ids"]
+    assert removed.work.kiln in agent.get("/v1/audit", action=told).json["events"][0]["details"]["ids"]
 
 
 @modes
@@ -391,7 +408,8 @@ def test_other_spaces_stay_as_they_were(agent, client, ada, work, mode):
 
 
 @modes
-def test_anothers_space_answers_as_none(stranger, agent, work, mode):
+def test_anothers_space_answers_as_none(stranger, standing, mode):
+    agent = standing.agent
     expect = contents(agent)["expect"]
     answers = [stranger.delete(f"/v1/spaces/{slug}", contents=mode, expect=expect) for slug in ("work", "wrok")]
     assert [answer.status_code for answer in answers] == [404, 404]
@@ -408,7 +426,8 @@ def test_a_stranger_with_a_space_of_that_name_loses_nothing(stranger, agent, wor
     assert stranger.entry(kept)["space"] == "work"
 
 
-def test_the_default_space_cannot_be_removed(agent, work):
+def test_the_default_space_cannot_be_removed(standing):
+    agent = standing.agent
     expect = contents(agent, "/v1/spaces/default")["expect"]
     assert agent.delete("/v1/spaces/default", contents="move", expect=expect).status_code == 409
 

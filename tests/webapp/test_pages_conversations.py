@@ -23,6 +23,17 @@ SAID = "Which tiles did we choose for the wall behind the stove?"
 LONG = 100
 
 
+@pytest.fixture(scope="module")
+def archivist(new_person):
+    """The owner of the long conversation, which tests only read."""
+    return new_person("archivist")
+
+
+@pytest.fixture
+def ada(request: pytest.FixtureRequest, new_person, archivist):
+    return archivist if "long_talk" in request.fixturenames else new_person("ada")
+
+
 @pytest.fixture
 def reader(app: Flask, ada) -> FlaskClient:
     return at_browser(app, ada)
@@ -42,9 +53,9 @@ def talk(agent: Agent) -> Talk:
     return opened
 
 
-@pytest.fixture
-def long_talk(agent: Agent) -> Talk:
-    opened = Talk(agent, title="Shelves")
+@pytest.fixture(scope="module")
+def long_talk(app: Flask, archivist) -> Talk:
+    opened = Talk(Agent(app.test_client(), archivist.headers), title="Shelves")
     turns = [
         {"role": "assistant" if n % 2 else "user", "content": f"Turn {n + 1} of the archive."} for n in range(LONG)
     ]

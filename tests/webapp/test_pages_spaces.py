@@ -19,6 +19,22 @@ from webapp.pages.space_forms import fates, slug_of
 SETTINGS = {"name": "Kitchen", "soft_cap": "200", "retention_days": "180", "memory_enabled": "true"}
 
 
+# For tests that leave everything as it was: all of them see the same user with the same kitchen.
+only_looks = pytest.mark.usefixtures("lasting")
+
+
+@pytest.fixture(scope="module")
+def lasting(app: Flask, new_person):
+    person = new_person("ada")
+    _furnish(Agent(app.test_client(), person.headers))
+    return person
+
+
+@pytest.fixture
+def ada(request: pytest.FixtureRequest, new_person):
+    return request.getfixturevalue("lasting") if "lasting" in request.fixturenames else new_person("ada")
+
+
 @pytest.fixture
 def reader(app: Flask, ada) -> FlaskClient:
     return at_browser(app, ada)
@@ -30,14 +46,19 @@ def agent(client: FlaskClient, ada) -> Agent:
 
 
 @pytest.fixture
-def kitchen(agent: Agent) -> str:
+def kitchen(request: pytest.FixtureRequest, agent: Agent) -> str:
     """A space with two memories, one of which the default space has as well, and a conversation."""
+    if "lasting" not in request.fixturenames:
+        _furnish(agent)
+    return "kitchen"
+
+
+def _furnish(agent: Agent) -> None:
     agent.post("/v1/spaces", {"slug": "kitchen", "name": "Kitchen"})
     agent.store("The tiles are sage green.", space="kitchen")
     agent.store("Ben has the key of the flat.", space="kitchen")
     agent.store("Ben has the key of the flat.")
     Talk(agent, space="kitchen", title="Tiles").turn("Which tiles?", "The sage green ones.")
-    return "kitchen"
 
 
 def _plain(response: TestResponse) -> str:
@@ -59,6 +80,7 @@ def _remove(reader: FlaskClient, choice: str) -> TestResponse:
 # Listed and added
 
 
+@only_looks
 def test_the_list_counts_what_is_in_each_space(reader: FlaskClient, kitchen: str) -> None:
     text = _plain(reader.get("/spaces"))
     assert "Default default 1 memory 0 conversations" in text
@@ -120,6 +142,7 @@ def test_an_address_follows_from_a_name(name: str, slug: str) -> None:
 # Set
 
 
+@only_looks
 def test_the_settings_are_shown_as_they_are(reader: FlaskClient, kitchen: str) -> None:
     text = reader.get("/spaces/kitchen").text
     assert re.search(r'id="soft_cap"[^>]*value="200"', text)
@@ -150,11 +173,13 @@ def test_htmx_gets_the_saved_space_alone(reader: FlaskClient, kitchen: str) -> N
     assert "Saved." in response.text
 
 
+@only_looks
 def test_saving_an_unchanged_form_leaves_no_trace(reader: FlaskClient, ada, kitchen: str) -> None:
     reader.post("/spaces/kitchen", data=SETTINGS)
     assert rows(ada, "SELECT count(*) FROM audit_events WHERE action = 'space.changed'")[0][0] == 0
 
 
+@only_looks
 @pytest.mark.parametrize("headers", [{}, HTMX])
 @pytest.mark.parametrize(
     ("field", "value", "said"),
@@ -181,6 +206,7 @@ def test_a_setting_that_cannot_be_comes_back_with_its_reason(
     assert agent.get("/v1/spaces/kitchen").json == before
 
 
+@only_looks
 def test_a_spaces_fragment_is_the_part_of_its_page(reader: FlaskClient, kitchen: str) -> None:
     assert reader.get("/spaces/kitchen", headers=HTMX).text in reader.get("/spaces/kitchen").text
 
@@ -188,6 +214,7 @@ def test_a_spaces_fragment_is_the_part_of_its_page(reader: FlaskClient, kitchen:
 # Removed
 
 
+@only_looks
 def test_a_removal_says_first_what_it_touches(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
     text = _plain(reader.get("/spaces/kitchen/delete"))
     assert "In it: 2 active memories, 1 conversation, 2 messages, 1 episode." in text
@@ -244,6 +271,7 @@ def test_the_refusal_offers_the_removal_anew(reader: FlaskClient, agent: Agent, 
     assert agent.get("/v1/spaces/kitchen").status_code == 404
 
 
+@only_looks
 @pytest.mark.parametrize("data", [{}, {"contents": "burn"}])
 def test_without_a_choice_nothing_is_removed(
     reader: FlaskClient, agent: Agent, kitchen: str, data: dict[str, str]
@@ -276,6 +304,7 @@ def test_a_plan_leaves_out_what_there_is_none_of() -> None:
     assert fates({"memories_moved": 0, "tokens_revoked": 2}) == ["2 tokens revoked"]
 
 
+@only_looks
 def test_every_part_of_a_plan_has_its_words(agent: Agent, kitchen: str) -> None:
     plans = agent.get("/v1/spaces/kitchen/contents").json["plans"]
     assert plans
@@ -291,6 +320,7 @@ def test_every_part_of_a_plan_has_its_words(agent: Agent, kitchen: str) -> None:
 PAGES = ["/spaces/kitchen", "/spaces/kitchen/delete"]
 
 
+@only_looks
 @pytest.mark.parametrize("path", PAGES)
 def test_another_users_space_is_not_there(app: Flask, bob, kitchen: str, path: str) -> None:
     stranger = at_browser(app, bob)
@@ -299,6 +329,7 @@ def test_another_users_space_is_not_there(app: Flask, bob, kitchen: str, path: s
     assert stranger.post(path, data={**SETTINGS, "contents": "forget", "expect": "x"}).status_code == 404
 
 
+@only_looks
 def test_another_users_spaces_are_not_listed(app: Flask, bob, kitchen: str) -> None:
     assert "Kitchen" not in at_browser(app, bob).get("/spaces").text
 
@@ -309,6 +340,7 @@ def test_a_stranger_is_sent_to_the_login(client: FlaskClient, path: str) -> None
     assert client.post(path).location.startswith("/login")
 
 
+@only_looks
 @pytest.mark.parametrize("path", ["/spaces", *PAGES])
 def test_another_site_cannot_change_a_space(reader: FlaskClient, kitchen: str, path: str) -> None:
     assert reader.post(path, data=SETTINGS, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
@@ -317,6 +349,7 @@ def test_another_site_cannot_change_a_space(reader: FlaskClient, kitchen: str, p
 # Markup
 
 
+@only_looks
 @pytest.mark.parametrize("path", ["/spaces", "/spaces/default", *PAGES])
 def test_every_page_is_well_formed(reader: FlaskClient, kitchen: str, path: str) -> None:
     response = reader.get(path)

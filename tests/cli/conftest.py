@@ -1,0 +1,39 @@
+"""The command line as a user would run it, each command in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+CommandLine = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def cli_parent() -> Iterator[subprocess.Popen[str]]:
+    # Its text and not its path, so that it finds the modules of the folder that the tests run in, as `-m` would.
+    command = [sys.executable, "-c", Path(__file__).with_name("cli_parent.py").read_text()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+@pytest.fixture
+def command_line(cli_parent: subprocess.Popen[str], tmp_path: Path) -> CommandLine:
+    """Run `commonplace` with arguments in an environment, and return how it ended and what it said."""
+    outputs = [tmp_path / name for name in ("stdout", "stderr")]
+
+    def run(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        assert cli_parent.stdin is not None and cli_parent.stdout is not None  # noqa: PT018 - both are pipes
+        for path in outputs:
+            path.write_bytes(b"")
+        job = {"arguments": arguments, "environment": environment}
+        job |= {path.name: str(path) for path in outputs}
+        print(json.dumps(job), file=cli_parent.stdin, flush=True)
+        status = int(cli_parent.stdout.readline())
+        return subprocess.CompletedProcess(arguments, status, *(path.read_text() for path in outputs))
+
+    return run
