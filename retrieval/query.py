@@ -79,7 +79,8 @@ class Result:
     """Ranked hits within the budget. `timings` are milliseconds per stage; `degraded` names what was skipped.
 
     That is a leg (`semantic`) or the whole search (`database`), or `vectors`, where a notable share of what was
-    searched has none yet and can be found by its words alone.
+    searched has none yet and can be found by its words alone. `withheld` is how many hits there would have been, had
+    not the search kept silent because none of them is about what was asked.
     """
 
     hits: tuple[Hit, ...]
@@ -91,3 +92,4 @@ class Result:
     warnings: tuple[str, ...] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
     error: bool = False
+    withheld: int = 0

@@ -80,6 +80,7 @@ class _Run:
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    withheld: int = 0
 
     def search(self, dense: Dense | None) -> Result:
         query, policy = self.source.query, self.source.policy
@@ -95,6 +96,9 @@ class _Run:
                 bound, now = worded.question.bound, self.source.now
                 asked = understand(question, worded.question)
                 scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
+                if pool and not scored:
+                    unasked = rank(pool, policy, bm25_bound=bound, question=question, now=now)
+                    self.withheld = min(len(unasked), query.limit)
             with self._timed("fetch"):
                 weighed = self._widen(scored[: POOL * query.limit], model_id)
             with self._timed("rank"):
@@ -115,6 +119,7 @@ class _Run:
             degraded=tuple(self.degraded),
             warnings=tuple(self.warnings),
             timings=self.timings,
+            withheld=self.withheld,
         )
 
     @contextmanager

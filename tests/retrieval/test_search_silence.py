@@ -116,6 +116,17 @@ def test_a_threshold_of_nothing_is_never_silent(shelf):
     assert shelf.found("Where does Anneke go on holiday?", cosine=0.45, policy={"sure_cosine": 0}) == [TEXTS[0]]
 
 
+def test_silence_says_how_many_were_kept_back(shelf):
+    asked = "Where does Anneke go on holiday?"
+    silent = shelf.ask(asked, cosine=0.45)
+    assert (silent.hits, silent.withheld) == ((), 1)
+    assert len(shelf.ask(asked, cosine=0.45, policy={"sure_cosine": 0}).hits) == 1
+    asked, most = "Does the choir or the lift sail, swim or ski?", {"min_score": 0.05}
+    assert [shelf.ask(asked, cosine=0.2, policy=most, limit=limit).withheld for limit in (1, 2, 9)] == [1, 2, 3]
+    assert shelf.ask("Zeppelins?", cosine=0.1).withheld == 0
+    assert shelf.ask("the blue tin", near=3, cosine=0.9).withheld == 0
+
+
 def test_an_answer_says_how_much_of_the_question_a_hit_covers(shelf):
     hit = shelf.ask("the blue tin of coffee", near=3, cosine=0.9).hits[0]
     assert 0.3 < hit.ranked.scored.coverage < 0.8

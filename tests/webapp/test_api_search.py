@@ -52,6 +52,7 @@ HIT = {
 def test_a_search_answers_the_fields_that_are_promised(agent, told):
     answer = agent.tool("memory_search", query="bees on the roof").json
     assert {"results", "count", "truncated", "token_count", "degraded", "timings"} <= set(answer)
+    assert "withheld" not in answer
     assert set(answer["results"][0]) >= HIT
 
 
@@ -85,6 +86,14 @@ def test_a_paraphrase_is_found_by_its_meaning_alone(agent, told):
 def test_nothing_is_forced(agent, told):
     answer = agent.tool("memory_search", query="quantum chromodynamics lattice").json
     assert (answer["results"], answer["count"], answer["token_count"]) == ([], 0, 0)
+
+
+def test_an_agent_is_told_what_was_kept_back_and_can_have_it(agent, told):
+    asked = {"query": "Do bees own yachts, zeppelins or submarines?", "limit": 1}
+    silent = agent.tool("memory_search", **asked, policy={"legs": ["keyword"]}).json
+    assert (silent["results"], silent["withheld"]) == ([], 1)
+    shown = agent.tool("memory_search", **asked, min_score=0, policy={"legs": ["keyword"]}).json
+    assert [hit["id"] for hit in shown["results"]] == [told["bees"]]
 
 
 def test_types_narrow(agent, told):

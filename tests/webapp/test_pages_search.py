@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from datetime import UTC, datetime
 from uuid import UUID
@@ -73,6 +74,18 @@ def test_no_match_shows_nothing_and_says_what_to_do(reader: FlaskClient) -> None
     text = reader.get("/search?q=zeppelin+quartz").text
     assert "No memory matches" in text
     assert 'class="entry"' not in text
+
+
+def test_what_was_kept_back_can_be_seen_all_the_same(reader: FlaskClient) -> None:
+    asked = {"q": "Does the mill own zeppelins, yachts or submarines?", "limit": 5}
+    page = reader.get("/search", query_string=asked).text
+    assert "No memory seems to be about" in page
+    assert 'class="entry"' not in page
+    link = re.search(r'href="([^"]*nearest=true[^"]*)"', page)
+    assert link is not None
+    shown = reader.get(html.unescape(link[1])).text
+    assert "The nearest, whether or not they are about the question." in shown
+    assert "<mark>Mill</mark> Lane" in shown
 
 
 def test_markup_in_a_question_stays_text(reader: FlaskClient) -> None:

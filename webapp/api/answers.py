@@ -282,6 +282,11 @@ class HitAnswer(BaseModel):
 
 
 Warnings = Field(None, description="What was done to the question; left out otherwise.")
+Withheld = Field(
+    None,
+    description="How many came near, none of which seems to be about what was asked; left out otherwise. "
+    "With 0 for min_score they are answered.",
+)
 OutOfReach = Field(None, description="true when memory was out of reach and the answer is empty; left out otherwise.")
 
 
@@ -295,6 +300,7 @@ class SearchAnswer(BaseModel):
     degraded: list[str] = Field(description="What was skipped.")
     timings: dict[str, float] = Field(description="Milliseconds of each stage.")
     warnings: list[str] | None = Warnings
+    withheld: int | None = Withheld
     error: bool | None = OutOfReach
 
 
@@ -321,6 +327,7 @@ class QueryMemoryAnswer(BaseModel):
     metadata: RecalledCountAnswer
     degraded: list[str] | None = Field(None, description="What was skipped; left out when nothing was.")
     warnings: list[str] | None = Warnings
+    withheld: int | None = Withheld
     error: bool | None = OutOfReach
 
 

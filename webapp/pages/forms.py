@@ -25,6 +25,7 @@ class SearchForm(BaseModel):
     types: list[MemoryType] = []
     policy: PolicyName | None = None
     limit: int = Field(10, ge=1, le=50)
+    nearest: bool = False
 
 
 class BrowseForm(BaseModel):

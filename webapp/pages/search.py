@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 from flask import Response, request
 from flask import session as cookie
@@ -40,8 +41,10 @@ def index() -> Response:
 
 def _ask(form: SearchForm) -> Answer:
     recording = Recording("memory_search", "search")
-    policy = {"name": form.policy} if form.policy else None
-    result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy)
+    policy: dict[str, Any] = {"name": form.policy} if form.policy else {}
+    if form.nearest:
+        policy["sure_cosine"] = 0.0
+    result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy or None)
     session().commit()
     answer = explain(result)
     if not answer.closed:

@@ -32,6 +32,7 @@ from webapp.sources import NO_SOURCE, unknown_sources
 from webapp.tools.base import Tool, ToolResult
 from webapp.tools.shown import answer_json, remarks, why_json
 
+LEAST_EVIDENCE = "Evidence that a hit needs from a leg, 0 to 1. With 0 the nearest come, whatever they are about."
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
@@ -44,7 +45,7 @@ class SearchArguments(Strict):
     theme: Line | None = Field(None, description="Only memories of this theme (slug).")
     types: list[MemoryType] | None = Field(None, description="Only memories of these types.")
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only memories of the last so many days.")
-    min_score: Share | None = Field(None, description="Evidence that a hit needs from a leg, 0 to 1.")
+    min_score: Share | None = Field(None, description=LEAST_EVIDENCE)
     token_budget: int | None = Field(None, ge=1, le=100_000, description="Most tokens of text in all (default 1000).")
     policy: Overrides | None = Field(None, description="Ranking weights for this call, or a policy's name.")
 

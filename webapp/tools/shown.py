@@ -57,4 +57,6 @@ def answer_json(result: Result, hits: list[dict[str, Any]]) -> dict[str, Any]:
 def remarks(result: Result) -> dict[str, Any]:
     """Return what is said only when there is something to say."""
     said: dict[str, Any] = {"warnings": list(result.warnings)} if result.warnings else {}
+    if result.withheld:
+        said["withheld"] = result.withheld
     return {**said, "error": True} if result.error else said
