@@ -120,9 +120,8 @@ def digest_material(text: str) -> str:
 
     Names depend on case here, since there is no second text to compare with.
     """
-    marks, seen = distinguishing(text), signs(_plain(text))
-    lines = [f"{field.name}={'|'.join(getattr(marks, field.name))}" for field in fields(Marks)]
-    return "\n".join([*lines, f"signs={'|'.join(seen)}"] if seen else lines)
+    marks = distinguishing(text)
+    return "\n".join(f"{field.name}={'|'.join(getattr(marks, field.name))}" for field in fields(Marks))
 
 
 def template(text: str) -> str | None:

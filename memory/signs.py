@@ -10,20 +10,28 @@ _RUN = re.compile(r"[^\w\s]+")
 _OPENING, _CLOSING = "([{\"'*_\u201c\u2018\u00ab", ")]}\"'*_.,;:!?\u2026\u201d\u2019\u00bb"
 # Mathematics, currencies and pictures; what modifies a letter, such as a back quote, says nothing.
 _KINDS = frozenset({"Sm", "Sc", "So"})
+# The minus of "O-", which is no hyphen.
+_GRADE = re.compile(r"(?<=\w)-(?![\w-])")
+# What was only added does change what is said here: "A" and "A+", "3.10" and "< 3.10".
+_TELLING = frozenset("+\u2212<>=\u2260\u2264\u2265")
 # Asks for a picture in colour, or for one in black and white.
 _VARIANTS = str.maketrans("", "", "\ufe0e\ufe0f")
 
 
 def signs(text: str) -> tuple[str, ...]:
     """Return the signs of a text in their order, each run of them as one, without the punctuation around it."""
-    runs = (run.translate(_VARIANTS).lstrip(_OPENING).rstrip(_CLOSING) for run in _RUN.findall(text))
+    found = _RUN.findall(_GRADE.sub("\u2212", text))
+    runs = (run.translate(_VARIANTS).lstrip(_OPENING + ".,;:?").rstrip(_CLOSING) for run in found)
     return tuple(run for run in runs if any(unicodedata.category(sign) in _KINDS for sign in run))
 
 
 def exchanged(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Tell whether each text has a sign that the other lacks, or both have the same in another order.
 
-    One that is only added or left out does not change what is said.
+    One that is only added or left out does not change what is said, unless it compares or grades.
     """
     ours, theirs = Counter(one), Counter(other)
-    return one != other if ours == theirs else bool(ours - theirs) and bool(theirs - ours)
+    if ours == theirs:
+        return one != other
+    lost, gained = ours - theirs, theirs - ours
+    return bool(lost and gained) or any(_TELLING.intersection(run) for run in [*lost, *gained])

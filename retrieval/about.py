@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from retrieval.words import Question
 
@@ -43,7 +44,7 @@ _ENDS_SENTENCE = re.compile(r"(?:^|[.?!:])\s*$")
 _NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # Words that are joined to one name, as programs join them, with no digit.
-_JOINED = re.compile(r"[^\W\d]*[^\W\d_]{2}_[^\W\d_]{2}[^\W\d]*")
+_JOINED = re.compile(r"(?=[^\W\d]+\Z)\w*?[^\W\d_]{2}_[^\W\d_]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,9 @@ class Asked:
     """What a question is about, by the places of its lexemes.
 
     `content` and `dated` have the idf of each word that counts, and of those of dates; `topics` are the words of the
-    content that are no names, `names` those that are. `codes` has for each part that an identifier needs ("HERON-42",
-    "#977", "E_TILE_RANGE") the lexemes that stand for it. `proper` are the names as they are written, in lower case.
+    content that are no names, `names` those that are. `codes` has for each identifier that is asked for ("HERON-42",
+    "#977") the lexemes that tell it from another, `joined` for each without digits ("E_TILE_RANGE") those of each of
+    its parts. `proper` are the names as they are written, in lower case.
     """
 
     content: dict[int, float]
@@ -60,6 +62,7 @@ class Asked:
     topics: frozenset[int]
     names: frozenset[int]
     codes: tuple[frozenset[int], ...] = ()
+    joined: tuple[tuple[frozenset[int], ...], ...] = ()
     proper: frozenset[str] = frozenset()
 
     def coverage(self, places: Sequence[int]) -> float:
@@ -83,7 +86,11 @@ class Asked:
 
     def lacks_code(self, places: Sequence[int]) -> bool:
         """Tell whether an identifier is asked for that an item does not have."""
-        return any(code.isdisjoint(places) for code in self.codes)
+        if any(code.isdisjoint(places) for code in self.codes):
+            return True
+        # One of several is enough; and the database keeps a file's name whole, so what has no part may have all.
+        held = [[not part.isdisjoint(places) for part in parts] for parts in self.joined]
+        return any(map(any, held)) and not any(map(all, held))
 
 
 NOTHING_ASKED = Asked({}, {}, frozenset(), frozenset())
@@ -98,17 +105,18 @@ def understand(text: str, question: Question) -> Asked:
     generic = {place for place, each in lexemes.items() if each in _GENERIC}
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
     numbered = filter(None, (_lexemes_of(each, lexemes) for each in _codes(text)))
-    codes = (*numbered, *(_parts(text, lexemes) if "_" in text else ()))
+    codes = tuple(numbered)
+    joined = tuple(_joined(text, lexemes)) if "_" in text else ()
     proper = _names(text)
-    names = {
-        place for place in content - dated - frozenset().union(*codes) if any(_is_of(lexemes[place], n) for n in proper)
-    }
+    coded = frozenset().union(*codes, *chain(*joined))
+    names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in proper)}
     return Asked(
         content={place: question.idfs[place] for place in content},
         dated={place: question.idfs[place] for place in dated - content},
         topics=frozenset(content - names),
         names=frozenset(names),
         codes=codes,
+        joined=joined,
         proper=frozenset(proper),
     )
 
@@ -121,7 +129,8 @@ def meant(text: str) -> str:
     >>> meant("Which car does the user have?"), meant("the user's shoes"), meant("The user")
     ('Which car does have?', 'shoes', 'The user')
     """
-    return " ".join(_USER.sub(" ", text).split()) or text
+    left = " ".join(_USER.sub(" ", text).split())
+    return left if re.search(r"\w", left) else text
 
 
 def _names(text: str) -> set[str]:
@@ -144,12 +153,13 @@ def _codes(text: str) -> list[str]:
     return [each for each in map(_bare, _TOKEN.findall(text)) if _is_code(each)]
 
 
-def _parts(text: str, lexemes: dict[int, str]) -> Iterator[frozenset[int]]:
-    """Give the lexemes of each part of identifiers that have no digit ("E_GLYPH_OVERFLOW"): each part must be there."""
-    for token in filter(_JOINED.fullmatch, map(_bare, _TOKEN.findall(text))):
-        for part in token.split("_"):
-            if found := frozenset(place for place, each in lexemes.items() if _is_of(each, part)):
-                yield found
+def _joined(text: str, lexemes: dict[int, str]) -> Iterator[tuple[frozenset[int], ...]]:
+    """Give the lexemes of each part of each identifier without digits ("E_GLYPH_OVERFLOW"), at most eight of these."""
+    tokens = dict.fromkeys(filter(_JOINED.match, map(_bare, _TOKEN.findall(text))))
+    for token in islice(tokens, 8):
+        parts = (frozenset(place for place, each in lexemes.items() if _is_of(each, p)) for p in token.split("_"))
+        if found := tuple(filter(None, parts)):
+            yield found
 
 
 def _is_code(token: str) -> bool:

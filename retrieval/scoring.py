@@ -138,7 +138,7 @@ def is_about(candidate: Candidate, policy: Policy, asked: Asked, *, talk: bool =
     if asked.coverage(candidate.places) >= share:
         return True
     likeness = candidate.cosine or 0.0
-    if likeness < policy.sure_cosine or likeness >= policy.named_cosine:
+    if not policy.sure_cosine <= likeness < policy.named_cosine:
         return likeness >= policy.sure_cosine
     places = candidate.places
     if talk:

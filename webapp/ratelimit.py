@@ -64,7 +64,9 @@ def remembered(session: Session, query: Query, policy: Policy, now: datetime) ->
     unchanged = _unchanged(session, query, [hit.ranked.scored.candidate.id for hit in result.hits], at, now)
     hits = tuple(hit for hit in result.hits if hit.ranked.scored.candidate.id in unchanged and _own_text(hit))
     total = sum(count(hit.snippet) for hit in hits)
-    return replace(result, hits=hits, token_count=total, degraded=(*result.degraded, LIMITED), timings={})
+    degraded = (*result.degraded, LIMITED)
+    # What was kept back then may be forgotten by now.
+    return replace(result, hits=hits, token_count=total, degraded=degraded, timings={}, withheld=0)
 
 
 def _unchanged(session: Session, query: Query, ids: list[UUID], at: datetime, now: datetime) -> set[UUID]:

@@ -54,6 +54,9 @@ PHRASES = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
         ("Robin brings a \U0001f34e", "Robin brings a \U0001f34c", "sign"),
         ("keep depth < width", "keep depth > width", "sign"),
         ("fails where a != b", "fails where a == b", "sign"),
+        ("blood type O+", "blood type O-", "sign"),
+        ("grade A+", "grade A", "sign"),
+        ("needs Python > 3.10", "needs Python 3.10", "sign"),
         ("depth < width and age > size", "depth > width and age < size", "sign"),
     ],
 )
@@ -113,7 +116,7 @@ def test_a_common_word_inside_a_sentence_is_a_name() -> None:
 def test_digest_material_separates_updates_and_ignores_wording() -> None:
     assert digest_material("Robin owes 3 euros") == digest_material("So Robin still owes 3 euros")
     assert digest_material("Robin owes 3 euros") != digest_material("Robin owes 4 euros")
-    assert digest_material("Robin likes \U0001f34e") != digest_material("Robin likes \U0001f34c")
+    assert digest_material("Robin likes tea \U0001f375") == digest_material("Robin likes tea")
 
 
 @given(ASCII | PHRASES)

@@ -184,6 +184,12 @@ def test_the_same_text_is_refused_however_it_ends(book, drop, said, again):
     assert book.write(again.format(SECRET.upper())).outcome == "refused"
 
 
+@pytest.mark.parametrize(("said", "again"), [("{} \U0001f622", "{}"), ("{}", "{} \U0001f622"), ("-> {}", "{}")])
+def test_the_same_words_are_refused_whatever_signs_are_beside_them(book, drop, said, again):
+    drop(book.write(said.format(SECRET)).id)
+    assert book.write(again.format(SECRET)).outcome == "refused"
+
+
 def test_a_near_duplicate_is_refused_too(book, drop):
     drop(book.write(LONG.format(3)).id)
     assert book.write(LONG.format(3) + "!").outcome == "refused"

@@ -138,6 +138,9 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("set TILE_RANGES", ("rang", "set", "tile"), ("set", "tile"), True),
         ("the user_name", ("name", "user"), ("name",), True),
         ("a_b", ("b",), (), False),
+        ("load_config or read_keys?", ("config", "key", "load", "read"), ("config", "load"), False),
+        ("load_config or read_keys?", ("config", "key", "load", "read"), ("config", "read"), True),
+        ("parse_args of the script", ("arg", "pars", "script"), ("script",), False),
         ("cores_final.csv", ("core", "cores_final.csv"), ("cores_final.csv",), False),
     ],
 )
@@ -161,6 +164,7 @@ def test_a_speaker_is_called_by_name(speaker: str | None, called: bool) -> None:
         ("the users, the user-agent and the username", "the users, the user-agent and the username"),
         ("the\nuser", "the\nuser"),
         ("a user", "a user"),
+        ("The user?", "The user?"),
     ],
 )
 def test_a_question_means_more_than_the_user(text: str, left: str) -> None:

@@ -282,11 +282,8 @@ class HitAnswer(BaseModel):
 
 
 Warnings = Field(None, description="What was done to the question; left out otherwise.")
-Withheld = Field(
-    None,
-    description="How many came near, none of which seems to be about what was asked; left out otherwise. "
-    "With 0 for min_score they are answered.",
-)
+KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
+Withheld = Field(None, description=f"{KeptBack} With 0 for min_score they are answered.")
 OutOfReach = Field(None, description="true when memory was out of reach and the answer is empty; left out otherwise.")
 
 
@@ -327,7 +324,7 @@ class QueryMemoryAnswer(BaseModel):
     metadata: RecalledCountAnswer
     degraded: list[str] | None = Field(None, description="What was skipped; left out when nothing was.")
     warnings: list[str] | None = Warnings
-    withheld: int | None = Withheld
+    withheld: int | None = Field(None, description=f"{KeptBack} memory_search with 0 for min_score answers them.")
     error: bool | None = OutOfReach
 
 

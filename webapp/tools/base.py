@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+LEAST_EVIDENCE = "Evidence that a hit needs from a leg, 0 to 1. With 0 the nearest come, whatever they are about."
+
 _OPERATIONS = {
     "search": "search",
     "query": "search",

@@ -15,7 +15,7 @@ from retrieval.query import Hit, Result
 from webapp.api.schemas import Line, Overrides, Question, Share, Strict, moment
 from webapp.context import credential, session
 from webapp.recall import find
-from webapp.tools.base import Tool, ToolResult
+from webapp.tools.base import LEAST_EVIDENCE, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
 
@@ -30,7 +30,7 @@ class EpisodeArguments(Strict):
     space: Line | None = Field(None, description="Search in this space; default: the shared pool.")
     limit: int | None = Field(None, ge=1, le=50, description="At most this many results (default 10).")
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only what was said in the last so many days.")
-    min_score: Share | None = Field(None, description="Evidence that a hit needs from a leg, 0 to 1.")
+    min_score: Share | None = Field(None, description=LEAST_EVIDENCE)
     token_budget: int | None = Field(None, ge=1, le=100_000, description="Most tokens of text in all (default 1000).")
     policy: Overrides | None = Field(None, description="Ranking weights for this call, or a policy's name.")
 

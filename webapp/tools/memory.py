@@ -29,10 +29,9 @@ from webapp.operations import change, remove, skipped, space_for, store, visible
 from webapp.recall import find
 from webapp.recording import recalled
 from webapp.sources import NO_SOURCE, unknown_sources
-from webapp.tools.base import Tool, ToolResult
+from webapp.tools.base import LEAST_EVIDENCE, Tool, ToolResult
 from webapp.tools.shown import answer_json, remarks, why_json
 
-LEAST_EVIDENCE = "Evidence that a hit needs from a leg, 0 to 1. With 0 the nearest come, whatever they are about."
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
