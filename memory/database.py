@@ -21,8 +21,8 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from memory.keys import Keys
 
-# How many rows an HNSW index keeps in view; its default of 40 is what a search asks for, and finds a little less.
-EF_SEARCH = 100
+# How many rows an HNSW index keeps in view: twice what a search asks for. Large spaces ask for more.
+EF_SEARCH = 64
 # A connection is believed to stand for so long; what lies between may have dropped an idle one without a word.
 TRUSTED = 30.0  # seconds
 _RESTED = "rested_since"

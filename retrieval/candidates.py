@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 # scanned exactly for longer: an index that must step over what does not fit costs more than comparing all.
 EXACT_SCAN_LIMIT = 5_000
 FILTERED_SCAN_LIMIT = 25_000
+# So many times what is asked for the index keeps in view; docs/measurements.md says what it finds so.
+SMALL_VIEW, LARGE_VIEW, FILTERED_VIEW = 2, 4, 8
+LARGE_SPACE = 20_000
 # The two header words of a halfvec's binary form: dimensions and flags, 16 bits each.
 _HEADER = 4
 LONG_TEXT_BYTES = 800
@@ -92,9 +95,12 @@ class Source:
     def _widen_hnsw(self) -> None:
         """Let the index look at more rows than are asked for, where that is more than every connection's setting.
 
-        More still where most of them may not fit what narrows the question: what it steps over costs it its recall.
+        More in a large space, where it misses more; more still where most of them may not fit what narrows the
+        question: what it steps over costs it its recall.
         """
-        if (wanted := (8 if self.query.filtered else 2) * self.depth) > EF_SEARCH:
+        rows = self.query.scope_size
+        factor = FILTERED_VIEW if self.query.filtered else LARGE_VIEW if rows > LARGE_SPACE else SMALL_VIEW
+        if (wanted := factor * self.depth) > EF_SEARCH:
             setting = text("SELECT set_config('hnsw.ef_search', :ef, true)")
             self.session.execute(setting, {"ef": str(min(1000, wanted))})
 
