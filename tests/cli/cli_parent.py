@@ -13,6 +13,7 @@ import os
 import runpy
 import signal
 import sys
+from typing import TypedDict
 
 import memory.audit
 import memory.preferences
@@ -26,14 +27,23 @@ LOADED = (memory.audit, memory.preferences, memory.schema, tasks.app, tasks.runt
 LONGEST = 120  # seconds
 
 
-def become(job: dict[str, object]) -> None:
+class Job(TypedDict):
+    """A command to run: its arguments and environment, and the files for what it says."""
+
+    arguments: list[str]
+    environment: dict[str, str]
+    stdout: str
+    stderr: str
+
+
+def become(job: Job) -> None:
     """Run the command in this process, which is a child."""
     signal.alarm(LONGEST)
     for number, path in enumerate((os.devnull, job["stdout"], job["stderr"])):
-        os.dup2(os.open(str(path), os.O_RDWR), number)
+        os.dup2(os.open(path, os.O_RDWR), number)
     os.environ.clear()
-    os.environ.update(job["environment"])  # type: ignore[call-overload]
-    sys.argv[1:] = job["arguments"]  # type: ignore[call-overload]
+    os.environ.update(job["environment"])
+    sys.argv[1:] = job["arguments"]
     runpy.run_module("webapp.cli", run_name="__main__", alter_sys=True)
 
 

@@ -27,7 +27,8 @@ def command_line(cli_parent: subprocess.Popen[str], tmp_path: Path) -> CommandLi
     outputs = [tmp_path / name for name in ("stdout", "stderr")]
 
     def run(arguments: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        assert cli_parent.stdin is not None and cli_parent.stdout is not None  # noqa: PT018 - both are pipes
+        assert cli_parent.stdin is not None
+        assert cli_parent.stdout is not None
         for path in outputs:
             path.write_bytes(b"")
         job = {"arguments": arguments, "environment": environment}

@@ -85,6 +85,7 @@ def test_different_statements_differ(a: str, b: str, kind: str) -> None:
         ("Use tabs. The user said so.", "use tabs. the user said so"),
         ("You may go", "you May go"),
         ("Robin likes tea", "Robin likes tea \U0001f375!"),
+        ("Robin likes tea \U0001f375", "Robin likes tea.\U0001f375"),
         ("Robin \u2764 tea", "Robin \u2764\ufe0f tea."),
         ("use `uv`.", "use `uv`"),
         ("**uv** (not pip)", "uv, not pip"),

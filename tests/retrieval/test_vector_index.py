@@ -12,11 +12,11 @@ from sqlalchemy import text
 
 from evals.corpus import WordModel
 from evals.stock import around, model_of, stock
-from memory.database import make_engine, user_session
+from memory.database import EF_SEARCH, make_engine, user_session
 from memory.embedding.indexes import index_name, maintain_indexes
 from memory.models import EmbeddingModel
 from memory.shelves import MEMORIES
-from retrieval.candidates import EXACT_SCAN_LIMIT, FILTERED_SCAN_LIMIT, Source
+from retrieval.candidates import EXACT_SCAN_LIMIT, FILTERED_SCAN_LIMIT, LARGE_SPACE, Source
 from retrieval.policy import NAMED
 from retrieval.query import Dense, Query
 from retrieval.statements import approximate_statement
@@ -80,6 +80,22 @@ def test_the_index_is_used_and_finds_what_the_exact_scan_finds(place):
         found += len(set(exact) & set(approximate))
     assert found / (10 * len(questions)) >= 0.98
     assert f"Index Scan using {index_name(place.model_id)}" in place.plan(questions[0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "fields", "view"),
+    [
+        (LARGE_SPACE, {}, EF_SEARCH),
+        (LARGE_SPACE + 1, {}, 4 * NAMED["balanced"].depth),
+        (FILTERED_SCAN_LIMIT + 1, {"types": ("decision",)}, 8 * NAMED["balanced"].depth),
+    ],
+)
+def test_more_is_kept_in_view_where_more_would_be_missed(place, rows, fields, view):
+    query = Query(place.user_id, place.space_id, "", scope_size=rows, **fields)
+    with user_session(place.runtime.sessions, place.user_id) as session:
+        source = Source(session, query, NAMED["balanced"], NOW)
+        source.nearest(Dense(place.model_id, DIMENSIONS, None), place.centres[0])
+        assert session.scalar(text("SELECT current_setting('hnsw.ef_search')::int")) == view
 
 
 def test_it_returns_as_many_as_were_asked_for_where_much_is_filtered_out(place, owner_marks_few):

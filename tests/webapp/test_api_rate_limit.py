@@ -56,6 +56,13 @@ def test_over_the_limit_the_last_answer_comes_again(agent):
     assert (third["count"], third["token_count"]) == (first["count"], first["token_count"])
 
 
+def test_over_the_limit_nothing_is_told_of_what_was_kept_back(agent):
+    asked = {"query": "Does honey own yachts, zeppelins or submarines?", "min_score": 0.01}
+    asked |= {"policy": {"legs": ["keyword"]}}
+    answers = [search(agent, **asked) for _ in range(3)]
+    assert [(answer["count"], "withheld" in answer) for answer in answers] == [(0, True), (0, True), (0, False)]
+
+
 def test_over_the_limit_another_question_finds_nothing(agent):
     for _ in range(2):
         search(agent)
