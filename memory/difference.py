@@ -71,8 +71,7 @@ def differs(a: str, b: str) -> str | None:
 
     One of "date", "number", "negation", "name", "sign", "order" and "wording"; "order" means the same words in another
     ("uv over pip", "pip over uv"). A name counts as the same when the other text has it in lower case. Links
-    differ, as names, only if each text has one that the other lacks: adding or losing a link does not change
-    a memory.
+    differ, as names, only if both texts have some: adding the first or losing the last does not change a memory.
     """
     return compare(read(a), read(b))
 
@@ -89,7 +88,7 @@ def compare(one: Reading, other: Reading) -> str | None:
     named = {*marks.names, *other.marks.names}
     if [word for word in words if word in named] != [word for word in other_words if word in named]:
         return "name"
-    if one.links - other.links and other.links - one.links:
+    if one.links and other.links and one.links != other.links:
         return "name"
     if exchanged(one.signs, other.signs):
         return "sign"

@@ -50,6 +50,7 @@ PHRASES = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
         ("writes C++", "writes C#", "name"),
         ("commit 3f9a2b", "commit 3f9a2c", "name"),
         ("docs at https://example.org/a", "docs at https://example.org/b", "name"),
+        ("docs at https://example.org/a", "docs at https://example.org/a https://example.org/b", "name"),
         ("prefers uv over pip", "prefers pip over uv", "order"),
         ("Robin brings a \U0001f34e", "Robin brings a \U0001f34c", "sign"),
         ("keep depth < width", "keep depth > width", "sign"),

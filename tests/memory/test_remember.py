@@ -84,6 +84,11 @@ def test_two_texts_that_differ_only_in_a_link_are_kept_apart(write):
     assert write("The manual is at https://example.org/two").outcome == "created"
 
 
+def test_a_second_link_is_not_lost_in_a_merge(write):
+    write("The manual is at https://example.org/one")
+    assert write("The manual is at https://example.org/one https://example.org/two").outcome == "created"
+
+
 def test_spaces_do_not_share_duplicates(write, runtime, ada, other_space):
     first = write("I prefer uv over pip")
     assert write("I prefer uv over pip", space=other_space).id != first.id
