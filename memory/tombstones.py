@@ -13,10 +13,11 @@ from sqlalchemy.orm import Session
 from memory.difference import digest_material
 from memory.keys import Keys
 from memory.models import Memory, Tombstone
-from memory.text import NEAR, from_signed, hamming, normalise
+from memory.text import NEAR, from_signed, hamming, links, normalise
 
 LIFETIME = timedelta(hours=24)
 _PUNCTUATION = ".,;:!?\u2026 "
+_DIGEST = 32  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +31,40 @@ class Graveyard:
         """Return the tombstone of this text or of a near-duplicate that differs in nothing that matters."""
         if not self.stones:
             return None
-        # Both: a tombstone of an earlier version stands for the text with its end.
-        digests = {self.keys.digest("tombstone", form) for form in (normalised or text, _material(normalised or text))}
-        marks = self.keys.digest("marks", digest_material(text))
+        # All: a tombstone of an earlier version stands for the text with its end, or for links as they were.
+        forms = {normalised or text, _trimmed(normalised or text), _material(text, normalised)}
+        digests = {self.keys.digest("tombstone", form) for form in forms}
+        marks, addresses = _split(_marks(self.keys, text))
         for stone in self.stones:
             near = simhash != 0 and hamming(from_signed(stone.simhash), simhash) <= NEAR
-            if stone.digest in digests or (near and stone.marks_digest == marks):
+            their_marks, their_addresses = _split(stone.marks_digest)
+            apart = addresses and their_addresses and addresses != their_addresses
+            if not apart and (stone.digest in digests or (near and their_marks == marks)):
                 return stone
         return None
 
 
-def _material(text: str) -> str:
+def _material(text: str, normalised: str) -> str:
+    """Return what of a text must come again; a text of nothing but links has no normal form, and stands for them."""
+    return _trimmed(normalised or " ".join(sorted(links(text))) or text)
+
+
+def _trimmed(text: str) -> str:
     """Return a text without the punctuation at its end, which whoever says it again may leave out or add."""
     return text.rstrip(_PUNCTUATION) or text
+
+
+def _marks(keys: Keys, text: str) -> bytes:
+    """Return the digest of a text's marks and, where it has links, one of these, whatever their order.
+
+    Tombstones of earlier versions know nothing of links, and refuse the text with any.
+    """
+    marks, addresses = keys.digest("marks", digest_material(text)), links(text)
+    return marks + keys.digest("addresses", "\n".join(sorted(addresses))) if addresses else marks
+
+
+def _split(digests: bytes) -> tuple[bytes, bytes]:
+    return digests[:_DIGEST], digests[_DIGEST:]
 
 
 def graveyard(session: Session, user_id: UUID, space_id: UUID, keys: Keys, now: datetime) -> Graveyard:
@@ -60,9 +82,8 @@ def bury(session: Session, memory: Memory, keys: Keys, now: datetime) -> None:
             user_id=memory.user_id,
             space_id=memory.space_id,
             memory_id=memory.id,
-            # A text of nothing but links has no normal form; by that, one would stand for all.
-            digest=keys.digest("tombstone", _material(normalise(memory.text) or memory.text)),
-            marks_digest=keys.digest("marks", digest_material(memory.text)),
+            digest=keys.digest("tombstone", _material(memory.text, normalise(memory.text))),
+            marks_digest=_marks(keys, memory.text),
             simhash=memory.simhash,
             created_at=now,
             expires_at=now + LIFETIME,

@@ -200,6 +200,49 @@ def test_a_text_that_differs_in_a_number_is_not_refused(book, drop):
     assert book.write(LONG.format(4)).outcome == "created"
 
 
+A, B = "https://a.example/x", "https://b.example/y"
+AB = f"{A} {B}"
+
+
+@pytest.mark.parametrize("again", [f"Read {B}", f"Read {A} {B}", "Read https://a.example/other"])
+def test_a_text_that_differs_in_its_addresses_is_not_refused(book, drop, again):
+    drop(book.write(f"Read {A}").id)
+    assert book.write(again).outcome == "created"
+
+
+def test_a_long_text_that_differs_in_its_addresses_is_not_refused(book, drop):
+    drop(book.write(f"{LONG.format(3)} {A}").id)
+    assert book.write(f"{LONG.format(3)} indeed {B}").outcome == "created"
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        (f"Read {A}", f"  READ   {A.upper()}. "),
+        (f"Read {A} and {B}", f"Read {B} and {A}"),
+        (f"Read {A}", "Read"),
+        ("Read", f"Read {A}"),
+        (A, f" {A.upper()}!"),
+        (AB, f"{B} {A}"),
+    ],
+)
+def test_a_text_with_the_same_addresses_or_without_is_refused(book, drop, said, again):
+    drop(book.write(said).id)
+    assert book.write(again).refusal == "tombstone"
+
+
+def test_of_two_texts_of_nothing_but_an_address_each_is_forgotten_alone(book, drop):
+    drop(book.write(A).id)
+    assert book.write(B).outcome == "created"
+
+
+def test_a_tombstone_that_knows_no_addresses_refuses_the_text_with_any(book, drop):
+    drop(book.write(f"Read {A}").id)
+    with book.session() as session:
+        session.execute(text("UPDATE tombstones SET marks_digest = substr(marks_digest, 1, 32)"))
+    assert book.write(f"Read {B}").refusal == "tombstone"
+
+
 def test_after_a_day_the_text_may_come_back(book, drop):
     drop(book.write(SECRET).id)
     assert book.write(SECRET, now=utc_now() + timedelta(hours=24, seconds=1)).outcome == "created"
