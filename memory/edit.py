@@ -19,7 +19,7 @@ from memory.journal import record
 from memory.keys import Keys
 from memory.models import AuditEvent, Memory, Space
 from memory.remember import Prepared, apply_pinning_policy, prepare
-from memory.revisions import content_of, get_revision, keep, to_bring_back
+from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
 from memory.spaces import check_slug, ensure_themes, lock_space_of
 from memory.text import to_signed
 from memory.tombstones import graveyard
@@ -105,12 +105,15 @@ def update(
 
     A new text is fingerprinted and embedded again. `restored` is the number of the version that this brings back, if
     it does. Raises `InvalidError` for a bad field, `ConflictError` when
-    another memory of the space has this text, `RefusedError` when the text was forgotten.
+    another memory of the space has this text, `RefusedError` when the text was forgotten, or when memory is off in the
+    space and another version of the memory would be stored there.
     """
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
     older_id = changes.get("supersedes")
     space = lock_space_of(session, memory, *([older_id] if older_id else []))
+    if not space.memory_enabled and VERSIONED.intersection(changes):
+        raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
     older = _superseded(session, memory, older_id) if older_id else None
     # All that may refuse comes before the first change: a caller that goes on must not store half of one.
     rewritten = _fingerprinted(session, space, memory, draft, keys, now) if "text" in changes else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -33,6 +33,9 @@ class Content:
     source_ids: list[str]
     theme: str | None
     importance: float
+
+
+VERSIONED = frozenset(field.name for field in fields(Content))
 
 
 @dataclass(frozen=True, slots=True)

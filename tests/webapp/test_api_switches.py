@@ -58,6 +58,49 @@ def test_memory_off_stores_no_batch(off, ada):
     assert (answer["counts"]["refused"], memories_of(ada)) == (2, 1)
 
 
+REWRITINGS = [
+    ("PATCH", "/v1/memory/entries/{}", {"text": "Ada keeps goats"}),
+    ("PATCH", "/v1/memory/entries/{}", {"tags": ["goats"], "pinned": True}),
+    ("PATCH", "/v1/memory/entries/{}", {"theme": "goats"}),
+    ("PATCH", "/v1/memory/entries/{}", {"importance": 0.9}),
+    ("POST", "/v1/memory/entries/{}/revisions/1/restore", None),
+    ("POST", "/v1/tools/memory_update", {"content": "Ada keeps goats"}),
+    ("POST", "/v1/tools/memory_update", {"tags": ["goats"]}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), REWRITINGS)
+def test_memory_off_stores_no_other_version(agent, ada, memory_id, method, path, body):
+    agent.patch(f"{ENTRIES}/{memory_id}", {"type": "fact"})
+    switch(agent, memory_enabled=False)
+    if "tools" in path:
+        body = {**body, "item_id": memory_id}
+    response = agent.ask(method, path.format(memory_id), **({"json": body} if body else {}))
+    assert (response.status_code, response.json["reason"]) == (409, "memory_off")
+    assert rows(ada, "SELECT text, type, tags, pinned FROM memories") == [
+        ("Ada keeps bees on the roof", "fact", [], False)
+    ]
+    assert rows(ada, "SELECT FROM themes WHERE slug = 'goats'") == []
+    assert rows(ada, "SELECT FROM tool_calls WHERE arguments::text LIKE '%goats%'") == []
+
+
+CURATIONS = [
+    ("POST", "/v1/memory/entries/{}/pin", None),
+    ("PATCH", "/v1/memory/entries/{}", {"pinned": True}),
+    ("PATCH", "/v1/memory/entries/{}", {"status": "archived"}),
+    ("POST", "/v1/tools/memory_update", {"status": "archived"}),
+    ("DELETE", "/v1/memory/entries/{}", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CURATIONS)
+def test_memory_off_leaves_what_is_there_to_its_owner(off, ada, memory_id, method, path, body):
+    if "tools" in path:
+        body = {**body, "item_id": memory_id}
+    assert off.ask(method, path.format(memory_id), **({"json": body} if body else {})).status_code == 200
+    assert rows(ada, "SELECT FROM memories WHERE NOT pinned AND status = 'active'") == []
+
+
 def test_memory_off_recalls_nothing(off):
     answer = off.tool("memory_search", query="bees").json
     assert (answer["results"], answer["degraded"]) == ([], ["memory_off"])

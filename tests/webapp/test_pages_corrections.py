@@ -94,3 +94,21 @@ def test_nothing_is_corrected_incognito(browser, pair):
     assert "Closed while incognito" in browser.get(f"/memories/{pair[0]}/edit").text
     assert browser.post(f"/memories/{pair[0]}/edit", data={"text": "Mine"}).status_code == 409
     assert decide(browser, pair[1], pair[0], "this").status_code == 409
+
+
+def test_with_memory_off_a_correction_is_refused_and_not_lost(ada, browser, pair):
+    browser.post("/memory/off")
+    form = {"text": "The spare key is in the shed", "type": "note"}
+    response = browser.post(f"/memories/{pair[0]}/edit", data=form)
+    assert response.status_code == 422
+    assert "memory is off in its space" in response.text
+    assert form["text"] in response.text
+    assert rows(ada, "SELECT FROM memories WHERE text LIKE '%shed%'") == []
+
+
+def test_a_correction_to_what_was_forgotten_is_refused_and_not_lost(browser, pair):
+    text = "The spare key is under the flowerpot number 4"
+    browser.post(f"/memories/{pair[1]}/forget")
+    response = browser.post(f"/memories/{pair[0]}/edit", data={"text": text, "type": "note"})
+    assert (response.status_code, text in response.text) == (422, True)
+    assert "was forgotten less than 24 hours ago" in response.text

@@ -186,7 +186,10 @@ def _revision_json(version: Revision) -> dict[str, Any]:
 @bp.patch("/<uuid:entry_id>", summary="Change a memory", responses={"200": EntryAnswer})
 @needs("write")
 def patch(path: EntryPath, body: EntryPatch) -> Response:
-    """Change the fields that were sent; an empty change is refused."""
+    """Change the fields that were sent; an empty change is refused.
+
+    With memory off in its space, a memory can still be pinned, archived or let expire, but not say anything else.
+    """
     changes = body.model_dump(exclude_unset=True)
     for name, value in changes.items():
         if value is None and name not in CLEARABLE:

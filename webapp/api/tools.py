@@ -17,6 +17,8 @@ from webapp.guards import ANY, needs, require_scope
 from webapp.recording import Recording
 from webapp.tools import TOOLS, Tool
 
+_CONTENT = frozenset({"content", "tags", "theme", "source_ids"})
+
 bp = api_blueprint("tools", "Tools for agents", "/v1/tools")
 
 
@@ -89,5 +91,5 @@ def run_recorded(tool: Tool, given: dict[str, Any]) -> Response:
 
 
 def _without_content(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return what may be kept of a call that failed: a text that was refused is not to be found in the journal."""
-    return {name: value for name, value in arguments.items() if name != "content"}
+    """Return what may be kept of a call that failed: what was refused is not to be found in the journal."""
+    return {name: value for name, value in arguments.items() if name not in _CONTENT}

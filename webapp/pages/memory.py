@@ -9,7 +9,7 @@ from flask import Response, flash, make_response, redirect, render_template, req
 from pydantic import ValidationError
 
 from memory.browse import Entry
-from memory.errors import InvalidError
+from memory.errors import InvalidError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.models import TYPES
 from webapp.context import session
@@ -25,6 +25,12 @@ from webapp.pages.visitor import guarded, local_path
 from webapp.settling import settle
 
 bp = guarded("memory")
+
+# What is said beside a text that a policy forbids; one of incognito is not shown again.
+_FORBIDDEN = {
+    "memory_off": "cannot be stored: memory is off in its space",
+    "tombstone": "was forgotten less than 24 hours ago",
+}
 
 
 @bp.get("/memories/<uuid:memory_id>")
@@ -103,6 +109,11 @@ def save(memory_id: UUID) -> Response:
     except InvalidError as error:
         session().rollback()
         return _form(visible_entry(memory_id), {error.field: error.message})
+    except RefusedError as error:
+        if error.reason not in _FORBIDDEN:
+            raise
+        session().rollback()
+        return _form(visible_entry(memory_id), {"text": _FORBIDDEN[error.reason]})
     flash("Changed.")
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
 
