@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from memory.browse import Entry, Source
 from memory.drafts import Draft
@@ -60,6 +70,11 @@ def _named(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
+def _kinds(annotation: Any) -> list[Any]:
+    """Return the types that an annotation is made of."""
+    return [annotation, *(kind for part in get_args(annotation) for kind in _kinds(part))]
+
+
 # Texts that go into a column or a comparison as they are; a memory's own text is checked by its draft.
 Line = Annotated[str, AfterValidator(_storable)]
 # PostgreSQL holds moments that Python cannot read back: one of those would break every list it is in.
@@ -73,9 +88,20 @@ Overrides = Annotated[
 
 
 class Strict(BaseModel):
-    """A body or a query in which an unknown field is a mistake worth telling."""
+    """A body or a query in which an unknown field is a mistake worth telling, and so is true for a number."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, bool):
+            kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
+            if bool not in kinds and int in kinds:
+                raise PydanticKnownError("int_type")
+            if bool not in kinds and float in kinds:
+                raise PydanticKnownError("float_type")
+        return value
 
 
 class Omittable(Strict):

@@ -1,0 +1,78 @@
+"""Where a number is asked for, true is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from api_agent import ENTRIES, Agent, fields, memories_of
+from pydantic import ValidationError
+
+from webapp.api.schemas import Strict
+
+
+def schemas(parent: type[Strict] = Strict) -> Iterator[type[Strict]]:
+    for schema in parent.__subclasses__():
+        if schema.__module__.startswith("webapp."):
+            yield schema
+        yield from schemas(schema)
+
+
+def kinds_of(part: Any) -> set[str]:
+    """Return the types that the JSON schema of a field takes."""
+    return {part.get("type", "any")} | {kind for other in part.get("anyOf", ()) for kind in kinds_of(other)}
+
+
+NUMBERS = sorted(
+    {
+        (f"{schema.__module__}.{schema.__name__}", name, schema)
+        for schema in schemas()
+        for name, part in schema.model_json_schema()["properties"].items()
+        if kinds_of(part) & {"integer", "number"} and "boolean" not in kinds_of(part)
+    },
+    key=lambda found: found[:2],
+)
+
+
+def test_numbers_are_looked_at():
+    assert len(NUMBERS) > 30
+    assert {"limit", "importance", "metadata_confidence", "min_score", "soft_cap"} <= {name for _, name, _ in NUMBERS}
+
+
+@pytest.mark.parametrize("value", [True, False])
+@pytest.mark.parametrize(("schema", "name"), [(schema, name) for _, name, schema in NUMBERS])
+def test_no_schema_takes_a_truth_value_for_a_number(schema, name, value):
+    with pytest.raises(ValidationError) as refused:
+        schema.model_validate({name: value})
+    kinds = [found["type"] for found in refused.value.errors() if found["loc"] == (name,)]
+    assert kinds in (["int_type"], ["float_type"])
+
+
+@pytest.fixture
+def agent(client, ada):
+    return Agent(client, ada.headers)
+
+
+BODIES = [
+    (ENTRIES, {"text": "Ada keeps bees", "importance": True}, "importance"),
+    (f"{ENTRIES}/batch", {"entries": [{"text": "Ada", "metadata_confidence": True}]}, "entries.0.metadata_confidence"),
+    ("/v1/memory/context", {"query": "bees", "limit": True}, "limit"),
+    ("/v1/spaces", {"slug": "work", "soft_cap": True}, "soft_cap"),
+    ("/v1/tools/memory_search", {"query": "bees", "min_score": True}, "min_score"),
+    ("/v1/tools/memory_search", {"query": "bees", "policy": {"alpha": True}}, "policy.alpha"),
+    ("/v1/tools/episode_search", {"query": "bees", "recency_days": True}, "recency_days"),
+    ("/v1/tools/memory_add", {"content": "Ada keeps bees", "importance": False}, "importance"),
+]
+
+
+@pytest.mark.parametrize(("path", "body", "field"), BODIES)
+def test_a_truth_value_for_a_number_is_refused_by_its_field(agent, ada, path, body, field):
+    response = agent.post(path, body)
+    assert (response.status_code, fields(response), memories_of(ada)) == (422, [field], 0)
+
+
+def test_a_number_and_a_switch_are_taken_as_ever(agent):
+    body = {"text": "Ada keeps bees", "importance": 1, "metadata_confidence": "0.5", "manually_saved": True}
+    assert agent.post(ENTRIES, body).status_code == 201
+    assert agent.get(ENTRIES, limit=1, manually_saved="true").status_code == 200
