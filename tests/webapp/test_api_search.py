@@ -96,6 +96,22 @@ def test_an_agent_is_told_what_was_kept_back_and_can_have_it(agent, told):
     assert [hit["id"] for hit in shown["results"]] == [told["bees"]]
 
 
+def test_a_context_tells_what_was_kept_back_as_a_search_does(agent, told):
+    asked = {"query": "Do bees own yachts, zeppelins or submarines?", "limit": 1}
+    silent = agent.post("/v1/memory/context", {**asked, "policy": {"legs": ["keyword"]}}).json
+    assert (silent["count"], silent["withheld"], silent["error"]) == (0, 1, False)
+    shown = agent.post("/v1/memory/context", {**asked, "policy": {"legs": ["keyword"], "min_score": 0}}).json
+    assert (shown["count"], "withheld" in shown, "bees" in shown["context"]) == (1, False, True)
+
+
+def test_a_context_tells_that_its_question_was_cut_as_a_search_does(agent, told):
+    asked = {"query": "bees " * 2000}
+    assert (
+        agent.post("/v1/memory/context", asked).json["warnings"]
+        == agent.tool("memory_search", **asked).json["warnings"]
+    )
+
+
 def test_types_narrow(agent, told):
     assert agent.found("Ada prefers bees and tea", types=["preference"]) == ["I prefer green tea over coffee"]
 

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from webapp.api.schemas import EmbeddingState, MemoryRole, MemoryStatus, MemoryType
 
 Skipped = Field(None, description="Why nothing is shown: `incognito` or `memory_off`. Left out otherwise.")
+Warnings = Field(None, description="What was done to the question; left out otherwise.")
+KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
+Withheld = Field(None, description=f"{KeptBack} With 0 for min_score they are answered.")
 Moment = Field(description="ISO 8601 with the zone.")
 
 
@@ -216,6 +219,8 @@ class ContextAnswer(BaseModel):
     count: int
     truncated: bool
     degraded: list[str]
+    warnings: list[str] | None = Warnings
+    withheld: int | None = Field(None, description=f"{KeptBack} With 0 for the policy's min_score they are recalled.")
     error: bool
 
 
@@ -281,9 +286,6 @@ class HitAnswer(BaseModel):
     explanation: ExplanationAnswer
 
 
-Warnings = Field(None, description="What was done to the question; left out otherwise.")
-KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
-Withheld = Field(None, description=f"{KeptBack} With 0 for min_score they are answered.")
 OutOfReach = Field(None, description="true when memory was out of reach and the answer is empty; left out otherwise.")
 
 

@@ -26,6 +26,7 @@ from webapp.operations import skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
 from webapp.recording import Recording, recalled
+from webapp.tools.shown import remarks
 
 bp = api_blueprint("memory", "Switches, themes and what goes into a prompt", "/v1/memory")
 
@@ -161,6 +162,7 @@ def context(body: ContextBody) -> Response:
             "count": len(result.hits),
             "truncated": result.truncated,
             "degraded": list(result.degraded),
+            **remarks(result),
             "error": result.error,
         }
     )
