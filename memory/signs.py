@@ -13,14 +13,21 @@ _KINDS = frozenset({"Sm", "Sc", "So"})
 # The minus of "O-", which is no hyphen.
 _GRADE = re.compile(r"(?<=\w)-(?![\w-])")
 # What was only added does change what is said here: "A" and "A+", "3.10" and "< 3.10".
-_TELLING = frozenset("+\u2212<>=\u2260\u2264\u2265")
+_TELLING = frozenset("+\u2212<>=\u2260\u2264\u2265\u2190\u2192\u21d2")
+# Signs as keyboards have them, and as one character.
+_TYPED = {"->": "\u2192", "<-": "\u2190", "=>": "\u21d2", "!=": "\u2260", ">=": "\u2265", "<=": "\u2264"}
+_AS_TYPED = re.compile("|".join(_TYPED))
 # Asks for a picture in colour, or for one in black and white.
 _VARIANTS = str.maketrans("", "", "\ufe0e\ufe0f")
 
 
 def signs(text: str) -> tuple[str, ...]:
-    """Return the signs of a text in their order, each run of them as one, without the punctuation around it."""
-    found = _RUN.findall(_GRADE.sub("\u2212", text))
+    """Return the signs of a text in their order, each run of them as one, without the punctuation around it.
+
+    One that is typed with two characters, such as "->", is the single one that is meant.
+    """
+    written = _AS_TYPED.sub(lambda match: _TYPED[match.group()], text)
+    found = _RUN.findall(_GRADE.sub("\u2212", written))
     runs = (run.translate(_VARIANTS).lstrip(_OPENING + ".,;:?").rstrip(_CLOSING) for run in found)
     return tuple(run for run in runs if any(unicodedata.category(sign) in _KINDS for sign in run))
 

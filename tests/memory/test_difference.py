@@ -58,6 +58,12 @@ PHRASES = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
         ("blood type O+", "blood type O-", "sign"),
         ("grade A+", "grade A", "sign"),
         ("needs Python > 3.10", "needs Python 3.10", "sign"),
+        ("build -> test", "build \u2190 test", "sign"),
+        ("build \u2192 test", "build test", "sign"),
+        ("depth >= width", "depth \u2264 width", "sign"),
+        ("build <-> test", "build \u2192 test", "sign"),
+        ("build <-> test", "build \u2190 test", "sign"),
+        ("depth !== width", "depth \u2260 width", "sign"),
         ("depth < width and age > size", "depth > width and age < size", "sign"),
     ],
 )
@@ -90,6 +96,14 @@ def test_different_statements_differ(a: str, b: str, kind: str) -> None:
         ("Robin \u2764 tea", "Robin \u2764\ufe0f tea."),
         ("use `uv`.", "use `uv`"),
         ("**uv** (not pip)", "uv, not pip"),
+        ("build -> test", "build \u2192 test"),
+        ("build->test", "build -> test"),
+        ("build <- test", "build \u2190 test"),
+        ("rain => mud", "rain \u21d2 mud"),
+        ("depth != width", "depth \u2260 width"),
+        ("depth >= width", "depth \u2265 width"),
+        ("depth >= -3", "depth \u2265 -3"),
+        ("depth <= width", "depth \u2264 width"),
     ],
 )
 def test_the_same_statement_does_not_differ(a: str, b: str) -> None:

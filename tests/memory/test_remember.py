@@ -84,6 +84,15 @@ def test_two_texts_that_differ_only_in_a_link_are_kept_apart(write):
     assert write("The manual is at https://example.org/two").outcome == "created"
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("a -> b", "a \u2192 b"), ("a != b", "a \u2260 b"), ("a <= b", "a \u2264 b")]
+)
+def test_a_sign_is_the_same_however_it_is_typed(write, book, one, other):
+    first = write(one)
+    again = write(other)
+    assert (again.outcome, again.id, book.load(first.id).text) == ("merged", first.id, one)
+
+
 def test_a_second_link_is_not_lost_in_a_merge(write):
     write("The manual is at https://example.org/one")
     assert write("The manual is at https://example.org/one https://example.org/two").outcome == "created"
