@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import json
 import logging
+import signal
 import subprocess
 import time
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -26,6 +28,8 @@ DATABASE = "commonplace"
 # How often the server looks for tables whose statistics are old. At its default of a minute, a large import would be
 # planned all along as if the tables were still empty.
 NAPTIME = "5s"
+# How long each way of ending a server may take before the next, which is harder.
+ENDING_SECONDS = 3.0
 
 
 class EmbeddedServer:
@@ -42,7 +46,7 @@ class EmbeddedServer:
                 f"PostgreSQL did not start in {self.folder}: {error}. Its log is {self.folder / 'log'}"
             ) from error
         # Registered after the library's own handler, so it runs before it.
-        atexit.register(self._prune)
+        atexit.register(self._leave)
         self._set_up()
 
     @property
@@ -53,6 +57,10 @@ class EmbeddedServer:
     def alive(self) -> bool:
         """Tell whether the postmaster runs (a zombie does not)."""
         return _is_postgres(self._server.get_pid())
+
+    def gone(self) -> bool:
+        """Tell whether the data folder was deleted, after which no server can be started or told to stop in it."""
+        return not (self._server.pgdata / "PG_VERSION").exists()
 
     def revive(self) -> None:
         """Start the server again after it died; waits for the old backends to let go of the data folder."""
@@ -70,8 +78,27 @@ class EmbeddedServer:
 
     def release(self) -> None:
         """Let go of the server; the last process to do so stops it."""
-        self._prune()
+        self._leave()
         self._server.cleanup()
+
+    def _leave(self) -> None:
+        self._prune()
+        if self.gone():
+            self._end()
+
+    def _end(self) -> None:
+        """End the server by its process id: with its folder, its pid file and the list of its users are gone."""
+        process = self._server.get_postmaster_info().process
+        # The folder may have been moved: first in order, then at once, then by force.
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+            # Asks when it was started, too: another process may carry the number by now.
+            if process is None or not process.is_running() or not _is_postgres(process.pid):
+                return
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+            deadline = time.monotonic() + ENDING_SECONDS
+            while _is_postgres(process.pid) and time.monotonic() < deadline:
+                time.sleep(0.05)
 
     def _prune(self) -> None:
         """Forget processes that were killed, or the server would never see its last user leave."""

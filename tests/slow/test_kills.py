@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import threading
 import time
@@ -126,11 +127,34 @@ def _healthy(server: Server) -> bool:
 
 
 def test_ctrl_c_leaves_no_process_behind(server: Server) -> None:
-    processes = [server.process.pid, *(p.pid for p in psutil.Process(server.process.pid).children(recursive=True))]
-    postmaster = server.postmaster()
+    processes = _processes(server)
     assert server.stop() == 0
-    left = [pid for pid in (*processes, postmaster) if psutil.pid_exists(pid) and not _zombie(pid)]
-    assert left == []
+    assert _left(processes) == []
+
+
+def test_ctrl_c_leaves_no_process_behind_when_the_data_folder_was_deleted(server: Server) -> None:
+    processes = _processes(server)
+    shutil.rmtree(server.home)
+    assert server.stop() == 0
+    assert _left(processes) == []
+
+
+def test_a_database_that_dies_after_its_folder_was_deleted_ends_it_all(server: Server) -> None:
+    processes = _processes(server)
+    postmaster = server.postmaster()
+    shutil.rmtree(server.home)
+    os.kill(postmaster, signal.SIGKILL)
+    assert server.process.wait(40) == 1
+    assert _left(processes) == []
+
+
+def _processes(server: Server) -> list[int]:
+    children = psutil.Process(server.process.pid).children(recursive=True)
+    return [server.process.pid, *(child.pid for child in children), server.postmaster()]
+
+
+def _left(processes: list[int]) -> list[int]:
+    return [pid for pid in processes if psutil.pid_exists(pid) and not _zombie(pid)]
 
 
 def _zombie(pid: int) -> bool:

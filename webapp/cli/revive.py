@@ -14,15 +14,19 @@ logger = logging.getLogger(__name__)
 WATCH_SECONDS = 0.5
 
 
-def revive_if_dead(server: EmbeddedServer) -> None:
-    """Start the embedded database again after it was killed."""
+def revive_if_dead(server: EmbeddedServer) -> bool:
+    """Start the embedded database again after it was killed; False when its folder is gone, and there is none."""
     if server.alive():
-        return
+        return True
+    if server.gone():
+        logger.error("PostgreSQL is gone, and so is its data folder %s", server.folder)
+        return False
     logger.warning("PostgreSQL is gone and is started again")
     try:
         server.revive()
     except ServerError:
         logger.exception("PostgreSQL does not start")
+    return True
 
 
 def watch(server: EmbeddedServer | None) -> None:
@@ -31,8 +35,8 @@ def watch(server: EmbeddedServer | None) -> None:
         return
 
     def look() -> None:
-        while True:
+        time.sleep(2 * WATCH_SECONDS)
+        while revive_if_dead(server):
             time.sleep(2 * WATCH_SECONDS)
-            revive_if_dead(server)
 
     threading.Thread(target=look, name="database-watch", daemon=True).start()

@@ -13,6 +13,7 @@ from types import FrameType
 
 import click
 
+from memory.errors import ServerError
 from memory.server import EmbeddedServer
 from webapp.cli.demo import PASSWORD, ensure_demo
 from webapp.cli.ports import host_option, port_option
@@ -60,8 +61,8 @@ class _Supervisor:
             signal.signal(number, self._stop)
         try:
             while not self._stopping.is_set():
-                if self._server is not None:
-                    revive_if_dead(self._server)
+                if self._server is not None and not revive_if_dead(self._server):
+                    raise ServerError(f"the data folder {self._server.folder} was deleted")
                 self._start_missing()
                 self._stopping.wait(WATCH_SECONDS)
         finally:
