@@ -52,6 +52,21 @@ def test_a_forgotten_text_answers_409(agent, memory_id):
     assert (response.status_code, response.json["outcome"], response.json["reason"]) == (409, "refused", "tombstone")
 
 
+def test_of_two_addresses_the_forgotten_one_alone_answers_409(agent):
+    one, other = "Read https://a.example/x", "Read https://b.example/y"
+    forgotten, kept = agent.store(one), agent.store(other)
+    agent.delete(f"{ENTRIES}/{forgotten}")
+    answers = [agent.post(ENTRIES, {"text": text}) for text in (one, other)]
+    assert [(answer.status_code, answer.json["id"]) for answer in answers] == [(409, None), (200, kept)]
+    assert agent.patch(f"{ENTRIES}/{kept}", {"text": one.upper()}).json["reason"] == "tombstone"
+
+
+def test_a_repeat_with_a_sign_typed_otherwise_answers_200_and_changes_no_text(agent):
+    first = agent.store("Ada -> Bob")
+    second = agent.post(ENTRIES, {"text": "Ada \u2192 Bob"})
+    assert (second.status_code, second.json["id"], agent.texts()) == (200, first, ["Ada -> Bob"])
+
+
 @pytest.mark.parametrize("outcome", ["created", "merged", "refused"])
 def test_every_outcome_has_the_same_shape(agent, memory_id, outcome):
     if outcome == "refused":

@@ -179,3 +179,10 @@ def test_what_is_old_can_be_listed(ada, browser, three):
         )
     page = browser.get("/memories?older=30").text
     assert [f"memories-row-{each}" in page for each in three] == [True, False, False]
+
+
+def test_with_memory_off_many_are_pinned_and_none_is_tagged(ada, browser, three):
+    browser.post("/memory/off")
+    do(browser, three, "tag", tag="attic")
+    do(browser, three, "pin")
+    assert {(pinned, tags) for pinned, _, tags, _ in state(ada).values()} == {(True, ())}
