@@ -15,7 +15,7 @@ from evals.timing import timed
 from memory.database import user_session
 from memory.drafts import Draft
 from memory.embedding.base import Embedder
-from memory.embedding.local import BUNDLED
+from memory.embedding.bundled import MINILM
 from memory.remember import remember_many
 from memory.spaces import create_space
 from tasks.runtime import Runtime
@@ -89,7 +89,7 @@ def bench_ingest(
     # Here, as importing it takes seconds that every command would pay.
     from sentence_transformers import SentenceTransformer  # noqa: PLC0415
 
-    library = SentenceTransformer(BUNDLED, device="cpu", local_files_only=True)
+    library = SentenceTransformer(MINILM, device="cpu", local_files_only=True)
     library.encode(texts[:WARM_UP])
     embedder.embed(texts[:WARM_UP])
     size = -(-len(texts) // ROUNDS)

@@ -72,13 +72,13 @@ def bench_search(
     with user_session(runtime.sessions, user_id) as session:
         model = model_of(session, user_id)
         session.expunge(model)
-    remembering = runtime.providers.embedder(model)
+    remembering = runtime.providers.embedder(model, asked=True)
     # Of one entry, so that it never holds the next question.
     forgetting = CachedEmbedder(remembering.embedder, size=1)
     questions = [*questions[:WARM_UP], *questions]
     vectors = [remembering.embed_one(each)[0] for each in questions]
-    uncached = bench.run(Dense(model.id, model.dimensions, forgetting), questions)
-    cached, owner, app = bench.beside_scans(Dense(model.id, model.dimensions, remembering), questions, vectors)
+    uncached = bench.run(Dense.by(model, forgetting), questions)
+    cached, owner, app = bench.beside_scans(Dense.by(model, remembering), questions, vectors)
     results = [result for result, _ in cached]
     return SearchBench(
         memories=memories,
@@ -89,7 +89,7 @@ def bench_search(
         transaction=latency([milliseconds for _, milliseconds in cached]),
         ranking_and_sql=latency([each.timings["total"] - each.timings["embed"] for each in results]),
         stages=_stages(results),
-        dense_recall=bench.dense_recall(Dense(model.id, model.dimensions, remembering), questions, vectors),
+        dense_recall=bench.dense_recall(Dense.by(model, remembering), questions, vectors),
     )
 
 

@@ -73,7 +73,7 @@ class Examiner:
             model = active_model(session, place.user_id)
             if model is None:
                 raise MeasureError("there is no embedding model, or nothing was embedded yet")
-            made = Dense(model.id, model.dimensions, Vectors(self.runtime.providers.embedder(model)))
+            made = Dense.by(model, Vectors(self.runtime.providers.embedder(model, asked=True)))
         return self.warm.setdefault(place.user_id, made)
 
     def thorough(self, questions: Sequence[Question], policy: Policy, on_progress: Progress) -> list[Outcome]:

@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from memory.database import EF_SEARCH
 from memory.driver import Floats, Ids, Row, fetch
+from memory.embedding.likeness import likeness
 from memory.shelves import MEMORIES
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
@@ -52,10 +53,15 @@ WAITING_SHARE = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """The semantic leg: cosines in order of rank, best first."""
+    """The semantic leg: cosines in order of rank, best first, on the scale where `unrelated` is 0."""
 
     vector: Vector | None
     cosines: dict[UUID, float]
+    unrelated: float = 0.0
+
+    def cosine(self, item_id: UUID, distance: float | None) -> float | None:
+        """Return the cosine of an item, by its distance where that is known."""
+        return self.cosines.get(item_id) if distance is None else likeness(1.0 - distance, self.unrelated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +96,9 @@ class Source:
             statement = approximate_statement(query.shelf, model_id, dimensions, self.depth, filtered=query.filtered)
             self._widen_hnsw()
         rows = fetch(self.session, statement, values)
-        return Near(vector, {item_id: 1.0 - distance for item_id, _scope, distance in rows})
+        unrelated = dense.unrelated
+        cosines = {item_id: likeness(1.0 - distance, unrelated) for item_id, _scope, distance in rows}
+        return Near(vector, cosines, unrelated)
 
     def _widen_hnsw(self) -> None:
         """Let the index look at more rows than are asked for, where that is more than every connection's setting.
@@ -236,7 +244,7 @@ def _placed(
     """Add what the legs made of a candidate."""
     candidate.bm25, candidate.bm25_around = bm25
     candidate.keyword_rank, candidate.semantic_rank = keyword.get(candidate.id), semantic.get(candidate.id)
-    candidate.cosine = near.cosines.get(candidate.id) if distance is None else 1.0 - distance
+    candidate.cosine = near.cosine(candidate.id, distance)
     return candidate
 
 

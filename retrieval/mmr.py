@@ -15,19 +15,19 @@ Floats = NDArray[np.float64]
 _TIE = 1e-6
 
 
-def select(scored: Sequence[Scored], *, limit: int, lam: float) -> list[Ranked]:
+def select(scored: Sequence[Scored], *, limit: int, lam: float, unrelated: float = 0.0) -> list[Ranked]:
     """At most `limit` hits, each the one with the largest marginal value when it was taken; ranks from 1.
 
     value = lam * total - (1 - lam) * likeness to the nearest hit taken so far (Carbonell and Goldstein 1998).
-    The likeness, in [0, 1], is the cosine of the vectors, or the Jaccard overlap of the tags where one of the
-    two has no vector. Ties go to fewer tags in common with the hits taken, then to the higher total, then by
-    id. `lam` is in [0, 1]; 1 asks for no diversity and keeps the order given.
+    The likeness, in [0, 1], is the cosine of the vectors, on the scale where `unrelated` is 0, or the Jaccard
+    overlap of the tags where one of the two has no vector. Ties go to fewer tags in common with the hits taken,
+    then to the higher total, then by id. `lam` is in [0, 1]; 1 asks for no diversity and keeps the order given.
     """
     if lam >= 1:
         return [Ranked(item, 0.0, rank) for rank, item in enumerate(scored[: max(0, limit)], start=1)]
     tags = _tag_matrix(scored)
     units, usable = _unit_vectors(scored)
-    alike = _likeness(units, usable, tags)
+    alike = _likeness(units, usable, tags, unrelated)
     worth = lam * np.array([item.score.total for item in scored], dtype=np.float64)
     nearest, seen_tags = np.zeros(len(scored)), np.zeros(tags.shape[1])
     chosen: list[Ranked] = []
@@ -79,19 +79,24 @@ def _tag_matrix(scored: Sequence[Scored]) -> Floats:
     return matrix
 
 
-def _likeness(units: Floats, usable: NDArray[np.bool_], tags: Floats) -> Callable[[int], Floats]:
+def _likeness(units: Floats, usable: NDArray[np.bool_], tags: Floats, unrelated: float) -> Callable[[int], Floats]:
     """Return what says the likeness of each item to one of them, shape (n,), at most 1.
 
     Cosines, and the overlap of the tags wherever one of the two has no vector.
     """
     every, tagged = bool(usable.all()), tags.shape[1] > 0
 
+    def near(one: int) -> Floats:
+        cosines: Floats = units @ units[one]
+        if unrelated:
+            cosines = (cosines - unrelated) / (1 - unrelated)
+        return np.minimum(cosines, 1.0, out=cosines)
+
     def alike(one: int) -> Floats:
         if every:
-            cosines: Floats = units @ units[one]
-            return np.minimum(cosines, 1.0, out=cosines)
+            return near(one)
         overlap = _jaccard(tags, one) if tagged else np.zeros(len(tags))
-        return np.where(usable, np.minimum(units @ units[one], 1.0), overlap) if usable[one] else overlap
+        return np.where(usable, near(one), overlap) if usable[one] else overlap
 
     return alike
 

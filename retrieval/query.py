@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from memory.embedding.likeness import unrelated_cosine
+from memory.models import EmbeddingModel
 from memory.shelves import MEMORIES, Shelf
 from retrieval.policy import Policy
 from retrieval.types import Ranked, Vector
@@ -59,11 +61,20 @@ class QueryEmbedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """The model whose vectors are searched, and the embedder that speaks it."""
+    """The model whose vectors are searched, and the embedder that speaks it.
+
+    `unrelated` is the cosine that texts have by this model when they have nothing to do with each other.
+    """
 
     model_id: UUID
     dimensions: int | None
     embedder: QueryEmbedder
+    unrelated: float = 0.0
+
+    @classmethod
+    def by(cls, model: EmbeddingModel, embedder: QueryEmbedder) -> Dense:
+        """Return a stored model with what embeds questions for it."""
+        return cls(model.id, model.dimensions, embedder, unrelated_cosine(model))
 
 
 @dataclass(frozen=True, slots=True)

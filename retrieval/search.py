@@ -103,7 +103,8 @@ class _Run:
                 weighed = self._widen(scored[: POOL * query.limit], model_id)
             with self._timed("rank"):
                 weighed = look_again(weighed, policy, question=question, now=self.source.now)
-                ranked = diversify(weighed, limit=query.limit, lam=policy.mmr_lambda)
+                lam, unrelated = policy.mmr_lambda, near.unrelated
+                ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
             return self._cut(ranked, len(pool))
 
     def _cut(self, ranked: Sequence[Ranked], considered: int) -> Result:

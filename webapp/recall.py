@@ -143,4 +143,4 @@ def _days_before(now: datetime, days: int | None) -> datetime | None:
 def _dense(model: EmbeddingModel | None) -> Dense | None:
     if model is None:
         return None
-    return Dense(model.id, model.dimensions, runtime().providers.query_embedder(model, session(), utc_now()))
+    return Dense.by(model, runtime().providers.query_embedder(model, session(), utc_now()))

@@ -12,7 +12,8 @@ import onnxruntime
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from memory.embedding.local import BUNDLED, LocalEmbedder
+from memory.embedding.bundled import MINILM
+from memory.embedding.local import LocalEmbedder
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OUTPUT = "last_hidden_state"
@@ -35,8 +36,8 @@ class _States(torch.nn.Module):
 
 def export(target: Path) -> None:
     """Write ids, mask and kinds of tokens in, states out; raises `ValueError` when that makes other vectors."""
-    tokens = AutoTokenizer.from_pretrained(BUNDLED)(_PROBES, padding=True, return_tensors="pt")
-    model = AutoModel.from_pretrained(BUNDLED, attn_implementation="eager").eval()
+    tokens = AutoTokenizer.from_pretrained(MINILM)(_PROBES, padding=True, return_tensors="pt")
+    model = AutoModel.from_pretrained(MINILM, attn_implementation="eager").eval()
     with warnings.catch_warnings():
         # It says what it takes for granted; whether that is right is proved afterwards.
         warnings.simplefilter("ignore")
@@ -58,7 +59,7 @@ def _prove(file: Path, tokens: dict[str, Any]) -> None:
     mask = tokens["attention_mask"][:, :, None]
     means = (states * mask).sum(axis=1) / mask.sum(axis=1)
     vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
-    apart = float(np.abs(vectors - LocalEmbedder(BUNDLED, None).embed(_PROBES)).max())
+    apart = float(np.abs(vectors - LocalEmbedder(MINILM, None).embed(_PROBES)).max())
     if apart > _TOLERANCE:
         raise ValueError(f"the exported model is {apart:.2g} apart from the bundled one")
 

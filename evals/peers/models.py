@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evals.errors import MeasureError
-from memory.embedding.local import BUNDLED
+from memory.embedding.bundled import MINILM
 
 DIMENSIONS = 384
 _FILE = "model/model.onnx"
@@ -48,7 +48,7 @@ class Models:
 
 def models_of(environments: Path) -> Models:
     """Return the model in all forms; `make_models` makes what is not there by itself."""
-    return Models(Path(BUNDLED), environments.resolve() / _FILE)
+    return Models(Path(MINILM), environments.resolve() / _FILE)
 
 
 def make_models(environments: Path) -> None:

@@ -55,7 +55,7 @@ def _ask(runtime: Runtime, place: Place, text: str) -> tuple[Result, float]:
         model = read_scope(session, place.user_id, "", space_id=place.space_id).model
         if model is None:
             raise MeasureError("there is no embedding model, or nothing was embedded yet")
-        dense = Dense(model.id, model.dimensions, runtime.providers.query_embedder(model, session, now))
+        dense = Dense.by(model, runtime.providers.query_embedder(model, session, now))
         query = Query(place.user_id, place.space_id, text, limit=LIMIT, token_budget=None, scope_size=place.size)
         result = search(session, query, NAMED[POLICY], dense=dense, now=now, aside=runtime.aside)
     return result, (time.perf_counter() - start) * 1000

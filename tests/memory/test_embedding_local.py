@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from memory.embedding.base import EmbeddingError, unit
-from memory.embedding.local import BUNDLED, LocalEmbedder, resolve_model
+from memory.embedding.bundled import MINILM as BUNDLED
+from memory.embedding.local import LocalEmbedder, resolve_model
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ class Shelves:
     def find(self, text, space_id, shelf=EPISODES, *, aside=True, **fields):
         with self.session() as session:
             model = active_model(session, self.user_id)
-            dense = Dense(model.id, model.dimensions, self.runtime.providers.embedder(model)) if model else None
+            dense = Dense.by(model, self.runtime.providers.embedder(model, asked=True)) if model else None
             query = Query(self.user_id, space_id, text, shelf=shelf, **fields)
             beside = self.runtime.aside if aside else None
             result = search(session, query, NAMED["balanced"], dense=dense, now=NOW, aside=beside)

