@@ -17,8 +17,8 @@ from safetensors.numpy import load_file, save_file
 
 from memory.embedding import proof
 from memory.embedding.base import EmbeddingError, encodable, unit
-from memory.embedding.compiled import CompiledModel, fingerprint
 from memory.embedding.bundled import MINILM as BUNDLED
+from memory.embedding.compiled import CompiledModel, fingerprint
 from memory.embedding.local import LocalEmbedder, TorchModel
 from memory.embedding.providers import Providers, System
 
