@@ -58,8 +58,8 @@ class Policy:
     gamma: float = 0.05
     tau_days: float = 7.0
     min_score: float = 0.15
-    sure_cosine: float = 0.29
-    named_cosine: float = 0.6
+    sure_cosine: float = 0.292
+    named_cosine: float = 0.65
     sure_share: float = 0.5
     mmr_lambda: float = 0.975
     depth: int = 30

@@ -211,4 +211,4 @@ def test_an_entity_that_is_noted_again_is_embedded_again(shelves):
     shelves.person.embed()
     with shelves.session() as session:
         assert not session.get_one(Entity, (shelves.user_id, entity_id)).needs_embedding
-    assert shelves.ids("insolvency", work, ENTITIES) == [entity_id]
+    assert shelves.ids("a company that is insolvent", work, ENTITIES) == [entity_id]
