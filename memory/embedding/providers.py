@@ -121,21 +121,22 @@ class Providers:
     ) -> QueryEmbedder:
         """Return what embeds questions for a stored model; whatever is wrong shows when it is used.
 
-        With `session` and `now` it also asks the shared cache and adds to it; the caller commits.
+        With `session` and `now` it also asks the shared cache and adds to it, unless the model is a local one; the
+        caller commits.
         """
         return QueryEmbedder(self, model, session, now)
 
     def _drawer(self, model: EmbeddingModel, *, asked: bool = False) -> Drawer:
-        """Return where a model's vectors are kept: those of questions apart where they differ from stored texts'."""
+        """Return where a model's vectors are kept: those of questions apart where they may differ."""
         where = self._keys.digest("embedding endpoint", model.endpoint_url or "").hex()[:16]
         apart = ":asked" if asked and model.provider_type == "local" else ""
         return Drawer(model.user_id, f"{model.provider_type}:{model.model}:{where}{apart}")
 
     def known_vectors(
-        self, session: Session, model: EmbeddingModel, texts: Iterable[str], now: datetime, *, asked: bool = False
+        self, session: Session, model: EmbeddingModel, texts: Iterable[str], now: datetime
     ) -> dict[str, Vector]:
-        """Return the vectors of texts, or of questions, that the model made in the last seven days, by text."""
-        found = self._shared.fetch(session, self._drawer(model, asked=asked), list(texts), now)
+        """Return the vectors of texts that the model made in the last seven days, by text."""
+        found = self._shared.fetch(session, self._drawer(model), list(texts), now)
         return {text: vector for text, vector in found.items() if model.dimensions in {None, vector.shape[0]}}
 
     def embed_texts(
@@ -155,16 +156,10 @@ class Providers:
         return np.stack(rows)
 
     def keep_vectors(
-        self,
-        session: Session,
-        model: EmbeddingModel,
-        vectors: Mapping[str, Vector],
-        now: datetime,
-        *,
-        asked: bool = False,
+        self, session: Session, model: EmbeddingModel, vectors: Mapping[str, Vector], now: datetime
     ) -> None:
-        """Keep vectors that the model made, by text or question, for seven days. The caller commits."""
-        self._shared.keep(session, self._drawer(model, asked=asked), vectors, now)
+        """Keep vectors that the model made, by text, for seven days. The caller commits."""
+        self._shared.keep(session, self._drawer(model), vectors, now)
 
     def _make(self, model: EmbeddingModel, *, asked: bool) -> Embedder:
         if model.provider_type == "local":
@@ -202,14 +197,16 @@ class QueryEmbedder:
     def embed_one(self, text: str) -> tuple[Vector, bool]:
         """Return (unit vector, cached); raises `EmbeddingError`, also when the model cannot be run here."""
         embedder = self._embedder()
-        if self._session is None or self._now is None or embedder.recall(text) is not None:
+        # A local model has made a question's vector as soon as the shared cache has looked for it and written it.
+        shared = self._model.provider_type != "local"
+        if self._session is None or self._now is None or not shared or embedder.recall(text) is not None:
             return embedder.embed_one(text)
-        known = self._providers.known_vectors(self._session, self._model, [text], self._now, asked=True)
+        known = self._providers.known_vectors(self._session, self._model, [text], self._now)
         if text in known:
             embedder.remember(text, known[text])
             return known[text], True
         vector, cached = embedder.embed_one(text)
-        self._providers.keep_vectors(self._session, self._model, {text: vector}, self._now, asked=True)
+        self._providers.keep_vectors(self._session, self._model, {text: vector}, self._now)
         return vector, cached
 
     def recall(self, text: str) -> Vector | None:

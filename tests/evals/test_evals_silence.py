@@ -53,7 +53,8 @@ def test_the_defaults_are_on_the_grid_of_choices() -> None:
 
 
 def test_every_choice_is_asked(newcomer: tuple[Runtime, UUID], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evals.silence.GRID", {**GRID, "sure_cosine": (NAMED["balanced"].sure_cosine, 1.0), "sure_share": (0.5, 1.0)})
+    tried = {"sure_cosine": (NAMED["balanced"].sure_cosine, 1.0), "sure_share": (0.5, 1.0)}
+    monkeypatch.setattr("evals.silence.GRID", {**GRID, **tried})
     runtime, user_id = newcomer
     items = (Item("1", "The spare key is under the third flowerpot"), Item("2", "Tea is kept in the blue tin"))
     asked = (
