@@ -121,7 +121,7 @@ class Providers:
     ) -> QueryEmbedder:
         """Return what embeds questions for a stored model; whatever is wrong shows when it is used.
 
-        With `session` and `now` it also asks the shared cache and adds to it, unless the model is a local one; the
+        With `session` and `now` it also asks the shared cache and adds to it, unless the model is a compiled one; the
         caller commits.
         """
         return QueryEmbedder(self, model, session, now)
@@ -172,14 +172,17 @@ class Providers:
         # An older local model serves until its successor is complete: its label is all that it takes to find it.
         return LocalEmbedder(label, self.system.threads, self.system.proofs)
 
-    def preload(self) -> bool:
-        """Load the configured local model, so that the first search does not wait for it; tell if it runs compiled."""
+    def preload(self, *, asked: bool = True) -> bool:
+        """Load the configured local model, so that the first search does not wait for it; tell if it runs compiled.
+
+        Without `asked` only as much of it as embeds what is stored.
+        """
         if self.system.local_model == NO_LOCAL_MODEL:
             return False
         label = resolve_model(self.system.local_model)[1]
         local = self.embedder(EmbeddingModel(provider_type="local", model=label)).embedder
         assert isinstance(local, LocalEmbedder)
-        local.embed_questions(["warm up"])
+        (local.embed_questions if asked else local.embed)(["warm up"])
         return local.compiled
 
 
@@ -197,9 +200,10 @@ class QueryEmbedder:
     def embed_one(self, text: str) -> tuple[Vector, bool]:
         """Return (unit vector, cached); raises `EmbeddingError`, also when the model cannot be run here."""
         embedder = self._embedder()
-        # A local model has made a question's vector as soon as the shared cache has looked for it and written it.
-        shared = self._model.provider_type != "local"
-        if self._session is None or self._now is None or not shared or embedder.recall(text) is not None:
+        if self._session is None or self._now is None or embedder.recall(text) is not None:
+            return embedder.embed_one(text)
+        if isinstance(embedder.embedder, Questions) and embedder.embedder.compiled:
+            # It has made the vector as soon as the shared cache has looked for it and written it.
             return embedder.embed_one(text)
         known = self._providers.known_vectors(self._session, self._model, [text], self._now)
         if text in known:

@@ -20,6 +20,7 @@ from memory.embedding.local import LocalEmbedder, TorchModel
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers, System
 from memory.embedding.quick import QuickModel
+from memory.models import EmbeddingModel
 
 QUESTION = "What does Ada grow on the roof?"
 
@@ -178,3 +179,25 @@ def test_what_was_asked_before_it_was_stored_is_embedded_exactly(runtime: Any, b
         assert providers.known_vectors(session, model, [text], now) == {}
         stored = providers.embed_texts(model, [text], {})[0]
     assert float(stored @ asked) < 0.99999
+
+
+def test_questions_of_a_model_run_by_torch_are_kept_for_all_processes(runtime: Any, book: Any, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(Path(MINILM), tmp_path / "model"))
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace('"gelu"', '"relu"'))
+    first, second = (Providers(System(str(folder)), runtime.keys) for _ in range(2))
+    model, now = EmbeddingModel(user_id=book.user_id, provider_type="local", model=str(folder)), utc_now()
+    with book.session() as session:
+        assert not first.query_embedder(model, session, now).embed_one(QUESTION)[1]
+    with book.session() as session:
+        assert second.query_embedder(model, session, now).embed_one(QUESTION)[1]
+
+
+def test_a_worker_loads_nothing_for_questions(runtime: Any) -> None:
+    providers = Providers(System("bundled"), runtime.keys)
+    assert providers.preload(asked=False)
+    local = providers.embedder(EmbeddingModel(provider_type="local", model="all-MiniLM-L6-v2")).embedder
+    assert isinstance(local, LocalEmbedder)
+    assert local._quick is None
+    providers.preload()
+    assert isinstance(local._quick, QuickModel)

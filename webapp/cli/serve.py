@@ -68,14 +68,14 @@ class _Gunicorn(BaseApplication):
         # One thread for each question: with more, two processes and the worker wait for one another at every step.
         runtime = build(config.load(), threads=1)
         app = create_app(runtime)
-        threading.Thread(target=_preload, args=[runtime], name="model-preload", daemon=True).start()
+        threading.Thread(target=_preload, args=[runtime, True], name="model-preload", daemon=True).start()
         return app
 
 
-def _preload(runtime: Runtime) -> None:
+def _preload(runtime: Runtime, asked: bool) -> None:
     try:
         tokenizer()
-        runtime.providers.preload()
+        runtime.providers.preload(asked=asked)
     except Exception:
         # The boundary of a thread: without the model, search degrades and says so.
         logger.exception("the local embedding model was not loaded")
@@ -88,6 +88,6 @@ def worker() -> None:
     set_up_logging(runtime.settings.log_level)
     watch(runtime.server)
     configure(runtime)
-    threading.Thread(target=_preload, args=[runtime], name="model-preload", daemon=True).start()
+    threading.Thread(target=_preload, args=[runtime, False], name="model-preload", daemon=True).start()
     consumer = huey.create_consumer(workers=2, periodic=True, initial_delay=0.1, max_delay=1.0, scheduler_interval=1)
     consumer.run()
