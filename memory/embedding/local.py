@@ -19,14 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.embedding.base import Batch, EmbeddingError, LocalModel, encodable, unit
-from memory.embedding.bundled import E5_LABEL, E5_PASSAGE, E5_QUESTION, MINILM, MINILM_LABEL
-from memory.embedding.proof import ROUNDED, Proof
+from memory.embedding.bundled import (
+    E5_LABEL,
+    E5_MISSING,
+    E5_PASSAGE,
+    E5_QUESTION,
+    MINILM,
+    MINILM_LABEL,
+    e5_weights,
+)
+from memory.embedding.proof import Proof, proved
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
     from memory.embedding.compiled import CompiledModel
-    from memory.embedding.e5 import E5Model
 
 logger = logging.getLogger(__name__)
 
@@ -42,12 +49,15 @@ def resolve_model(name: str) -> tuple[str, str]:
 
     The label of a folder is its full path, as two folders of one name may hold two models. A hub name is both path
     and label; whether the hub's cache has it shows when it is loaded. Raises a permanent `EmbeddingError` for what
-    is neither a folder nor can be a hub name.
+    is neither a folder nor can be a hub name, and for a packaged model whose package is not installed.
     """
     if name in {"", "bundled", MINILM, MINILM_LABEL}:
         return MINILM, MINILM_LABEL
     if name == E5_LABEL:
-        return E5_LABEL, E5_LABEL
+        path = e5_weights()
+        if path is None:
+            raise EmbeddingError(E5_MISSING, permanent=True)
+        return str(path), E5_LABEL
     if Path(name).is_dir():
         return name, str(Path(name).resolve())
     if not _HUB_NAME.fullmatch(name):
@@ -88,8 +98,16 @@ class LocalEmbedder:
         """
         with self._loading:
             if self._loaded is None:
-                self._loaded = _open(self._path, self._threads, self._proofs)
+                self._loaded = self._open()
             return self._loaded
+
+    def _open(self) -> LocalModel:
+        if self.model != E5_LABEL:
+            return _open(self._path, self._threads, self._proofs)
+        # Imported here, so that nobody pays for it who embeds nothing or by another model.
+        from memory.embedding.e5 import open_e5  # noqa: PLC0415
+
+        return open_e5(Path(self._path), self._threads)
 
     def load_quick(self) -> LocalModel:
         """Load what embeds questions if it is not loaded yet (half a second more) and return it.
@@ -176,35 +194,18 @@ class TorchModel:
 
 
 def _open(path: str, threads: int | None, proofs: Path | None) -> LocalModel:
-    if path == E5_LABEL:
-        return _open_e5(threads)
     compiled = _compiled(path, threads)
     if compiled is None:
         return TorchModel(path, threads)
     proof = Proof(compiled.fingerprint, proofs)
-    if _proved(compiled, proof):
+    if proved(compiled, proof):
         return compiled
     reference = TorchModel(path, threads)
     proof.make(reference)
-    if _proved(compiled, proof):
+    if proved(compiled, proof):
         return compiled
     logger.warning("compiled, the embedding model %r gives other vectors: it runs by torch", path)
     return reference
-
-
-def _open_e5(threads: int | None) -> LocalModel:
-    # Imported here as below, so that nobody pays for it who embeds nothing.
-    from memory.embedding.e5 import E5Model  # noqa: PLC0415
-    from memory.embedding.packed import DamagedError  # noqa: PLC0415
-
-    try:
-        model = E5Model(threads)
-    except (OSError, DamagedError) as error:
-        raise EmbeddingError(f"cannot load the embedding model {E5_LABEL!r}: {error}", permanent=True) from error
-    if _proved(model, Proof(model.fingerprint, None, ROUNDED)):
-        return model
-    logger.warning("the embedding model %r gives other vectors in eight bits here: it runs in 32", E5_LABEL)
-    return E5Model(threads, exact=True)
 
 
 def _quick(model: LocalModel) -> LocalModel:
@@ -236,15 +237,6 @@ def _compiled(path: str, threads: int | None) -> CompiledModel | None:
         # The boundary to strangers' code and files, and no harm done: torch says what is wrong with them, if anything.
         logger.info("the embedding model %r runs by torch: %s", path, error)
         return None
-
-
-def _proved(model: CompiledModel | E5Model, proof: Proof) -> bool:
-    try:
-        return proof.holds_for(model)
-    except Exception:
-        # The same boundary: whatever it is that does not work on this machine, torch may.
-        logger.warning("a compiled embedding model failed", exc_info=True)
-        return False
 
 
 def _load_torch(path: str, threads: int | None) -> SentenceTransformer:

