@@ -101,12 +101,18 @@ def tidy(text: str) -> str:
     return " ".join(text.split())
 
 
-def rank(candidates: Sequence[Sentence], most: int, vectors: Mapping[int, Vector] | None = None) -> list[Sentence]:
+def rank(
+    candidates: Sequence[Sentence],
+    most: int,
+    vectors: Mapping[int, Vector] | None = None,
+    unrelated: float = 0.0,
+) -> list[Sentence]:
     """Return at most `most` of the sentences, each the best one after those before it.
 
-    `vectors` are unit vectors by the sequence number of the message, of as many as there are.
+    `vectors` are unit vectors by the sequence number of the message, of as many as there are; `unrelated` is the cosine
+    of those that have nothing to do with each other.
     """
-    field = _Field(candidates, vectors or {})
+    field = _Field(candidates, vectors or {}, unrelated)
     # Scores only ever fall, so a score that is still the highest when it is worked out anew is the highest of all.
     heap = [(-field.score(number), number) for number in range(len(candidates))]
     heapq.heapify(heap)
@@ -126,7 +132,7 @@ def rank(candidates: Sequence[Sentence], most: int, vectors: Mapping[int, Vector
 class _Field:
     """What is left to say while sentences are taken one after the other."""
 
-    def __init__(self, candidates: Sequence[Sentence], vectors: Mapping[int, Vector]) -> None:
+    def __init__(self, candidates: Sequence[Sentence], vectors: Mapping[int, Vector], unrelated: float) -> None:
         self._words = [_words(each.text) for each in candidates]
         self._weights = _weights(candidates, self._words)
         self._factors = [_factor(each) for each in candidates]
@@ -134,6 +140,7 @@ class _Field:
         places = {sequence: place for place, sequence in enumerate(known)}
         self._places = [places.get(each.sequence) for each in candidates]
         self._vectors = np.stack([vectors[sequence] for sequence in known]) if known else np.empty((0, 0), np.float32)
+        self._unrelated = unrelated
         # How near the nearest sentence is that was taken.
         self._taken = np.zeros(len(known), np.float32)
 
@@ -146,7 +153,8 @@ class _Field:
         for word in self._words[number]:
             self._weights[word] *= SPENT
         if (place := self._places[number]) is not None:
-            np.maximum(self._taken, self._vectors @ self._vectors[place], out=self._taken)
+            near = (self._vectors @ self._vectors[place] - self._unrelated) / (1 - self._unrelated)
+            np.maximum(self._taken, near, out=self._taken)
 
 
 def _factor(each: Sentence) -> float:

@@ -16,7 +16,8 @@ import numpy as np
 from sqlalchemy import Row
 from sqlalchemy.orm import Session
 
-from memory.models import Conversation
+from memory.embedding.likeness import unrelated_cosine
+from memory.models import Conversation, EmbeddingModel
 from retrieval import tokens
 from retrieval.candidates import from_binary
 from retrieval.extract import Sentence, compose, rank, sentences, tidy
@@ -105,9 +106,9 @@ class _Source:
         ]
         return [each for each in found if each.text], {row.id: sequence for sequence, row in rows.items()}
 
-    def vectors(self, messages: Mapping[UUID, int], model_id: UUID | None) -> dict[int, Vector]:
+    def vectors(self, messages: Mapping[UUID, int], model_id: UUID) -> dict[int, Vector]:
         """Return the unit vectors of the episodes that messages, named by id, are in, by their sequence number."""
-        if model_id is None or not messages:
+        if not messages:
             return {}
         episodes = {row.id: (row.message_id, row.reply_id) for row in self._run(_EPISODES, ids=list(messages))}
         found: dict[int, Vector] = {}
@@ -129,12 +130,11 @@ def draw(
     upto: int,
     *,
     kept: Sequence[Mapping[str, Any]],
-    model_id: UUID | None,
+    model: EmbeddingModel | None,
 ) -> Extract:
     """Return an extract of the messages 1 to `upto`, going on from the longest that was `kept` and fits in there.
 
-    Texts of tools and of the system and what was recalled say nothing here. `model_id` names the model whose vectors
-    count.
+    Texts of tools and of the system and what was recalled say nothing here. `model` is the one whose vectors count.
     """
     source = _Source(session, conversation)
     fitting = [each for each in kept if each["upto"] <= upto]
@@ -145,6 +145,6 @@ def draw(
         return Extract(upto, tuple(before), known["read"], known["basis"])
     rows = source.sample(known["upto"], upto)
     candidates = before + [each for row in rows for each in sentences(row.sequence, row.role, row.content)]
-    vectors = source.vectors(messages | {row.id: row.sequence for row in rows}, model_id)
-    ranked = rank(candidates, MOST_KEPT, vectors)
+    vectors = source.vectors(messages | {row.id: row.sequence for row in rows}, model.id) if model is not None else {}
+    ranked = rank(candidates, MOST_KEPT, vectors, unrelated_cosine(model) if model is not None else 0.0)
     return Extract(upto, tuple(ranked), known["read"] + len(rows), "vectors" if vectors else "words")

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from memory.driver import fetch
+from memory.embedding.likeness import likeness, unrelated_cosine
 from memory.models import Embedding, EmbeddingModel, Memory
 from memory.shelves import MEMORIES
 from retrieval.candidates import EXACT_SCAN_LIMIT, from_binary
@@ -18,8 +19,9 @@ from retrieval.statements import approximate_statement, exact_statement
 def neighbours_of(
     session: Session, memory: Memory, model: EmbeddingModel, *, scope_size: int, most: int
 ) -> list[tuple[UUID, float]]:
-    """Return the active memories of its space that come nearest to a memory, with their cosines, the nearest first.
+    """Return the active memories of its space that come nearest to a memory, the nearest first, with their cosines.
 
+    These are on the scale where texts that have nothing to do with each other have 0 by the model.
     Empty while it has no vector by the model. Every vector of the space is compared while `scope_size`, the number of
     memories in it, is small; beyond that the model's index answers.
     """
@@ -38,4 +40,6 @@ def neighbours_of(
         "model_id": model.id,
     }
     rows = fetch(session, statement, values)
-    return [(found, 1.0 - distance) for found, _scope, distance in rows if found != memory.id][:most]
+    unrelated = unrelated_cosine(model)
+    near = [(found, likeness(1.0 - distance, unrelated)) for found, _scope, distance in rows if found != memory.id]
+    return near[:most]

@@ -24,9 +24,9 @@ class Candidate:
     """A memory that at least one leg found, before ranking.
 
     Ranks are 1-based positions in the leg, None where the leg did not list it. `bm25` is the raw keyword score
-    (0 without a match), `bm25_around` the one with the words of its neighbours; `cosine` in [-1, 1] is None while no
-    vector is ready. `speaker` is the name before a colon that the text begins with, `size` its length in bytes.
-    `places` says which of the question's lexemes it has.
+    (0 without a match), `bm25_around` the one with the words of its neighbours; `cosine`, on the scale where unrelated
+    texts have 0 and equal ones 1, is None while no vector is ready. `speaker` is the name before a colon that the text
+    begins with, `size` its length in bytes. `places` says which of the question's lexemes it has.
     """
 
     id: UUID

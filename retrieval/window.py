@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, Literal
-from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from memory.models import Conversation
+from memory.models import Conversation, EmbeddingModel
 from retrieval import tokens
 from retrieval.gist import Extract, draw
 from retrieval.recap import Question, Recap, cut_to, question_for, usable
@@ -107,7 +106,7 @@ def draft(
     wish: Wish,
     *,
     kept: Mapping[str, Any],
-    embedding_model: UUID | None = None,
+    embedding_model: EmbeddingModel | None = None,
     chat_model: str | None = None,
 ) -> Draft:
     """Choose the messages, and find what their summary can be made of.
@@ -125,7 +124,7 @@ def draft(
     recap = usable(recaps or (), upto)
     if recap is not None and recap.upto == upto:
         return Draft(turns, upto, room, kept, chat_model, recap=recap)
-    extract = draw(session, conversation, upto, kept=kept.get("extracts", ()), model_id=embedding_model)
+    extract = draw(session, conversation, upto, kept=kept.get("extracts", ()), model=embedding_model)
     question = question_for(session, conversation, recap, extract, room) if chat_model else None
     return Draft(turns, upto, room, kept, chat_model, extract=extract, question=question)
 

@@ -252,7 +252,10 @@ class LegAnswer(BaseModel):
     """Where a leg put a hit, counted from 1, and with which score; null where it has none."""
 
     rank: int | None
-    score: float | None
+    score: float | None = Field(
+        description="Of the words their BM25; of the meaning the cosine of the vectors, on a scale where texts that "
+        "have nothing to do with each other have about 0 by every model, and less than 0 for what is even further away."
+    )
 
 
 class ExplanationAnswer(BaseModel):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from memory.embedding.models import active_model
 from memory.llm import ChatModelError
-from memory.models import Conversation
+from memory.models import Conversation, EmbeddingModel
 from memory.session_state import KEPT, LONGEST_GOAL
 from retrieval.recap import Question
 from retrieval.turns import Turn
@@ -77,11 +77,8 @@ def context(path: ConversationPath, query: HistoryQuery) -> Response:
     return jsonify(_history_json(query.strategy, history))
 
 
-def _embedding_model(strategy: str) -> Any:
-    if strategy in {"truncate", "window"}:
-        return None
-    model = active_model(session(), credential().user_id)
-    return model.id if model is not None else None
+def _embedding_model(strategy: str) -> EmbeddingModel | None:
+    return None if strategy in {"truncate", "window"} else active_model(session(), credential().user_id)
 
 
 def _asked(question: Question | None) -> Answer:

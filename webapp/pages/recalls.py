@@ -74,7 +74,7 @@ def _share(value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A memory near another; `cosine` is from -1 to 1, and 1 for the same direction."""
+    """A memory near another; `cosine` is 1 for the same direction and about 0 for texts that are not related."""
 
     entry: Entry
     cosine: float

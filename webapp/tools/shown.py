@@ -6,7 +6,7 @@ from typing import Any
 
 from retrieval.query import Hit, Result
 
-# Cosines of unrelated texts scatter around zero; from here on the vector says something.
+# Cosines, as candidates have them, scatter around zero for unrelated texts; from here on the vector says something.
 NEAR_COSINE = 0.2
 
 
