@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import click
+
 import config
+from memory.embedding.base import EmbeddingError
+from memory.embedding.local import resolve_model
+from memory.embedding.providers import NO_LOCAL_MODEL
 from tasks.app import configure
 from tasks.runtime import Runtime, build
 from webapp.cli.wiring import ensure_migrated
 
 
 def migrated_runtime() -> Runtime:
-    """Find or start the database, migrate it if it needs that, and return the runtime."""
-    runtime = build(config.load())
+    """Find or start the database, migrate it if it needs that, and return the runtime.
+
+    The command ends where there can be no such local model as the settings name.
+    """
+    settings = config.load()
+    _check_model(settings.embedding_model)
+    runtime = build(settings)
     ensure_migrated(runtime)
     configure(runtime)
     return runtime
+
+
+def _check_model(name: str) -> None:
+    if name == NO_LOCAL_MODEL:
+        return
+    try:
+        resolve_model(name)
+    except EmbeddingError as error:
+        raise click.ClickException(f"COMMONPLACE_EMBEDDING_MODEL: {error}") from error

