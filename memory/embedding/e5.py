@@ -78,16 +78,19 @@ class E5Model:
 
     def __init__(self, path: Path, threads: int | None, *, exact: bool = False) -> None:
         self.exact = exact
-        self._packed = read_packed(path)
-        self.dimensions = self._packed.hidden
-        self._words = self._packed.blocks("emb.word", self._packed.words, self.dimensions)
-        kinds = self._packed.singles("emb.type", self._packed.kinds, self.dimensions)
+        # Not kept as a whole: its vocabulary would lie there a second time beside the tokeniser's.
+        packed = read_packed(path)
+        self.dimensions = packed.hidden
+        self._begin, self._end, self._most = packed.begin, packed.end, packed.positions
+        self._spellings = packed.spellings
+        self._words = packed.blocks("emb.word", packed.words, self.dimensions)
+        kinds = packed.singles("emb.type", packed.kinds, self.dimensions)
         # Every text is one segment, the first kind, so that the kind's vector belongs to every position.
-        self._places = self._packed.singles("emb.pos", self._packed.positions, self.dimensions) + kinds[0]
-        self._tokenizer = _tokenizer(self._packed)
+        self._places = packed.singles("emb.pos", packed.positions, self.dimensions) + kinds[0]
+        self._tokenizer = _tokenizer(packed)
         self._threads = threads or psutil.cpu_count(logical=False) or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="embedding")
-        self._session = session_of(E5Graph(self._packed, exact=exact).model())
+        self._session = session_of(E5Graph(packed, exact=exact).model())
 
     def batches(self, texts: Sequence[str]) -> Iterator[Batch]:
         """Cut texts into tokens, a few at a time, in their order."""
@@ -105,12 +108,11 @@ class E5Model:
 
     def tokens(self, text: str) -> list[int]:
         """Return the pieces of a text, at most 512, between those that begin and end it."""
-        packed = self._packed
-        spelt = text.translate(packed.spellings)
+        spelt = text.translate(self._spellings)
         while "  " in spelt:
             spelt = spelt.replace("  ", " ")
         pieces: list[int] = self._tokenizer.encode(spelt, add_special_tokens=False).ids
-        return [packed.begin, *pieces[: packed.positions - 2], packed.end]
+        return [self._begin, *pieces[: self._most - 2], self._end]
 
     def run(self, batch: Batch) -> NDArray[np.float32]:
         """Return the mean of each row's token vectors: shape (rows, dimensions), of any length.
