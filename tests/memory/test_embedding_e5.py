@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from memory.embedding.base import EmbeddingError, encodable, unit
-from memory.embedding.bundled import E5_LABEL, E5_PASSAGE, E5_QUESTION, MINILM_LABEL, e5_weights
+from memory.embedding.bundled import E5_LABEL, MINILM_LABEL, e5_weights
 from memory.embedding.e5 import E5Model, fingerprint, open_e5
 from memory.embedding.likeness import cosine_of, likeness, unrelated_cosine
 from memory.embedding.local import LocalEmbedder, resolve_model
@@ -97,7 +97,7 @@ def test_an_english_question_finds_the_note_in_another_language(language: str, m
 def test_a_question_and_the_same_text_stored_have_their_own_vectors(model: LocalEmbedder, loaded: E5Model) -> None:
     stored, asked = model.embed([KEY])[0], model.embed_questions([KEY])[0]
     assert stored @ asked < 0.995
-    for row, purpose in ((stored, E5_PASSAGE), (asked, E5_QUESTION)):
+    for row, purpose in ((stored, "passage: "), (asked, "query: ")):
         (batch,) = loaded.batches([purpose + KEY])
         assert np.allclose(unit(loaded.run(batch))[0], row, atol=1e-6)
 
