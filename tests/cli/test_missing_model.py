@@ -28,10 +28,15 @@ def ended(home, database_url):
     def run(command, model):
         """Return how a command ended that should not go on, and what it said."""
         chosen = {**environment, "COMMONPLACE_EMBEDDING_MODEL": model}
-        done = subprocess.run(
-            [sys.executable, "-c", RUN, command], env=chosen, capture_output=True, text=True, check=False, timeout=120
-        )
-        return done.returncode, done.stdout + done.stderr
+        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        with subprocess.Popen([sys.executable, "-c", RUN, command], env=chosen, **output) as process:
+            try:
+                said, _ = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                # Told to, and not killed, it ends what it has started.
+                process.terminate()
+                raise
+        return process.returncode, said
 
     return run
 
