@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from itertools import groupby
 
+from memory.addresses import addresses
 from memory.signs import exchanged, signs
-from memory.text import links, without_references
+from memory.text import without_references
 
 _MOST_EXTRA_WORDS = 2
 # Words that may be exchanged, or come and go, without another meaning: emphasis, articles, and what verbs need.
@@ -47,18 +48,18 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a comparison needs of a text: its marks, its other words in lower case, its links and signs."""
+    """What a comparison needs of a text: its marks, its other words in lower case, its addresses and signs."""
 
     marks: Marks
     words: list[str]
-    links: frozenset[str]
+    addresses: frozenset[str]
     signs: tuple[str, ...]
 
 
 def read(text: str) -> Reading:
     """Return a text's reading, for texts that are compared with many."""
     marks, words = _read(text)
-    return Reading(marks, words, links(text), signs(_plain(text)))
+    return Reading(marks, words, addresses(text), signs(_plain(text)))
 
 
 def distinguishing(text: str) -> Marks:
@@ -66,31 +67,31 @@ def distinguishing(text: str) -> Marks:
     return _read(text)[0]
 
 
-def differs(a: str, b: str) -> str | None:
-    """Return the first kind of mark in which two texts differ, or None if they may be one memory.
+def differs(stored: str, new: str) -> str | None:
+    """Return the first kind of mark in which a new text differs from a stored one, or None if they may be one memory.
 
     One of "date", "number", "negation", "name", "sign", "order" and "wording"; "order" means the same words in another
-    ("uv over pip", "pip over uv"). A name counts as the same when the other text has it in lower case. Links
-    differ, as names, only if both texts have some: adding the first or losing the last does not change a memory.
+    ("uv over pip", "pip over uv"). A name counts as the same when the other text has it in lower case. An address that
+    only the new text has is a difference, as a name: merged, it would be lost. One that it lacks is none.
     """
-    return compare(read(a), read(b))
+    return compare(read(stored), read(new))
 
 
-def compare(one: Reading, other: Reading) -> str | None:
+def compare(stored: Reading, new: Reading) -> str | None:
     """Return what `differs` returns, for two texts that were read before."""
-    marks, words, other_words = one.marks, one.words, other.words
-    if marks.dates != other.marks.dates:
+    marks, words, other_words = stored.marks, stored.words, new.words
+    if marks.dates != new.marks.dates:
         return "date"
-    if marks.numbers != other.marks.numbers:
+    if marks.numbers != new.marks.numbers:
         return "number"
-    if marks.negations != other.marks.negations:
+    if marks.negations != new.marks.negations:
         return "negation"
-    named = {*marks.names, *other.marks.names}
+    named = {*marks.names, *new.marks.names}
     if [word for word in words if word in named] != [word for word in other_words if word in named]:
         return "name"
-    if one.links and other.links and one.links != other.links:
+    if new.addresses - stored.addresses:
         return "name"
-    if exchanged(one.signs, other.signs):
+    if exchanged(stored.signs, new.signs):
         return "sign"
     if words != other_words and sorted(words) == sorted(other_words):
         return "order"
@@ -160,7 +161,7 @@ def _read(text: str) -> tuple[Marks, list[str]]:
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", without_references(text)).replace("\u2019", "'")
+    return without_references(unicodedata.normalize("NFKC", text)).replace("\u2019", "'")
 
 
 def _take(

@@ -16,13 +16,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from memory.addresses import ADDRESS, fold_case
+
 NEAR = 3  # the largest Hamming distance at which two texts are near-duplicates
 
 _BITS = 64
 _MASK = (1 << _BITS) - 1
 _WORD = re.compile(r"\w+")
-# Brackets end a link, so that "[text](https://example.org)" loses its target only.
-_LINK = re.compile(r"(?:https?://|www\.)(?:\([^\s()]*\)|[^\s()\[\]<>])+", re.IGNORECASE)
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _CITATION = re.compile(
     rf"""
@@ -55,12 +55,7 @@ def normalise(text: str) -> str:
 
 def without_references(text: str) -> str:
     """Return the text with each link and citation replaced by a space; case and white space stay."""
-    return _CITATION.sub(" ", _LINK.sub(" ", text))
-
-
-def links(text: str) -> frozenset[str]:
-    """Return the links in the text, lower case, without closing punctuation."""
-    return frozenset(link.rstrip(".,;:!?'\"/").lower() for link in _LINK.findall(text))
+    return _CITATION.sub(" ", ADDRESS.sub(" ", text))
 
 
 def _pass(text: str) -> str:
@@ -69,8 +64,11 @@ def _pass(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return the text in NFKC, without case, white space folded to one space: all that an exact repeat may change."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """Return the text in NFKC, without case, white space folded to one space: all that an exact repeat may change.
+
+    The path of an address keeps its case.
+    """
+    return " ".join(fold_case(unicodedata.normalize("NFKC", text)).split())
 
 
 def folded_digest(text: str) -> bytes:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from unicodedata import category
 from uuid import UUID
 
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from memory.addresses import pages
 from memory.difference import digest_material
 from memory.keys import Keys
 from memory.models import Memory, Tombstone
-from memory.text import NEAR, from_signed, hamming, links, normalise
+from memory.text import NEAR, from_signed, hamming, normalise
 
 LIFETIME = timedelta(hours=24)
 _PUNCTUATION = ".,;:!?\u2026 "
 _DIGEST = 32  # bytes
+_WORD = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +35,25 @@ class Graveyard:
         """Return the tombstone of this text or of a near-duplicate that differs in nothing that matters."""
         if not self.stones:
             return None
-        # All: a tombstone of an earlier version stands for the text with its end, or for links as they were.
+        # All: a tombstone of an earlier version stands for the text with its end.
         forms = {normalised or text, _trimmed(normalised or text), _material(text, normalised)}
         digests = {self.keys.digest("tombstone", form) for form in forms}
-        marks, addresses = _split(_marks(self.keys, text))
+        marks, *named = _split(_marks(self.keys, text))
         for stone in self.stones:
             near = simhash != 0 and hamming(from_signed(stone.simhash), simhash) <= NEAR
-            their_marks, their_addresses = _split(stone.marks_digest)
-            apart = addresses and their_addresses and addresses != their_addresses
+            their_marks, *forgotten = _split(stone.marks_digest)
+            # Without any address it is what was forgotten, cut short; with others only, it is another text.
+            apart = named and not set(forgotten) <= set(named)
             if not apart and (stone.digest in digests or (near and their_marks == marks)):
                 return stone
         return None
 
 
 def _material(text: str, normalised: str) -> str:
-    """Return what of a text must come again; a text of nothing but links has no normal form, and stands for them."""
-    return _trimmed(normalised or " ".join(sorted(links(text))) or text)
+    """Return what of a text must come again beside its addresses: its words, or the pictures where it has none."""
+    if pages(text) and not _WORD.search(normalised):
+        return "".join(sign for sign in normalised if category(sign) == "So")
+    return _trimmed(normalised or text)
 
 
 def _trimmed(text: str) -> str:
@@ -55,16 +62,16 @@ def _trimmed(text: str) -> str:
 
 
 def _marks(keys: Keys, text: str) -> bytes:
-    """Return the digest of a text's marks and, where it has links, one of these, whatever their order.
+    """Return the digest of a text's marks, and behind it one of each of its addresses, whatever their order.
 
-    Tombstones of earlier versions know nothing of links, and refuse the text with any.
+    Tombstones of earlier versions know nothing of addresses, and refuse the text with any.
     """
-    marks, addresses = keys.digest("marks", digest_material(text)), links(text)
-    return marks + keys.digest("addresses", "\n".join(sorted(addresses))) if addresses else marks
+    addresses = sorted(keys.digest("address", page) for page in pages(text))
+    return b"".join([keys.digest("marks", digest_material(text)), *addresses])
 
 
-def _split(digests: bytes) -> tuple[bytes, bytes]:
-    return digests[:_DIGEST], digests[_DIGEST:]
+def _split(digests: bytes) -> list[bytes]:
+    return [digests[start : start + _DIGEST] for start in range(0, len(digests), _DIGEST)]
 
 
 def graveyard(session: Session, user_id: UUID, space_id: UUID, keys: Keys, now: datetime) -> Graveyard:

@@ -204,8 +204,8 @@ A, B = "https://a.example/x", "https://b.example/y"
 AB = f"{A} {B}"
 
 
-@pytest.mark.parametrize("again", [f"Read {B}", f"Read {A} {B}", "Read https://a.example/other"])
-def test_a_text_that_differs_in_its_addresses_is_not_refused(book, drop, again):
+@pytest.mark.parametrize("again", [f"Read {B}", "Read https://a.example/other", "Read https://a.example/X"])
+def test_a_text_with_other_addresses_alone_is_not_refused(book, drop, again):
     drop(book.write(f"Read {A}").id)
     assert book.write(again).outcome == "created"
 
@@ -218,17 +218,56 @@ def test_a_long_text_that_differs_in_its_addresses_is_not_refused(book, drop):
 @pytest.mark.parametrize(
     ("said", "again"),
     [
-        (f"Read {A}", f"  READ   {A.upper()}. "),
+        (f"Read {A}", "  READ   HTTPS://A.Example/x. "),
+        (f"Read {A}", f"Read {A} {B}"),
+        (f"Read {A}", f"Read {B} {A}"),
         (f"Read {A} and {B}", f"Read {B} and {A}"),
         (f"Read {A}", "Read"),
         ("Read", f"Read {A}"),
-        (A, f" {A.upper()}!"),
+        ("Read", f"Read {AB}"),
+        (A, " HTTPS://A.Example/x!"),
+        (A, f"`{A}`"),
+        (A, AB),
         (AB, f"{B} {A}"),
+        (f"{A} \U0001f4d6", f"\U0001f4d6 **{A}**"),
     ],
 )
 def test_a_text_with_the_same_addresses_or_without_is_refused(book, drop, said, again):
     drop(book.write(said).id)
     assert book.write(again).refusal == "tombstone"
+
+
+DIARY = "https://ada.example.org/diary"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        f"`{DIARY}`",
+        f"**{DIARY}**",
+        "http://ada.example.org/diary",
+        f"\u201c{DIARY}\u201d",
+        f"{DIARY}\u3002",
+        f"{DIARY}\u2026",
+        "https://www.ada.example.org/diary",
+        f"{DIARY}#top",
+        f"{DIARY}?utm_source=chat",
+        f"{DIARY} {B}",
+    ],
+)
+def test_a_forgotten_address_is_refused_however_it_is_typed(book, drop, typed):
+    drop(book.write(f"Ada's private diary is kept at {DIARY}").id)
+    assert book.write(f"Ada's private diary is kept at {typed}").refusal == "tombstone"
+
+
+def test_of_two_forgotten_addresses_one_may_be_said_alone(book, drop):
+    drop(book.write(f"Read {AB}").id)
+    assert book.write(f"Read {B}").outcome == "created"
+
+
+def test_a_tombstone_keeps_a_digest_of_each_address(book, drop):
+    drop(book.write(f"Read {AB} https://www.a.example/x#again").id)
+    assert book.one("SELECT length(marks_digest) FROM tombstones") == 3 * 32
 
 
 def test_of_two_texts_of_nothing_but_an_address_each_is_forgotten_alone(book, drop):

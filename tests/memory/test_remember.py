@@ -98,6 +98,32 @@ def test_a_second_link_is_not_lost_in_a_merge(write):
     assert write("The manual is at https://example.org/one https://example.org/two").outcome == "created"
 
 
+@pytest.mark.parametrize("typed", ["https://bees.example/handbook", "**https://bees.example/handbook**"])
+def test_a_first_link_is_not_lost_in_a_merge(write, ada, typed):
+    first = write("The bees are described in the handbook")
+    second = write(f"The bees are described in the handbook {typed}")
+    assert (second.outcome, second.trace.possible_update_of) == ("created", (first.id,))
+    assert load(ada, second.id).text.endswith(typed)
+
+
+def test_a_text_without_its_link_merges_into_the_one_that_has_it(write, ada):
+    first = write("The bees are described in the handbook https://bees.example/handbook")
+    assert write("The bees are described in the handbook").id == first.id
+    assert load(ada, first.id).text.endswith("/handbook")
+
+
+def test_addresses_that_differ_in_the_case_of_their_path_are_kept_apart(write):
+    first = write("The film is at https://youtu.be/AbCdEf")
+    second = write("The film is at https://youtu.be/aBcDeF")
+    assert (second.outcome, second.trace.possible_update_of) == ("created", (first.id,))
+
+
+@pytest.mark.parametrize("typed", ["https://Youtu.be/AbCdEf", "HTTPS://youtu.be/AbCdEf", "http://youtu.be/AbCdEf"])
+def test_an_address_that_is_typed_otherwise_merges(write, typed):
+    first = write("The film is at https://youtu.be/AbCdEf")
+    assert write(f"the FILM is at {typed}").id == first.id
+
+
 def test_spaces_do_not_share_duplicates(write, runtime, ada, other_space):
     first = write("I prefer uv over pip")
     assert write("I prefer uv over pip", space=other_space).id != first.id
