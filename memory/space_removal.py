@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from memory.capacity import enforce_capacity
 from memory.embedding.cache import drop_cached
-from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.journal import record, redact
 from memory.keys import Keys
 from memory.models import (
@@ -48,6 +48,7 @@ def remove_space(
     them there out of sight; `forget` forgets the memories for good and deletes the conversations. Entities go with
     the space, as the default space has none, and its tokens are revoked. Raises `InvalidError` for another choice,
     `NotFoundError`, and `ConflictError` for the default space and when `expect` is not the digest of what is in it.
+    Raises `RefusedError` when memories would come to the default space while its memory is off.
     """
     if choice not in CHOICES:
         raise InvalidError("contents", f"must be one of {', '.join(CHOICES)}")
@@ -58,6 +59,9 @@ def remove_space(
     found = count(session, space, pool)
     if found.digest != expect:
         raise ConflictError("what is in the space has changed since it was looked at; nothing was removed")
+    if inside.memories and choice != "forget" and not pool.memory_enabled:
+        reason = f"memory is off in the space {pool.slug!r}: no memory can be brought into it"
+        raise RefusedError("memory_off", reason)
     removal = _Removal(session, space, pool, inside, keys, now, actor)
     removal.drop_entities()
     {"move": removal.move, "archive": removal.archive, "forget": removal.forget}[choice]()

@@ -432,6 +432,25 @@ def test_the_default_space_cannot_be_removed(standing):
     assert agent.delete("/v1/spaces/default", contents="move", expect=expect).status_code == 409
 
 
+@pytest.mark.parametrize("mode", ["move", "archive"])
+def test_no_memory_comes_to_a_pool_whose_memory_is_off(agent, ada, work, mode):
+    agent.post("/v1/memory/settings", {"memory_enabled": False})
+    before = rows(ada, "SELECT id, space_id, status, repeat_count, tags FROM memories ORDER BY id")
+    refused = remove(agent, mode)
+    assert (refused.status_code, refused.json["reason"]) == (409, "memory_off")
+    assert rows(ada, "SELECT id, space_id, status, repeat_count, tags FROM memories ORDER BY id") == before
+    assert agent.get(WORK).status_code == 200
+
+
+def test_with_the_pools_memory_off_a_space_may_go_with_its_memories_or_without_any(agent, ada, work):
+    agent.post("/v1/memory/settings", {"memory_enabled": False})
+    assert remove(agent, "forget").status_code == 200
+    agent.post("/v1/spaces", {"slug": "work"})
+    Talk(agent, space="work", title="Only talk")
+    assert remove(agent, "move").status_code == 200
+    assert rows(ada, "SELECT slug FROM spaces") == [("default",)]
+
+
 def test_forgetting_needs_the_scope_forget(client, ada, agent, work):
     writer = Agent(client, ada.new_token("read", "write"))
     assert [remove(writer, mode).status_code for mode in ("forget", "move")] == [403, 200]

@@ -264,6 +264,19 @@ def test_a_space_that_changed_since_it_was_looked_at_stays(
     assert len(agent.texts(space="kitchen")) == 3
 
 
+@pytest.mark.parametrize("choice", ["move", "archive"])
+def test_where_the_default_space_stores_nothing_it_is_said_and_nothing_removed(
+    reader: FlaskClient, agent: Agent, kitchen: str, choice: str
+) -> None:
+    reader.post("/memory/off")
+    response = _remove(reader, choice)
+    assert response.status_code == 409
+    said = "Memory is off in the space 'default': no memory can be brought into it."
+    assert said in _plain(response)
+    assert "In it: 2 active memories" in response.text
+    assert _remove(reader, "forget").status_code == 200
+
+
 def test_the_refusal_offers_the_removal_anew(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
     refused = reader.post("/spaces/kitchen/delete", data={"contents": "move", "expect": "another"})
     data = {"contents": "move", "expect": _expected(refused)}

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import ValidationError
 
-from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.models import Space
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
@@ -109,7 +109,7 @@ def delete(slug: str) -> Response:
             now=utc_now(),
             actor=who.actor,
         )
-    except ConflictError as error:
+    except (ConflictError, RefusedError) as error:
         session().rollback()
         said = str(error)
         return _farewell(_space_at(slug), HTTPStatus.CONFLICT, f"{said[:1].upper()}{said[1:]}.")
