@@ -33,35 +33,37 @@ _CLEARABLE = frozenset({"theme", "expires_at"})
 def pin(session: Session, user_id: UUID, memory_id: UUID, *, pinned: bool, now: datetime, actor: str) -> Memory:
     """Pin or unpin a memory; pinning is an explicit wish to keep it, so it counts as saved by hand.
 
-    Unpinned within ten minutes, it is as if it had not been pinned.
+    Unpinned within ten minutes, it is as if it had not been pinned. Where memory is off, the importance stays.
     """
     memory = get_memory(session, user_id, memory_id)
-    lock_space_of(session, memory)
+    space = lock_space_of(session, memory)
     if memory.pinned != pinned:
-        _set_pinned(session, memory, pinned, {}, now=now, actor=actor)
+        _set_pinned(session, space, memory, pinned, {}, now=now, actor=actor)
         memory.updated_at = now
     return memory
 
 
 def _set_pinned(
-    session: Session, memory: Memory, pinned: bool, asked: Mapping[str, Any], *, now: datetime, actor: str
+    session: Session, space: Space, memory: Memory, pinned: bool, asked: Mapping[str, Any], *, now: datetime, actor: str
 ) -> None:
     """Pin or unpin a memory and record it; what is `asked` for in the same change stands as it is asked for."""
     details: dict[str, Any] = {}
     if pinned and not memory.manually_saved:
         before = memory.importance
-        memory.manually_saved, memory.importance = True, min(1.0, before + 0.5)
+        memory.manually_saved = True
+        if space.memory_enabled:  # Else what is there stays as it is.
+            memory.importance = min(1.0, before + 0.5)
         was, became = asked.get("importance", before), asked.get("importance", memory.importance)
         gained = {"importance_before": was, "importance_after": became}
         details = {"saved": True, **gained, "repeats": memory.repeat_count}
     elif not pinned and "manually_saved" not in asked:
-        details = _take_back_saving(session, memory, now)
+        details = _take_back_saving(session, space, memory, now)
     memory.pinned = pinned
     action = "memory.pinned" if pinned else "memory.unpinned"
     record(session, memory.user_id, action, actor=actor, now=now, subject_id=memory.id, details=details)
 
 
-def _take_back_saving(session: Session, memory: Memory, now: datetime) -> dict[str, Any]:
+def _take_back_saving(session: Session, space: Space, memory: Memory, now: datetime) -> dict[str, Any]:
     """Undo that a pin of the last ten minutes counted as saving by hand, unless it was said or saved again since.
 
     Returns what the record is to tell of it.
@@ -84,7 +86,8 @@ def _take_back_saving(session: Session, memory: Memory, now: datetime) -> dict[s
                 return {}
             was, became = details["importance_before"], details["importance_after"]
             changed = memory.importance != became
-            memory.importance = max(0.0, memory.importance - (became - was)) if changed else was
+            if space.memory_enabled:
+                memory.importance = max(0.0, memory.importance - (became - was)) if changed else was
             memory.manually_saved = False
             return {"saved": False}
     return {}
@@ -121,7 +124,7 @@ def update(
     before = content_of(session, memory)
     if older is not None:
         older.status, older.updated_at, memory.supersedes = "superseded", now, older.id
-    _apply(session, memory, draft, changes, now, actor)
+    _apply(session, space, memory, draft, changes, now, actor)
     memory.updated_at = now
     if rewritten is not None:
         # What was corrected is not to be found in any copy.
@@ -186,7 +189,13 @@ def _rewrite(session: Session, memory: Memory, item: Prepared, now: datetime) ->
 
 
 def _apply(
-    session: Session, memory: Memory, draft: Draft, changes: Mapping[str, Any], now: datetime, actor: str
+    session: Session,
+    space: Space,
+    memory: Memory,
+    draft: Draft,
+    changes: Mapping[str, Any],
+    now: datetime,
+    actor: str,
 ) -> None:
     for name in ("type", "expires_at", "manually_saved"):
         if name in changes:
@@ -202,7 +211,7 @@ def _apply(
     if {"type", "manually_saved"} & set(changes):
         apply_pinning_policy(memory)
     if changes.get("pinned", memory.pinned) != memory.pinned:
-        _set_pinned(session, memory, changes["pinned"], changes, now=now, actor=actor)
+        _set_pinned(session, space, memory, changes["pinned"], changes, now=now, actor=actor)
     if draft.importance is not None:
         memory.importance = draft.importance
 

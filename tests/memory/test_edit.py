@@ -13,6 +13,7 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.models import Target, reconcile
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget
+from memory.spaces import update_space
 
 LATER = utc_now() + timedelta(days=9)
 
@@ -208,6 +209,34 @@ def test_pinning_counts_as_saving_by_hand(book, memory_id):
 def test_pinning_by_a_change_is_pinning(book, change, memory_id):
     row = change(memory_id, pinned=True)
     assert (row.pinned, row.manually_saved) == (True, True)
+
+
+def _memory(book, *, on):
+    with book.session() as session:
+        update_space(session, book.user_id, "default", {"memory_enabled": on}, now=utc_now(), actor="test")
+
+
+def _pinned_by_a_change(book, memory_id):
+    return book.do(update, memory_id, {"pinned": True}, keys=book.runtime.keys)
+
+
+@pytest.mark.parametrize("act", [lambda book, memory_id: book.do(pin, memory_id, pinned=True), _pinned_by_a_change])
+def test_with_memory_off_pinning_leaves_the_importance_and_stores_no_version(book, memory_id, act):
+    before = book.load(memory_id).importance
+    _memory(book, on=False)
+    row = act(book, memory_id)
+    assert (row.pinned, row.manually_saved, row.importance) == (True, True, before)
+    assert book.one("SELECT count(*) FROM revisions") == 0
+    _memory(book, on=True)
+    row = book.do(pin, memory_id, pinned=False)
+    assert (row.pinned, row.manually_saved, row.importance) == (False, False, before)
+
+
+def test_with_memory_off_unpinning_leaves_the_importance(book, memory_id):
+    before = book.do(pin, memory_id, pinned=True).importance
+    _memory(book, on=False)
+    row = book.do(pin, memory_id, pinned=False)
+    assert (row.pinned, row.manually_saved, row.importance) == (False, False, before)
 
 
 def test_pinning_twice_raises_importance_once(book, memory_id):
