@@ -116,7 +116,10 @@ class _Writer:
         """Write what was found; rows that another writer holds, or that changed meanwhile, keep waiting."""
         spaces = {space.id: space for space in lock_spaces(self.session, self.user_id, {i.space_id for i in items})}
         versions = {item.id: item.version for item in items}
-        memories = self._unchanged(Memory, [item.id for item in items if not item.is_episode], versions)
+        off = {space.id for space in spaces.values() if not space.memory_enabled}
+        unchanged = self._unchanged(Memory, [item.id for item in items if not item.is_episode], versions)
+        # With memory off, what is there stays as it is, and waits.
+        memories = [memory for memory in unchanged if memory.space_id not in off]
         episodes = self._unchanged(Episode, [item.id for item in items if item.is_episode], versions)
         told = [*self._memories(memories, spaces, found), *self._episodes(episodes, spaces, found)]
         self.session.flush()

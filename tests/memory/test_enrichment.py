@@ -42,6 +42,37 @@ def test_a_memory_gets_names_as_tags_and_the_mean_confidence(desk):
     assert 0.5 < memory.metadata_confidence <= 1
 
 
+def _switch(desk, *, on):
+    with desk.book.session() as session:
+        update_space(session, desk.user_id, "default", {"memory_enabled": on}, now=utc_now(), actor="test")
+
+
+def _weighed(memory):
+    return (memory.importance, memory.metadata_confidence, memory.derived_tags, memory.enriched_version)
+
+
+def test_with_memory_off_a_memory_stays_as_it_is_until_it_is_on(desk):
+    memory_id = desk.book.write(LISBON).id
+    before = _weighed(desk.book.load(memory_id))
+    _switch(desk, on=False)
+    assert (desk.read(), _weighed(desk.book.load(memory_id))) == (0, before)
+    _switch(desk, on=True)
+    assert desk.read() == 1
+    assert "lisbon" in desk.book.load(memory_id).derived_tags
+
+
+def test_memory_switched_off_while_a_text_is_read_keeps_what_was_found_away(desk):
+    memory_id = desk.book.write(LISBON).id
+    before = _weighed(desk.book.load(memory_id))
+
+    def reader(texts, model):
+        _switch(desk, on=False)
+        return read_texts(texts, model)
+
+    assert Enricher(desk.book.runtime.sessions, utc_now, reader=reader).enrich_user(desk.user_id) == 0
+    assert _weighed(desk.book.load(memory_id)) == before
+
+
 def test_given_tags_stay_and_are_not_repeated(desk):
     memory = read(desk, LISBON, tags=("Lisbon",))
     assert memory.tags == ["Lisbon"]
