@@ -9,7 +9,6 @@ import signal
 import subprocess
 import time
 import warnings
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -91,14 +90,24 @@ class EmbeddedServer:
         process = self._server.get_postmaster_info().process
         # The folder may have been moved: first in order, then at once, then by force.
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-            # Asks when it was started, too: another process may carry the number by now.
-            if process is None or not process.is_running() or not _is_postgres(process.pid):
+            if process is None or not self._is_ours(process):
                 return
-            with suppress(psutil.NoSuchProcess):
+            try:
                 process.send_signal(number)
+            except psutil.Error:
+                return  # It has ended, or is not ours to end.
             deadline = time.monotonic() + ENDING_SECONDS
             while _is_postgres(process.pid) and time.monotonic() < deadline:
                 time.sleep(0.05)
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        """Tell whether a process is the server of this folder: a stale pid file may name another server by now."""
+        try:
+            # `is_running` asks when it was started, too: another process may carry the number by now.
+            named = process.is_running() and str(self._server.pgdata) in process.cmdline()
+        except psutil.Error:
+            return False
+        return named and _is_postgres(process.pid)
 
     def _prune(self) -> None:
         """Forget processes that were killed, or the server would never see its last user leave."""
