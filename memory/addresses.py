@@ -9,9 +9,10 @@ import unicodedata
 _AROUND = "`*_~\"'\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a"
 # Never in an address: quotes, and the punctuation of scripts that put no space behind it.
 _OUTSIDE = '`"\u2018\u201a\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u3001\u3002\u300a-\u3011'
-# Brackets end an address, so that "[text](https://example.org)" loses its target only.
+# Brackets end an address, so that "[text](https://example.org)" loses its target only; another address does too.
 ADDRESS = re.compile(
-    rf"[{_AROUND}]{{0,4}}(?:https?://|www\.)(?:\([^\s()]*\)|[^\s()\[\]<>{_OUTSIDE}])+[{_AROUND}]{{0,4}}", re.IGNORECASE
+    rf"[{_AROUND}]{{0,4}}(?:https?://|www\.)(?:\([^\s()]*\)|(?!https?://)[^\s()\[\]<>{_OUTSIDE}])+[{_AROUND}]{{0,4}}",
+    re.IGNORECASE,
 )
 _PARTS = re.compile(
     r"(?P<scheme>https?://)?(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<query>[^#]*)(?P<fragment>.*)", re.I | re.S

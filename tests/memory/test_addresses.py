@@ -54,6 +54,11 @@ def test_path_and_query_stay_as_they_are(typed, form):
     assert addresses(typed) == {form}
 
 
+@pytest.mark.parametrize("between", [",", ";", "|", "/", "\u3001"])
+def test_one_address_ends_where_the_next_begins(between):
+    assert addresses(f"https://example.org/a{between}https://example.org/b") == {"example.org/a", "example.org/b"}
+
+
 def test_a_place_on_a_page_is_an_address_and_no_page():
     typed = "https://example.org/a?utm_source=x#Top"
     assert (addresses(typed), pages(typed)) == ({"example.org/a#Top"}, {"example.org/a"})

@@ -253,6 +253,7 @@ DIARY = "https://ada.example.org/diary"
         f"{DIARY}#top",
         f"{DIARY}?utm_source=chat",
         f"{DIARY} {B}",
+        f"{B},{DIARY}",
     ],
 )
 def test_a_forgotten_address_is_refused_however_it_is_typed(book, drop, typed):
