@@ -158,6 +158,11 @@ class SharedVectors:
         self._keys = keys
         self._redis = redis
 
+    @property
+    def in_redis(self) -> bool:
+        """Tell whether the vectors are in Redis, not in the database."""
+        return self._redis is not None
+
     def name(self, user_id: UUID | None, text: str) -> str:
         """Return the name under which a user's text is known: a Redis key."""
         return _name(_digest(self._keys, user_id, text))

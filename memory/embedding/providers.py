@@ -121,8 +121,8 @@ class Providers:
     ) -> QueryEmbedder:
         """Return what embeds questions for a stored model; whatever is wrong shows when it is used.
 
-        With `session` and `now` it also asks the shared cache and adds to it, unless the model is a compiled one; the
-        caller commits.
+        With `session` and `now` it also asks the shared cache and adds to it, unless making the vector takes no
+        longer; the caller commits.
         """
         return QueryEmbedder(self, model, session, now)
 
@@ -133,10 +133,10 @@ class Providers:
         return Drawer(model.user_id, f"{model.provider_type}:{model.model}:{where}{apart}")
 
     def known_vectors(
-        self, session: Session, model: EmbeddingModel, texts: Iterable[str], now: datetime
+        self, session: Session, model: EmbeddingModel, texts: Iterable[str], now: datetime, *, asked: bool = False
     ) -> dict[str, Vector]:
-        """Return the vectors of texts that the model made in the last seven days, by text."""
-        found = self._shared.fetch(session, self._drawer(model), list(texts), now)
+        """Return the vectors of texts, or of questions, that the model made in the last seven days, by text."""
+        found = self._shared.fetch(session, self._drawer(model, asked=asked), list(texts), now)
         return {text: vector for text, vector in found.items() if model.dimensions in {None, vector.shape[0]}}
 
     def embed_texts(
@@ -156,10 +156,23 @@ class Providers:
         return np.stack(rows)
 
     def keep_vectors(
-        self, session: Session, model: EmbeddingModel, vectors: Mapping[str, Vector], now: datetime
+        self,
+        session: Session,
+        model: EmbeddingModel,
+        vectors: Mapping[str, Vector],
+        now: datetime,
+        *,
+        asked: bool = False,
     ) -> None:
-        """Keep vectors that the model made, by text, for seven days. The caller commits."""
-        self._shared.keep(session, self._drawer(model), vectors, now)
+        """Keep vectors that the model made, by text or question, for seven days. The caller commits."""
+        self._shared.keep(session, self._drawer(model, asked=asked), vectors, now)
+
+    def is_quick(self, embedder: Embedder) -> bool:
+        """Tell whether an embedder has made a question's vector as soon as the database would have been asked for it.
+
+        Loads a local model, and raises what that raises.
+        """
+        return not self._shared.in_redis and isinstance(embedder, Questions) and embedder.compiled
 
     def _make(self, model: EmbeddingModel, *, asked: bool) -> Embedder:
         if model.provider_type == "local":
@@ -202,15 +215,14 @@ class QueryEmbedder:
         embedder = self._embedder()
         if self._session is None or self._now is None or embedder.recall(text) is not None:
             return embedder.embed_one(text)
-        if isinstance(embedder.embedder, Questions) and embedder.embedder.compiled:
-            # It has made the vector as soon as the shared cache has looked for it and written it.
+        if self._providers.is_quick(embedder.embedder):
             return embedder.embed_one(text)
-        known = self._providers.known_vectors(self._session, self._model, [text], self._now)
+        known = self._providers.known_vectors(self._session, self._model, [text], self._now, asked=True)
         if text in known:
             embedder.remember(text, known[text])
             return known[text], True
         vector, cached = embedder.embed_one(text)
-        self._providers.keep_vectors(self._session, self._model, {text: vector}, self._now)
+        self._providers.keep_vectors(self._session, self._model, {text: vector}, self._now, asked=True)
         return vector, cached
 
     def recall(self, text: str) -> Vector | None:
