@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,7 +141,7 @@ class Measures(Protocol):
         ...
 
 
-class Graph:
+class Graph(ABC):
     """Builds the layers of an encoder; where weights come from, and how they are multiplied, its heirs say."""
 
     def __init__(self, encoder: Measures) -> None:
@@ -189,14 +190,17 @@ class Graph:
             state = self._joined(f"{layer}.output", bent, state)
         return state
 
+    @abstractmethod
     def _attention(self, layer: str, state: str) -> str:
-        raise NotImplementedError
+        """What the tokens of a layer see of each other."""
 
+    @abstractmethod
     def _product(self, value: str, part: str) -> str:
-        raise NotImplementedError
+        """A value multiplied by the weights of a part."""
 
+    @abstractmethod
     def _weight(self, name: str) -> str:
-        raise NotImplementedError
+        """A weight that is added or that scales."""
 
     def _joined(self, part: str, value: str, state: str) -> str:
         """A dense step, what was there before added, and the sum normalised."""

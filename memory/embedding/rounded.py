@@ -8,6 +8,7 @@ and of no fixed channel; there each 32 have a scale of their own.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
@@ -51,9 +52,9 @@ class RoundedGraph(Graph):
         self._blocks = blocks
         self._exact = exact
 
+    @abstractmethod
     def _numbers(self, name: str) -> Floats:
         """Return the weights of a name as a checkpoint of BERT has them: (outputs, inputs), or (outputs,)."""
-        raise NotImplementedError
 
     def _attention(self, layer: str, state: str) -> str:
         parts = [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
