@@ -34,6 +34,7 @@ PATIENCE = 1.25
 # One question of so many is asked under the defaults too.
 BESIDE = 4
 FUSIONS = ("convex", "minmax", "rrf")
+WEIGHTS = ("semantic_weight", "turn_semantic_weight")
 
 
 @dataclass(frozen=True)
@@ -171,14 +172,16 @@ def suggested(trial: optuna.Trial) -> tuple[Policy, int]:
     if fusion == "rrf":
         numbers["rrf_k"] = trial.suggest_int("rrf_k", 1, 200, log=True)
     else:
-        numbers["semantic_weight"] = trial.suggest_float("semantic_weight", 0.0, 1.0)
+        # Of notes and of turns: a data set has the one or the other.
+        for name in WEIGHTS:
+            numbers[name] = trial.suggest_float(name, 0.0, 1.0)
     return replace(NAMED[DEFAULT], fusion=fusion, **numbers), trial.suggest_int("limit", 3, LARGEST)
 
 
 def defaults() -> dict[str, Any]:
     """Return the default policy in the terms of a trial."""
     policy = NAMED[DEFAULT]
-    names = ("fusion", "alpha", "beta", "gamma", "tau_days", "mmr_lambda", "k1", "b", "depth", "semantic_weight")
+    names = ("fusion", "alpha", "beta", "gamma", "tau_days", "mmr_lambda", "k1", "b", "depth", *WEIGHTS)
     return {**{name: getattr(policy, name) for name in names}, "limit": LARGEST}
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from evals.means import measure
-from evals.sweep import MEASURE, PATIENCE, Sweep, Trial
+from evals.sweep import MEASURE, PATIENCE, WEIGHTS, Sweep, Trial
 from evals.tables import Cell, table
 from retrieval.policy import Policy
 
 # What a sweep varies, as a report shows it.
 VARIED = (
     "fusion",
-    "semantic_weight",
+    *WEIGHTS,
     "rrf_k",
     "alpha",
     "beta",
@@ -120,8 +120,8 @@ def _numbers(sweep: Sweep) -> list[list[Cell]]:
 
 def _number(policy: Policy, name: str) -> Cell:
     """Return a number of a policy, None where its fusion has no use for it."""
-    unused = "semantic_weight" if policy.fusion == "rrf" else "rrf_k"
-    value: Cell = None if name == unused else getattr(policy, name)
+    unused = WEIGHTS if policy.fusion == "rrf" else ("rrf_k",)
+    value: Cell = None if name in unused else getattr(policy, name)
     return value
 
 

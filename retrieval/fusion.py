@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from retrieval.policy import Leg, Policy
 from retrieval.types import Candidate
 
 
-def fuse(candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float) -> dict[UUID, float]:
+def fuse(
+    candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float, talk: bool = False
+) -> dict[UUID, float]:
     """Relevance in [0, 1] of each candidate by its id, whatever the order of `candidates`.
 
-    `bm25_bound` is the largest BM25 score the question can reach, sum(idf). A leg outside
-    `policy.legs` contributes nothing; a leg alone has weight 1. By `policy.fusion`:
+    `bm25_bound` is the largest BM25 score the question can reach, sum(idf). `talk` says that the candidates are turns:
+    see `Policy.turn_semantic_weight`. A leg outside `policy.legs` contributes nothing; a leg alone has weight 1. By `policy.fusion`:
 
     - `convex`: w * cosine + (1 - w) * bm25 / bound, the theoretical-maximum normalisation that makes scores
       comparable between questions, the words of neighbours counted in. Bruch, Gai and Ingber 2023, "An Analysis of
@@ -23,9 +25,9 @@ def fuse(candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float) 
     - `cosine`: the cosine where there is one, else the keyword share.
     """
     if policy.fusion == "minmax":
-        return _minmax(candidates, policy)
+        return _minmax(candidates, _weights(policy, talk=talk))
     if policy.fusion == "convex":
-        return _convex(candidates, policy, bm25_bound)
+        return _convex(candidates, _weights(policy, talk=talk), bm25_bound)
     relevance = {"rrf": _rrf, "cosine": _cosine}[policy.fusion]
     return {each.id: clip(relevance(each, policy, bm25_bound)) for each in candidates}
 
@@ -53,14 +55,14 @@ def evidence(candidate: Candidate, policy: Policy, bound: float) -> float:
     return max(keyword, semantic)
 
 
-def _weights(policy: Policy) -> dict[Leg, float]:
+def _weights(policy: Policy, *, talk: bool) -> dict[Leg, float]:
     if len(set(policy.legs)) == 1:
         return {policy.legs[0]: 1.0}
-    return {"keyword": 1 - policy.semantic_weight, "semantic": policy.semantic_weight}
+    semantic = policy.turn_semantic_weight if talk else policy.semantic_weight
+    return {"keyword": 1 - semantic, "semantic": semantic}
 
 
-def _convex(candidates: Sequence[Candidate], policy: Policy, bound: float) -> dict[UUID, float]:
-    weights = _weights(policy)
+def _convex(candidates: Sequence[Candidate], weights: Mapping[Leg, float], bound: float) -> dict[UUID, float]:
     words, meaning = weights.get("keyword", 0.0), weights.get("semantic", 0.0)
     return {
         each.id: clip(words * keyword_share(each.bm25_around, bound) + meaning * clip(each.cosine or 0.0))
@@ -80,9 +82,9 @@ def _rrf(candidate: Candidate, policy: Policy, _bound: float) -> float:
     return score * (policy.rrf_k + 1) / len(legs)
 
 
-def _minmax(candidates: Sequence[Candidate], policy: Policy) -> dict[UUID, float]:
+def _minmax(candidates: Sequence[Candidate], weights: Mapping[Leg, float]) -> dict[UUID, float]:
     fused = dict.fromkeys((each.id for each in candidates), 0.0)
-    for leg, weight in _weights(policy).items():
+    for leg, weight in weights.items():
         for key, value in _stretched(candidates, leg).items():
             fused[key] = clip(fused[key] + weight * value)
     return fused

@@ -27,7 +27,8 @@ class Policy:
 
     `alpha`, `beta` and `gamma` weigh relevance, recency and importance, each in [0, 1], in the total. `tau_days`
     is the recency decay constant in days. `semantic_weight` is the share of the semantic leg in `convex` and
-    `minmax` fusion. `depth` is how many candidates each leg contributes. `min_score` in [0, 1] is the evidence
+    `minmax` fusion, `turn_semantic_weight` the same where most of what is ranked are turns of a talk: a note says by
+    itself what it is about, a turn half of it. `depth` is how many candidates each leg contributes. `min_score` in [0, 1] is the evidence
     that a candidate needs from at least one leg, a fifth of it while it has no vector.
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate is
@@ -49,12 +50,13 @@ class Policy:
     name: str = "balanced"
     fusion: Fusion = "convex"
     legs: tuple[Leg, ...] = LEGS
-    semantic_weight: float = 0.3
+    semantic_weight: float = 0.6
+    turn_semantic_weight: float = 0.3
     rrf_k: int = 60
     k1: float = 1.2
     b: float = 0.75
     alpha: float = 1.0
-    beta: float = 0.1
+    beta: float = 0.05
     gamma: float = 0.05
     tau_days: float = 7.0
     min_score: float = 0.15
@@ -81,6 +83,7 @@ class Policy:
 
 _RANGES: dict[str, tuple[float, float]] = {
     "semantic_weight": (0, 1),
+    "turn_semantic_weight": (0, 1),
     "rrf_k": (1, 1000),
     "k1": (0, 10),
     "b": (0, 1),
@@ -134,9 +137,12 @@ NAMED: dict[str, Policy] = {
 def policy_from(overrides: dict[str, Any], base: Policy) -> Policy:
     """Apply field overrides to `base`; a `name` that is a named policy switches the base first.
 
-    Raises `PolicyError` with the field's name for an unknown field, a wrong type or a value out of range.
+    `semantic_weight` alone rules turns too. Raises `PolicyError` with the field's name for an unknown field, a wrong
+    type or a value out of range.
     """
     values = dict(overrides)
+    if "semantic_weight" in values:
+        values.setdefault("turn_semantic_weight", values["semantic_weight"])
     name = values.pop("name", None)
     if name is not None:
         if not isinstance(name, str) or name not in NAMED:

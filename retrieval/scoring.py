@@ -59,7 +59,8 @@ def rank(
     `Policy.sure_cosine`. The boosts of the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in
     `fusion.fuse`.
     """
-    relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
+    talk = in_talk(candidates)
+    relevance = fuse(candidates, policy, bm25_bound=bm25_bound, talk=talk)
     hint = dates.parse(question, now) if policy.date_boost > 0 else None
     named = _named(candidates, question) if policy.speaker_boost > 0 else None
     scored = []
@@ -86,7 +87,6 @@ def rank(
         )
     ordered = in_order(scored)
     # The best first: as a rule it is the one.
-    talk = asked is not None and bool(asked.names) and in_talk(candidates)
     answered = asked is None or any(is_about(each.candidate, policy, asked, talk=talk) for each in ordered)
     return ordered if answered else []
 

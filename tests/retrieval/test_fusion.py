@@ -17,6 +17,7 @@ policies = st.builds(
     fusion=st.sampled_from(FUSIONS),
     legs=st.sampled_from([LEGS, ("keyword",), ("semantic",)]),
     semantic_weight=st.floats(0, 1),
+    turn_semantic_weight=st.floats(0, 1),
 )
 
 
@@ -52,6 +53,18 @@ def test_convex_weighs_the_cosine_and_the_share_of_the_bound():
     # 0.35 * 0.8 + 0.65 * (4 / 10) = 0.28 + 0.26 = 0.54
     found = candidate(cosine=0.8, bm25=4.0)
     assert only(found, Policy(fusion="convex", semantic_weight=0.35)) == pytest.approx(0.54)
+
+
+@pytest.mark.parametrize(("fusion", "notes", "turns"), [("convex", 0.72, 0.48), ("minmax", 0.8, 0.2)])
+def test_turns_and_notes_have_weights_of_their_own(fusion, notes, turns):
+    # convex: 0.8 * 0.8 + 0.2 * 0.4 = 0.72 and 0.2 * 0.8 + 0.8 * 0.4 = 0.48; min-max: first by vectors, last by words
+    policy = Policy(fusion=fusion, semantic_weight=0.8, turn_semantic_weight=0.2)
+    found = [
+        candidate(1, cosine=0.8, semantic_rank=1, bm25=4.0, keyword_rank=2),
+        candidate(2, cosine=0.1, semantic_rank=2, bm25=8.0, keyword_rank=1),
+    ]
+    by = {talk: fuse(found, policy, bm25_bound=10, talk=talk)[found[0].id] for talk in (False, True)}
+    assert by == {False: pytest.approx(notes), True: pytest.approx(turns)}
 
 
 def test_convex_counts_a_missing_cosine_as_zero():

@@ -13,6 +13,7 @@ policies = st.builds(
     fusion=st.sampled_from(FUSIONS),
     legs=st.sampled_from([LEGS, ("keyword",), ("semantic",)]),
     semantic_weight=st.floats(0, 1),
+    turn_semantic_weight=st.floats(0, 1),
     rrf_k=st.integers(1, 1000),
     alpha=st.floats(0.1, 10),
     tau_days=st.floats(0.01, 36500),
@@ -41,6 +42,25 @@ def test_overrides_are_left_as_they_were():
     overrides = {"name": "specified", "legs": ["keyword"]}
     policy_from(overrides, Policy())
     assert overrides == {"name": "specified", "legs": ["keyword"]}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "notes", "turns"),
+    [
+        ({"semantic_weight": 0.9}, 0.9, 0.9),
+        ({"turn_semantic_weight": 0.9}, Policy().semantic_weight, 0.9),
+        ({"turn_semantic_weight": 0.2, "semantic_weight": 0.9}, 0.9, 0.2),
+    ],
+)
+def test_the_weight_of_the_semantic_leg_rules_turns_too_unless_these_have_one(overrides, notes, turns):
+    made = policy_from(overrides, Policy())
+    assert (made.semantic_weight, made.turn_semantic_weight) == (notes, turns)
+
+
+def test_a_bad_weight_of_the_semantic_leg_is_refused_by_the_field_that_was_given():
+    with pytest.raises(PolicyError) as refusal:
+        policy_from({"semantic_weight": 2}, Policy())
+    assert refusal.value.field == "semantic_weight"
 
 
 def test_a_whole_number_may_come_as_a_float():
