@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import click
 
 import config
 from evals import golden, marks, mlflow_log, outages, report
-from evals.cli_output import FILE, Output, circumstances, output_options
+from evals.cli_output import FILE, Output, circumstances, output_options, together_option
 from evals.cli_support import own_data_of, progress
 from evals.dataset import DataSet
 from evals.datasets import load
@@ -23,12 +24,15 @@ from evals.errors import MeasureError
 from evals.examine import Examiner
 from evals.extra import needs
 from evals.places import put
-from evals.policies import default_only, variants
+from evals.policies import default_only, overridden, variants
 from evals.throwaway import throwaway
+from evals.together import together
 from memory.database import user_session
 from memory.embedding.prompt import PATIENCE
-from retrieval.policy import Policy
+from retrieval.policy import Policy, PolicyError
 from tasks.runtime import Runtime
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Plainly(click.Group):
@@ -40,6 +44,42 @@ class _Plainly(click.Group):
             return super().invoke(ctx)
         except MeasureError as error:
             raise click.ClickException(str(error)) from error
+
+
+def _numbers(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+    """Return the policy fields of `FIELD=VALUE`s; a value that is no JSON is a word."""
+    found = {}
+    for each in given:
+        field, _, value = each.partition("=")
+        try:
+            found[field] = json.loads(value)
+        except ValueError:
+            found[field] = value
+    try:
+        overridden(found)
+    except PolicyError as error:
+        raise click.BadParameter(str(error)) from None
+    return found
+
+
+numbers_option = click.option(
+    "--set",
+    "numbers",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    callback=_numbers,
+    help="Also measure the default policy with another number, as semantic_weight=0.3; repeatable.",
+)
+
+
+def policies_options(command: F) -> F:
+    """Add the options that say which policies to measure beside the default."""
+    every = click.option("--all-policies", is_flag=True, help="Also measure the other policies, and each leg alone.")
+    return every(numbers_option(command))
+
+
+def _policies(every: bool, numbers: Mapping[str, Any]) -> dict[str, Policy]:
+    return {**(variants() if every else default_only()), **overridden(numbers)}
 
 
 @click.group("eval", cls=_Plainly)
@@ -54,11 +94,14 @@ def eval_group() -> None:
 )
 @click.option("--email", help="Whose memory to import into; needed with --own-data.")
 @click.option("--only-default", is_flag=True, help="Measure the default policy alone.")
+@numbers_option
 @output_options
-def eval_locomo(file: Path, own_data: bool, email: str | None, only_default: bool, **output: Any) -> None:
+def eval_locomo(
+    file: Path, own_data: bool, email: str | None, only_default: bool, numbers: Mapping[str, Any], **output: Any
+) -> None:
     """Ask the questions of a LoCoMo FILE; exits with 1 when the default policy is not good enough."""
     data = read(file, "locomo")
-    policies = default_only() if only_default else variants()
+    policies = _policies(not only_default, numbers)
     now = datetime.now(UTC)
     with own_data_of(email) if own_data else throwaway(now=now) as (runtime, user_id):
         _evaluate(runtime, user_id, data, policies, Output(**output), now, alone=not own_data)
@@ -66,20 +109,21 @@ def eval_locomo(file: Path, own_data: bool, email: str | None, only_default: boo
 
 @eval_group.command("golden")
 @click.argument("file", type=FILE, default=golden.BUNDLED)
-@click.option("--all-policies", is_flag=True, help="Also measure the other policies, and each leg alone.")
+@together_option
+@policies_options
 @output_options
-def eval_golden(file: Path, all_policies: bool, **output: Any) -> None:
+def eval_golden(file: Path, as_one: bool, all_policies: bool, numbers: Mapping[str, Any], **output: Any) -> None:
     """Ask the golden cases of FILE, by default those of this repository; exits with 1 on FAIL."""
-    _evaluate_apart(read(file, "golden"), all_policies, Output(**output))
+    _evaluate_apart(read(file, "golden", as_one=as_one), _policies(all_policies, numbers), Output(**output))
 
 
 @eval_group.command("jsonl")
 @click.argument("file", type=FILE)
-@click.option("--all-policies", is_flag=True, help="Also measure the other policies, and each leg alone.")
+@policies_options
 @output_options
-def eval_jsonl(file: Path, all_policies: bool, **output: Any) -> None:
+def eval_jsonl(file: Path, all_policies: bool, numbers: Mapping[str, Any], **output: Any) -> None:
     """Ask the questions of a JSONL FILE, whose format docs/evaluation.md describes; exits with 1 on FAIL."""
-    _evaluate_apart(read(file, "jsonl"), all_policies, Output(**output))
+    _evaluate_apart(read(file, "jsonl"), _policies(all_policies, numbers), Output(**output))
 
 
 @eval_group.command("marks")
@@ -128,8 +172,11 @@ def eval_ui(port: int) -> None:
     sys.exit(subprocess.call(mlflow_log.serve_command(home, port), env={**os.environ, **mlflow_log.QUIET}))  # noqa: S603
 
 
-def read(file: Path, kind: str | None = None) -> DataSet:
-    """Return the data set of a file; one that is malformed, or of another kind than `kind`, ends the command."""
+def read(file: Path, kind: str | None = None, *, as_one: bool = False) -> DataSet:
+    """Return the data set of a file; one that is malformed, or of another kind than `kind`, ends the command.
+
+    With `as_one` all memories are of one person; see `together`.
+    """
     try:
         data = load(file)
     except ValueError as error:
@@ -138,13 +185,13 @@ def read(file: Path, kind: str | None = None) -> DataSet:
         raise click.ClickException(f"{file} is a data set for `eval {data.kind}`")
     if not data.questions:
         raise click.ClickException(f"{file}: there is no question with evidence")
-    return data
+    return together(data) if as_one else data
 
 
-def _evaluate_apart(data: DataSet, all_policies: bool, output: Output) -> None:
+def _evaluate_apart(data: DataSet, policies: Mapping[str, Policy], output: Output) -> None:
     now = datetime.now(UTC)
     with throwaway(now=now) as (runtime, user_id):
-        _evaluate(runtime, user_id, data, variants() if all_policies else default_only(), output, now, alone=True)
+        _evaluate(runtime, user_id, data, policies, output, now, alone=True)
 
 
 def _evaluate(

@@ -28,6 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 JSON = click.Path(dir_okay=False, writable=True, path_type=Path)
+together_option = click.option("--together", "as_one", is_flag=True, help="Put the memories of all persons into one.")
 
 
 @dataclass(frozen=True, slots=True)

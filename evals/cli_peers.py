@@ -12,6 +12,7 @@ import click
 
 import config
 from evals.cli_eval import eval_group, read
+from evals.cli_output import together_option
 from evals.cli_support import deliver, progress
 from evals.peers.catalog import ENVIRONMENTS, FOLDER, NAMES, PEERS
 from evals.peers.compare import Comparison, to_text, to_values
@@ -45,6 +46,7 @@ def eval_peers_install(names: tuple[str, ...], environments: Path | None) -> Non
 @click.option("--peer", "names", multiple=True, type=click.Choice(NAMES), help="Only this one; repeatable.")
 @click.option("--questions", type=click.IntRange(1), help="Ask at most so many, evenly spread; all by default.")
 @click.option("--conversations", type=click.IntRange(1), help="Only the first so many, or users; all by default.")
+@together_option
 @click.option("--json", "path", type=JSON, help="Also write every figure and each question's scores here.")
 @WHERE
 def eval_peers(
@@ -52,11 +54,12 @@ def eval_peers(
     names: tuple[str, ...],
     questions: int | None,
     conversations: int | None,
+    as_one: bool,
     path: Path | None,
     environments: Path | None,
 ) -> None:
     """Ask the questions of any data set FILE of this and of other memory systems, with the same embedding model."""
-    data = part_of(read(file), collections=conversations, questions=questions)
+    data = part_of(read(file, as_one=as_one), collections=conversations, questions=questions)
     if not data.questions:
         raise click.ClickException(f"{file}: there is no question to compare by")
     started, folder = datetime.now(UTC), _folder(environments)

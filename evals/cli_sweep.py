@@ -10,7 +10,7 @@ import click
 
 from evals import sweep_report
 from evals.cli_eval import eval_group, placed, read
-from evals.cli_output import FILE, Output, circumstances, output_options
+from evals.cli_output import FILE, Output, circumstances, output_options, together_option
 from evals.cli_support import progress
 from evals.datasets import is_held_out
 from evals.extra import needs
@@ -22,19 +22,26 @@ SVG = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 @eval_group.command("sweep")
 @click.argument("file", type=FILE)
+@together_option
 @click.option("--trials", default=40, show_default=True, type=click.IntRange(1, 10_000))
 @click.option("--questions", "most", type=click.IntRange(1), help="Ask at most so many, evenly spread; all by default.")
 @click.option("--svg", "picture", type=SVG, help="Draw to this file; by default beside the kept run.")
 @click.option("--held-out-too", is_flag=True, help="Take a file that nothing should be tuned on.")
 @output_options
 def eval_sweep(
-    file: Path, trials: int, most: int | None, picture: Path | None, held_out_too: bool, **output: Any
+    file: Path,
+    as_one: bool,
+    trials: int,
+    most: int | None,
+    picture: Path | None,
+    held_out_too: bool,
+    **output: Any,
 ) -> None:
     """Try other numbers of the ranking on the questions of any data set FILE; the defaults stay as they are."""
     if is_held_out(file) and not held_out_too:
         raise click.ClickException(f"{file} is held out: what is tuned on it can no longer be measured on it")
     needs("optuna", "matplotlib")
-    data, now = read(file), datetime.now(UTC)
+    data, now = read(file, as_one=as_one), datetime.now(UTC)
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)
         with progress(trials, "trials") as advance:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from retrieval.policy import FUSIONS, LEGS, NAMED, Leg, Policy
+from retrieval.policy import FUSIONS, LEGS, NAMED, Leg, Policy, policy_from
 
 DEFAULT = "balanced"
 KEYWORD, SEMANTIC = "keyword alone", "semantic alone"
@@ -23,6 +25,17 @@ def variants() -> dict[str, Policy]:
 def default_only() -> dict[str, Policy]:
     """Return the default policy alone, by name."""
     return {DEFAULT: NAMED[DEFAULT]}
+
+
+def overridden(numbers: Mapping[str, Any]) -> dict[str, Policy]:
+    """Return the default policy with other numbers, by what they are; none without any.
+
+    Raises `PolicyError` as `policy_from` does.
+    """
+    if not numbers:
+        return {}
+    name = " ".join(f"{field}={value}" for field, value in numbers.items())
+    return {name: policy_from(dict(numbers), NAMED[DEFAULT])}
 
 
 def _alone(leg: Leg) -> Policy:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 from evals.dataset import DataSet
 from evals.means import Measure, compare
+from evals.peers.cutoff import SILENT, Cut, as_silent
 from evals.peers.measure import Found
 from evals.tables import Cell, table
 
-COLUMNS = ("recall@5", "recall@10", "session recall@10", "hit@10", "MRR", "nDCG@10", "abstention")
-PAIRED = ("recall@5", "recall@10", "MRR", "nDCG@10", "abstention")
+COLUMNS = ("recall@5", "recall@10", "session recall@10", "hit@10", "MRR", "nDCG@10", SILENT)
+PAIRED = ("recall@5", "recall@10", "MRR", "nDCG@10", SILENT)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,14 @@ class Comparison:
             for each in self.peers
             if each.variant is not None
         }
+
+    @cached_property
+    def cuts(self) -> dict[str, Cut]:
+        """Return the peers that could be made as silent as ours is, by name; none where ours never is."""
+        assert self.ours.variant is not None
+        wanted = self.ours.variant.mean(SILENT)
+        made = {each.name: as_silent(each, wanted) for each in self.peers} if wanted else {}
+        return {name: cut for name, cut in made.items() if cut is not None}
 
     @property
     def ahead(self) -> list[str]:
@@ -65,11 +75,22 @@ def to_values(found: Comparison) -> dict[str, Any]:
             "memories": data.size,
             "questions": len(data.questions),
         },
+        "as_silent": {name: _cut(found, each) for name, each in found.cuts.items()},
         "systems": {each.name: _system(each) for each in (found.ours, *found.peers)},
         "differences": {
             name: {measure: asdict(one) for measure, one in each.items()} for name, each in found.differences.items()
         },
         "ahead": found.ahead,
+    }
+
+
+def _cut(found: Comparison, cut: Cut) -> dict[str, Any]:
+    assert found.ours.variant is not None
+    differences = compare(found.ours.variant.cases, cut.variant.cases)
+    return {
+        "above": cut.score if isfinite(cut.score) else None,
+        "measures": {name: asdict(each) for name, each in cut.variant.measures.items()},
+        "differences": {name: asdict(each) for name, each in differences.items()},
     }
 
 
@@ -101,6 +122,7 @@ def to_text(found: Comparison) -> str:
         _quality(found),
         _speed(found),
         _differences(found),
+        _as_silent(found),
         _settings(found.measured),
         _failures(found),
         "\n".join(found.ahead) or "no peer is ahead in any of these",
@@ -133,6 +155,18 @@ def _differences(found: Comparison) -> str:
         [peer, *(_interval(each.get(name)) for name in names)] for peer, each in found.differences.items()
     ]
     return table(("ours less theirs (95 %)", *names), rows) if rows else ""
+
+
+def _as_silent(found: Comparison) -> str:
+    if not found.cuts:
+        return ""
+    assert found.ours.variant is not None
+    mine = found.ours.variant
+    rows: list[list[Cell]] = [[found.ours.name, None, *map(mine.mean, PAIRED), None]]
+    for name, cut in found.cuts.items():
+        difference = compare(mine.cases, cut.variant.cases).get(PAIRED[0])
+        rows.append([name, cut.score, *map(cut.variant.mean, PAIRED), _interval(difference)])
+    return table(("as silent as ours", "above", *PAIRED, f"ours less theirs, {PAIRED[0]}"), rows)
 
 
 def _interval(measure: Measure | None) -> str | None:

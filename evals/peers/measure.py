@@ -36,17 +36,29 @@ Hits = Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search brought, best first: `hits` has for each the ids that it stands for.
+
+    `best` is the highest score among them, in the system's own units; None where it tells none.
+    """
+
+    hits: Hits
+    milliseconds: float
+    best: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Ready:
     """A system that has all memories, after `seconds`, in which they were stored and made ready to be found.
 
-    `ask(collection, text)` returns (hits, each the ids that it stands for; milliseconds), `finish` the other hosts that
-    the system tried to reach. Both raise `PeerError`.
+    `ask(collection, text)` searches, `finish` returns the other hosts that the system tried to reach. Both raise
+    `PeerError`.
     """
 
     settings: str
     versions: Mapping[str, str]
     seconds: float
-    ask: Callable[[str, str], tuple[Hits, float]]
+    ask: Callable[[str, str], Answer]
     finish: Callable[[], tuple[str, ...]] = tuple
 
 
@@ -61,7 +73,10 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a system did; with `error` it could not be measured, and the rest is empty."""
+    """What a system did; with `error` it could not be measured, and the rest is empty.
+
+    `best` has the best score of each question's hits; see `Answer`.
+    """
 
     name: str
     says: str
@@ -72,6 +87,7 @@ class Found:
     store_seconds: float = 0.0
     strangers: tuple[str, ...] = ()
     error: str | None = None
+    best: tuple[float | None, ...] = ()
 
     @property
     def rate(self) -> float | None:
@@ -186,6 +202,7 @@ class _Run:
         self._stack = stack
         self._ready: Ready | None = None
         self._outcomes: list[Outcome] = []
+        self._best: list[float | None] = []
         self._strangers: tuple[str, ...] = ()
         self._error: str | None = None
 
@@ -208,8 +225,9 @@ class _Run:
     def ask(self, question: Question, collection: Collection, same: Same) -> None:
         """Ask a question and note what came."""
         assert self._ready is not None
-        hits, milliseconds = self._ready.ask(collection.name, question.text)
-        self._outcomes.append(outcome_of(question, collection, same, hits, milliseconds))
+        got = self._ready.ask(collection.name, question.text)
+        self._outcomes.append(outcome_of(question, collection, same, got.hits, got.milliseconds))
+        self._best.append(got.best)
 
     def finish(self) -> None:
         """Let it end."""
@@ -222,7 +240,8 @@ class _Run:
         if self._error is not None or self._ready is None:
             return Found(name, says, error=self._error)
         ready, variant = self._ready, Variant(name, tuple(self._outcomes))
-        return Found(name, says, ready.settings, ready.versions, variant, stored, ready.seconds, self._strangers)
+        found = Found(name, says, ready.settings, ready.versions, variant, stored, ready.seconds, self._strangers)
+        return replace(found, best=tuple(self._best))
 
 
 def peer_contender(peer: Peer, environments: Path) -> Contender:
@@ -249,9 +268,9 @@ def _start(peer: Peer, environments: Path, stack: ExitStack, data: DataSet, on_p
         seconds += took["seconds"]
         on_progress(each.size)
 
-    def ask(collection: str, text: str) -> tuple[Hits, float]:
+    def ask(collection: str, text: str) -> Answer:
         got = child.ask("search", SEARCH_SECONDS, user=users[collection], text=text, limit=LIMIT)
-        return [[each] for each in got["ids"]], got["milliseconds"]
+        return Answer([[each] for each in got["ids"]], got["milliseconds"], got["best"])
 
     def finish() -> tuple[str, ...]:
         return tuple(child.ask("close", SEARCH_SECONDS)["strangers"])

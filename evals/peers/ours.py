@@ -10,7 +10,7 @@ from importlib.metadata import version
 from evals.dataset import DataSet
 from evals.errors import MeasureError
 from evals.examine import LIMIT
-from evals.peers.measure import Contender, Hits, Progress, Ready
+from evals.peers.measure import Answer, Contender, Progress, Ready
 from evals.places import Place, put
 from evals.throwaway import throwaway
 from memory.database import user_session
@@ -37,12 +37,12 @@ def _start(stack: ExitStack, data: DataSet, on_progress: Progress) -> Ready:
     places = put(runtime, user_id, data, now=now, alone=False, on_progress=on_progress).places
     seconds = time.perf_counter() - start
 
-    def ask(collection: str, text: str) -> tuple[Hits, float]:
+    def ask(collection: str, text: str) -> Answer:
         place = places[collection]
         result, milliseconds = _ask(runtime, place, text)
         if result.error or result.degraded:
             raise MeasureError(f"our own search went without {', '.join(result.degraded) or 'an answer'}")
-        return [place.held[hit.ranked.scored.candidate.id] for hit in result.hits], milliseconds
+        return Answer([place.held[hit.ranked.scored.candidate.id] for hit in result.hits], milliseconds)
 
     settings = f"policy {POLICY}, embedded PostgreSQL, compiled model"
     return Ready(settings, {NAME: version("commonplace")}, seconds, ask)

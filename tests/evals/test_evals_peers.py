@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,6 +23,7 @@ from evals.peers import measure
 from evals.peers.catalog import ADAPTERS, ENVIRONMENTS, NAMES, PEERS, REQUIREMENTS, Peer
 from evals.peers.child import Child, PeerError
 from evals.peers.compare import Comparison, to_text, to_values
+from evals.peers.cutoff import as_silent
 from evals.peers.measure import Found, Same, measure_all, memories_of, outcome_of, part_of, peer_contender
 from evals.report import Variant
 from evals.throwaway import ending_at_sigterm
@@ -41,6 +44,10 @@ def environments(tmp_path: Path) -> Path:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "model.onnx").touch()
     return tmp_path
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def running(word: str) -> list[psutil.Process]:
@@ -114,6 +121,18 @@ def test_what_breaks_a_peer_is_told_and_nothing_is_measured(
     found = run(data, environments, mood=mood)
     assert said in str(found.error)
     assert found.variant is None
+
+
+def test_a_peer_tells_the_best_score_of_each_answer(data: DataSet, environments: Path) -> None:
+    texts = {each["id"]: each["text"] for each in memories_of(data.collections[0])}
+    found = run(data, environments)
+    assert found.variant is not None
+    shared = [
+        max((len(words(each.question.text) & words(texts[one])) for hit in each.found for one in hit), default=None)
+        for each in found.variant.outcomes
+    ]
+    assert list(found.best) == shared
+    assert set(run(data, environments, mood="unscored").best) == {None}
 
 
 def test_a_peer_that_fails_in_the_middle_takes_no_other_along(data: DataSet, environments: Path) -> None:
@@ -217,6 +236,59 @@ def test_differences_are_ours_less_theirs_and_a_peer_ahead_is_named(comparison: 
     assert comparison.ahead == ["fast is ahead in p50, p95"]
     swapped = Comparison(comparison.data, comparison.peers[0], (comparison.ours,))
     assert swapped.ahead == ["commonplace is ahead in MRR, nDCG@10, p50, p95"]
+
+
+@pytest.fixture
+def noisy() -> Found:
+    """A system that always answers: two questions have an answer, which it scores 0.9 and 0.4, four have none."""
+    items = tuple(Item(str(n), f"memory {n}") for n in range(2))
+    expected = [frozenset({"0"}), frozenset({"1"}), *[frozenset[str]()] * 4]
+    questions = tuple(Question(f"q{n}", "c", "?", "c", each) for n, each in enumerate(expected))
+    data = DataSet("jsonl", "six", (Collection("c", items),), questions)
+    found = found_of("noisy", data, [[["0"]], [["1"]], *[[["0"]]] * 3, []], 5.0)
+    return replace(found, best=(0.9, 0.4, 0.2, 0.5, 0.7, None))
+
+
+@pytest.mark.parametrize(
+    ("abstention", "above", "recall", "silent"),
+    [
+        (0.0, -inf, 1.0, 0.25),  # The one that found nothing is silent anyway.
+        (0.25, -inf, 1.0, 0.25),
+        (0.26, 0.2, 1.0, 0.5),
+        (0.75, 0.5, 0.5, 0.75),
+        (1.0, 0.7, 0.5, 1.0),
+    ],
+)
+def test_a_cutoff_keeps_as_many_questions_silent_as_wanted_and_no_more(
+    noisy: Found, abstention: float, above: float, recall: float, silent: float
+) -> None:
+    cut = as_silent(noisy, abstention)
+    assert cut is not None
+    assert (cut.score, cut.variant.mean("recall@5"), cut.variant.mean("abstention")) == (above, recall, silent)
+
+
+def test_there_is_no_cutoff_without_scores_or_without_a_question_that_has_no_answer(noisy: Found) -> None:
+    assert noisy.variant is not None
+    answered = Variant("noisy", noisy.variant.outcomes[:2])
+    assert as_silent(replace(noisy, best=(0.9, 0.4, 0.2, None, 0.7, None)), 0.5) is None
+    assert as_silent(replace(noisy, variant=answered, best=noisy.best[:2]), 0.5) is None
+    assert as_silent(Found("broken", "says broken", error="no such luck"), 0.5) is None
+
+
+def test_a_peer_is_also_held_against_ours_when_it_is_as_silent(noisy: Found) -> None:
+    assert noisy.variant is not None
+    mine = [replace(each, found=each.found if each.question.expected else ()) for each in noisy.variant.outcomes]
+    silent = replace(noisy, name="commonplace", variant=Variant("commonplace", tuple(mine)), best=())
+    items = (Collection("c", tuple(Item(str(n), f"memory {n}") for n in range(2))),)
+    data = DataSet("jsonl", "six", items, tuple(each.question for each in mine))
+    found = Comparison(data, silent, (noisy,))
+    values = to_values(found)
+    assert values["as_silent"]["noisy"]["above"] == 0.7
+    assert values["as_silent"]["noisy"]["measures"]["recall@5"]["mean"] == 0.5
+    assert values["as_silent"]["noisy"]["differences"]["recall@5"]["mean"] == 0.5
+    assert "as silent as ours" in to_text(found)
+    assert json.dumps(values, allow_nan=False)
+    assert Comparison(data, replace(noisy, name="commonplace"), (silent,)).cuts == {}
 
 
 def test_the_report_has_every_system_and_says_which_could_not_run(comparison: Comparison) -> None:

@@ -44,10 +44,13 @@ class Peer:
         dated = {"event_date": datetime.fromisoformat(memory["date"])} if memory["date"] else {}
         return {"content": memory["text"], "document_id": memory["id"], "metadata": {"key": memory["id"]}, **dated}
 
-    def search(self, user: str, text: str, limit: int) -> list[str]:
-        """Recall; it counts tokens, not hits, so the first ones are taken."""
+    def search(self, user: str, text: str, limit: int) -> list[tuple[str, float | None]]:
+        """Recall; it counts tokens, not hits, so the first ones are taken.
+
+        Without a reranker its final score is of ranks, which tell nothing of a cutoff: that of meaning is told.
+        """
         found = self._wait(self._engine.recall_async(user, text, request_context=self._context))
-        return [each.document_id for each in found.results][:limit]
+        return [(each.document_id, each.scores.semantic or 0.0) for each in found.results][:limit]
 
     def close(self) -> None:
         """Close the pools."""

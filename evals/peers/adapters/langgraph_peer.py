@@ -66,9 +66,9 @@ class Peer:
             part = memories[start : start + 100]
             self._store.batch([PutOp(("memories", user), each["id"], each) for each in part])
 
-    def search(self, user: str, text: str, limit: int) -> list[str]:
+    def search(self, user: str, text: str, limit: int) -> list[tuple[str, float | None]]:
         """Search the user's namespace."""
-        return [item.key for item in self._store.search(("memories", user), query=text, limit=limit)]
+        return [(item.key, item.score) for item in self._store.search(("memories", user), query=text, limit=limit)]
 
     def close(self) -> None:
         """Close the connection."""

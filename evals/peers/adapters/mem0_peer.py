@@ -54,10 +54,10 @@ class Peer:
             dated = {"created_at": each["date"]} if each["date"] else {}
             self._memory.add(each["text"], user_id=user, infer=False, metadata={"key": each["id"], **known, **dated})
 
-    def search(self, user: str, text: str, limit: int) -> list[str]:
+    def search(self, user: str, text: str, limit: int) -> list[tuple[str, float | None]]:
         """Search among the user's memories; the key came along as metadata."""
         found = self._memory.search(text, top_k=limit, filters={"user_id": user})
-        return [each["metadata"]["key"] for each in found["results"]]
+        return [(each["metadata"]["key"], each["score"]) for each in found["results"]]
 
     def close(self) -> None:
         """Close what can be closed."""

@@ -32,12 +32,12 @@ class Peer:
                 raise RuntimeError(str(told))
             self._keys.setdefault(told["drawer_id"], each["id"])
 
-    def search(self, user: str, text: str, limit: int) -> list[str]:
+    def search(self, user: str, text: str, limit: int) -> list[tuple[str, float | None]]:
         """Search the user's wing."""
         told = tool_search(text, limit=limit, wing=user, candidate_strategy=self._candidates)
         if "error" in told:
             raise RuntimeError(str(told["error"]))
-        return [self._keys[each["drawer_id"]] for each in told["results"]]
+        return [(self._keys[each["drawer_id"]], each["similarity"] or 0.0) for each in told["results"]]
 
     def close(self) -> None:
         """There is nothing to close."""

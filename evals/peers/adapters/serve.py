@@ -7,7 +7,8 @@ of the peer's environment, and so imports the standard library only. The request
   ONNX), `dimensions`, `postgres` (an address), `options`. The answer has `versions` and `settings`.
 - `store`: `user`, and `memories` with `id`, `text`, `speaker`, `date`, `session`; the last three may be null. The
   answer has `seconds`.
-- `search`: `user`, `text`, `limit`. The answer has `ids`, best first, each once, and `milliseconds`.
+- `search`: `user`, `text`, `limit`. The answer has `ids`, best first, each once, `best`, the highest score of
+  these in the peer's own units, null where it tells none, and `milliseconds`.
 - `close`. The answer has `strangers`: the other hosts that the peer tried to reach, all of which were refused.
 
 What fails is answered with `error`.
@@ -40,8 +41,8 @@ class Peer(Protocol):
         """Store all of a user's memories, and make them ready to be searched."""
         ...
 
-    def search(self, user: str, text: str, limit: int) -> list[str]:
-        """Return the ids of what is found among the user's memories, best first."""
+    def search(self, user: str, text: str, limit: int) -> list[tuple[str, float | None]]:
+        """Return the ids of what is found among the user's memories, best first, each with its score if it has one."""
         ...
 
     def close(self) -> None:
@@ -80,9 +81,10 @@ def answer(peer: Peer, border: Border, request: dict[str, Any]) -> dict[str, Any
         peer.store(request["user"], request["memories"])
         return {"seconds": time.perf_counter() - start}
     if action == "search":
-        ids = peer.search(request["user"], request["text"], request["limit"])
+        hits = peer.search(request["user"], request["text"], request["limit"])
         milliseconds = (time.perf_counter() - start) * 1000
-        return {"ids": list(dict.fromkeys(ids)), "milliseconds": milliseconds}
+        best = max((score for _id, score in hits if score is not None), default=None)
+        return {"ids": list(dict.fromkeys(one for one, _score in hits)), "best": best, "milliseconds": milliseconds}
     if action == "close":
         peer.close()
         return {"strangers": sorted(set(border.strangers))}

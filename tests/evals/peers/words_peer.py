@@ -48,16 +48,17 @@ class Peer:
             os._exit(3)
         self.kept[user] = memories
 
-    def search(self, user: str, text: str, limit: int) -> list[str]:
+    def search(self, user: str, text: str, limit: int) -> list[tuple[str, float | None]]:
         if self.mood == "silent":
             subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", self.word])
             time.sleep(600)
         if self.mood == "inventive":
-            return ["no-such-id"]
+            return [("no-such-id", 1.0)]
         shared = {each["id"]: len(words(text) & words(each["text"])) for each in self.kept[user]}
         found = sorted((each for each in shared if shared[each]), key=lambda each: -shared[each])
         # Twice the same, as a system that cuts texts into pieces would bring it.
-        return [*found[:1], *found[:limit]]
+        score = None if self.mood == "unscored" else float
+        return [(each, score and score(shared[each])) for each in (*found[:1], *found[:limit])]
 
     def close(self) -> None:
         pass
