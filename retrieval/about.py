@@ -133,6 +133,17 @@ def meant(text: str) -> str:
     return left if re.search(r"\w", left) else text
 
 
+def without_names(text: str) -> str:
+    """Return what a question says beside the names in it; empty where that is nothing.
+
+    >>> without_names("What is Anna's shoe size?"), without_names("Where does the user meet Jo Ann?")
+    ('What is shoe size?', 'Where does meet ?')
+    """
+    names = _names(text)
+    left = meant(" ".join(_TOKEN.sub(lambda found: "" if _bare(found[0]) in names else found[0], text).split()))
+    return left if re.search(r"\w", left) else ""
+
+
 def _names(text: str) -> set[str]:
     """Return the words with a capital that do not begin a sentence, in lower case."""
     found = (each for each in _TOKEN.finditer(text) if each[0][0].isupper() and each[0] != "I")

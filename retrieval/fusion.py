@@ -15,7 +15,8 @@ def fuse(
     """Relevance in [0, 1] of each candidate by its id, whatever the order of `candidates`.
 
     `bm25_bound` is the largest BM25 score the question can reach, sum(idf). `talk` says that the candidates are turns:
-    see `Policy.turn_semantic_weight`. A leg outside `policy.legs` contributes nothing; a leg alone has weight 1. By `policy.fusion`:
+    see `Policy.turn_semantic_weight`. A leg outside `policy.legs` contributes nothing; a leg alone has weight 1. By
+    `policy.fusion`:
 
     - `convex`: w * cosine + (1 - w) * bm25 / bound, the theoretical-maximum normalisation that makes scores
       comparable between questions, the words of neighbours counted in. Bruch, Gai and Ingber 2023, "An Analysis of

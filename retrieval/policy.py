@@ -28,16 +28,16 @@ class Policy:
     `alpha`, `beta` and `gamma` weigh relevance, recency and importance, each in [0, 1], in the total. `tau_days`
     is the recency decay constant in days. `semantic_weight` is the share of the semantic leg in `convex` and
     `minmax` fusion, `turn_semantic_weight` the same where most of what is ranked are turns of a talk: a note says by
-    itself what it is about, a turn half of it. `depth` is how many candidates each leg contributes. `min_score` in [0, 1] is the evidence
-    that a candidate needs from at least one leg, a fifth of it while it has no vector.
+    itself what it is about, a turn half of it. `depth` is how many candidates each leg contributes. `min_score` in
+    [0, 1] is the evidence that a candidate needs from at least one leg, a fifth of it while it has no vector.
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate is
     about what is asked (`retrieval.about`): it has the identifier that is asked for, if one is, and either its words
     have `sure_share` of what the question's words tell, or its cosine reaches `sure_cosine`, and `named_cosine` where
     the question asks something of a name and the candidate has only the name of that, or all but the name: either
-    makes texts alike that have nothing to do with each other.
-    Without a vector four fifths of `sure_share` are enough. With 0 for `min_score` or `sure_cosine` nothing is asked
-    for.
+    makes texts alike that have nothing to do with each other. What has only the name is enough too if its cosine to
+    the question without the name reaches `sure_cosine`. Without a vector four fifths of `sure_share` are enough. With 0
+    for `min_score` or `sure_cosine` nothing is asked for.
 
     `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
     `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an

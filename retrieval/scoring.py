@@ -18,9 +18,7 @@ _DAY = 86_400.0
 _WORD = re.compile(r"\w+")
 # A text of so many bytes says as much as one memory needs.
 DETAILED = 200
-# What has no vector has its words alone to speak for it, and needs so much of the share that others need.
-UNSEEN = 0.8
-# Nor do words often show as much as a cosine does: asked for all of it, most of what they find would be dropped.
+# Words do not often show as much as a cosine does: asked for all of it, most of what they find would be dropped.
 UNSEEN_EVIDENCE = 0.2
 
 
@@ -55,12 +53,10 @@ def rank(
     """Candidates with enough evidence, best total first, equal totals by id.
 
     A candidate with `evidence` below `policy.min_score`, or with none, is dropped: neither recency nor importance nor
-    a boost can make a match. Nothing is left unless one of them is about what is `asked`, where that is said: see
-    `Policy.sure_cosine`. The boosts of the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in
-    `fusion.fuse`.
+    a boost can make a match. Whether one of the rest answers what is `asked` is for `silence` to judge. The boosts of
+    the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in `fusion.fuse`.
     """
-    talk = in_talk(candidates)
-    relevance = fuse(candidates, policy, bm25_bound=bm25_bound, talk=talk)
+    relevance = fuse(candidates, policy, bm25_bound=bm25_bound, talk=in_talk(candidates))
     hint = dates.parse(question, now) if policy.date_boost > 0 else None
     named = _named(candidates, question) if policy.speaker_boost > 0 else None
     scored = []
@@ -85,10 +81,7 @@ def rank(
                 asked=asked,
             )
         )
-    ordered = in_order(scored)
-    # The best first: as a rule it is the one.
-    answered = asked is None or any(is_about(each.candidate, policy, asked, talk=talk) for each in ordered)
-    return ordered if answered else []
+    return in_order(scored)
 
 
 def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: datetime) -> list[Scored]:
@@ -123,28 +116,6 @@ def _again(each: Scored, policy: Policy, now: datetime, *, when: bool) -> Scored
 def in_talk(candidates: Sequence[Candidate]) -> bool:
     """Tell whether most of the candidates were said by somebody: a note may begin with a name and a colon too."""
     return 2 * sum(each.speaker is not None for each in candidates) > len(candidates)
-
-
-def is_about(candidate: Candidate, policy: Policy, asked: Asked, *, talk: bool = False) -> bool:
-    """Tell whether a candidate is enough to say that the question was answered at all; see `Policy.sure_cosine`.
-
-    `talk` says that it is a turn among turns: the name of who says it stands before each.
-    """
-    if policy.min_score == 0 or policy.sure_cosine == 0:
-        return True
-    if asked.lacks_code(candidate.places):
-        return False
-    share = policy.sure_share if candidate.cosine is not None else UNSEEN * policy.sure_share
-    if asked.coverage(candidate.places) >= share:
-        return True
-    likeness = candidate.cosine or 0.0
-    if not policy.sure_cosine <= likeness < policy.named_cosine:
-        return likeness >= policy.sure_cosine
-    places = candidate.places
-    if talk:
-        # The name of who speaks makes no turn more alike than another, and what is talked about is seldom named again.
-        return asked.calls(candidate.speaker) or not asked.names_alone(places)
-    return not asked.names_alone(places) and not asked.other_names(places)
 
 
 def _named(candidates: Sequence[Candidate], question: str) -> str | None:

@@ -16,15 +16,17 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from memory.embedding.base import EmbeddingError
+from memory.embedding.likeness import likeness
 from memory.shelves import MEMORIES
-from retrieval.about import meant, understand
+from retrieval.about import meant, understand, without_names
 from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
 from retrieval.mmr import select as diversify
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
-from retrieval.scoring import look_again, rank
+from retrieval.scoring import in_talk, look_again, rank
+from retrieval.silence import Judge
 from retrieval.types import Ranked, Scored, Vector
 
 logger = logging.getLogger(__name__)
@@ -32,6 +34,8 @@ logger = logging.getLogger(__name__)
 # Diversity chooses among so many times the limit; what ranks lower is never fetched whole.
 POOL = 2
 UNLIMITED = 1 << 31
+# Of those that share only a name with the question so many are compared with the rest of it.
+LOOKED_AT = 10
 # What `degraded` says where many of the scope's memories wait for their vectors.
 WAITING = "vectors"
 
@@ -96,9 +100,10 @@ class _Run:
                 bound, now = worded.question.bound, self.source.now
                 asked = understand(question, worded.question)
                 scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
-                if pool and not scored:
-                    unasked = rank(pool, policy, bm25_bound=bound, question=question, now=now)
-                    self.withheld = min(len(unasked), query.limit)
+                judge = Judge(policy, asked, talk=in_talk(pool))
+                silent = bool(scored) and not judge.is_answered(scored)
+            if silent and not self._answers_the_rest(judge.alike_by_name(scored), dense, question):
+                self.withheld, scored = min(len(scored), query.limit), []
             with self._timed("fetch"):
                 weighed = self._widen(scored[: POOL * query.limit], model_id)
             with self._timed("rank"):
@@ -195,6 +200,21 @@ class _Run:
             logger.error("the query has %d dimensions, the model %d", vector.shape[0], dense.dimensions)
             return None
         return vector
+
+    def _answers_the_rest(self, named: Sequence[Scored], dense: Dense | None, question: str) -> bool:
+        """Tell whether one of those that share only a name with a question is about what it asks of that name.
+
+        A name makes texts alike that have nothing else to do with each other: so the rest is compared without it.
+        """
+        rest = without_names(question)
+        vector = self._embed(dense, rest) if named and rest else None
+        if dense is None or vector is None:
+            return False
+        with self._timed("rank"):
+            read = self.source.widen(named[:LOOKED_AT], dense.model_id, saving=False)
+            found = [each.candidate.vector for each in read if each.candidate.vector is not None]
+            cosines = [likeness(float(each @ vector), dense.unrelated) for each in found]
+        return max(cosines, default=0.0) >= self.source.policy.sure_cosine
 
     def _widen(self, scored: Sequence[Scored], model_id: UUID | None) -> list[Scored]:
         """Read what is shown and write the last scores; one forgotten at this moment must not cost the answer."""

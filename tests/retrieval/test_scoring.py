@@ -12,7 +12,8 @@ from retrieval_builders import NOW, candidate, candidate_lists
 
 from retrieval.about import understand
 from retrieval.policy import NAMED, Policy
-from retrieval.scoring import look_again, rank, recency, score
+from retrieval.scoring import in_talk, look_again, rank, recency, score
+from retrieval.silence import Judge
 from retrieval.words import Question
 
 WEEK = 7 * 86_400.0
@@ -199,7 +200,8 @@ SURE = Policy(min_score=0.1, sure_cosine=0.3, named_cosine=0.6, sure_share=0.5)
 
 def asked_for(found, text, *lexemes, policy=SURE):
     asked = understand(text, Question(list(lexemes), [1.0] * len(lexemes)))
-    return rank(found, policy, bm25_bound=10.0, question=text, now=NOW, asked=asked)
+    ranked = rank(found, policy, bm25_bound=10.0, question=text, now=NOW, asked=asked)
+    return ranked if Judge(policy, asked, talk=in_talk(found)).is_answered(ranked) else []
 
 
 def test_where_nothing_is_about_the_question_nothing_is_found():
@@ -230,6 +232,34 @@ def test_a_name_alone_takes_more_likeness():
     assert asked_for([shares_the_name], "What is Anna's shoe size?", *words) == []
     assert len(asked_for([near], "What is Anna's shoe size?", *words)) == 1
     assert len(asked_for([shares_the_name], "what is the shoe size of anna?", *words)) == 1
+
+
+def judge(text, *lexemes, talk=False):
+    return Judge(SURE, understand(text, Question(list(lexemes), [1.0] * len(lexemes))), talk=talk)
+
+
+def alike_by_name(found, text, *lexemes, talk=False):
+    return ids(judge(text, *lexemes, talk=talk).alike_by_name(order(found, SURE)))
+
+
+def test_what_may_be_alike_by_a_name_alone_is_told_from_the_rest():
+    named = candidate(1, cosine=0.5, bm25=4.0, places=(0,))
+    asked = ("What is Anna's shoe size?", "anna", "shoe", "size")
+    others = [
+        candidate(2, cosine=0.5, bm25=4.0, places=(0, 1)),
+        candidate(3, cosine=0.29, bm25=4.0, places=(0,)),
+        candidate(4, cosine=0.5, bm25=4.0, places=()),
+        candidate(5, cosine=None, bm25=4.0, places=(0,)),
+    ]
+    assert alike_by_name([named, *others], *asked) == [1]
+    assert alike_by_name([named], "what is the shoe size of anna?", *asked[1:]) == []
+
+
+def test_the_name_of_who_speaks_makes_no_turn_alike():
+    turn = candidate(1, cosine=0.5, bm25=4.0, places=(0,), speaker="Anna")
+    other = candidate(2, cosine=0.5, bm25=4.0, places=(0,), speaker="Bob")
+    asked = ("What is Anna's shoe size?", "anna", "shoe", "size")
+    assert alike_by_name([turn, other], *asked, talk=True) == [2]
 
 
 def test_the_name_of_who_speaks_is_no_likeness():

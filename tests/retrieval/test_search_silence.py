@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from evals.stock import model_of, stock
 from memory.database import user_session
+from memory.embedding.base import EmbeddingError
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query
 from retrieval.search import WAITING, search
@@ -29,18 +30,27 @@ TEXTS = (
 
 
 class Embedder:
-    """Gives every question the same vector."""
+    """Gives the question one vector and what is left of it without its names another, or fails at that."""
 
-    def __init__(self, vector):
-        self.vector, self.asked = vector, set()
+    def __init__(self, vector, rest):
+        self.vector, self.rest, self.asked = vector, rest, []
 
     def embed_one(self, text):
-        self.asked.add(text)
-        return self.vector, True
+        self.asked += [text] * (text not in self.asked)
+        if text == self.asked[0]:
+            return self.vector, True
+        if self.rest is None:
+            raise EmbeddingError("the model is away", permanent=False)
+        return self.rest, True
 
     def recall(self, text):
-        self.asked.add(text)
-        return self.vector
+        return self.embed_one(text)[0]
+
+
+def pointing(near, cosine):
+    vector = np.zeros(DIMENSIONS, dtype=np.float32)
+    vector[near], vector[-1] = cosine, np.sqrt(1 - cosine**2)
+    return vector
 
 
 class Shelf:
@@ -56,12 +66,10 @@ class Shelf:
     def session(self):
         return user_session(self.runtime.sessions, self.user_id)
 
-    def ask(self, question, *, near=0, cosine=0.0, policy=None, **fields):
-        vector = np.zeros(DIMENSIONS, dtype=np.float32)
-        vector[near], vector[-1] = cosine, np.sqrt(1 - cosine**2)
+    def ask(self, question, *, near=0, cosine=0.0, rest=0.0, policy=None, **fields):
         query = Query(self.user_id, self.space_id, question, scope_size=self.size, **fields)
         chosen = policy_from(policy or {}, NAMED["balanced"])
-        self.embedder = Embedder(vector)
+        self.embedder = Embedder(pointing(near, cosine), None if rest is None else pointing(near, rest))
         with self.session() as session:
             return search(session, query, chosen, dense=Dense(self.model_id, DIMENSIONS, self.embedder), now=NOW)
 
@@ -90,6 +98,32 @@ def test_what_is_asked_of_a_name_takes_more_than_the_name(shelf):
     assert shelf.found("Does Anneke decide about the backlog?", cosine=0.2) == [TEXTS[0]]
 
 
+def test_what_is_asked_of_a_name_is_compared_without_it(shelf):
+    asked = "Where does Anneke go on holiday?"
+    assert shelf.found(asked, cosine=0.45, rest=0.3) == [TEXTS[0]]
+    assert shelf.embedder.asked == [asked, "Where does go on holiday?"]
+    silent = shelf.ask(asked, cosine=0.45, rest=0.28)
+    assert (silent.hits, silent.withheld) == ((), 1)
+    assert shelf.found(asked, cosine=0.28, rest=0.9) == [], "the whole question must be alike as well"
+
+
+def test_nothing_more_is_embedded_where_a_name_decides_nothing(shelf):
+    for asked, near, cosine in [
+        ("Where does Anneke go on holiday?", 0, 0.65),
+        ("Does Anneke decide about the backlog?", 0, 0.2),
+        ("Where does Ottokar go on holiday?", 0, 0.45),
+        ("Where is the tin?", 3, 0.2),
+        ("Anneke?", 4, 0.1),
+    ]:
+        shelf.ask(asked, near=near, cosine=cosine)
+        assert len(shelf.embedder.asked) == 1, asked
+
+
+def test_a_model_that_fails_at_the_rest_leaves_silence(shelf):
+    silent = shelf.ask("Where does Anneke go on holiday?", cosine=0.45, rest=None)
+    assert (silent.hits, silent.withheld, silent.degraded) == ((), 1, ())
+
+
 def test_another_identifier_of_the_same_kind_is_not_meant(shelf):
     assert shelf.found("What is HERON-99?", near=1, cosine=0.6) == []
     assert shelf.found("What is HERON-42?", near=1, cosine=0.1) == [TEXTS[1]]
@@ -103,7 +137,7 @@ def test_what_is_asked_of_another_name_takes_more_than_the_rest(shelf):
 
 def test_the_user_is_no_part_of_what_is_embedded(shelf):
     shelf.ask("Which tea does the user like?", near=3, cosine=0.45)
-    assert shelf.embedder.asked == {"Which tea does like?"}
+    assert shelf.embedder.asked == ["Which tea does like?"]
 
 
 def test_words_alone_answer_where_half_of_the_question_is_said(shelf):
