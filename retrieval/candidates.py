@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from memory.database import EF_SEARCH
 from memory.driver import Floats, Ids, Row, fetch
 from memory.embedding.likeness import likeness
-from memory.shelves import MEMORIES
+from memory.shelves import EPISODES, MEMORIES
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
 from retrieval.statements import (
@@ -137,6 +137,10 @@ class Source:
         beside = shelf is MEMORIES and policy.context_weight > 0 and bool(question.lexemes)
         rows = fetch(self.session, pool_statement(shelf, filtered=self.query.filtered, beside=beside), values)
         read = [_read(*row) for row in rows]
+        if shelf is EPISODES:
+            # Exchanges of a talk, though they are not ranked with the ones beside them.
+            for candidate, *_ in read:
+                candidate.is_turn = True
         scores = zip(*(each.tolist() for each in score([said for _, said, _ in read], question, policy)), strict=True)
         places = [{item_id: place for place, item_id in enumerate(leg, 1)} for leg in (worded.ids, near.cosines)]
         return [
@@ -228,8 +232,8 @@ def _read(
     """Return a row of the pool as a candidate, and what it says of the question."""
     speaker = speaker_of(head)
     candidate = Candidate(item_id, "", "", "", created_at, importance, pinned=pinned, speaker=speaker, size=size)
-    candidate.places = places or ()
-    said = Said(item_id, previous_id, candidate.places, counts or (), length, is_said or speaker is not None)
+    candidate.places, candidate.is_turn = places or (), is_said or speaker is not None
+    said = Said(item_id, previous_id, candidate.places, counts or (), length, candidate.is_turn)
     return candidate, said, distance
 
 

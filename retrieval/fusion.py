@@ -9,14 +9,11 @@ from retrieval.policy import Leg, Policy
 from retrieval.types import Candidate
 
 
-def fuse(
-    candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float, talk: bool = False
-) -> dict[UUID, float]:
+def fuse(candidates: Sequence[Candidate], policy: Policy, *, bm25_bound: float) -> dict[UUID, float]:
     """Relevance in [0, 1] of each candidate by its id, whatever the order of `candidates`.
 
-    `bm25_bound` is the largest BM25 score the question can reach, sum(idf). `talk` says that the candidates are turns:
-    see `Policy.turn_semantic_weight`. A leg outside `policy.legs` contributes nothing; a leg alone has weight 1. By
-    `policy.fusion`:
+    `bm25_bound` is the largest BM25 score the question can reach, sum(idf). A leg outside `policy.legs`
+    contributes nothing; a leg alone has weight 1. By `policy.fusion`:
 
     - `convex`: w * cosine + (1 - w) * bm25 / bound, the theoretical-maximum normalisation that makes scores
       comparable between questions, the words of neighbours counted in. Bruch, Gai and Ingber 2023, "An Analysis of
@@ -26,9 +23,9 @@ def fuse(
     - `cosine`: the cosine where there is one, else the keyword share.
     """
     if policy.fusion == "minmax":
-        return _minmax(candidates, _weights(policy, talk=talk))
+        return _minmax(candidates, _weights(candidates, policy))
     if policy.fusion == "convex":
-        return _convex(candidates, _weights(policy, talk=talk), bm25_bound)
+        return _convex(candidates, _weights(candidates, policy), bm25_bound)
     relevance = {"rrf": _rrf, "cosine": _cosine}[policy.fusion]
     return {each.id: clip(relevance(each, policy, bm25_bound)) for each in candidates}
 
@@ -56,10 +53,11 @@ def evidence(candidate: Candidate, policy: Policy, bound: float) -> float:
     return max(keyword, semantic)
 
 
-def _weights(policy: Policy, *, talk: bool) -> dict[Leg, float]:
+def _weights(candidates: Sequence[Candidate], policy: Policy) -> dict[Leg, float]:
     if len(set(policy.legs)) == 1:
         return {policy.legs[0]: 1.0}
-    semantic = policy.turn_semantic_weight if talk else policy.semantic_weight
+    turns = 2 * sum(each.is_turn for each in candidates) > len(candidates)
+    semantic = policy.turn_semantic_weight if turns else policy.semantic_weight
     return {"keyword": 1 - semantic, "semantic": semantic}
 
 

@@ -56,7 +56,7 @@ def rank(
     a boost can make a match. Whether one of the rest answers what is `asked` is for `silence` to judge. The boosts of
     the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in `fusion.fuse`.
     """
-    relevance = fuse(candidates, policy, bm25_bound=bm25_bound, talk=in_talk(candidates))
+    relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
     hint = dates.parse(question, now) if policy.date_boost > 0 else None
     named = _named(candidates, question) if policy.speaker_boost > 0 else None
     scored = []

@@ -26,7 +26,8 @@ class Candidate:
     Ranks are 1-based positions in the leg, None where the leg did not list it. `bm25` is the raw keyword score
     (0 without a match), `bm25_around` the one with the words of its neighbours; `cosine`, on the scale where unrelated
     texts have 0 and equal ones 1, is None while no vector is ready. `speaker` is the name before a colon that the text
-    begins with, `size` its length in bytes. `places` says which of the question's lexemes it has.
+    begins with, `size` its length in bytes. `places` says which of the question's lexemes it has. `is_turn` tells that
+    it was said in a talk, and so may mean little without what was said beside it.
     """
 
     id: UUID
@@ -49,6 +50,7 @@ class Candidate:
     speaker: str | None = None
     size: int = 0
     places: Sequence[int] = ()
+    is_turn: bool = False
 
 
 @dataclass(slots=True)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import doctest
 import random
+from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -63,8 +65,10 @@ def test_turns_and_notes_have_weights_of_their_own(fusion, notes, turns):
         candidate(1, cosine=0.8, semantic_rank=1, bm25=4.0, keyword_rank=2),
         candidate(2, cosine=0.1, semantic_rank=2, bm25=8.0, keyword_rank=1),
     ]
-    by = {talk: fuse(found, policy, bm25_bound=10, talk=talk)[found[0].id] for talk in (False, True)}
-    assert by == {False: pytest.approx(notes), True: pytest.approx(turns)}
+    said = [replace(each, is_turn=True) for each in found]
+    first, half = found[0].id, [*found, *(replace(each, id=UUID(int=each.id.int + 9)) for each in said)]
+    by = [fuse(each, policy, bm25_bound=10)[first] for each in (found, said, half)]
+    assert by == pytest.approx([notes, turns, notes]), "half is not most"
 
 
 def test_convex_counts_a_missing_cosine_as_zero():

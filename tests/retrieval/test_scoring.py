@@ -122,7 +122,7 @@ def test_the_words_of_its_neighbours_lift_a_memory():
 def test_what_is_mostly_turns_is_ranked_by_the_weight_of_turns():
     policy = replace(PLAIN, semantic_weight=1.0, turn_semantic_weight=0.0, speaker_boost=0)
     alike, worded = candidate(1, cosine=0.9, bm25=1.0), candidate(2, cosine=0.4, bm25=9.0)
-    said = [replace(each, speaker="Ada") for each in (alike, worded)]
+    said = [replace(each, is_turn=True) for each in (alike, worded)]
     assert ids(order([alike, worded], policy)) == [1, 2]
     assert ids(order(said, policy)) == [2, 1]
     assert ids(order([alike, said[1]], policy)) == [1, 2], "half is not most"

@@ -115,6 +115,7 @@ def test_an_episode_is_found_by_its_words_and_by_its_meaning(shelves):
     by_word = shelves.find("bicycle", pool).hits[0].ranked.scored.candidate
     assert (by_word.id, by_word.keyword_rank) == (bike, 1)
     assert by_word.text.startswith("user: My bicycle")
+    assert by_word.is_turn
 
 
 @pytest.mark.parametrize("aside", [True, False])
@@ -192,6 +193,7 @@ def test_an_entity_is_found_by_name_and_by_what_is_said_of_it(shelves):
     assert shelves.ids("Zoë", work, ENTITIES) == [zoe]
     hits = shelves.find("Who mends musical instruments?", work, ENTITIES).hits
     assert hits[0].ranked.scored.candidate.id == zoe
+    assert not hits[0].ranked.scored.candidate.is_turn
     assert "repairs violins" in hits[0].snippet
     assert shelves.ids("Zoë", shelves.space("other"), ENTITIES) == []
 
