@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from unicodedata import category
@@ -12,11 +12,11 @@ from uuid import UUID
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from memory.addresses import pages
+from memory.addresses import pages, spelled
 from memory.difference import digest_material
 from memory.keys import Keys
 from memory.models import Memory, Tombstone
-from memory.text import NEAR, from_signed, hamming, normalise
+from memory.text import NEAR, from_signed, hamming, normalise, simhash64, to_signed
 
 LIFETIME = timedelta(hours=24)
 _PUNCTUATION = ".,;:!?\u2026 "
@@ -35,18 +35,41 @@ class Graveyard:
         """Return the tombstone of this text or of a near-duplicate that differs in nothing that matters."""
         if not self.stones:
             return None
-        # All: a tombstone of an earlier version stands for the text with its end.
-        forms = {normalised or text, _trimmed(normalised or text), _material(text, normalised)}
-        digests = {self.keys.digest("tombstone", form) for form in forms}
-        marks, *named = _split(_marks(self.keys, text))
-        for stone in self.stones:
-            near = simhash != 0 and hamming(from_signed(stone.simhash), simhash) <= NEAR
-            their_marks, *forgotten = _split(stone.marks_digest)
-            # Without any address it is what was forgotten, cut short; with others only, it is another text.
-            apart = named and not set(forgotten) <= set(named)
-            if not apart and (stone.digest in digests or (near and their_marks == marks)):
-                return stone
-        return None
+        said = [_said(self.keys, text, normalised, simhash)]
+        if (whole := spelled(text, self._addresses())) != text:
+            read = normalise(whole)
+            said.append(_said(self.keys, whole, read, simhash64(read)))
+        return next((stone for stone in self.stones if any(each.repeats(stone) for each in said)), None)
+
+    def _addresses(self) -> Callable[[str], bool]:
+        """Return what tells whether an address is among those that were forgotten here."""
+        forgotten = frozenset(address for stone in self.stones for address in _split(stone.marks_digest)[1:])
+        return lambda page: bool(forgotten) and self.keys.digest("address", page) in forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What is compared of a text with tombstones: digests of its forms, of its marks and of its addresses."""
+
+    digests: frozenset[bytes]
+    simhash: int
+    marks: bytes
+    addresses: frozenset[bytes]
+
+    def repeats(self, stone: Tombstone) -> bool:
+        marks, *forgotten = _split(stone.marks_digest)
+        # Without any address it is what was forgotten, cut short; with others only, it is another text.
+        if self.addresses and not self.addresses.issuperset(forgotten):
+            return False
+        near = self.simhash != 0 and hamming(from_signed(stone.simhash), self.simhash) <= NEAR
+        return stone.digest in self.digests or (near and marks == self.marks)
+
+
+def _said(keys: Keys, text: str, normalised: str, simhash: int) -> _Said:
+    # All: a tombstone of an earlier version stands for the text with its end.
+    forms = {normalised or text, _trimmed(normalised or text), _material(text, normalised)}
+    marks, *addresses = _split(_marks(keys, text))
+    return _Said(frozenset(keys.digest("tombstone", form) for form in forms), simhash, marks, frozenset(addresses))
 
 
 def _material(text: str, normalised: str) -> str:
@@ -84,14 +107,16 @@ def graveyard(session: Session, user_id: UUID, space_id: UUID, keys: Keys, now: 
 
 def bury(session: Session, memory: Memory, keys: Keys, now: datetime) -> None:
     """Leave a tombstone for 24 hours."""
+    text = spelled(memory.text, lambda _: False)
+    normalised = normalise(text)
     session.add(
         Tombstone(
             user_id=memory.user_id,
             space_id=memory.space_id,
             memory_id=memory.id,
-            digest=keys.digest("tombstone", _material(memory.text, normalise(memory.text))),
-            marks_digest=_marks(keys, memory.text),
-            simhash=memory.simhash,
+            digest=keys.digest("tombstone", _material(text, normalised)),
+            marks_digest=_marks(keys, text),
+            simhash=to_signed(simhash64(normalised)),
             created_at=now,
             expires_at=now + LIFETIME,
         )

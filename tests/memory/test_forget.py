@@ -254,11 +254,54 @@ DIARY = "https://ada.example.org/diary"
         f"{DIARY}?utm_source=chat",
         f"{DIARY} {B}",
         f"{B},{DIARY}",
+        "ada.example.org/diary",
+        "Ada.Example.org/diary",
+        "`ada.example.org/diary`",
+        "ada.example.org:443/diary",
+        "https://ada.example.org:443/diary",
+        "http://ada.example.org:80/diary",
+        "https://ada.example.org/di%61ry",
     ],
 )
 def test_a_forgotten_address_is_refused_however_it_is_typed(book, drop, typed):
     drop(book.write(f"Ada's private diary is kept at {DIARY}").id)
     assert book.write(f"Ada's private diary is kept at {typed}").refusal == "tombstone"
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        ("Read a.example.org/x", "Read https://a.example.org/x"),
+        ("Read a.example.org/x", "Read a.example.org:443/x"),
+        ("Read a.example.org/x", "Read"),
+        ("Read", "Read a.example.org/x"),
+        ("Read https://notes.example", "Read Notes.example"),
+        ("Read https://a.example/x", "Read a.example/x b.example.org/y"),
+    ],
+)
+def test_an_address_without_scheme_is_one(book, drop, said, again):
+    drop(book.write(said).id)
+    assert book.write(again).refusal == "tombstone"
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        ("Read https://a.example/x", "Read a.example/y"),
+        ("Read https://a.example/x", "Read http://a.example:443/x"),
+        ("Read https://a.example/a%2Fb", "Read https://a.example/a/b"),
+        ("Read setup.py/x", "Read"),
+        ("Read Notes.example", "Read"),
+    ],
+)
+def test_what_may_be_another_address_or_none_is_not_refused(book, drop, said, again):
+    drop(book.write(said).id)
+    assert book.write(again).outcome == "created"
+
+
+def test_a_long_text_with_its_address_typed_otherwise_is_refused(book, drop):
+    drop(book.write(f"{LONG.format(3)} ada.example.org/diary").id)
+    assert book.write(f"{LONG.format(3)} indeed {DIARY}").refusal == "tombstone"
 
 
 def test_of_two_forgotten_addresses_one_may_be_said_alone(book, drop):
