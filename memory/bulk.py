@@ -110,7 +110,10 @@ def forget_many(
 
 
 def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: datetime, actor: str) -> list[UUID]:
-    """Bring forgotten memories back; returns those that could be."""
+    """Bring forgotten memories back; returns those that could be.
+
+    Raises `RefusedError` when memory is off in the space of any of them; the caller rolls back and may ask again.
+    """
     rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(list(ids)))
     places = {UUID(forgotten.row["space_id"]) for forgotten in session.scalars(rows)}
     lock_spaces(session, user_id, places)
@@ -131,17 +134,17 @@ def move_many(
     """Move memories into a space; returns those that moved, by the name of the space that they came from.
 
     A memory stays when the space has the same text, when that text was just forgotten there, or when it is tied to
-    another memory of its own space. Raises `InvalidError` for an unknown space, `ConflictError` when the space stores
+    another memory of its own space. Raises `InvalidError` for an unknown space, `RefusedError` when the space stores
     nothing or has not room for all of them.
     """
     target = get_space(session, user_id, space)
     memories = [each for each in lock_memories(session, user_id, ids, target.id) if each.space_id != target.id]
     names = {each.id: each.slug for each in session.scalars(select(Space).where(Space.user_id == user_id))}
     if not target.memory_enabled:
-        raise ConflictError(f"memory is off in the space {space!r}")
+        raise RefusedError("memory_off", f"memory is off in the space {space!r}")
     room = max(target.soft_cap - target.documents, 0)
     if len(memories) > room:
-        raise ConflictError(f"the space {space!r} has room for {room} more memories")
+        raise RefusedError("soft_cap", f"the space {space!r} has room for {room} more memories")
     stones = graveyard(session, user_id, target.id, keys, now)
     moved: dict[str, list[UUID]] = defaultdict(list)
 

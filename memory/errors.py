@@ -25,7 +25,7 @@ class ConflictError(DomainError):
 
 
 class RefusedError(DomainError):
-    """A policy of the user forbids it: `reason` is `memory_off`, `incognito`, `tombstone` or `recalled`."""
+    """A policy of the user forbids it: `reason` is `memory_off`, `incognito`, `tombstone`, `recalled` or `soft_cap`."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
-from memory.errors import ConflictError, NotFoundError
+from memory.errors import ConflictError, NotFoundError, RefusedError
 from memory.journal import record, redact
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Message, PossibleUpdate, Tombstone
@@ -78,7 +78,8 @@ def forget(
 def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, actor: str) -> Memory:
     """Undo a forgetting inside its window.
 
-    Raises `NotFoundError` when the window has closed, `ConflictError` when the same text was stored since.
+    Raises `NotFoundError` when the window has closed, `ConflictError` when the same text was stored since,
+    `RefusedError` when memory is off in its space: to forget is possible there, to store again is not until it is on.
     """
     forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True)
     if forgotten is None or forgotten.purge_at <= now:
@@ -86,8 +87,13 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
     row = dict(forgotten.row)
     links = row.pop(LINKS)
     memory = _from_row(row)
-    if not lock_spaces(session, user_id, {memory.space_id}):
+    space = next(iter(lock_spaces(session, user_id, {memory.space_id})), None)
+    if space is None:
         raise ConflictError("the space of this memory is gone")
+    if not space.memory_enabled:
+        raise RefusedError(
+            "memory_off", f"memory is off in the space {space.slug!r}: turn it on to bring anything back"
+        )
     _refuse_twin(session, memory)
     _keep_source(session, memory)
     lift(session, user_id, memory_id)

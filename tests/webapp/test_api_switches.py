@@ -101,6 +101,21 @@ def test_memory_off_leaves_what_is_there_to_its_owner(off, ada, memory_id, metho
     assert rows(ada, "SELECT FROM memories WHERE NOT pinned AND status = 'active'") == []
 
 
+def test_memory_off_brings_nothing_back_until_it_is_on(off, ada, memory_id):
+    off.delete(f"{ENTRIES}/{memory_id}", undo="true")
+    response = off.post(f"{ENTRIES}/{memory_id}/restore")
+    assert (response.status_code, response.json["reason"], memories_of(ada)) == (409, "memory_off", 0)
+    switch(off, memory_enabled=True)
+    assert off.post(f"{ENTRIES}/{memory_id}/restore").json["text"] == "Ada keeps bees on the roof"
+
+
+def test_memory_off_undoes_no_command_that_forgot(off, ada, memory_id):
+    undo = off.post("/v1/command", {"text": f"forget {memory_id}"}).json["undo"]["slip"]
+    for said in ({"text": "undo", "undo": undo}, {"text": "undo"}):
+        response = off.post("/v1/command", said)
+        assert (response.status_code, response.json["reason"], memories_of(ada)) == (409, "memory_off", 0)
+
+
 def test_memory_off_recalls_nothing(off):
     answer = off.tool("memory_search", query="bees").json
     assert (answer["results"], answer["degraded"]) == ([], ["memory_off"])

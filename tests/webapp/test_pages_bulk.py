@@ -129,9 +129,21 @@ def test_a_full_space_takes_nothing(ada, browser, three):
     add_space(ada, "work")
     with ada.session() as session:
         session.execute(text("UPDATE spaces SET soft_cap = 1 WHERE slug = 'work'"))
-    response = do(browser, three, "move", target="work")
-    assert response.status_code == 409
+    assert do(browser, three, "move", target="work").status_code == 409
+    assert moved_by_a_program(browser, three) == (409, "soft_cap")
     assert {slug for *_, slug in state(ada).values()} == {"default"}
+
+
+def test_a_space_whose_memory_is_off_takes_nothing(ada, browser, three):
+    add_space(ada, "work", memory_enabled=False)
+    assert moved_by_a_program(browser, three) == (409, "memory_off")
+    assert {slug for *_, slug in state(ada).values()} == {"default"}
+
+
+def moved_by_a_program(browser, ids):
+    form = {"id": ids, "act": "move", "target": "work"}
+    response = browser.post("/memories/bulk/do", data=form, headers={"Accept": "application/json"})
+    return response.status_code, response.json["reason"]
 
 
 def test_another_users_memories_are_not_there(app, ada, bob, browser, three):
@@ -186,3 +198,13 @@ def test_with_memory_off_many_are_pinned_and_none_is_tagged(ada, browser, three)
     do(browser, three, "tag", tag="attic")
     do(browser, three, "pin")
     assert {(pinned, tags) for pinned, _, tags, _ in state(ada).values()} == {(True, ())}
+
+
+def test_with_memory_off_nothing_comes_back_until_it_is_on(ada, browser, three):
+    done = do(browser, three, "forget")
+    browser.post("/memory/off")
+    assert "turn it on to bring anything back" in undo(browser, done).text
+    assert state(ada) == {}
+    browser.post("/memory/on")
+    undo(browser, done)
+    assert state(ada).keys() == set(three)
