@@ -1,4 +1,4 @@
-"""Where a number is asked for, true is none."""
+"""Where a number is asked for, true is none; where a moment is, a number is none."""
 
 from __future__ import annotations
 
@@ -49,6 +49,29 @@ def test_no_schema_takes_a_truth_value_for_a_number(schema, name, value):
     assert kinds in (["int_type"], ["float_type"])
 
 
+MOMENTS = sorted(
+    {
+        (f"{schema.__module__}.{schema.__name__}", name, schema)
+        for schema in schemas()
+        for name, part in schema.model_json_schema()["properties"].items()
+        if "date-time" in {each.get("format") for each in (part, *part.get("anyOf", ()))}
+    },
+    key=lambda found: found[:2],
+)
+
+
+def test_moments_are_looked_at():
+    assert {"created_at", "expires_at", "created_after", "since"} <= {name for _, name, _ in MOMENTS}
+
+
+@pytest.mark.parametrize("value", [1_700_000_000, 1.5, 0, -5, "1700000000", "1700000000.5", "-5", "0001", ""])
+@pytest.mark.parametrize(("schema", "name"), [(schema, name) for _, name, schema in MOMENTS])
+def test_no_schema_takes_a_number_for_a_moment(schema, name, value):
+    with pytest.raises(ValidationError) as refused:
+        schema.model_validate({name: value})
+    assert [found["type"] for found in refused.value.errors() if found["loc"] == (name,)] == ["moment"]
+
+
 @pytest.fixture
 def agent(client, ada):
     return Agent(client, ada.headers)
@@ -70,6 +93,26 @@ BODIES = [
 def test_a_truth_value_for_a_number_is_refused_by_its_field(agent, ada, path, body, field):
     response = agent.post(path, body)
     assert (response.status_code, fields(response), memories_of(ada)) == (422, [field], 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"text": "Ada keeps bees", "created_at": 1_700_000_000}, "created_at"),
+        ({"text": "Ada keeps bees", "created_at": "1700000000"}, "created_at"),
+        ({"text": "Ada keeps bees", "expires_at": 99_999_999_999}, "expires_at"),
+    ],
+)
+def test_a_number_for_a_moment_is_refused_by_its_field(agent, ada, body, field):
+    response = agent.post(ENTRIES, body)
+    assert (response.status_code, fields(response), memories_of(ada)) == (422, [field], 0)
+    assert fields(agent.get(ENTRIES, created_after="1700000000")) == ["created_after"]
+
+
+@pytest.mark.parametrize("written", ["2024-05-01T09:00:00Z", "2024-05-01T11:00:00+02:00", "2024-05-01 09:00:00.000Z"])
+def test_a_moment_that_is_written_out_is_taken(agent, written):
+    stored = agent.post(ENTRIES, {"text": "Ada keeps bees", "created_at": written}).json["id"]
+    assert agent.entry(stored)["created_at"].startswith("2024-05-01T09:00:00")
 
 
 def test_a_number_and_a_switch_are_taken_as_ever(agent):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, get_args
 from uuid import UUID
@@ -30,6 +31,7 @@ MemoryType = Literal["preference", "fact", "instruction", "decision", "note", "s
 MemoryRole = Literal["user", "assistant", "system", "tool_call", "tool_result"]
 MemoryStatus = Literal["active", "superseded", "archived"]
 EmbeddingState = Literal["pending", "ready", "error"]
+_NUMBER = re.compile(r"\s*[+-]?[\d_]*\.?\d*\s*")
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -40,6 +42,13 @@ def _storable(value: str) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise PydanticCustomError("surrogate", "is not valid Unicode text") from None
+    return value
+
+
+def _written_out(value: Any) -> Any:
+    """Refuse a number, which stands for a moment only to who knows from when it counts and in what."""
+    if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value)):
+        raise PydanticCustomError("moment", "must be a date and time with a zone, such as 2024-05-01T09:00:00Z")
     return value
 
 
@@ -78,7 +87,7 @@ def _kinds(annotation: Any) -> list[Any]:
 # Texts that go into a column or a comparison as they are; a memory's own text is checked by its draft.
 Line = Annotated[str, AfterValidator(_storable)]
 # PostgreSQL holds moments that Python cannot read back: one of those would break every list it is in.
-Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_utc)]
 Expiry = Annotated[Moment, AfterValidator(_ahead)]
 Question = Annotated[str, AfterValidator(_askable)]
 # A name alone stands for the policy of that name.
