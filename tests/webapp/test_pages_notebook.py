@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -411,6 +412,45 @@ def _filled(desk: Desk) -> None:
     desk.run("remember", text="I always drink my tea black.")
     desk.run("context", q="hazelnuts")
     desk.run("chart", chart="growth")
+
+
+SILENT = "Does the mill own zeppelins, yachts or submarines?"
+MILL = "The bakery on Mill Lane closes on Mondays."
+
+
+@pytest.mark.parametrize("kind", ["recall", "context"])
+@pytest.mark.parametrize(("number", "said"), [(1, "1 comes near it"), (2, "2 come near it")])
+def test_a_silent_cell_says_what_it_kept_back_and_offers_it(desk: Desk, kind: str, number: int, said: str) -> None:
+    for text in (NUTS, "Bob reads at night.", "Cara skis.", MILL, "The mill was sold in spring.")[: 3 + number]:
+        stored(desk.person, text)
+    _, answer = desk.run(kind, q=SILENT)
+    for page in (answer.text, desk.page()):
+        assert f"{said}, but none is clearly about it." in page
+        assert problems_of(page) == []
+    link = re.search(r'href="(/search[^"]*nearest=true[^"]*)"', answer.text)
+    assert link is not None
+    assert "limit=5" in link.group(1) if kind == "recall" else "limit" not in link.group(1)
+    shown = re.sub("<.*?>", "", desk.client.get(unescape(link.group(1))).text)
+    assert MILL in shown
+
+
+@pytest.mark.parametrize("kind", ["recall", "context"])
+def test_an_export_says_what_was_kept_back(desk: Desk, kind: str) -> None:
+    for text in (NUTS, MILL):
+        stored(desk.person, text)
+    desk.run(kind, q=SILENT)
+    for name in ("export.md", "export.html"):
+        assert "1 comes near it, but none is clearly about it." in desk.client.get(f"{desk.path}/{name}").text
+
+
+def test_an_answer_of_an_earlier_version_kept_nothing_back(desk: Desk) -> None:
+    for text in (NUTS, MILL):
+        stored(desk.person, text)
+    desk.run("recall", q=SILENT)
+    assert "1 comes near it" in desk.page()
+    with user_session(desk.person.runtime.sessions, desk.person.id) as session:
+        session.execute(sql("UPDATE cells SET output = output - 'withheld' WHERE output ? 'hits'"))
+    assert "No memory matches." in desk.page()
 
 
 def test_a_notebook_is_exported_as_markdown(desk: Desk) -> None:

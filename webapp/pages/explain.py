@@ -75,6 +75,12 @@ class Answer:
     timings: tuple[tuple[str, float], ...]
     closed: bool
 
+    @property
+    def kept_back(self) -> str:
+        """Say how many hits a silent search withheld; empty when it withheld none."""
+        number = self.result.withheld
+        return f"{number} come{'s' if number == 1 else ''} near it, but none is clearly about it." if number else ""
+
 
 def explain(result: Result) -> Answer:
     """Return the result with its reasons."""

@@ -67,6 +67,7 @@ def answer_of(result: Result) -> dict[str, Any]:
         "degraded": list(result.degraded),
         "warnings": list(result.warnings),
         "timings": dict(result.timings),
+        "withheld": result.withheld,
     }
 
 
@@ -77,6 +78,8 @@ def result_of(answer: Mapping[str, Any], texts: Texts) -> Result:
     policy = Policy(**{**numbers, "legs": tuple(numbers["legs"])})
     hits = [_hit(kept, found) for kept in answer["hits"] if (found := texts.found.get(UUID(kept["id"]))) is not None]
     plain = {name: answer[name] for name in ("token_count", "truncated", "considered", "timings")}
+    # Answers of earlier versions do not say what they withheld.
+    plain["withheld"] = answer.get("withheld", 0)
     return Result(tuple(hits), policy, degraded=tuple(answer["degraded"]), warnings=tuple(answer["warnings"]), **plain)
 
 

@@ -47,7 +47,7 @@ def _cell(view: CellView) -> Iterator[str]:
     elif not isinstance(shown, Chart):
         yield f"## {view.cell.kind.capitalize()}"
     if isinstance(shown, Recalled):
-        yield "\n".join(_hits(shown)) or "Nothing was found."
+        yield "\n".join(_hits(shown)) or f"Nothing was found. {shown.answer.kept_back}".rstrip()
     elif isinstance(shown, Remembered):
         yield from _remembered(shown)
     elif isinstance(shown, Commanded):
@@ -55,7 +55,7 @@ def _cell(view: CellView) -> Iterator[str]:
         yield "\n".join(f"- {' '.join(each.memory.text.split()) if each else FORGOTTEN}" for each in shown.memories)
     elif isinstance(shown, Block):
         yield f"{shown.tokens} tokens:"
-        yield _fenced(shown.text)
+        yield shown.answer.kept_back or _fenced(shown.text)
     elif isinstance(shown, Chart):
         yield f"## {shown.title}"
         yield "\n".join(_table(shown))
