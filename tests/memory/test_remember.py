@@ -85,7 +85,8 @@ def test_two_texts_that_differ_only_in_a_link_are_kept_apart(write):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("a -> b", "a \u2192 b"), ("a != b", "a \u2260 b"), ("a <= b", "a \u2264 b")]
+    ("one", "other"),
+    [("a -> b", "a \u2192 b"), ("a -> b", "a --> b"), ("a != b", "a \u2260 b"), ("a <= b", "a \u2264 b")],
 )
 def test_a_sign_is_the_same_however_it_is_typed(write, book, one, other):
     first = write(one)
