@@ -38,7 +38,23 @@ _DATED = re.compile(
     re.VERBOSE,
 )
 _TOKEN = re.compile(r"[#\w][\w'\u2019.#/-]*")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _USER = re.compile(r"\bthe\s+user(?:['\u2019]s)?(?![\w-])", re.IGNORECASE)
+# German writes every noun with a capital. Words of any question in it, but for those that English has too, in itself or
+# in names ("was", "die", "war", "mit", "von"); and words of English that German lacks.
+_GERMAN = frozenset(
+    """
+    der dem ein eine einem einen einer eines ist sind wer wen wem wessen wann wo wohin woher wie warum wieso womit wofür
+    welche welchem welchen welcher welches ich mich mir mein meine meinem meinen meiner uns unser unsere unserem unseren
+    wir und oder nicht kein keine keinen für zu zum zur bei beim auf aus vom wird wurde wurden habe haben hatte hatten
+    """.split()  # noqa: SIM905  # As above.
+)
+_ENGLISH = frozenset(
+    """
+    the a of to and or is are were has have had do does did what who whose when where which how why my your our their i
+    you he she they we for with from about at on by that this there
+    """.split()  # noqa: SIM905  # As above.
+)
 _ENDS_SENTENCE = re.compile(r"(?:^|[.?!:])\s*$")
 # A date, a span of years or an amount, which is written with the same signs as an identifier.
 _NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
@@ -145,10 +161,17 @@ def without_names(text: str) -> str:
 
 
 def _names(text: str) -> set[str]:
-    """Return the words with a capital that do not begin a sentence, in lower case."""
+    """Return the words with a capital that do not begin a sentence, in lower case; none where every noun has one."""
+    if _is_german(text):
+        return set()
     found = (each for each in _TOKEN.finditer(text) if each[0][0].isupper() and each[0] != "I")
     inside = (each[0] for each in found if not _ENDS_SENTENCE.search(text, 0, each.start()))
     return {_bare(each) for each in inside}
+
+
+def _is_german(text: str) -> bool:
+    words = {each.lower() for each in _LETTERS.findall(text)}
+    return len(words & _GERMAN) > 1 and words.isdisjoint(_ENGLISH)
 
 
 def _bare(token: str) -> str:

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import json
 import math
 import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.about import NOTHING_ASKED, Asked, meant, understand, without_names
+from retrieval.about import NOTHING_ASKED, Asked, _is_german, meant, understand, without_names
 from retrieval.words import Question
+
+EVALS = Path(__file__).parents[2] / "evals"
 
 
 def asked(text: str, **idfs: float) -> Asked:
@@ -107,6 +113,42 @@ def test_a_generic_word_is_more_than_a_name() -> None:
 def test_what_has_none_of_the_names_is_told(text: str, lexemes: tuple[str, ...], other: bool) -> None:
     idfs = {"book": 2.0, "hotel": 3.0, "kyoto": 3.0, "osaka": 4.0}
     assert of(text, idfs).other_names(place(idfs, *lexemes)) is other
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Wann wird die Heizung im Keller gewartet, und wer hat den Schlüssel?", False),
+        ("Welches Hotel habe ich in Osaka gebucht?", False),
+        ("Wo ist der Schlüssel?", False),
+        ("Wo steht Osaka?", True),  # One such word may be another language's.
+        ("What does Osaka ist ein Hotel mean?", True),
+        ("Wie is de baas van het Hotel in Osaka?", True),
+        ("Which Hotel was booked in Osaka?", True),
+        ("Osaka, Hotel, Schlüssel", True),
+        ("Le Hotel der Stadt", True),
+    ],
+)
+def test_nouns_are_no_names_where_each_has_a_capital(text: str, named: bool) -> None:
+    idfs = {"hotel": 3.0, "heizung": 3.0, "keller": 3.0, "osaka": 4.0, "schlüssel": 3.0}
+    found = of(text, {each: idf for each, idf in idfs.items() if each in text.lower()})
+    assert (bool(found.names), bool(found.proper)) == (named, named)
+    assert found.content
+
+
+def test_no_english_question_is_taken_for_german() -> None:
+    cases = [json.loads(path.read_text()) for path in sorted(EVALS.glob("golden*.json"))]
+    texts = [text for text in strings_in(cases) if "?" in text]
+    assert len(texts) > 300
+    assert [text for text in texts if _is_german(text)] == []
+
+
+def strings_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from strings_in(each)
 
 
 def test_stems_of_names_are_names() -> None:
