@@ -274,6 +274,8 @@ def test_a_forgotten_address_is_refused_however_it_is_typed(book, drop, typed):
         ("Read a.example.org/x", "Read https://a.example.org/x"),
         ("Read a.example.org/x", "Read a.example.org:443/x"),
         ("Read a.example.org/x", "Read"),
+        ("Tea, with milk, a.example.org/x", "Tea with milk https://a.example.org/x"),
+        ("Tea, with milk, https://a.example.org/x", "Tea with milk a.example.org/x"),
         ("Read", "Read a.example.org/x"),
         ("Read https://notes.example", "Read Notes.example"),
         ("Read https://a.example/x", "Read a.example/x b.example.org/y"),
