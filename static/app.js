@@ -42,12 +42,19 @@ document.addEventListener("htmx:sendError", () => {
   document.getElementById("flash").replaceChildren(notice);
 });
 
-/* Where what had the focus is replaced, the focus goes on to what came instead. */
-const losing = new WeakSet();
-document.addEventListener("htmx:beforeSwap", ({ detail: { target, xhr } }) => {
-  if (target.contains(document.activeElement)) losing.add(xhr);
+/* What went wrong is no longer said once something went right. */
+document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig, successful } }) => {
+  if (successful && requestConfig.triggeringEvent?.isTrusted) document.querySelector("#flash > .notice-error")?.remove();
 });
+
+/* A field that is wrong has the focus. What loses it while it is disabled gets it back, or else what came instead. */
+const WRONG = "[aria-invalid=true]";
+document.querySelector(WRONG)?.focus();
+const held = new WeakMap();
+document.addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => held.set(xhr, document.activeElement));
 document.addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
-  if (!losing.delete(xhr) || document.activeElement !== document.body) return;
-  (elt.querySelector(".cell-form button") ?? elt.querySelector("button, a[href]"))?.focus({ preventScroll: true });
+  const before = held.get(xhr);
+  if (!before || document.activeElement !== document.body) return;
+  const next = [WRONG, ".cell-form button", "button, a[href]"].map((each) => elt.querySelector(each)).find(Boolean);
+  (before.isConnected ? before : (document.getElementById(before.id) ?? next))?.focus({ preventScroll: true });
 });

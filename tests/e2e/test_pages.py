@@ -202,3 +202,52 @@ def test_logging_out_leaves_nothing_behind(log_in: LogIn, library: Any) -> None:
     page.go_back()
     expect(page).to_have_url(re.compile("/login"))
     assert "adrenaline" not in page.evaluate("JSON.stringify({...localStorage, ...sessionStorage})")
+
+
+def test_who_remembers_goes_on_writing(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/remember")
+    statement = page.get_by_label("One self-contained statement")
+    expect(statement).to_be_focused()
+    page.keyboard.type("Ada keeps bees.")
+    page.get_by_role("button", name="Remember").click()
+    expect(page.locator("#remember-trace")).to_contain_text("ada keeps bees")
+    expect(statement).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("at", "name", "said"),
+    [("/providers", "Test", "It does not work:"), ("/record/audit", "Check the chain", "Verified:")],
+)
+def test_a_button_that_was_disabled_has_the_focus_again(
+    log_in: LogIn, reader: Any, at: str, name: str, said: str
+) -> None:
+    page = log_in(reader, at=at)
+    for label, value in (("Address", "http://127.0.0.1:9/v1"), ("Model", "none")) if name == "Test" else ():
+        page.get_by_role("textbox", name=label).fill(value)
+    page.get_by_role("button", name=name).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(said)).to_be_visible()
+    expect(page.get_by_role("button", name=name)).to_be_focused()
+
+
+def test_the_field_that_is_wrong_has_the_focus(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/remember")
+    page.get_by_label("One self-contained statement").fill("Ada keeps bees.")
+    page.get_by_label("Tags").fill(",".join(map(str, range(40))))
+    page.get_by_role("button", name="Remember").click()
+    expect(page.get_by_role("alert")).to_contain_text("at most 32")
+    expect(page.get_by_label("Tags")).to_be_focused()
+    # A page that is loaded as a whole does the same.
+    page.goto("/spaces")
+    page.get_by_label("Its name for agents").fill("Not so!")
+    page.get_by_label("Name of a new space").fill("Bees")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_label("Its name for agents")).to_be_focused()
+
+
+def test_an_error_is_no_longer_said_once_it_is_over(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/memories")
+    page.evaluate("document.dispatchEvent(new CustomEvent('htmx:sendError'))")
+    expect(page.get_by_text("The server does not answer.")).to_be_visible()
+    page.locator("article.entry").first.get_by_role("button", name="Pin").click()
+    expect(page.get_by_text("The server does not answer.")).to_have_count(0)
