@@ -12,7 +12,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
-from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
 from retrieval.policy import PolicyError
@@ -58,8 +58,14 @@ def answer(status: HTTPStatus, detail: str, **more: Any) -> Response:
     """Return a problem to programs and a page to people."""
     if request.path.startswith("/v1/") or request.accept_mimetypes.best == "application/json":
         return problem(status, detail, **more)
-    page = render_template("errors/error.html", status=status, detail=detail, request_id=request_id())
+    page = render_template("errors/error.html", status=status, detail=detail, request_id=request_id(), back=_back())
     return make_response(page, status)
+
+
+def _back() -> str:
+    """Return the page of ours that led here, empty where none did."""
+    came_from = request.referrer or ""
+    return came_from if came_from.startswith(request.host_url) and came_from != request.url else ""
 
 
 def field_errors(error: ValidationError) -> list[dict[str, str]]:
@@ -148,7 +154,9 @@ def _database_away(error: SQLAlchemyError) -> Response:
 def _http(error: HTTPException) -> Response:
     if error.response is not None:
         return make_response(error.response)
-    response = answer(HTTPStatus(error.code or 500), error.description or "")
+    unknown = isinstance(error, NotFound) and request.routing_exception is not None
+    detail = "there is nothing at this address" if unknown else error.description or ""
+    response = answer(HTTPStatus(error.code or 500), detail)
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         response.headers["Allow"] = ", ".join(error.valid_methods)
     return response

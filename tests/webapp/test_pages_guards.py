@@ -115,3 +115,26 @@ def test_pages_cannot_be_framed_and_are_not_kept(client: FlaskClient) -> None:
 
 def test_the_browsable_interface_keeps_its_scripts(client: FlaskClient) -> None:
     assert "Content-Security-Policy" not in client.get("/v1/openapi.json").headers
+
+
+def test_an_address_that_is_not_there_leaves_a_way_on(app: Flask, client: FlaskClient, ada) -> None:
+    response = at_browser(app, ada).get("/memroies")
+    assert response.status_code == 404
+    assert "There is nothing at this address" in response.text
+    assert 'aria-label="Pages"' in response.text
+    # A stranger is shown no more than before.
+    assert 'aria-label="Pages"' not in client.get("/memroies").text
+
+
+@pytest.mark.parametrize(
+    ("came_from", "leads_to"),
+    [
+        ("http://localhost/admin?q=ada", "http://localhost/admin?q=ada"),
+        ("http://localhost.example/admin", "/"),
+        ("http://localhost/memroies", "/"),
+        ("", "/"),
+    ],
+)
+def test_an_error_leads_back_to_a_page_of_ours(app: Flask, ada, came_from: str, leads_to: str) -> None:
+    page = at_browser(app, ada).get("/memroies", headers={"Referer": came_from}).text
+    assert f'<a href="{leads_to}">Back to' in page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Flask
+from flask import Flask, request
 
 from webapp.pages import (
     account,
@@ -31,6 +31,7 @@ from webapp.pages import (
     search,
     spaces,
     tokens,
+    visitor,
 )
 
 
@@ -65,3 +66,10 @@ def register(app: Flask) -> None:
         runs,
     ):
         app.register_blueprint(module.bp)
+    app.before_request(_recognise_astray)
+
+
+def _recognise_astray() -> None:
+    """Let who asks for an address that is not there keep the frame of a page, and so the ways on from it."""
+    if request.routing_exception is not None and not request.path.startswith("/v1/"):
+        visitor.recognise()

@@ -43,14 +43,21 @@ def guarded(name: str) -> Blueprint:
 
 def login_required() -> Response | None:
     """Set `g.credential` and `g.visitor` from the cookie, or send the visitor to the login."""
+    if recognise():
+        return None
+    cookie.clear()
+    return go(url_for("auth.login", next=current_page()))
+
+
+def recognise() -> bool:
+    """Set `g.credential` and `g.visitor` from the cookie, and tell whether it is anybody's."""
     user = _user_of_cookie()
     if user is None:
-        cookie.clear()
-        return go(url_for("auth.login", next=current_page()))
+        return False
     scopes = SCOPES | {"admin"} if user.role == "admin" else SCOPES
     g.credential = Credential(user.id, "user", scopes, session_key=f"browser:{cookie['key']}")
     g.visitor = Visitor(user.display_name, user.email, is_incognito(None), _memory_off(user.id))
-    return None
+    return True
 
 
 def _memory_off(user_id: UUID) -> bool:
