@@ -1,7 +1,7 @@
 "use strict";
 
 /* The colours change at once; the cookie makes the next page come in them. */
-document.addEventListener("click", (event) => {
+addEventListener("click", (event) => {
   const button = event.target.closest("button[name=appearance]");
   if (!button) return;
   event.preventDefault();
@@ -23,10 +23,10 @@ function localise(root) {
   }
 }
 localise(document);
-document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
+addEventListener("htmx:load", (event) => localise(event.detail.elt));
 
 /* A slash goes to the question, as in many search pages. */
-document.addEventListener("keydown", (event) => {
+addEventListener("keydown", (event) => {
   const box = document.getElementById("q");
   if (event.key !== "/" || !box || event.target.closest("input, textarea, select")) return;
   event.preventDefault();
@@ -35,7 +35,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 /* The server is away: say so where errors are said. */
-document.addEventListener("htmx:sendError", () => {
+addEventListener("htmx:sendError", () => {
   const notice = document.createElement("div");
   notice.className = "notice notice-error";
   notice.textContent = "The server does not answer. Nothing was changed; try again in a moment.";
@@ -43,16 +43,16 @@ document.addEventListener("htmx:sendError", () => {
 });
 
 /* What went wrong is no longer said once something went right. */
-document.addEventListener("htmx:afterRequest", ({ detail: { requestConfig, successful } }) => {
+addEventListener("htmx:afterRequest", ({ detail: { requestConfig, successful } }) => {
   if (successful && requestConfig.triggeringEvent?.isTrusted) document.querySelector("#flash > .notice-error")?.remove();
 });
 
-/* A field that is wrong has the focus. What loses it while it is disabled gets it back, or else what came instead. */
+/* The focus goes to a field that is wrong, and back to what was disabled or replaced. */
 const WRONG = "[aria-invalid=true]";
 document.querySelector(WRONG)?.focus();
 const held = new WeakMap();
-document.addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => held.set(xhr, document.activeElement));
-document.addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
+addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => held.set(xhr, document.activeElement));
+addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
   const before = held.get(xhr);
   if (!before || document.activeElement !== document.body) return;
   const next = [WRONG, ".cell-form button", "button, a[href]"].map((each) => elt.querySelector(each)).find(Boolean);

@@ -1,13 +1,13 @@
 "use strict";
 
 /* A slider says where it stands while it moves. */
-document.addEventListener("input", (event) => {
+addEventListener("input", (event) => {
   const output = event.target.type === "range" && event.target.parentElement.querySelector("output");
   if (output) output.value = event.target.value;
 });
 
 /* Ctrl+Enter or Cmd+Enter runs the cell that one is in. */
-document.addEventListener("keydown", (event) => {
+addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   const form = event.target.closest(".cell")?.querySelector(".cell-form");
   if (!form) return;
@@ -16,7 +16,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 /* All cells from the top, one after the other, each with what is typed in it. */
-document.addEventListener("click", async (event) => {
+addEventListener("click", async (event) => {
   const button = event.target.closest("[data-run-all]");
   if (!button) return;
   event.preventDefault();
@@ -30,10 +30,10 @@ document.addEventListener("click", async (event) => {
     const done = new Promise((resolve) => {
       const check = (after) => {
         if (after.detail.requestConfig.elt !== form) return;
-        document.removeEventListener("htmx:afterRequest", check);
+        removeEventListener("htmx:afterRequest", check);
         resolve();
       };
-      document.addEventListener("htmx:afterRequest", check);
+      addEventListener("htmx:afterRequest", check);
     });
     form.requestSubmit();
     await done;
@@ -43,7 +43,7 @@ document.addEventListener("click", async (event) => {
 });
 
 /* Cells are moved where they stand, so that nothing typed in them is lost; the server is told. */
-document.addEventListener("htmx:afterRequest", (event) => {
+addEventListener("htmx:afterRequest", (event) => {
   const { elt, successful } = event.detail;
   const cell = elt.dataset.by && successful && elt.closest(".cell");
   if (!cell) return;
@@ -55,7 +55,7 @@ document.addEventListener("htmx:afterRequest", (event) => {
 });
 
 /* What is pinned, forgotten or brought back in one cell is so in all of them. */
-document.addEventListener("htmx:afterRequest", (event) => {
+addEventListener("htmx:afterRequest", (event) => {
   const { successful, requestConfig } = event.detail;
   const { elt, parameters, path } = requestConfig;
   const commanded = elt.closest(".cell-command");
@@ -71,14 +71,14 @@ document.addEventListener("htmx:afterRequest", (event) => {
 });
 
 let dragged = null;
-document.addEventListener("dragstart", (event) => {
+addEventListener("dragstart", (event) => {
   dragged = event.target.closest?.(".drag") ? event.target.closest(".cell") : null;
   if (!dragged) return;
   event.dataTransfer.effectAllowed = "move";
   event.dataTransfer.setData("text/plain", "");
   event.dataTransfer.setDragImage(dragged, 10, 10);
 });
-document.addEventListener("dragover", (event) => {
+addEventListener("dragover", (event) => {
   const over = dragged && event.target.closest?.(".cell");
   if (!over) return;
   event.preventDefault();
@@ -86,8 +86,8 @@ document.addEventListener("dragover", (event) => {
   const { top, height } = over.getBoundingClientRect();
   over[event.clientY < top + height / 2 ? "before" : "after"](dragged);
 });
-document.addEventListener("drop", (event) => dragged && event.preventDefault());
-document.addEventListener("dragend", () => {
+addEventListener("drop", (event) => dragged && event.preventDefault());
+addEventListener("dragend", () => {
   if (!dragged) return;
   let next = dragged.nextElementSibling;
   while (next && !next.dataset.cell) next = next.nextElementSibling;
@@ -109,8 +109,9 @@ function draw(table) {
   const heads = [...table.tHead.rows[0].cells].slice(1);
   const style = getComputedStyle(table);
   const ink = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: { show: false } };
-  const named = table.dataset.chart === "names";
-  const data = [rows.map((row) => Number(row.cells[0].dataset.at))];
+  const kind = table.dataset.chart;
+  const places = rows.map((row) => Number(row.cells[0].dataset.at));
+  const data = [places];
   const series = [{}];
   heads.forEach((head, number) => {
     if (head.dataset.drawn === "none") return;
@@ -124,18 +125,24 @@ function draw(table) {
       points: { show: points && !bars, size: 8, fill: colour },
     });
   });
-  const step = rows.length > 1 ? (data[0].at(-1) - data[0][0]) / (rows.length - 1) : table.dataset.chart === "time" ? 86400 : 1;
+  const span = places.at(-1) - places[0];
+  const step = span / (rows.length - 1) || 1;
   const edge = step * (series.some((each) => each.fill) || rows.length === 1 ? 0.6 : 0);
+  const least = kind === "time" ? (span * 90) / plot.clientWidth : 0;
+  const turned = kind === "names" && rows.length > 6 && { rotate: -45, size: 70 };
   const options = {
     width: plot.clientWidth, height: 240, series, legend: { show: false }, cursor: { show: false },
     scales: {
-      x: { time: table.dataset.chart === "time", range: () => [data[0][0] - edge, data[0].at(-1) + edge] },
+      x: { time: false, range: () => [places[0] - edge, places.at(-1) + edge] },
       y: { range: (_, low, high) => [Math.min(low, 0), high > 0 ? high * 1.08 : 1] },
     },
     axes: [
-      named
-        ? { ...ink, splits: () => data[0], values: (_, at) => at.map((place) => names[place]), rotate: names.length > 6 ? -45 : 0, size: names.length > 6 ? 70 : 40 }
-        : ink,
+      /* The words of the table: in another time zone its days are others. */
+      kind === "number" ? ink : {
+        ...ink, ...turned,
+        splits: () => places.reduce((kept, at) => (at - kept.at(-1) < least ? kept : [...kept, at]), []),
+        values: (_, at) => at.map((each) => names[places.indexOf(each)]),
+      },
       { ...ink, size: 55 },
     ],
   };
@@ -150,7 +157,7 @@ function redraw() {
   for (const table of drawn) table.isConnected ? draw(table) : drawn.delete(table);
 }
 drawAll(document);
-document.addEventListener("htmx:load", (event) => event.detail.elt !== document.body && drawAll(event.detail.elt));
+addEventListener("htmx:load", (event) => event.detail.elt !== document.body && drawAll(event.detail.elt));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-appearance"] });
 let resizing = 0;

@@ -222,6 +222,30 @@ def test_a_chart_is_drawn_in_the_colours_of_the_theme(log_in: LogIn, library: An
     assert ink > 3
 
 
+LABELS = """() => {
+    window.drawn = new Set();
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+        window.drawn.add(String(text));
+        return write.call(this, text, ...rest);
+    };
+}"""
+
+
+def test_a_chart_is_labelled_with_the_days_of_its_table(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at=None, timezone_id="America/New_York", locale="en-US")
+    cell = _new(page, "Chart")
+    page.evaluate(LABELS)
+    cell.get_by_role("button", name="Run").click()
+    expect(cell.locator(".plot canvas")).to_be_visible()
+    day = cell.locator("tbody th").first.inner_text()
+    # It is drawn in the next frame.
+    page.wait_for_function("(day) => window.drawn.has(day)", arg=day)
+    assert not [each for each in page.evaluate("[...window.drawn]") if re.search(r"[ap]m$|/", each)]
+    # What it took to keep the choice says nothing of the chart, which is drawn anew whenever it is looked at.
+    expect(cell.locator(".took")).to_have_count(0)
+
+
 def test_a_chart_without_scripts_is_its_table(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None, java_script_enabled=False)
     cell = _new(page, "Chart")

@@ -247,7 +247,7 @@ def test_the_field_that_is_wrong_has_the_focus(log_in: LogIn, reader: Any) -> No
 
 def test_an_error_is_no_longer_said_once_it_is_over(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at="/memories")
-    page.evaluate("document.dispatchEvent(new CustomEvent('htmx:sendError'))")
+    page.evaluate("document.dispatchEvent(new CustomEvent('htmx:sendError', {bubbles: true}))")
     expect(page.get_by_text("The server does not answer.")).to_be_visible()
     page.locator("article.entry").first.get_by_role("button", name="Pin").click()
     expect(page.get_by_text("The server does not answer.")).to_have_count(0)
