@@ -64,6 +64,18 @@ def test_the_preview_follows_as_one_types_and_leaves_the_text_alone(log_in: LogI
     expect(editor).to_be_focused()
 
 
+def test_a_refusal_is_not_said_of_what_can_be_saved(log_in: LogIn, keeper: Any) -> None:
+    page = log_in(keeper, at="/preferences")
+    refused = page.get_by_text("Nothing was saved.")
+    page.get_by_label("Markdown").fill("---\ndate_format: 5\n---\n")
+    page.get_by_role("button", name="Save").click()
+    expect(refused).to_be_visible()
+    expect(page.get_by_label("Markdown")).to_be_focused()
+    page.get_by_label("Markdown").fill("Write short letters.")
+    expect(page.get_by_label("Preview", exact=True)).to_contain_text("Write short letters.")
+    expect(refused).to_be_hidden()
+
+
 @BOTH
 def test_preferences_are_previewed_saved_and_restored(log_in: LogIn, keeper: Any, scripts: bool) -> None:
     page = log_in(keeper, at="/preferences", java_script_enabled=scripts)

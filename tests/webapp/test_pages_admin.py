@@ -76,3 +76,7 @@ def test_numbers_that_are_out_of_hand_are_told():
     (full,) = alerts_of({**quiet, "full_spaces": 2})
     assert full.startswith("2 spaces are full of what is pinned")
     assert alerts_of({**quiet, "full_spaces": 1})[0].startswith("1 space is full")
+
+
+def test_trying_again_says_when_there_is_nothing_to_try(app, ada):
+    assert "Nothing was given up on." in at_browser(app, ada).post("/providers/retry", follow_redirects=True).text

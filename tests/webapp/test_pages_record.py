@@ -425,7 +425,7 @@ def test_a_memory_says_where_it_was_used(reader: FlaskClient, agent: Agent) -> N
 
 
 def test_a_memory_that_nobody_received_says_so(reader: FlaskClient, ada) -> None:
-    assert "No agent has received it yet" in reader.get(f"/memories/{stored(ada, TEXT)}").text
+    assert "Nobody has received it yet" in reader.get(f"/memories/{stored(ada, TEXT)}").text
 
 
 def test_many_uses_are_loaded_page_by_page(reader: FlaskClient, agent: Agent) -> None:

@@ -89,7 +89,7 @@ def retry() -> Response:
     record(session(), credential().user_id, "backfill.retried", actor=credential().actor, now=now, count=retried)
     session().commit()
     nudge()
-    return _back(f"Trying again: {retried}.")
+    return _back(f"Trying {counted(retried, 'vector')} again." if retried else "Nothing was given up on.")
 
 
 @bp.post("/admin/users/<uuid:user_id>/role")

@@ -16,6 +16,7 @@ from webapp.htmx import render
 from webapp.pages.forms import parse
 from webapp.pages.space_forms import problems
 from webapp.pages.visitor import guarded
+from webapp.pages.words import counted
 from webapp.providers import remove, retry, save, standing, stored_key, try_out
 
 bp = guarded("providers")
@@ -87,7 +88,8 @@ def delete() -> Response:
 @bp.post("/providers/retry")
 def again() -> Response:
     """Try again what was given up on."""
-    return _back(f"Trying again: {retry()}.")
+    retried = retry()
+    return _back(f"Trying {counted(retried, 'vector')} again." if retried else "Nothing was given up on.")
 
 
 def _back(said: str) -> Response:

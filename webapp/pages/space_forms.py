@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import combining, normalize
 
 from pydantic import BaseModel, Field, ValidationError
 from sqlalchemy import func, select
@@ -91,10 +92,11 @@ def rooms() -> Sequence[Room]:
 def slug_of(name: str) -> str:
     """Return a name as an address.
 
-    >>> slug_of(" The kitchen, 2026! ")
-    'the-kitchen-2026'
+    >>> slug_of(" The kitchen, 2026! "), slug_of("Große Küche")
+    ('the-kitchen-2026', 'grosse-kuche')
     """
-    return re.sub(r"[^a-z0-9]+", "-", name.lower())[:64].strip("-")
+    plain = "".join(each for each in normalize("NFKD", name.casefold()) if not combining(each))
+    return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-")
 
 
 def problems(error: ValidationError) -> dict[str, str]:

@@ -41,6 +41,8 @@ def add() -> Response:
     who = credential()
     try:
         form = parse(NewSpaceForm, request.form)
+        if form.name and not form.address:
+            raise InvalidError("slug", "cannot be made from this name: give it one of a to z and digits")
         fields = {"name": form.name} if form.name else {}
         cap = runtime().settings.soft_cap
         space = create_space(
