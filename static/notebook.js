@@ -128,7 +128,7 @@ function draw(table) {
   const span = places.at(-1) - places[0];
   const step = span / (rows.length - 1) || 1;
   const edge = step * (series.some((each) => each.fill) || rows.length === 1 ? 0.6 : 0);
-  const least = kind === "time" ? (span * 90) / plot.clientWidth : 0;
+  const least = kind === "time" ? (span * 90) / (plot.clientWidth - 90) : 0;
   const turned = kind === "names" && rows.length > 6 && { rotate: -45, size: 70 };
   const options = {
     width: plot.clientWidth, height: 240, series, legend: { show: false }, cursor: { show: false },

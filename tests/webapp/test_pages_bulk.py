@@ -208,3 +208,24 @@ def test_with_memory_off_nothing_comes_back_until_it_is_on(ada, browser, three):
     browser.post("/memory/on")
     undo(browser, done)
     assert state(ada).keys() == set(three)
+
+
+@pytest.mark.parametrize(
+    ("form", "asked"),
+    [
+        ({"act": "tag", "tag": "sea"}, "Tag 1 memory with #sea"),
+        ({"act": "untag", "tag": "sea"}, "Take #sea off 1 memory"),
+        ({"act": "move", "target": "default"}, "Move 1 memory to default"),
+        ({"act": "activate"}, "Make 1 memory active again"),
+        ({"act": "archive"}, "Archive 1 memory"),
+    ],
+)
+def test_it_is_asked_in_a_sentence_and_leads_back_to_the_same_list(app, ada, form, asked):
+    browser = at_browser(app, ada)
+    chosen = {**form, "id": str(stored(ada, "Ada swims in the sea"))}
+    page = browser.post("/memories/bulk?q=sea&type=note", data=chosen).text
+    assert f"<h1>{asked}?</h1>" in page
+    assert f'class="primary">{asked}</button>' in page
+    assert 'href="/memories?q=sea&amp;type=note"' in page
+    done = browser.post("/memories/bulk/do?q=sea&type=note", data=chosen).text
+    assert 'href="/memories?q=sea&amp;type=note"' in done

@@ -44,6 +44,13 @@ WORDS = {
     "forget": ("Forget", "forgotten: gone for good in ten minutes"),
     "restore": ("Restore", "brought back"),
 }
+# As a question, and on the button that says yes: how many, and what it is done with.
+_ASKED = {
+    "activate": "Make {these} active again",
+    "tag": "Tag {these} with #{value}",
+    "untag": "Take #{value} off {these}",
+    "move": "Move {these} to {value}",
+}
 _BACK = {
     "pin": "unpin",
     "unpin": "pin",
@@ -97,8 +104,17 @@ def ask() -> Response:
         given: dict[str, Any] = {**_filters().chosen()}
         return make_response(redirect(url_for("browse.index", **given), HTTPStatus.SEE_OTHER))
     items = listed(ids[:SHOWN])
+    word, these = WORDS[form.act][0], counted(len(ids), "memory", "memories")
     page = render_template(
-        "memories/bulk.html", act=form.act, word=WORDS[form.act][0], value=value, ids=ids, items=items, most=bulk.MOST
+        "memories/bulk.html",
+        act=form.act,
+        word=word,
+        asked=_ASKED.get(form.act, f"{word} {{these}}").format(these=these, value=value),
+        value=value,
+        ids=ids,
+        items=items,
+        most=bulk.MOST,
+        filters=_filters().chosen(),
     )
     return make_response(page)
 
@@ -124,7 +140,8 @@ def do() -> Response:
     ]
     done = Done(number, len(ids) - number, slips)
     said = f"{counted(number, 'memory', 'memories')} {WORDS[form.act][1]}"
-    return make_response(render_template("memories/bulk_done.html", done=done, said=said, act=form.act, value=value))
+    page = render_template("memories/bulk_done.html", done=done, said=said, value=value, filters=_filters().chosen())
+    return make_response(page)
 
 
 @bp.post("/memories/bulk/undo")
