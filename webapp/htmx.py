@@ -25,13 +25,17 @@ def render(page: str, fragment: str, status: int = HTTPStatus.OK, **context: Any
     return response
 
 
-def at_address(response: Response, url: str, *, instead_of: str = "") -> Response:
+def at_address(response: Response, url: str, *, instead_of: str = "", growing: bool = False) -> Response:
     """Let the browser stand at `url` once it shows the fragment: a step of its own, to which Back returns.
 
     While the page has the parameter `instead_of` already, the address is replaced: typing on makes no more steps.
+    With `growing`, only as long as the one value begins with the other: another question is a step of its own.
     """
     if wants_fragment():
-        typing = instead_of and instead_of in parse_qs(urlsplit(request.htmx.current_url or "").query)
+        before, after = (
+            parse_qs(urlsplit(each).query).get(instead_of, [""])[0] for each in (request.htmx.current_url or "", url)
+        )
+        typing = before and (not growing or after.startswith(before) or before.startswith(after))
         response.headers["HX-Replace-Url" if typing else "HX-Push-Url"] = url
     return response
 

@@ -60,6 +60,23 @@ def test_a_search_is_asked_once(log_in: LogIn, library: Any) -> None:
     assert len(asked) == 1
 
 
+def test_back_leads_to_the_question_before(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at="/search")
+    box = page.get_by_label("Ask your memory")
+    for question in ("hazelnuts", "bakery"):
+        box.fill("")
+        box.press_sequentially(question, delay=10)
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile(rf"/search\?q={question}$"))
+    page.go_back()
+    expect(box).to_have_value("hazelnuts")
+    expect(page.locator(".entry").first).to_contain_text("hazelnuts")
+    page.go_back()
+    expect(box).to_have_value("")
+    page.go_forward()
+    expect(box).to_have_value("hazelnuts")
+
+
 def test_another_ranking_is_shown_at_once(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/search")
     _search(page, "hazelnuts")

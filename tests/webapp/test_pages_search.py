@@ -226,3 +226,22 @@ def test_a_search_in_incognito_is_not_recorded(reader: FlaskClient, ada) -> None
     reader.post("/incognito/start")
     reader.get("/search?q=bakery")
     assert rows(ada, "SELECT FROM tool_calls") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "step"),
+    [
+        ("", "q=bees", True),
+        ("?q=be", "q=bees", False),
+        ("?q=bees+and", "q=bees", False),
+        ("?q=honey", "q=bees", True),
+        ("?q=bees", "q=bees&types=fact&types=note&space=default&policy=&limit=10", False),
+    ],
+)
+def test_another_question_is_a_step_and_typing_on_is_none(app, ada, before: str, after: str, step: bool) -> None:
+    headers = {**HTMX, "HX-Current-URL": f"http://localhost/search{before}"}
+    found = at_browser(app, ada).get(f"/search?{after}", headers=headers).headers
+    address = found.get("HX-Push-Url" if step else "HX-Replace-Url", "")
+    assert ("HX-Push-Url" in found, "HX-Replace-Url" in found) == (step, not step)
+    assert address.startswith("/search?q=bees")
+    assert ("limit" in address, "policy" in address, address.count("types=")) == (False, False, after.count("types="))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated, Literal, TypeVar, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_origin
 
 from pydantic import BaseModel, Field
 from werkzeug.datastructures import MultiDict
 
 from memory.browse import Filters
 from memory.drafts import Draft
+from memory.spaces import DEFAULT_SPACE
 from webapp.api.schemas import EmbeddingState, Line, MemoryStatus, MemoryType, Question
 
 F = TypeVar("F", bound=BaseModel)
@@ -26,6 +27,13 @@ class SearchForm(BaseModel):
     policy: PolicyName | None = None
     limit: int = Field(10, ge=1, le=50)
     nearest: bool = False
+
+    def chosen(self) -> dict[str, Any]:
+        """Return what was chosen, as it stands in an address."""
+        given = self.model_dump(exclude_none=True, exclude_defaults=True)
+        if self.space == DEFAULT_SPACE:
+            del given["space"]
+        return {name: "true" if value is True else value for name, value in given.items()}
 
 
 class BrowseForm(BaseModel):

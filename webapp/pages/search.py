@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from flask import Response, request
+from flask import Response, request, url_for
 from flask import session as cookie
 
 from memory.models import TYPES
 from retrieval.policy import NAMED
 from retrieval.query import Result
 from webapp.context import session
-from webapp.htmx import render, wants_fragment
+from webapp.htmx import at_address, render, wants_fragment
 from webapp.pages.explain import Answer, explain
 from webapp.pages.forms import SearchForm, parse
 from webapp.pages.queries import choices
@@ -28,7 +28,7 @@ def index() -> Response:
     """Answer a question, or invite one."""
     form = parse(SearchForm, request.args)
     answer = _ask(form) if form.q else None
-    return render(
+    page = render(
         "search/index.html",
         "search/_results.html",
         form=form,
@@ -37,6 +37,8 @@ def index() -> Response:
         types=TYPES,
         policies=tuple(NAMED),
     )
+    # Who empties the field is about to ask something else.
+    return at_address(page, url_for("search.index", **form.chosen()), instead_of="q", growing=True) if form.q else page
 
 
 def _ask(form: SearchForm) -> Answer:
