@@ -34,6 +34,21 @@ def test_a_token_is_made_and_revoked(log_in: Callable[..., Page], reader: Any) -
     expect(page.get_by_role("button", name="Revoke my loom")).to_have_count(0)
 
 
+def test_loading_the_page_again_makes_no_second_token(log_in: Callable[..., Page], reader: Any) -> None:
+    page = log_in(reader, at="/tokens")
+    page.get_by_label("What it is for").fill("my kiln")
+    page.get_by_label("read").uncheck()
+    page.get_by_role("button", name="Make a token").click()
+    expect(page.get_by_role("alert")).to_contain_text("What it may do")
+    expect(page.get_by_label("What it is for")).to_have_value("my kiln")
+    page.get_by_label("read").check()
+    page.get_by_role("button", name="Make a token").click()
+    expect(page.get_by_label("The token", exact=True)).to_be_focused()
+    page.reload()
+    expect(page.get_by_label("The token", exact=True)).to_have_count(0)
+    expect(page.get_by_role("heading", name="my kiln")).to_have_count(1)
+
+
 def test_the_password_is_changed(log_in: Callable[..., Page], reader: Any) -> None:
     page = log_in(reader, at="/account")
     page.get_by_label("Present password").fill("correct horse battery")

@@ -222,6 +222,20 @@ def test_a_chart_is_drawn_in_the_colours_of_the_theme(log_in: LogIn, library: An
     assert ink > 3
 
 
+def test_the_tools_of_a_cell_stand_in_one_line_on_a_phone(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at=None, viewport={"width": 360, "height": 800})
+    tools = _new(page, "Remember").locator(".cell-tools button")
+    assert len({round(button.bounding_box()["y"]) for button in tools.all()}) == 1
+
+
+def test_a_table_in_a_note_has_columns(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at=None)
+    note = _new(page, "Note")
+    note.get_by_label("Markdown").fill("| hive | honey |\n|---|---|\n| north | 12 |")
+    note.get_by_role("button", name="Save").click()
+    expect(note.locator("td").first).to_have_css("padding-right", re.compile("[1-9]"))
+
+
 LABELS = """() => {
     window.drawn = new Set();
     const write = CanvasRenderingContext2D.prototype.fillText;
