@@ -58,6 +58,24 @@ def test_a_first_visit_runs_all_three_steps(log_in: LogIn, reader: Any, scripts:
     expect(_cell(page, "context").locator(".took")).to_contain_text("ms")
 
 
+@pytest.mark.parametrize(
+    ("kind", "label"),
+    [
+        ("Recall", "Ask your memory"),
+        ("Remember", "One self-contained statement"),
+        ("Command", "Say it in plain words"),
+        ("Note", "Markdown"),
+        ("Context", "What the agent is asked"),
+    ],
+)
+def test_a_new_cell_is_ready_to_be_written_in(log_in: LogIn, library: Any, kind: str, label: str) -> None:
+    page = log_in(library, at=None)
+    expect(_new(page, kind).get_by_label(label)).to_be_focused()
+    # It has the focus because it is new, not whenever its page is opened.
+    page.reload()
+    expect(page.get_by_label(label)).not_to_be_focused()
+
+
 @BOTH
 def test_remember_recall_forget_and_undo(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, at=None, java_script_enabled=scripts)

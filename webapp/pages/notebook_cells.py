@@ -44,7 +44,7 @@ def add(notebook_id: UUID) -> Response:
     after = _uuid(request.values.get("after"))
     cell = cells.add_cell(session(), user_id, notebook_id, kind, {}, after=after, now=utc_now())
     session().commit()
-    return _shown(cell)
+    return _shown(cell, fresh=True)
 
 
 @bp.get(_CELL)
@@ -232,13 +232,13 @@ def _form(cell: Cell) -> CellForm:
     return form
 
 
-def _shown(cell: Cell, view: CellView | None = None, *, plain: bool = False) -> Response:
+def _shown(cell: Cell, view: CellView | None = None, *, plain: bool = False, **more: bool) -> Response:
     """Answer a cell; to a browser without scripts the page that it is in, `plain` at once, else by its address."""
     view = view or view_cell(cell)
     if plain and not wants_fragment():
         return page_of(get_notebook(session(), cell.user_id, cell.notebook_id), view)
     address = _address(cell.notebook_id, cell.id)
-    return swap_or_go("notebook/_cell.html", address, view=view, cell=cell, choices=choices())
+    return swap_or_go("notebook/_cell.html", address, view=view, cell=cell, choices=choices(), **more)
 
 
 def _refused(cell: Cell, error: str, form: CellForm | None) -> Response:
