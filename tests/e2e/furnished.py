@@ -97,6 +97,8 @@ def furnish(app: Flask, person: Any) -> Furnished:
     memory = _correct(house)
     conversation = _talk(house)
     _name(house, memory)
+    # What the first question costs a process is not what a question costs.
+    person.embed()
     _call_tools(house, memory)
     _write_preferences(house)
     _make_tokens(house)
