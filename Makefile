@@ -2,6 +2,9 @@
 PYTHON ?= python3
 PIP_ARGS ?=
 PYTEST_ARGS ?=
+# Per cent of lines and branches that `make test` must run; it lists what it has not. Not measured if empty.
+COVERAGE ?=
+export COVERAGE
 BIN := .venv/bin
 # Kernels that only some machines need; a set one slows current numpy down and changes no result.
 RUN := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE

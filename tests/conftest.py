@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import coverage_meter
 import hypothesis
 import psycopg
 import pytest
@@ -70,6 +71,11 @@ LONGEST = (
     "test_embedding_local.py",
     "test_redis.py",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if coverage_meter.METER is not None:
+        config.pluginmanager.register(coverage_meter.METER)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
