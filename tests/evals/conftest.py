@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from evals_data import sample
 
+from evals import corpus
 from evals.locomo import Conversation, parse
 from evals.locomo_import import Counts, import_conversations
 from evals.throwaway import add_user, temporary_home, throwaway
@@ -26,6 +27,12 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with temporary_home() as home:
         monkeypatch.setenv("COMMONPLACE_HOME", str(home))
         yield home
+
+
+@pytest.fixture(autouse=True)
+def few_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the invented corpora be about little: the measurements embed a text for each topic, whatever they measure."""
+    monkeypatch.setattr(corpus, "TOPICS", 20)
 
 
 @pytest.fixture(scope="session")
