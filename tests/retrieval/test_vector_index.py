@@ -23,6 +23,7 @@ from retrieval.statements import approximate_statement
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 MANY = 3_000
+ENOUGH = 100  # that a model with as many vectors gets an index
 DIMENSIONS = 384
 
 
@@ -125,14 +126,14 @@ def test_it_is_not_built_twice(place):
 
 
 def test_it_goes_with_the_model(place, runtime, new_person):
-    carl = new_person("carl", soft_cap=MANY)
-    stock(runtime, carl.id, WordModel(seed=13).texts(MANY), now=NOW, vectors=around(place.centres, MANY, seed=2))
+    carl = new_person("carl")
+    stock(runtime, carl.id, WordModel(seed=13).texts(ENOUGH), now=NOW, vectors=around(place.centres, ENOUGH, seed=2))
     with user_session(runtime.sessions, carl.id) as session:
         model_id = model_of(session, carl.id).id
-    assert index_name(model_id) in maintain_indexes(place.owner, MANY - 1)
+    assert index_name(model_id) in maintain_indexes(place.owner, ENOUGH - 1)
     with user_session(runtime.sessions, carl.id) as session:
         session.delete(session.get_one(EmbeddingModel, (carl.id, model_id)))
-    maintain_indexes(place.owner, MANY - 1)
+    maintain_indexes(place.owner, ENOUGH - 1)
     with place.owner.connect() as connection:
         left = connection.scalars(text("SELECT relname FROM pg_class WHERE relname LIKE 'hnsw%'")).all()
     assert (index_name(place.model_id) in left, index_name(model_id) in left) == (True, False)
