@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 from secrets_of_tests import PASSWORD
 from werkzeug.serving import make_server
 
@@ -33,6 +33,9 @@ FLAGS = [
 NAMELESS = """() => [...document.querySelectorAll("button, select, textarea, a, summary, input:not([type=hidden])")]
     .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
     .map((each) => each.outerHTML)"""
+# A machine that is busy shows a page late, and `expect` alone would give up after five seconds.
+PATIENCE = 15_000
+expect.set_options(timeout=PATIENCE)
 TEXTS = (
     "Ada is allergic to hazelnuts and carries an adrenaline pen.",
     "The bakery on Mill Lane closes on Mondays.",
@@ -102,7 +105,7 @@ def open_page(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
 
     def start(**options: Any) -> Page:
         context = browser.new_context(base_url=address, **options)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         watch(page)
