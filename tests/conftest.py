@@ -10,7 +10,9 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import coverage_meter
@@ -26,7 +28,9 @@ from sqlalchemy.orm import Session
 import config
 from memory.accounts import create_token
 from memory.database import make_engine, user_session
+from memory.embedding import local
 from memory.embedding.backfill import utc_now
+from memory.embedding.bundled import MINILM
 from memory.embedding.models import active_model, note_dimensions
 from memory.embedding.queue import claim, store
 from memory.ids import new_id
@@ -117,6 +121,22 @@ def quick_data_folders() -> Iterator[None]:
         patch.setattr(postgres_server, "initdb", initdb)
         yield
     shutil.rmtree(shelf, ignore_errors=True)
+
+
+_load_once = cache(partial(local._open, proofs=None))
+_quicken_once = cache(local._quick)
+
+
+@pytest.fixture
+def one_bundled_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all installations of this process embed by the same loaded model, of which each would load one of its own."""
+    load = local._open
+
+    def open_bundled(path: str, threads: int | None, proofs: Path | None) -> Any:
+        return _load_once(path, threads) if path == MINILM else load(path, threads, proofs)
+
+    monkeypatch.setattr(local, "_open", open_bundled)
+    monkeypatch.setattr(local, "_quick", _quicken_once)
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,11 @@ Place = tuple[Runtime, UUID]
 
 
 @pytest.fixture(autouse=True)
+def quick_installations(one_bundled_model: None) -> None:
+    """Load no model for each of the many runtimes."""
+
+
+@pytest.fixture(autouse=True)
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The data folder of the commands of a test."""
     with temporary_home() as home:

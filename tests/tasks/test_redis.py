@@ -30,6 +30,9 @@ from memory.session_state import SessionStates
 from memory.spaces import get_space
 from retrieval.tokens import count
 
+# Caches are each process's own here, and not the model.
+pytestmark = pytest.mark.usefixtures("one_bundled_model")
+
 DAY = 24 * 60 * 60
 
 
