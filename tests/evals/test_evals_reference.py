@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.orm import Session
 
 from evals.corpus import WordModel
-from evals.reference import reference_bm25
+from evals.reference import AVAILABLE, reference_bm25
 from memory.database import user_session
 from memory.drafts import Draft
 from memory.remember import remember_many
@@ -18,7 +18,8 @@ from retrieval.query import Query
 from retrieval.search import search
 from tasks.runtime import Runtime
 
-pytest.importorskip("bm25s")
+# Not by importing it, as every process of the tests reads this file, and one of them runs it.
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="bm25s is not here")
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 WORDS = WordModel(seed=7)

@@ -18,11 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner
 from api_server import served
-from openai import AsyncOpenAI
 
-from integrations.openai_agents import GUIDANCE, query_memory_tool
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
@@ -120,6 +117,12 @@ def ask(model) -> Callable[..., Run]:
             return thread.submit(lambda: asyncio.run(_run(base_url, token, more))).result()
 
     async def _run(base_url: str, token: str, more: dict[str, Any]) -> Run:
+        # Here, as every process of the tests reads this file, and one of them runs it.
+        from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner
+        from openai import AsyncOpenAI
+
+        from integrations.openai_agents import GUIDANCE, query_memory_tool
+
         async with AsyncOpenAI(base_url=model.url, api_key="none", max_retries=0) as client:
             agent = Agent(
                 name="Assistant",
@@ -180,6 +183,8 @@ def test_the_agent_calls_the_tool_and_cites_what_it_gets(ask, base_url, ada):
 
 
 def test_the_model_sees_the_guidance_and_a_strict_tool(ask, base_url, ada, model):
+    from integrations.openai_agents import GUIDANCE
+
     ask(base_url, ada.token)
     first = model.requests[0]
     function = first["tools"][0]["function"]
