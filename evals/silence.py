@@ -23,9 +23,10 @@ from retrieval.policy import NAMED, Policy
 
 RECALL, ABSTENTION = "recall@5", "abstention"
 GRID: Mapping[str, tuple[float, ...]] = {
-    "sure_share": (0.4, 0.5, 0.6),
-    "sure_cosine": (0.25, 0.27, 0.28, 0.29, 0.292, 0.3, 0.31, 0.33),
-    "named_cosine": (0.5, 0.6, 0.65, 0.7),
+    "sure_share": (0.5, 0.7),
+    "sure_cosine": (0.25, 0.27, 0.292, 0.32),
+    "named_cosine": (0.6, 0.65),
+    "rest_cosine": (0.2, 0.22, 0.25),
 }
 # An answer that is kept back costs whoever asks more than one that does not fit.
 WEIGHT = 0.5

@@ -55,9 +55,16 @@ _ENGLISH = frozenset(
     you he she they we for with from about at on by that this there
     """.split()  # noqa: SIM905  # As above.
 )
+# Written as names, and said of in other words: "Mum's operation" is what "the user's mother" has.
+_KIN = frozenset(
+    {"mum", "mom", "dad", "mother", "father", "granny", "gran", "nan", "grandma", "grandpa", "aunt", "uncle"}
+)
 _ENDS_SENTENCE = re.compile(r"(?:^|[.?!:])\s*$")
 # A date, a span of years or an amount, which is written with the same signs as an identifier.
 _NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
+_VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){2,3}")
+_DATE = re.compile(r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.\d\d")
+_LETTERED = re.compile(r"[^\W\d_]{1,5}\d\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # Words that are joined to one name, as programs join them, with no digit.
 _JOINED = re.compile(r"(?=[^\W\d]+\Z)\w*?[^\W\d_]{2}_[^\W\d_]{2}")
@@ -102,7 +109,7 @@ class Asked:
 
     def lacks_code(self, places: Sequence[int]) -> bool:
         """Tell whether an identifier is asked for that an item does not have."""
-        if any(code.isdisjoint(places) for code in self.codes):
+        if any(not code or not code.issubset(places) for code in self.codes):
             return True
         # One of several is enough; and the database keeps a file's name whole, so what has no part may have all.
         held = [[not part.isdisjoint(places) for part in parts] for parts in self.joined]
@@ -110,12 +117,17 @@ class Asked:
 
 
 NOTHING_ASKED = Asked({}, {}, frozenset(), frozenset())
+# An identifier that is nowhere: no item has it.
+UNHEARD_OF = Asked({}, {}, frozenset(), frozenset(), codes=(frozenset(),))
 
 
 def understand(text: str, question: Question) -> Asked:
-    """Return what a question is about; `question` has its lexemes, by whose places the answer speaks."""
+    """Return what a question is about; `question` has its lexemes, by whose places the answer speaks.
+
+    It has none where nothing that is searched has one of its words: then nothing has its identifiers either.
+    """
     if not question.lexemes:
-        return NOTHING_ASKED
+        return UNHEARD_OF if _codes(text) else NOTHING_ASKED
     lexemes = dict(enumerate(question.lexemes))
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC}
@@ -166,7 +178,7 @@ def _names(text: str) -> set[str]:
         return set()
     found = (each for each in _TOKEN.finditer(text) if each[0][0].isupper() and each[0] != "I")
     inside = (each[0] for each in found if not _ENDS_SENTENCE.search(text, 0, each.start()))
-    return {_bare(each) for each in inside}
+    return {_bare(each) for each in inside} - _KIN
 
 
 def _is_german(text: str) -> bool:
@@ -197,16 +209,23 @@ def _joined(text: str, lexemes: dict[int, str]) -> Iterator[tuple[frozenset[int]
 
 
 def _is_code(token: str) -> bool:
-    """Tell whether a token names one thing among many of its kind: digits joined to something, or four of them."""
+    """Tell whether a token names one thing among many of its kind.
+
+    That is digits joined to something, letters before two digits or more, four digits, or a version.
+    """
+    if _VERSION.fullmatch(token):
+        return _DATE.fullmatch(token) is None
     digits = sum(each.isdigit() for each in token)
     if not digits or (_NO_CODE.fullmatch(token) and (digits < 4 or not token.isdigit() or _YEAR.fullmatch(token))):
         return False
     joined = any(sign in token for sign in "-_#") and (token[0] == "#" or not token.replace("-", "").isdigit())
-    return joined or digits >= 4
+    return joined or digits >= 4 or _LETTERED.match(token) is not None
 
 
 def _lexemes_of(code: str, lexemes: dict[int, str]) -> frozenset[int]:
-    """Return the places of the lexemes that hold the digits of an identifier, a year within it left out."""
+    """Return the places of the lexemes that hold the digits of an identifier but for years: all are needed."""
     parts = {code, *re.split(r"[^a-z0-9]+", code)}
     numbered = {each for each in parts if any(map(str.isdigit, each)) and not _YEAR.fullmatch(each)}
-    return frozenset(place for place, each in lexemes.items() if each in numbered or each.lstrip("-#") in numbered)
+    found = {place for place, each in lexemes.items() if each in numbered or each.lstrip("-#") in numbered}
+    # Beside its parts the whole says nothing, and another way to write it lacks the whole.
+    return frozenset(place for place in found if lexemes[place] != code) or frozenset(found)

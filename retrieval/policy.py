@@ -32,12 +32,13 @@ class Policy:
     [0, 1] is the evidence that a candidate needs from at least one leg, a fifth of it while it has no vector.
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate is
-    about what is asked (`retrieval.about`): it has the identifier that is asked for, if one is, and either its words
-    have `sure_share` of what the question's words tell, or its cosine reaches `sure_cosine`, and `named_cosine` where
-    the question asks something of a name and the candidate has only the name of that, or all but the name: either
-    makes texts alike that have nothing to do with each other. What has only the name is enough too if its cosine to
-    the question without the name reaches `sure_cosine`. Without a vector four fifths of `sure_share` are enough. With 0
-    for `min_score` or `sure_cosine` nothing is asked for.
+    about what is asked (`retrieval.silence`) and has the number or time that the question may want. It is about what
+    is asked if it has the identifier that is asked for; else, if none is, where its words have `sure_share` of what
+    the question's words tell, or its cosine reaches `sure_cosine`. Where the question asks something of a name and the
+    candidate has only the name of that, or all but the name, its cosine must reach `named_cosine`: either makes texts
+    alike that have nothing to do with each other. With only the name it is enough too if its cosine reaches
+    `sure_cosine`, and `rest_cosine` to the question without the name. Without a vector four sevenths of `sure_share`
+    are enough. With 0 for `min_score` or `sure_cosine` nothing is asked for.
 
     `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
     `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an
@@ -62,7 +63,8 @@ class Policy:
     min_score: float = 0.15
     sure_cosine: float = 0.292
     named_cosine: float = 0.65
-    sure_share: float = 0.5
+    rest_cosine: float = 0.22
+    sure_share: float = 0.7
     mmr_lambda: float = 0.975
     depth: int = 30
     context_weight: float = 0.7
@@ -94,6 +96,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "min_score": (0, 1),
     "sure_cosine": (0, 1),
     "named_cosine": (0, 1),
+    "rest_cosine": (0, 1),
     "sure_share": (0, 1),
     "mmr_lambda": (0, 1),
     "depth": (1, 500),

@@ -16,9 +16,10 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from memory.embedding.base import EmbeddingError
-from memory.embedding.likeness import likeness
+from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
-from retrieval.about import meant, understand, without_names
+from retrieval.about import NOTHING_ASKED, meant, understand, without_names
+from retrieval.answers import fits, wants_a_kind
 from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 # Diversity chooses among so many times the limit; what ranks lower is never fetched whole.
 POOL = 2
 UNLIMITED = 1 << 31
-# Of those that share only a name with the question so many are compared with the rest of it.
+# So many are read once more to tell whether the search should keep silent; where more are about it, it should not.
 LOOKED_AT = 10
 # What `degraded` says where many of the scope's memories wait for their vectors.
 WAITING = "vectors"
@@ -98,11 +99,10 @@ class _Run:
                 self.degraded.append(WAITING)
             with self._timed("rank"):
                 bound, now = worded.question.bound, self.source.now
-                asked = understand(question, worded.question)
+                asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
                 scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
-                judge = Judge(policy, asked, talk=in_talk(pool))
-                silent = bool(scored) and not judge.is_answered(scored)
-            if silent and not self._answers_the_rest(judge.alike_by_name(scored), dense, question):
+            judge = Judge(policy, asked, talk=in_talk(pool))
+            if scored and judge.is_asked_for and not self._is_answered(judge, scored, dense, question):
                 self.withheld, scored = min(len(scored), query.limit), []
             with self._timed("fetch"):
                 weighed = self._widen(scored[: POOL * query.limit], model_id)
@@ -201,20 +201,30 @@ class _Run:
             return None
         return vector
 
-    def _answers_the_rest(self, named: Sequence[Scored], dense: Dense | None, question: str) -> bool:
-        """Tell whether one of those that share only a name with a question is about what it asks of that name.
+    def _is_answered(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
+        """Tell whether one of what was found is about the question, and says the kind of thing that it wants."""
+        with self._timed("rank"):
+            about = judge.about(scored)
+        about = about or self._answers_to_the_rest(judge.alike_by_name(scored), dense, question)
+        if not about or not wants_a_kind(question) or len(about) > LOOKED_AT:
+            return bool(about)
+        with self._timed("rank"):
+            read = self.source.widen(about, None, saving=False)
+            return any(fits(question, each.candidate.text) for each in read)
+
+    def _answers_to_the_rest(self, named: Sequence[Scored], dense: Dense | None, question: str) -> list[Scored]:
+        """Return those that share only a name with a question and are about what it asks of that name.
 
         A name makes texts alike that have nothing else to do with each other: so the rest is compared without it.
         """
         rest = without_names(question)
         vector = self._embed(dense, rest) if named and rest else None
         if dense is None or vector is None:
-            return False
+            return []
         with self._timed("rank"):
             read = self.source.widen(named[:LOOKED_AT], dense.model_id, saving=False)
-            found = [each.candidate.vector for each in read if each.candidate.vector is not None]
-            cosines = [likeness(float(each @ vector), dense.unrelated) for each in found]
-        return max(cosines, default=0.0) >= self.source.policy.sure_cosine
+            least = cosine_of(self.source.policy.rest_cosine, dense.unrelated)
+            return [each for each in read if _cosine(each.candidate.vector, vector) >= least]
 
     def _widen(self, scored: Sequence[Scored], model_id: UUID | None) -> list[Scored]:
         """Read what is shown and write the last scores; one forgotten at this moment must not cost the answer."""
@@ -225,6 +235,10 @@ class _Run:
             self.source.session.rollback()
             logger.info("scores were not saved: a memory was forgotten meanwhile")
             return self.source.widen(scored, model_id, saving=False)
+
+
+def _cosine(one: Vector | None, other: Vector) -> float:
+    return float(one @ other) if one is not None else 0.0
 
 
 def query_hash(question: str) -> str:

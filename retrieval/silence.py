@@ -10,12 +10,12 @@ from retrieval.policy import Policy
 from retrieval.types import Candidate, Scored
 
 # What has no vector has its words alone to speak for it, and needs so much of the share that others need.
-UNSEEN = 0.8
+UNSEEN = 4 / 7
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges what was found for a question, by the three numbers that `Policy.sure_cosine` describes.
+    """Judges what was found for a question, by the numbers that `Policy.sure_cosine` describes.
 
     `talk` says that turns are judged: the name of who says it stands before each.
     """
@@ -24,27 +24,34 @@ class Judge:
     asked: Asked
     talk: bool = False
 
-    def is_answered(self, scored: Sequence[Scored]) -> bool:
-        """Tell whether one of them is about what is asked; the best first, as it mostly is the one."""
-        return any(self.is_about(each.candidate) for each in scored)
+    @property
+    def is_asked_for(self) -> bool:
+        """Tell whether the policy ever keeps silent."""
+        return self.policy.min_score > 0 and self.policy.sure_cosine > 0
+
+    def about(self, scored: Sequence[Scored]) -> list[Scored]:
+        """Return those that are about what is asked, in their order."""
+        return [each for each in scored if self.is_about(each.candidate)]
 
     def is_about(self, candidate: Candidate) -> bool:
         """Tell whether a candidate is enough to say that the question was answered at all."""
         policy, asked = self.policy, self.asked
-        if policy.min_score == 0 or policy.sure_cosine == 0:
-            return True
         if asked.lacks_code(candidate.places):
             return False
-        share = policy.sure_share if candidate.cosine is not None else UNSEEN * policy.sure_share
-        if asked.coverage(candidate.places) >= share:
+        # Who names a thing by its number wants what is known of it, whatever words that has.
+        if asked.codes:
             return True
-        likeness = candidate.cosine or 0.0
-        if not policy.sure_cosine <= likeness < policy.named_cosine:
-            return likeness >= policy.sure_cosine
+        if candidate.cosine is None:
+            return asked.coverage(candidate.places) >= UNSEEN * policy.sure_share
+        if candidate.cosine >= max(policy.named_cosine, policy.sure_cosine):
+            return True
+        # A name of two words is soon most of a question, and tells nothing of what is asked about it.
         if self._has_the_name_alone(candidate):
             return False
+        if asked.coverage(candidate.places) >= policy.sure_share:
+            return True
         # What is talked about is seldom named again.
-        return self.talk or not asked.other_names(candidate.places)
+        return candidate.cosine >= policy.sure_cosine and (self.talk or not asked.other_names(candidate.places))
 
     def alike_by_name(self, scored: Sequence[Scored]) -> list[Scored]:
         """Return those, in their order, which may be as alike as `sure_cosine` asks for only by a name they share."""

@@ -53,7 +53,7 @@ def test_the_defaults_are_on_the_grid_of_choices() -> None:
 
 
 def test_every_choice_is_asked(newcomer: tuple[Runtime, UUID], monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = {"sure_cosine": (NAMED["balanced"].sure_cosine, 1.0), "sure_share": (0.5, 1.0)}
+    tried = {"sure_cosine": (NAMED["balanced"].sure_cosine, 1.0), "sure_share": (NAMED["balanced"].sure_share, 1.0)}
     monkeypatch.setattr("evals.silence.GRID", {**GRID, **tried})
     runtime, user_id = newcomer
     items = (Item("1", "The spare key is under the third flowerpot"), Item("2", "Tea is kept in the blue tin"))
@@ -64,7 +64,7 @@ def test_every_choice_is_asked(newcomer: tuple[Runtime, UUID], monkeypatch: pyte
     data = DataSet("golden", "home", (Collection("home", items),), asked)
     done: list[int] = []
     found = fit(Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW), data, done.append)
-    assert sum(done) == len(found.found) == 16
+    assert sum(done) == len(found.found) == 24
     assert found.means(found.found[DEFAULT]) == (1, 1)
 
 

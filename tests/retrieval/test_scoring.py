@@ -201,7 +201,8 @@ SURE = Policy(min_score=0.1, sure_cosine=0.3, named_cosine=0.6, sure_share=0.5)
 def asked_for(found, text, *lexemes, policy=SURE):
     asked = understand(text, Question(list(lexemes), [1.0] * len(lexemes)))
     ranked = rank(found, policy, bm25_bound=10.0, question=text, now=NOW, asked=asked)
-    return ranked if Judge(policy, asked, talk=in_talk(found)).is_answered(ranked) else []
+    judge = Judge(policy, asked, talk=in_talk(found))
+    return ranked if judge.about(ranked) or not judge.is_asked_for else []
 
 
 def test_where_nothing_is_about_the_question_nothing_is_found():
@@ -232,6 +233,21 @@ def test_a_name_alone_takes_more_likeness():
     assert asked_for([shares_the_name], "What is Anna's shoe size?", *words) == []
     assert len(asked_for([near], "What is Anna's shoe size?", *words)) == 1
     assert len(asked_for([shares_the_name], "what is the shoe size of anna?", *words)) == 1
+
+
+def test_a_name_of_many_words_is_not_what_is_asked_of_it():
+    named = candidate(1, cosine=0.5, bm25=4.0, places=(0, 1))
+    words = ("jona", "reck", "marri")
+    assert asked_for([named], "Is Jonas Reck married?", *words) == []
+    assert len(asked_for([replace(named, places=(0, 2))], "Is Jonas Reck married?", *words)) == 1
+    assert len(asked_for([replace(named, cosine=None)], "Is Jonas Reck married?", *words)) == 1, "it has words alone"
+    assert len(asked_for([named], "Who is Jonas Reck?", "jona", "reck")) == 1
+
+
+def test_what_has_the_identifier_that_is_asked_for_is_meant():
+    one = candidate(1, cosine=0.1, bm25=4.0, places=(0,))
+    assert len(asked_for([one], "What do I hand in for VN207?", "vn207", "hand")) == 1
+    assert asked_for([one], "What do I hand in for VN?", "vn", "hand", "essay") == []
 
 
 def judge(text, *lexemes, talk=False):
