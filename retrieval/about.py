@@ -109,9 +109,10 @@ class Asked:
 
     def lacks_code(self, places: Sequence[int]) -> bool:
         """Tell whether an identifier is asked for that an item does not have."""
-        if any(not code or not code.issubset(places) for code in self.codes):
+        # Of several one is enough.
+        if self.codes and not any(code and code.issubset(places) for code in self.codes):
             return True
-        # One of several is enough; and the database keeps a file's name whole, so what has no part may have all.
+        # And the database keeps a file's name whole, so what has no part may have all.
         held = [[not part.isdisjoint(places) for part in parts] for parts in self.joined]
         return any(map(any, held)) and not any(map(all, held))
 
@@ -132,8 +133,8 @@ def understand(text: str, question: Question) -> Asked:
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC}
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
-    numbered = filter(None, (_lexemes_of(each, lexemes) for each in _codes(text)))
-    codes = tuple(numbered)
+    numbered = (frozenset().union(*(_lexemes_of(each, lexemes) for each in code)) for code in _codes(text))
+    codes = tuple(filter(None, numbered))
     joined = tuple(_joined(text, lexemes)) if "_" in text else ()
     proper = _names(text)
     coded = frozenset().union(*codes, *chain(*joined))
@@ -195,8 +196,19 @@ def _is_of(lexeme: str, name: str) -> bool:
     return name.startswith(lexeme[:-1] or lexeme) and len(name) - len(lexeme) <= 3
 
 
-def _codes(text: str) -> list[str]:
-    return [each for each in map(_bare, _TOKEN.findall(text)) if _is_code(each)]
+def _codes(text: str) -> list[list[str]]:
+    """Return the identifiers with digits, each in the tokens that stand beside one another: "304417 00021" is one."""
+    found: list[list[str]] = []
+    end = -1
+    for each in _TOKEN.finditer(text):
+        if not _is_code(token := _bare(each[0])):
+            continue
+        if found and not text[end : each.start()].strip():
+            found[-1].append(token)
+        else:
+            found.append([token])
+        end = each.end()
+    return found
 
 
 def _joined(text: str, lexemes: dict[int, str]) -> Iterator[tuple[frozenset[int], ...]]:
