@@ -62,7 +62,7 @@ def test_the_three_steps_by_keyboard(log_in_by_hand: LogIn, novice: Any) -> None
     expect(recall.locator(".entry mark", has_text="sugar")).to_be_visible()
     _tab_to(page, recall.get_by_label("Recency"))
     page.keyboard.press("ArrowRight")
-    expect(recall.locator(".bar", has_text="Recency")).to_contain_text("0.15")
+    expect(recall.locator(".bar", has_text="Recency")).to_contain_text("0.1")
     _tab_to(page, recall.get_by_role("button", name="Forget"))
     page.keyboard.press("Enter")
     expect(recall.get_by_role("button", name="Undo")).to_be_focused()

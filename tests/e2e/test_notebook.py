@@ -32,6 +32,8 @@ def _new(page: Page, kind: str) -> Locator:
     page.goto("/notebooks")
     page.get_by_label("Title of a new notebook").fill("Desk")
     page.get_by_role("button", name="New notebook").click()
+    # Loaded with its scripts: before that a button does what it does without them.
+    page.wait_for_url(re.compile(r"/notebooks/[\w-]+$"))
     page.get_by_role("form", name="Add a cell").get_by_role("button", name=kind).click()
     cell = _cell(page, kind.lower())
     expect(cell).to_be_visible()
