@@ -183,9 +183,10 @@ def read(file: Path, kind: str | None = None, *, as_one: bool = False) -> DataSe
         raise click.ClickException(str(error)) from None
     if kind not in {None, data.kind}:
         raise click.ClickException(f"{file} is a data set for `eval {data.kind}`")
+    data = together(data) if as_one else data
     if not data.questions:
         raise click.ClickException(f"{file}: there is no question with evidence")
-    return together(data) if as_one else data
+    return data
 
 
 def _evaluate_apart(data: DataSet, policies: Mapping[str, Policy], output: Output) -> None:

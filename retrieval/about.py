@@ -59,12 +59,15 @@ _ENGLISH = frozenset(
 _KIN = frozenset(
     {"mum", "mom", "dad", "mother", "father", "granny", "gran", "nan", "grandma", "grandpa", "aunt", "uncle"}
 )
-_ENDS_SENTENCE = re.compile(r"(?:^|[.?!:])\s*$")
 # A date, a span of years or an amount, which is written with the same signs as an identifier.
 _NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){2,3}")
 _DATE = re.compile(r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.\d\d")
-_LETTERED = re.compile(r"[^\W\d_]{1,5}\d\d")
+_AMOUNT = re.compile(
+    r"\d+(?:[.,]\d+)?-[^\W\d_]{3,}(?:-[^\W\d_]+)* | \d{4}s | \d+000 | \d{1,3}(?:\.\d{3})+ | \d\d?-\d\d?-(?:\d\d)?\d\d",
+    re.VERBOSE,
+)
+_LETTERED = re.compile(r"[^\W\d_]{1,5}\d{2,}[^\W\d_]?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # Words that are joined to one name, as programs join them, with no digit.
 _JOINED = re.compile(r"(?=[^\W\d]+\Z)\w*?[^\W\d_]{2}_[^\W\d_]{2}")
@@ -77,7 +80,8 @@ class Asked:
     `content` and `dated` have the idf of each word that counts, and of those of dates; `topics` are the words of the
     content that are no names, `names` those that are. `codes` has for each identifier that is asked for ("HERON-42",
     "#977") the lexemes that tell it from another, `joined` for each without digits ("E_TILE_RANGE") those of each of
-    its parts. `proper` are the names as they are written, in lower case.
+    its parts, `whole` all lexemes of each, and of what is written like one ("VN207"). `proper` are the names as they are
+    written, in lower case.
     """
 
     content: dict[int, float]
@@ -86,6 +90,7 @@ class Asked:
     names: frozenset[int]
     codes: tuple[frozenset[int], ...] = ()
     joined: tuple[tuple[frozenset[int], ...], ...] = ()
+    whole: tuple[frozenset[int], ...] = ()
     proper: frozenset[str] = frozenset()
 
     def coverage(self, places: Sequence[int]) -> float:
@@ -106,6 +111,12 @@ class Asked:
     def calls(self, speaker: str | None) -> bool:
         """Tell whether the question names a speaker."""
         return speaker is not None and self.proper.issuperset(speaker.lower().split())
+
+    def has_code(self, places: Sequence[int]) -> bool:
+        """Tell whether an item has an identifier that is asked for with all that it is written of."""
+        return any(code.issubset(places) for code in self.whole) or any(
+            all(not part.isdisjoint(places) for part in parts) for parts in self.joined
+        )
 
     def lacks_code(self, places: Sequence[int]) -> bool:
         """Tell whether an identifier is asked for that an item does not have."""
@@ -135,6 +146,9 @@ def understand(text: str, question: Question) -> Asked:
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
     numbered = (frozenset().union(*(_lexemes_of(each, lexemes) for each in code)) for code in _codes(text))
     codes = tuple(filter(None, numbered))
+    whole = [
+        frozenset().union(*(_parts_of(each, lexemes) for each in code)) for code in (*_codes(text), *_lettered(text))
+    ]
     joined = tuple(_joined(text, lexemes)) if "_" in text else ()
     proper = _names(text)
     coded = frozenset().union(*codes, *chain(*joined))
@@ -146,6 +160,7 @@ def understand(text: str, question: Question) -> Asked:
         names=frozenset(names),
         codes=codes,
         joined=joined,
+        whole=tuple(filter(None, whole)),
         proper=frozenset(proper),
     )
 
@@ -178,8 +193,14 @@ def _names(text: str) -> set[str]:
     if _is_german(text):
         return set()
     found = (each for each in _TOKEN.finditer(text) if each[0][0].isupper() and each[0] != "I")
-    inside = (each[0] for each in found if not _ENDS_SENTENCE.search(text, 0, each.start()))
+    inside = (each[0] for each in found if not _begins_sentence(text, each.start()))
     return {_bare(each) for each in inside} - _KIN
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    while start > 0 and text[start - 1].isspace():
+        start -= 1
+    return start == 0 or text[start - 1] in ".?!:"
 
 
 def _is_german(text: str) -> bool:
@@ -223,15 +244,31 @@ def _joined(text: str, lexemes: dict[int, str]) -> Iterator[tuple[frozenset[int]
 def _is_code(token: str) -> bool:
     """Tell whether a token names one thing among many of its kind.
 
-    That is digits joined to something, letters before two digits or more, four digits, or a version.
+    That is digits joined to something, four digits, or a version; no amount, as "5-star", "1000" or "1990s".
     """
+    if _AMOUNT.fullmatch(token):
+        return False
     if _VERSION.fullmatch(token):
         return _DATE.fullmatch(token) is None
     digits = sum(each.isdigit() for each in token)
     if not digits or (_NO_CODE.fullmatch(token) and (digits < 4 or not token.isdigit() or _YEAR.fullmatch(token))):
         return False
     joined = any(sign in token for sign in "-_#") and (token[0] == "#" or not token.replace("-", "").isdigit())
-    return joined or digits >= 4 or _LETTERED.match(token) is not None
+    return joined or digits >= 4
+
+
+def _lettered(text: str) -> list[list[str]]:
+    """Return what looks like "VN207": it may be written otherwise too, so what lacks it may still be meant."""
+    return [[each] for each in map(_bare, _TOKEN.findall(text)) if _LETTERED.fullmatch(each)]
+
+
+def _parts_of(code: str, lexemes: dict[int, str]) -> frozenset[int]:
+    """Return the places of all lexemes that an identifier is written of; none where one of its parts has none."""
+    if whole := [place for place, each in lexemes.items() if each == code]:
+        return frozenset(whole)
+    parts = set(filter(None, re.split(r"[^a-z0-9]+", code)))
+    found = {place: each.lstrip("-#/") for place, each in lexemes.items() if each.lstrip("-#/") in parts}
+    return frozenset(found) if parts.issubset(found.values()) else frozenset()
 
 
 def _lexemes_of(code: str, lexemes: dict[int, str]) -> frozenset[int]:

@@ -19,7 +19,7 @@ from memory.embedding.base import EmbeddingError
 from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
-from retrieval.answers import fits, wants_a_kind
+from retrieval.answers import says_an_amount, wants_an_amount
 from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
@@ -202,24 +202,27 @@ class _Run:
         return vector
 
     def _is_answered(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
-        """Tell whether one of what was found is about the question, and says the kind of thing that it wants."""
+        """Tell whether one of what was found is about the question, and says an amount where it wants one."""
         with self._timed("rank"):
             about = judge.about(scored)
         about = about or self._answers_to_the_rest(judge.alike_by_name(scored), dense, question)
-        if not about or not wants_a_kind(question) or len(about) > LOOKED_AT:
+        if not about or not wants_an_amount(question) or len(about) > LOOKED_AT:
             return bool(about)
         with self._timed("rank"):
             read = self.source.widen(about, None, saving=False)
-            return any(fits(question, each.candidate.text) for each in read)
+            return any(says_an_amount(each.candidate.text) for each in read)
 
     def _answers_to_the_rest(self, named: Sequence[Scored], dense: Dense | None, question: str) -> list[Scored]:
         """Return those that share only a name with a question and are about what it asks of that name.
 
         A name makes texts alike that have nothing else to do with each other: so the rest is compared without it.
         """
-        rest = without_names(question)
-        vector = self._embed(dense, rest) if named and rest else None
-        if dense is None or vector is None:
+        rest = without_names(question) if named else ""
+        if dense is None or not rest:
+            return []
+        vector = self._embed(dense, rest)
+        if vector is None:
+            self.degraded.append("semantic")
             return []
         with self._timed("rank"):
             read = self.source.widen(named[:LOOKED_AT], dense.model_id, saving=False)

@@ -39,7 +39,7 @@ class Judge:
         if asked.lacks_code(candidate.places):
             return False
         # Who names a thing by its number wants what is known of it, whatever words that has.
-        if asked.codes:
+        if asked.has_code(candidate.places):
             return True
         if candidate.cosine is None:
             return asked.coverage(candidate.places) >= UNSEEN * policy.sure_share

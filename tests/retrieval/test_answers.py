@@ -5,7 +5,7 @@ import doctest
 import pytest
 
 from retrieval import answers
-from retrieval.answers import fits, wants_a_kind
+from retrieval.answers import says_an_amount, wants_an_amount
 
 
 def test_the_doctests_hold() -> None:
@@ -17,38 +17,36 @@ def test_the_doctests_hold() -> None:
     [
         ("How many hens are there?", True),
         ("and how old is she", True),
+        ("How much is parking?", True),
+        ("How often do I swim?", True),
         ("By how much?", True),
-        ("When's the exam?", True),
-        ("Since when is the gate shut?", True),
-        ("On which day do we meet?", True),
         ("How do I get in?", False),
-        ("When I travel, what do I take along?", False),
-        ("What do I say when he calls?", False),
+        ("How much do I like coriander?", False),
+        ("What time zone is Anna in?", False),
+        ("When did I first mention the boiler?", False),
         ("Who came?", False),
         ("", False),
     ],
 )
-def test_amounts_and_times_are_what_a_question_wants(question: str, wants: bool) -> None:
-    assert wants_a_kind(question) == wants
+def test_an_amount_is_what_a_question_wants(question: str, wants: bool) -> None:
+    assert wants_an_amount(question) == wants
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "can"),
+    ("text", "says"),
     [
-        ("How many hens?", "We keep nine hens", True),
-        ("How many hens?", "We keep hens", False),
-        ("How often do you swim?", "I swim every morning", True),
-        ("How often do you swim?", "I like to swim", False),
-        ("How long is the boat?", "The boat measures 57 feet", True),
-        ("When is the exam?", "The exam is in June", True),
-        ("When is the exam?", "The exam is hard", False),
-        ("What time is lunch?", "Lunch: 12:30", True),
-        ("Who came?", "Nobody", True),
+        ("We keep nine hens", True),
+        ("We keep hens", False),
+        ("I swim on Mondays and Thursdays", True),
+        ("I never swim", True),
+        ("She is an only child", True),
+        ("Parking is free of charge", True),
+        ("It takes a quarter of an hour", True),
+        ("I am in the second chapter", True),
+        ("The boat measures 57 feet", True),
+        ("Husband Aurelio kept the archive", False),
+        ("", False),
     ],
 )
-def test_only_what_says_one_can_answer(question: str, text: str, can: bool) -> None:
-    assert fits(question, text) == can
-
-
-def test_what_wants_nothing_of_a_kind_is_answered_by_anything() -> None:
-    assert all(fits(each, "") for each in ("Who came?", "Why?", ""))
+def test_whatever_may_stand_for_an_amount_says_one(text: str, says: bool) -> None:
+    assert says_an_amount(text) == says

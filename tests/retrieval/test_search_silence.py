@@ -113,14 +113,12 @@ def test_what_is_asked_of_a_name_is_compared_without_it(shelf):
         ("How many people does the lift carry?", 5, True),
         ("How old is the lift?", 5, True),  # It says a number; of what is not looked at.
         ("How often is the gate locked?", 4, False),
-        ("When is the gate locked?", 4, False),
-        ("When does the choir sing?", 7, True),
-        ("What time does the choir sing?", 7, True),
-        ("Is the gate locked when it is dark?", 4, True),
+        ("When is the gate locked?", 4, True),
+        ("How often does the choir sing?", 7, True),
         ("How many invoices are paid?", 2, True),
     ],
 )
-def test_an_amount_or_a_time_is_answered_by_what_says_one(shelf, asked, near, found):
+def test_an_amount_is_answered_by_what_says_one(shelf, asked, near, found):
     got = shelf.ask(asked, near=near, cosine=0.8)
     assert (TEXTS[near] in [hit.snippet for hit in got.hits], got.withheld > 0) == (found, not found)
 
@@ -128,7 +126,9 @@ def test_an_amount_or_a_time_is_answered_by_what_says_one(shelf, asked, near, fo
 @pytest.mark.parametrize("more", [0, 1])
 def test_where_more_is_about_it_than_is_read_again_it_is_answered(runtime, bob, more):
     shelf = Shelf(runtime, bob, [f"The gate of garden {chr(97 + n)} is locked" for n in range(LOOKED_AT + more)])
-    assert bool(shelf.found("When is the gate of the garden locked?", cosine=0.1)) == bool(more)
+    assert bool(
+        shelf.found("How often is the gate of the garden locked?", cosine=0.1, policy={"min_score": 0.01})
+    ) == bool(more)
 
 
 def test_an_identifier_that_nobody_has_is_not_answered_by_what_is_alike(shelf):
@@ -148,9 +148,9 @@ def test_nothing_more_is_embedded_where_a_name_decides_nothing(shelf):
         assert len(shelf.embedder.asked) == 1, asked
 
 
-def test_a_model_that_fails_at_the_rest_leaves_silence(shelf):
+def test_a_model_that_fails_at_the_rest_leaves_silence_and_says_so(shelf):
     silent = shelf.ask("Where does Anneke go on holiday?", cosine=0.45, rest=None)
-    assert (silent.hits, silent.withheld, silent.degraded) == ((), 1, ())
+    assert (silent.hits, silent.withheld, silent.degraded) == ((), 1, ("semantic",))
 
 
 def test_another_identifier_of_the_same_kind_is_not_meant(shelf):
