@@ -80,8 +80,8 @@ class Asked:
     `content` and `dated` have the idf of each word that counts, and of those of dates; `topics` are the words of the
     content that are no names, `names` those that are. `codes` has for each identifier that is asked for ("HERON-42",
     "#977") the lexemes that tell it from another, `joined` for each without digits ("E_TILE_RANGE") those of each of
-    its parts, `whole` all lexemes of each, and of what is written like one ("VN207"). `proper` are the names as they are
-    written, in lower case.
+    its parts, `whole` all lexemes of each, and of what is written like one ("VN207"). `proper` are the names as they
+    are written, in lower case.
     """
 
     content: dict[int, float]

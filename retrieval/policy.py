@@ -32,13 +32,13 @@ class Policy:
     [0, 1] is the evidence that a candidate needs from at least one leg, a fifth of it while it has no vector.
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate is
-    about what is asked (`retrieval.silence`) and has the number or time that the question may want. It is about what
-    is asked if it has the identifier that is asked for; else, if none is, where its words have `sure_share` of what
-    the question's words tell, or its cosine reaches `sure_cosine`. Where the question asks something of a name and the
-    candidate has only the name of that, or all but the name, its cosine must reach `named_cosine`: either makes texts
-    alike that have nothing to do with each other. With only the name it is enough too if its cosine reaches
-    `sure_cosine`, and `rest_cosine` to the question without the name. Without a vector four sevenths of `sure_share`
-    are enough. With 0 for `min_score` or `sure_cosine` nothing is asked for.
+    about what is asked (`retrieval.silence`) and says an amount where the question wants one. It is about what is
+    asked if it has the identifier that is asked for, with all its parts, and cannot be if it lacks that; else where
+    its words have `sure_share` of what the question's words tell, or its cosine reaches `sure_cosine`. Where the
+    question asks something of a name and the candidate has only the name of that, or all but the name, its cosine must
+    reach `named_cosine`: either makes texts alike that have nothing to do with each other. With only the name it is
+    enough too if its cosine reaches `sure_cosine`, and `rest_cosine` to the question without the name. Without a
+    vector four sevenths of `sure_share` are enough. With 0 for `min_score` or `sure_cosine` nothing is asked for.
 
     `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
     `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an
