@@ -151,6 +151,13 @@ def strings_in(value: Any) -> Iterator[str]:
             yield from strings_in(each)
 
 
+def test_who_is_called_by_kinship_is_no_name() -> None:
+    idfs = {"mum": 2.0, "oper": 2.0}
+    assert not of("When is Mum's operation?", idfs).other_names(place(idfs, "oper"))
+    assert of("When is Mia's operation?", {"mia": 2.0, "oper": 2.0}).other_names([1])
+    assert without_names("When is Mum's operation?") == "When is Mum's operation?"
+
+
 def test_stems_of_names_are_names() -> None:
     idfs = {"car": 3.0, "neri": 2.0}
     assert of("Which car has Nerys?", idfs).names_alone(place(idfs, "neri"))
