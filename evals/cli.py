@@ -10,6 +10,7 @@ import click
 from evals.cli_bench import bench_group
 from evals.cli_eval import eval_group
 from evals.cli_peers import eval_peers, eval_peers_install
+from evals.cli_reader import eval_reader
 from evals.cli_silence import eval_silence
 from evals.cli_support import bring_in, embed_all, own_data_of, read_conversations
 from evals.cli_sweep import eval_sweep
@@ -20,6 +21,7 @@ __all__ = [
     "eval_group",
     "eval_peers",
     "eval_peers_install",
+    "eval_reader",
     "eval_silence",
     "eval_sweep",
     "eval_tasks",

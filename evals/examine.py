@@ -132,7 +132,7 @@ class Examiner:
             scope_size=place.size,
         )
         with self._rolled_back(asker or place.user_id) as session:
-            result = search(session, query, policy, dense=dense, now=self.now)
+            result = search(session, query, policy, dense=dense, now=self.now, reader=self.runtime.reader)
         if result.error:
             raise MeasureError(f"the search of question {question.id} failed")
         return result

@@ -11,6 +11,13 @@ _ASKS = re.compile(
       | much(?!\s+(?:do|does|did)\s+\w+\s+(?:like|love|enjoy|care|know|hate|want|trust|remember|understand)))\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# What no list of key words has: a word that asks or points, a verb that only helps.
+_SENTENCE = re.compile(
+    r"""\b(?:who|whom|whose|what|which|when|where|why|how|is|are|am|was|were|be|been|do|does|did|has|have|had|can|could
+      | will|would|shall|should|may|might|must|i|me|my|we|us|our|you|your|he|him|his|she|her|they|them|their|it|its|this
+      | that|these|those|the|tell|remind|show|give|list|find|look|let|please)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 # Also what stands for an amount: none, all, an only child, a dozen.
 _SAYS = re.compile(
     r"""\d | \b(?:
@@ -24,6 +31,15 @@ _SAYS = re.compile(
     )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+
+
+def asks(text: str) -> bool:
+    """Tell whether a text is a question or a request, not the key words of one.
+
+    >>> asks("How old is Ada"), asks("rent?"), asks("Ada shoe size")
+    (True, True, False)
+    """
+    return "?" in text or _SENTENCE.search(text) is not None
 
 
 def wants_an_amount(question: str) -> bool:

@@ -31,14 +31,19 @@ class Policy:
     itself what it is about, a turn half of it. `depth` is how many candidates each leg contributes. `min_score` in
     [0, 1] is the evidence that a candidate needs from at least one leg, a fifth of it while it has no vector.
 
-    Among memories of one person something always seems a little alike, so nothing is found unless one candidate is
-    about what is asked (`retrieval.silence`) and says an amount where the question wants one. It is about what is
-    asked if it has the identifier that is asked for, with all its parts, and cannot be if it lacks that; else where
-    its words have `sure_share` of what the question's words tell, or its cosine reaches `sure_cosine`. Where the
-    question asks something of a name and the candidate has only the name of that, or all but the name, its cosine must
-    reach `named_cosine`: either makes texts alike that have nothing to do with each other. With only the name it is
-    enough too if its cosine reaches `sure_cosine`, and `rest_cosine` to the question without the name. Without a
-    vector four sevenths of `sure_share` are enough. With 0 for `min_score` or `sure_cosine` nothing is asked for.
+    Among memories of one person something always seems a little alike, so nothing is found unless one candidate
+    answers what is asked (`retrieval.silence`). Notes in English are read together with the question, the `reads` best
+    one after another until one is at least `sure_reading` likely to answer it, or `worded_reading` if its words have
+    all that the question's words tell; none that lacks an identifier that is asked for, and what has it whole answers.
+
+    What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
+    amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
+    its parts, and cannot be if it lacks that; else where its words have `sure_share` of what the question's words tell,
+    or its cosine reaches `sure_cosine`. Where the question asks something of a name and the candidate has only the name
+    of that, or all but the name, its cosine must reach `named_cosine`: either makes texts alike that have nothing to do
+    with each other. With only the name it is enough too if its cosine reaches `sure_cosine`, and `rest_cosine` to the
+    question without the name. Without a vector four sevenths of `sure_share` are enough. With 0 for `min_score` or
+    `sure_cosine` nothing is asked for.
 
     `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
     `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an
@@ -65,6 +70,9 @@ class Policy:
     named_cosine: float = 0.65
     rest_cosine: float = 0.22
     sure_share: float = 0.7
+    reads: int = 4
+    sure_reading: float = 0.1
+    worded_reading: float = 0.015
     mmr_lambda: float = 0.975
     depth: int = 30
     context_weight: float = 0.7
@@ -98,6 +106,9 @@ _RANGES: dict[str, tuple[float, float]] = {
     "named_cosine": (0, 1),
     "rest_cosine": (0, 1),
     "sure_share": (0, 1),
+    "reads": (0, 50),
+    "sure_reading": (0, 1),
+    "worded_reading": (0, 1),
     "mmr_lambda": (0, 1),
     "depth": (1, 500),
     "context_weight": (0, 1),
@@ -175,7 +186,7 @@ def _number(key: str, value: Any) -> float:
     # Compared before any conversion: NaN fails here, and so does an integer too large for a float.
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise PolicyError(key, f"must be a number between {low:g} and {high:g}")
-    if key not in {"rrf_k", "depth"}:
+    if key not in {"rrf_k", "depth", "reads"}:
         return float(value)
     if value != int(value):
         raise PolicyError(key, "must be a whole number")

@@ -19,13 +19,14 @@ from memory.embedding.base import EmbeddingError
 from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
-from retrieval.answers import says_an_amount, wants_an_amount
+from retrieval.answers import asks, says_an_amount, wants_an_amount
 from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
 from retrieval.mmr import select as diversify
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
+from retrieval.reading import Reader
 from retrieval.scoring import in_talk, look_again, rank
 from retrieval.silence import Judge
 from retrieval.types import Ranked, Scored, Vector
@@ -50,15 +51,17 @@ def search(
     now: datetime,
     correlation_id: str = "",
     aside: Aside | None = None,
+    reader: Reader | None = None,
 ) -> Result:
     """Find, rank and cut to the budget; writes `last_scores` of the memories it weighed. The caller commits.
 
     With `aside` the keyword leg of a question that must be embedded runs beside that, and sees what is committed.
+    `reader` tells whether what was found answers the question; without it words and vectors alone decide.
     Either leg alone is enough: without `dense`, or when it fails, the answer says `degraded: ["semantic"]`, and
     `["vectors"]` where many memories have no vector yet. An unreachable database is an empty result with `error`, never
     an exception.
     """
-    run = _Run(Source(session, query, policy, now), aside)
+    run = _Run(Source(session, query, policy, now), aside, reader)
     try:
         result = run.search(dense)
     except SQLAlchemyError:
@@ -82,6 +85,7 @@ class _Run:
 
     source: Source
     aside: Aside | None
+    reader: Reader | None
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -202,6 +206,30 @@ class _Run:
         return vector
 
     def _is_answered(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
+        """Tell whether one of what was found answers the question, as far as that can be told."""
+        reader = self.reader
+        if reader is not None and judge.is_for_readers and reader.can_read(question):
+            return self._is_read(reader, judge, scored, question)
+        return self._is_about(judge, scored, dense, question)
+
+    def _is_read(self, reader: Reader, judge: Judge, scored: Sequence[Scored], question: str) -> bool:
+        """Tell whether one of the best answers the question to who reads both, or is told by its identifier."""
+        policy = self.source.policy
+        with self._timed("read"):
+            key_words = not asks(question)
+            if any(judge.is_told(each, key_words=key_words) for each in scored):
+                return True
+            for each in self.source.widen(judge.readable(scored)[: policy.reads], None, saving=False):
+                text = each.candidate.text
+                # What is in another language than the reader's is judged as if there were none.
+                if not reader.can_read(text):
+                    if judge.is_about(each.candidate):
+                        return True
+                elif reader.sureness(question, text) >= judge.least_sureness(each):
+                    return True
+        return False
+
+    def _is_about(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
         """Tell whether one of what was found is about the question, and says an amount where it wants one."""
         with self._timed("rank"):
             about = judge.about(scored)

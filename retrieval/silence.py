@@ -11,6 +11,8 @@ from retrieval.types import Candidate, Scored
 
 # What has no vector has its words alone to speak for it, and needs so much of the share that others need.
 UNSEEN = 4 / 7
+# The share of the words from which on it is all of them, added up in whatever order.
+ALL = 0.999
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,26 @@ class Judge:
     def is_asked_for(self) -> bool:
         """Tell whether the policy ever keeps silent."""
         return self.policy.min_score > 0 and self.policy.sure_cosine > 0
+
+    @property
+    def is_for_readers(self) -> bool:
+        """Tell whether what was found may be read: notes, which speak for themselves."""
+        return self.policy.reads > 0 and not self.talk
+
+    def least_sureness(self, scored: Scored) -> float:
+        """Return how likely it must be to the reader that one answers."""
+        return self.policy.worded_reading if scored.coverage > ALL else self.policy.sure_reading
+
+    def is_told(self, scored: Scored, *, key_words: bool) -> bool:
+        """Tell whether one has the identifier that is asked for, or all of nothing but key words.
+
+        Who names a thing wants whatever is known of it.
+        """
+        return self.asked.has_code(scored.candidate.places) or (key_words and scored.coverage > ALL)
+
+    def readable(self, scored: Sequence[Scored]) -> list[Scored]:
+        """Return those that may answer, in their order: none that lacks the identifier that is asked for."""
+        return [each for each in scored if not self.asked.lacks_code(each.candidate.places)]
 
     def about(self, scored: Sequence[Scored]) -> list[Scored]:
         """Return those that are about what is asked, in their order."""

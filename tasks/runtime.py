@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from config import Settings
 from memory.database import make_engine
 from memory.embedding.backfill import Backfill
-from memory.embedding.providers import Providers, System
+from memory.embedding.providers import NO_LOCAL_MODEL, Providers, System
 from memory.llm import ChatModel
 from memory.redis_link import RedisLink
 from memory.session_state import SessionStates
 from retrieval.aside import Aside
+from retrieval.reading import Reader, shared_reader
 from tasks.store import Store, open_store
 
 # Searches of one process that may use a second connection at once; two cores serve no more of them sooner.
@@ -28,6 +29,11 @@ class Runtime(Store):
     redis: RedisLink | None
     states: SessionStates
     chat_model: ChatModel | None
+
+    @property
+    def reader(self) -> Reader | None:
+        """What reads questions and notes together, loaded when first wanted; None where no model shall run here."""
+        return shared_reader() if self.settings.embedding_model != NO_LOCAL_MODEL else None
 
     def close(self) -> None:
         """Close every connection of this process's own pools; an embedded server goes on."""

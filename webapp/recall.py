@@ -82,7 +82,16 @@ def find(
         # What is kept of an answer is checked against the memories of today; of other kinds nothing is kept.
         return remembered(session(), query, chosen, now) if shelf is MEMORIES else _limited(chosen)
     dense = _dense(target.model)
-    result = search(session(), query, chosen, dense=dense, now=now, correlation_id=request_id(), aside=runtime().aside)
+    result = search(
+        session(),
+        query,
+        chosen,
+        dense=dense,
+        now=now,
+        correlation_id=request_id(),
+        aside=runtime().aside,
+        reader=runtime().reader,
+    )
     if settings.searches_per_minute and not result.error and shelf is MEMORIES:
         remember_result(query, chosen, result, now)
     return result

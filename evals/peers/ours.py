@@ -57,5 +57,6 @@ def _ask(runtime: Runtime, place: Place, text: str) -> tuple[Result, float]:
             raise MeasureError("there is no embedding model, or nothing was embedded yet")
         dense = Dense.by(model, runtime.providers.query_embedder(model, session, now))
         query = Query(place.user_id, place.space_id, text, limit=LIMIT, token_budget=None, scope_size=place.size)
-        result = search(session, query, NAMED[POLICY], dense=dense, now=now, aside=runtime.aside)
+        aside, reader = runtime.aside, runtime.reader
+        result = search(session, query, NAMED[POLICY], dense=dense, now=now, aside=aside, reader=reader)
     return result, (time.perf_counter() - start) * 1000

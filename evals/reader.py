@@ -1,0 +1,273 @@
+"""Teach the reader (`retrieval.reading`) which notes answer which questions, from `evals/reading`.
+
+The bundled encoder is trained on as a cross-encoder (Nogueira and Cho 2019): question and note together go through all
+layers, and the mean of the tokens' vectors is weighed to one number. The vocabulary stays as it is. What training
+changed in each matrix is kept as its largest singular values, a twelfth of the matrix at hardly a loss.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import binary_cross_entropy_with_logits, normalize
+from transformers import AutoTokenizer, BertModel
+
+from memory.embedding.bundled import MINILM
+from retrieval.reading import LONGEST
+
+FOLDER = Path(__file__).with_name("reading")
+EPOCHS = 2
+RANK = 32
+_RATE, _HEAD_RATE = 5e-5, 1e-3
+_BATCH = 48
+# So many of a block's notes that are most like the question, and one of the others, are told not to answer it.
+_NEAREST = 3
+_SAMPLES = 24
+_WARM_UP = 0.1  # of all steps
+_LAST_SHARE = 0.02  # of the rate, at the end
+
+Pair = tuple[str, str]
+Floats = NDArray[np.float32]
+
+
+@dataclass
+class Block:
+    """The notes of one person by their ids, and questions with the ids of the notes that answer them, maybe none."""
+
+    name: str
+    notes: dict[str, str] = field(default_factory=dict)
+    questions: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+
+def read_blocks(folder: Path = FOLDER) -> list[Block]:
+    """Return the blocks of a folder's files; raises `ValueError` that names the file and line of what is wrong."""
+    blocks = []
+    for path in sorted(folder.glob("*.txt")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            try:
+                if line.startswith("#"):
+                    blocks.append(Block(line[1:].strip()))
+                elif line.strip():
+                    _take(blocks[-1], line.strip())
+            except (IndexError, ValueError) as error:
+                raise ValueError(f"{path.name}, line {number}: {error}") from None
+    return blocks
+
+
+def _take(block: Block, line: str) -> None:
+    if note := re.fullmatch(r"(n\d+): *(.+)", line):
+        block.notes[note[1]] = note[2]
+    elif asked := re.fullmatch(r"\? *(.+?) *=> *(n\d+(?: +n\d+)*)", line):
+        ids = tuple(asked[2].split())
+        if unknown := set(ids) - block.notes.keys():
+            raise ValueError(f"there is no note {min(unknown)}")
+        block.questions.append((asked[1], ids))
+    elif missed := re.fullmatch(r"- *(.+)", line):
+        block.questions.append((missed[1], ()))
+    else:
+        raise ValueError("this is neither a note nor a question")
+
+
+class Lessons:
+    """The pairs of question and note that are learned; each round has other notes that do not answer."""
+
+    def __init__(self, blocks: Sequence[Block], vectors: Mapping[str, Floats]) -> None:
+        self._asked = [
+            (question, [block.notes[each] for each in right], self._others(block, question, right, vectors))
+            for block in blocks
+            for question, right in block.questions
+        ]
+
+    @staticmethod
+    def _others(block: Block, question: str, right: Sequence[str], vectors: Mapping[str, Floats]) -> list[str]:
+        wrong = [text for name, text in block.notes.items() if name not in right]
+        return sorted(wrong, key=lambda text: -float(vectors[question] @ vectors[text]))
+
+    def round(self, chance: random.Random) -> list[tuple[Pair, float]]:
+        """Return all questions with the notes that answer them (1.0) and some that do not (0.0), in any order."""
+        pairs = []
+        for question, right, wrong in self._asked:
+            pairs += [((question, text), 1.0) for text in right]
+            others = [*wrong[:_NEAREST], *chance.sample(wrong[_NEAREST:], min(1, len(wrong[_NEAREST:])))]
+            pairs += [((question, text), 0.0) for text in others]
+        chance.shuffle(pairs)
+        return pairs
+
+    def batches(self, chance: random.Random) -> Iterator[list[tuple[Pair, float]]]:
+        """Give a round in batches of pairs of about one length."""
+        pairs, slab = self.round(chance), _BATCH * 20
+        batches = []
+        for start in range(0, len(pairs), slab):
+            part = sorted(pairs[start : start + slab], key=lambda each: len(each[0][0]) + len(each[0][1]))
+            batches += [part[first : first + _BATCH] for first in range(0, len(part), _BATCH)]
+        chance.shuffle(batches)
+        yield from batches
+
+
+class Learner:
+    """The bundled encoder with one more weight for each number of its vector."""
+
+    def __init__(self) -> None:
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(MINILM)
+        self.model: Any = BertModel.from_pretrained(MINILM)
+        self.head = torch.nn.Linear(self.model.config.hidden_size, 1)
+        torch.nn.init.zeros_(self.head.bias)
+        for weight in self.model.embeddings.parameters():
+            weight.requires_grad = False
+
+    def mean(self, texts: Sequence[str] | Sequence[Pair]) -> torch.Tensor:
+        """Return the mean of the vectors of the tokens of each text or pair, all of one segment."""
+        options = {"padding": True, "truncation": True, "max_length": LONGEST, "return_tensors": "pt"}
+        made = self.tokenizer(list(texts), **options, return_token_type_ids=False)
+        states = self.model(**made).last_hidden_state
+        mask = made["attention_mask"][..., None].to(states.dtype)
+        found: torch.Tensor = (states * mask).sum(1) / mask.sum(1)
+        return found
+
+    def logits(self, pairs: Sequence[Pair]) -> torch.Tensor:
+        """Return the log-odds that the note of each pair answers its question."""
+        found: torch.Tensor = self.head(self.mean(pairs)).squeeze(1).float()
+        return found
+
+    def vectors(self, texts: Sequence[str]) -> dict[str, Floats]:
+        """Return the unit vector of each text."""
+        found: dict[str, Floats] = {}
+        order = sorted(set(texts), key=len)
+        with torch.no_grad():
+            for start in range(0, len(order), 64):
+                part = order[start : start + 64]
+                found.update(zip(part, normalize(self.mean(part), dim=1).numpy(), strict=True))
+        return found
+
+
+def steps(blocks: Sequence[Block], epochs: int) -> int:
+    """Return how many steps training takes."""
+    asked = ((len(block.notes), len(right)) for block in blocks for _, right in block.questions)
+    pairs = sum(right + min(notes - right, _NEAREST + 1) for notes, right in asked)
+    return epochs * -(-pairs // _BATCH)
+
+
+def train(blocks: Sequence[Block], *, epochs: int = EPOCHS, seed: int = 0, on_step: Callable[[float], None]) -> Learner:
+    """Return the encoder after `epochs` rounds over the blocks; `on_step` gets the loss of each step."""
+    torch.manual_seed(seed)
+    chance = random.Random(seed)  # To be the same again, not to be secret.
+    learner = Learner()
+    texts = [text for block in blocks for text in (*block.notes.values(), *(asked for asked, _ in block.questions))]
+    lessons = Lessons(blocks, learner.vectors(texts))
+    total = steps(blocks, epochs)
+    weights = [weight for weight in learner.model.parameters() if weight.requires_grad]
+    head = list(learner.head.parameters())
+    groups = [{"params": weights, "rate": _RATE}, {"params": head, "rate": _HEAD_RATE}]
+    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
+    learner.model.train()
+    done = 0
+    for _ in range(epochs):
+        for batch in lessons.batches(chance):
+            share = min(1.0, done / (_WARM_UP * total)) * max(_LAST_SHARE, 1 - done / total)
+            for group in optimiser.param_groups:
+                group["lr"] = group["rate"] * share
+            pairs, answers = zip(*batch, strict=True)
+            # Half the bits take a third of the time where the processor knows them, and lose nothing here.
+            with torch.autocast("cpu", torch.bfloat16):
+                found = learner.logits(pairs)
+            loss = binary_cross_entropy_with_logits(found, torch.tensor(answers))
+            torch.autograd.backward(loss)
+            torch.nn.utils.clip_grad_norm_([*weights, *head], 1.0)
+            optimiser.step()
+            optimiser.zero_grad()
+            done += 1
+            on_step(loss.item())
+    learner.model.eval()
+    return learner
+
+
+def save(learner: Learner, blocks: Sequence[Block], path: Path, *, rank: int = RANK) -> None:
+    """Write what `retrieval.reading.Reader` reads; the learner is left as that will compute.
+
+    Besides the weights that is how wide each channel of what goes into a product gets, and what comes out for a
+    few pairs, by which a process proves that it computes the same.
+    """
+    base = BertModel.from_pretrained(MINILM).state_dict()
+    arrays: dict[str, NDArray[Any]] = {}
+    state = learner.model.state_dict()
+    for name, weight in state.items():
+        if not name.startswith("encoder."):
+            continue
+        arrays |= _changed(name, weight, base[name], rank) if weight.ndim == 2 else {name: _half(weight)}
+        state[name] = _restored(name, arrays, base)
+    learner.model.load_state_dict(state)
+    pairs = [pair for pair, _ in _some(blocks)]
+    with torch.no_grad(), _Widths(learner.model) as widths:
+        logits = torch.cat([learner.logits([pair]) for pair in pairs])
+    arrays |= {f"widest.{part}": values.astype(np.float16) for part, values in widths.widest.items()}
+    arrays |= {"head.weight": learner.head.weight.detach().numpy()[0], "head.bias": learner.head.bias.detach().numpy()}
+    samples = np.frombuffer(json.dumps(pairs).encode(), dtype=np.uint8)
+    arrays |= {"samples": samples, "logits": logits.numpy()}
+    np.savez_compressed(path, allow_pickle=False, **arrays)
+
+
+def _changed(name: str, weight: torch.Tensor, base: torch.Tensor, rank: int) -> dict[str, NDArray[Any]]:
+    rows, values, columns = torch.linalg.svd(weight - base, full_matrices=False)
+    root = values[:rank].sqrt()
+    return {f"{name}.up": _half(rows[:, :rank] * root), f"{name}.down": _half(root[:, None] * columns[:rank])}
+
+
+def _restored(name: str, arrays: Mapping[str, NDArray[Any]], base: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    if name in arrays:
+        return torch.tensor(arrays[name].astype(np.float32))
+    up, down = (arrays[f"{name}.{side}"].astype(np.float32) for side in ("up", "down"))
+    return base[name] + torch.tensor(up @ down)
+
+
+def _half(values: torch.Tensor) -> NDArray[np.float16]:
+    return values.detach().numpy().astype(np.float16)
+
+
+def _some(blocks: Sequence[Block]) -> list[tuple[Pair, float]]:
+    """Return one pair of each of some blocks, every other one with a note that does not answer."""
+    found: list[tuple[Pair, float]] = []
+    for block in blocks[:: max(1, len(blocks) // _SAMPLES)]:
+        question, right = next(each for each in block.questions if each[1])
+        answers = len(found) % 2 == 0
+        name = right[0] if answers else next(each for each in block.notes if each not in right)
+        found.append(((question, block.notes[name]), float(answers)))
+    return found
+
+
+class _Widths:
+    """Watches the largest absolute value of each channel of what goes into the products of a model."""
+
+    def __init__(self, model: Any) -> None:
+        self.widest: dict[str, Floats] = {}
+        parts = {}
+        for number, layer in enumerate(model.encoder.layer):
+            name = f"encoder.layer.{number}"
+            parts[f"{name}.attention"] = layer.attention.self.query
+            parts[f"{name}.attention.output.dense"] = layer.attention.output.dense
+            parts[f"{name}.intermediate.dense"] = layer.intermediate.dense
+        self._parts = parts
+        self._hooks: list[Any] = []
+
+    def __enter__(self) -> _Widths:
+        self._hooks = [part.register_forward_pre_hook(self._watch(name)) for name, part in self._parts.items()]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _watch(self, name: str) -> Callable[[Any, tuple[torch.Tensor, ...]], None]:
+        def watch(_module: Any, values: tuple[torch.Tensor, ...]) -> None:
+            widths = values[0].abs().amax((0, 1)).numpy()
+            self.widest[name] = np.maximum(self.widest.get(name, np.float32(0)), widths)
+
+        return watch

@@ -1,0 +1,165 @@
+"""Read a question and a note together, to tell whether the note answers it.
+
+Vectors and words say what a note is about, made before anybody asks: "Rex had his shots in May" is about what "How old
+is Rex?" is about, and does not answer it. The reader is the bundled encoder, trained on as a cross-encoder (Nogueira
+and Cho 2019) by `evals.reader`; what training changed lies in `reader.npz`. It computes in whole numbers of eight bits
+where that gives what training computed, else in single precision, and reads English.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from memory.embedding.bert import Bert, read_bert
+from memory.embedding.bundled import MINILM
+from memory.embedding.compiled import session_of
+from memory.embedding.quick import QuickGraph
+
+logger = logging.getLogger(__name__)
+
+WEIGHTS = Path(__file__).with_name("reader.npz")
+# Pieces of words of a question with a note, and of a question alone. What is longer is read in parts.
+LONGEST = 192
+_LONGEST_QUESTION = 64
+_MOST_PARTS = 4
+# Log-odds that the rounded numbers may be off by for a sample that training computed: a few tenths are usual.
+_TOLERANCE = 1.0
+_REMEMBERED = 8192
+
+# The vocabulary has nearly every English word whole, and of other languages two pieces or more for most.
+# Of the questions of `evals/languages.jsonl` the others have 1.4 or more, of the golden ones 95 % less.
+_PIECES_PER_WORD = 1.4
+# Any two of these make a text with unusual names English all the same: no other language has these words.
+_ENGLISH = frozenset(
+    """
+    the and what who when where which why how with from about this that there their your does did are have has my she
+    they you should would could can for not his her its our will been
+    """.split()  # noqa: SIM905  # A list of quoted words cannot be read.
+)
+# Characters that tell the language of a text.
+_ENOUGH = 400
+_WORD = re.compile(r"[^\W\d_]+")
+
+Floats = NDArray[np.float32]
+
+
+class CannotReadError(Exception):
+    """The reader does not compute here what it was trained to."""
+
+
+class Reader:
+    """Tells how likely notes answer questions; safe to share between threads.
+
+    What it read lately it remembers by a digest, never by its words. Raises `CannotReadError` where it computes
+    something else than in training, and whatever finds a file damaged.
+    """
+
+    def __init__(self, weights: Path = WEIGHTS) -> None:
+        folder = Path(MINILM)
+        self._tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        with np.load(weights) as file:
+            arrays = dict(file)
+        self._head, self._bias = arrays["head.weight"], float(arrays["head.bias"][0])
+        self._known: OrderedDict[bytes, float] = OrderedDict()
+        self._lock = threading.Lock()
+        bert = read_bert(folder)
+        self._session = session_of(_ReaderGraph(bert, arrays).model(), bert)
+        if (off := self._off(arrays)) > _TOLERANCE:
+            logger.warning("the reader computes in single precision: rounded, a sample is off by %.2f", off)
+            self._session = session_of(_ReaderGraph(bert, arrays, exact=True).model(), bert)
+            if (off := self._off(arrays)) > _TOLERANCE:
+                raise CannotReadError(f"a sample is off by {off:.2f}")
+
+    def can_read(self, text: str) -> bool:
+        """Tell whether a text is in English, as far as its words tell; what has none is."""
+        words = _WORD.findall(text[:_ENOUGH])
+        if len(_ENGLISH & {word.lower() for word in words}) > 1:
+            return True
+        return len(self._pieces(" ".join(words))) <= _PIECES_PER_WORD * len(words)
+
+    def sureness(self, question: str, text: str) -> float:
+        """Return how likely it is, in [0, 1], that a text answers a question; of a long text, the likeliest part.
+
+        After four parts, some 500 words, the rest is left unread.
+        """
+        name = hashlib.blake2b(f"{len(question)} {question}{text}".encode("utf-8", "replace"), digest_size=16).digest()
+        with self._lock:
+            known = self._known.get(name)
+        if known is not None:
+            return known
+        found = float(1 / (1 + np.exp(-self._log_odds(question, text))))
+        with self._lock:
+            self._known[name] = found
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return found
+
+    def _log_odds(self, question: str, text: str) -> float:
+        asked = self._pieces(question)[:_LONGEST_QUESTION]
+        told = self._pieces(text)
+        begin, end = self._tokenizer.encode("").ids
+        room = LONGEST - len(asked) - 3
+        step = room * 3 // 4
+        starts = range(0, max(1, len(told) - room + step), step)[:_MOST_PARTS]
+        return max(self._read([begin, *asked, end, *told[start : start + room], end]) for start in starts)
+
+    def _pieces(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def _read(self, ids: list[int]) -> float:
+        mean = self._session.run(None, {"ids": [ids]})[0][0, 0]
+        return float(mean @ self._head) + self._bias
+
+    def _off(self, arrays: Mapping[str, NDArray[Any]]) -> float:
+        samples = json.loads(arrays["samples"].tobytes())
+        found = np.array([self._log_odds(*each) for each in samples])
+        return float(np.abs(found - arrays["logits"]).max())
+
+
+@cache
+def shared_reader() -> Reader | None:
+    """Return this process's reader, loaded at the first call; None, and the log says why, where it cannot be."""
+    try:
+        return Reader()
+    except Exception:  # Without a reader a search goes by words and vectors alone: better than none.
+        logger.exception("there is no reader")
+        return None
+
+
+class _ReaderGraph(QuickGraph):
+    """The encoder with what training changed: `arrays` has new values, or two narrow factors of what was added."""
+
+    def __init__(self, bert: Bert, arrays: Mapping[str, NDArray[Any]], *, exact: bool = False) -> None:
+        widest = {name.removeprefix("widest."): _single(arrays[name]) for name in arrays if name.startswith("widest.")}
+        super().__init__(bert, widest, exact=exact)
+        self._arrays = arrays
+
+    def _numbers(self, name: str) -> Floats:
+        if name in self._arrays:
+            return _single(self._arrays[name])
+        before = super()._numbers(name)
+        if f"{name}.up" not in self._arrays:
+            return before
+        up, down = (_single(self._arrays[f"{name}.{side}"]) for side in ("up", "down"))
+        added: Floats = before + up @ down
+        return added
+
+
+def _single(values: NDArray[Any]) -> Floats:
+    return values.astype(np.float32)

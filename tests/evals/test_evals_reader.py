@@ -1,0 +1,66 @@
+"""What the reader learns from, and that learning gives what it reads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evals import golden
+from evals.reader import RANK, Block, read_blocks, save, steps, train
+from retrieval.reading import WEIGHTS, Reader
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    return read_blocks()
+
+
+def test_there_are_answers_and_none_for_every_person(blocks):
+    for block in blocks:
+        answered = [right for _, right in block.questions if right]
+        assert len(block.notes) >= 12, block.name
+        assert len(answered) >= 10 <= len(block.questions) - len(answered), block.name
+    assert sum(len(block.questions) for block in blocks) > 9000
+
+
+def test_nothing_is_learned_that_is_measured(blocks):
+    learned = {asked.lower() for block in blocks for asked, _ in block.questions}
+    learned |= {note.lower() for block in blocks for note in block.notes.values()}
+    for path in (golden.BUNDLED, golden.HELD_OUT):
+        data = golden.read(path)
+        assert learned.isdisjoint(item.text.lower() for each in data.collections for item in each.items)
+        same = {each.text.lower() for each in data.questions} & learned
+        assert len(same) <= 1, same
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("n1: A note before anybody's name", "line 1"),
+        ("# Ada\nn1: Tea\n? What does she drink? => n2", "line 3: there is no note n2"),
+        ("# Ada\nn1: Tea\n? What does she drink?", "line 3: this is neither a note nor a question"),
+        ("# Ada\nTea", "line 2: this is neither a note nor a question"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, text, why):
+    (tmp_path / "some.txt").write_text(text)
+    with pytest.raises(ValueError, match=f"some.txt, {why}"):
+        read_blocks(tmp_path)
+
+
+def test_what_is_learned_can_be_read(blocks, tmp_path):
+    few, losses = [*blocks[:2], Block("nobody")], []
+    learner = train(few, epochs=1, on_step=losses.append)
+    assert len(losses) == steps(few, 1)
+    save(learner, few, path := tmp_path / "reader.npz", rank=4)
+    reader = Reader(path)
+    question, right = few[0].questions[0]
+    note = few[0].notes[right[0]]
+    told = 1 / (1 + np.exp(-learner.logits([(question, note)]).item()))
+    assert reader.sureness(question, note) == pytest.approx(told, abs=0.1)
+
+
+def test_the_weights_that_come_along_are_of_this_rank():
+    with np.load(WEIGHTS) as file:
+        assert {file[name].shape[-1] for name in file.files if name.endswith(".up")} == {RANK}
+    assert WEIGHTS.stat().st_size < 4_000_000

@@ -1,0 +1,84 @@
+"""What reads a question and a note together: what it tells, that it computes as in training, and what it keeps."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+from retrieval import reading
+from retrieval.reading import WEIGHTS, CannotReadError, Reader, shared_reader
+
+SHOTS = "Rex, our old spaniel, had his rabies shot in May."
+AGE = "Rex, our spaniel, will be nine in May."
+
+
+@pytest.fixture(scope="module")
+def reader():
+    found = shared_reader()
+    assert found is not None
+    return found
+
+
+def changed(path, **arrays):
+    with np.load(WEIGHTS) as file:
+        np.savez(path, **{**file, **arrays})
+    return path
+
+
+def test_what_is_about_the_same_thing_need_not_answer(reader):
+    assert reader.sureness("How old is Rex?", AGE) > 0.5 > reader.sureness("How old is Rex?", SHOTS)
+    assert reader.sureness("Has Rex been vaccinated?", SHOTS) > 0.5 > reader.sureness("Has Rex been vaccinated?", AGE)
+    assert 0 <= reader.sureness("", "") <= 1
+
+
+def test_a_long_text_is_read_in_parts(reader):
+    filler = "The meeting went on about the budget of the coming year and nothing was decided. " * 12
+    asked = "How old is Rex?"
+    assert reader.sureness(asked, filler + AGE) > 0.5 > reader.sureness(asked, filler)
+    beyond = filler * 5 + AGE
+    assert reader.sureness(asked, beyond) < 0.5, "the docstring says that the rest is left unread"
+    assert 0 <= reader.sureness("old " * 3000, AGE) <= 1
+
+
+def test_what_was_read_is_remembered_by_a_digest(reader, monkeypatch):
+    first = reader.sureness("Who walks Rex on Sundays?", SHOTS)
+    monkeypatch.setattr(reader, "_session", None)
+    assert reader.sureness("Who walks Rex on Sundays?", SHOTS) == first
+    assert all(isinstance(name, bytes) and len(name) == 16 for name in reader._known)
+
+
+def test_only_so_much_is_remembered(monkeypatch):
+    monkeypatch.setattr(reading, "_REMEMBERED", 2)
+    reader = Reader()
+    for name in ("Rex", "Ben", "Pip"):
+        reader.sureness(f"Who is {name}?", SHOTS)
+    assert len(reader._known) == 2
+
+
+def test_where_rounding_is_off_it_computes_in_single_precision(monkeypatch, caplog, reader):
+    monkeypatch.setattr(reading, "_TOLERANCE", 0.001)
+    with caplog.at_level(logging.WARNING):
+        exact = Reader()
+    assert "single precision" in caplog.text
+    assert exact.sureness("How old is Rex?", AGE) == pytest.approx(reader.sureness("How old is Rex?", AGE), abs=0.1)
+
+
+def test_what_computes_something_else_is_no_reader(tmp_path):
+    with np.load(WEIGHTS) as file:
+        bias = file["head.bias"]
+    with pytest.raises(CannotReadError, match="off by 5"):
+        Reader(changed(tmp_path / "other.npz", **{"head.bias": bias + 5}))
+    with pytest.raises(FileNotFoundError):
+        Reader(tmp_path / "none.npz")
+
+
+def test_a_process_without_a_reader_says_why(monkeypatch, caplog):
+    monkeypatch.setattr(reading, "MINILM", "/nowhere")
+    shared_reader.cache_clear()
+    try:
+        assert shared_reader() is None
+    finally:
+        shared_reader.cache_clear()
+    assert "there is no reader" in caplog.text
