@@ -8,20 +8,22 @@ import click
 
 from evals.cli_eval import eval_group
 from evals.cli_support import progress
-from retrieval.reading import WEIGHTS
 
 
 @eval_group.command("reader")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default=WEIGHTS, help="The file to write.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
+)
 @click.option("--epochs", type=click.IntRange(min=1), help="Rounds over the data.  [default: 2]")
-def eval_reader(out: Path, epochs: int | None) -> None:
+def eval_reader(out: Path | None, epochs: int | None) -> None:
     """Train what reads questions and notes together, on evals/reading: some twenty minutes."""
     # Here, as torch takes seconds to load that no other command should wait for.
     from evals import reader  # noqa: PLC0415
+    from retrieval.reading import WEIGHTS  # noqa: PLC0415
 
     blocks = reader.read_blocks()
     rounds = epochs or reader.EPOCHS
     with progress(reader.steps(blocks, rounds), "steps") as advance:
         learner = reader.train(blocks, epochs=rounds, on_step=lambda _loss: advance(1))
-    reader.save(learner, blocks, out)
-    click.echo(f"{out}: {sum(len(each.questions) for each in blocks)} questions about {len(blocks)} persons")
+    reader.save(learner, blocks, file := out or WEIGHTS)
+    click.echo(f"{file}: {sum(len(each.questions) for each in blocks)} questions about {len(blocks)} persons")

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
@@ -26,10 +27,12 @@ from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Wor
 from retrieval.mmr import select as diversify
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
-from retrieval.reading import Reader
 from retrieval.scoring import in_talk, look_again, rank
 from retrieval.silence import Judge
 from retrieval.types import Ranked, Scored, Vector
+
+if TYPE_CHECKING:
+    from retrieval.reading import Reader
 
 logger = logging.getLogger(__name__)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from config import Settings
 from memory.database import make_engine
@@ -12,8 +13,10 @@ from memory.llm import ChatModel
 from memory.redis_link import RedisLink
 from memory.session_state import SessionStates
 from retrieval.aside import Aside
-from retrieval.reading import Reader, shared_reader
 from tasks.store import Store, open_store
+
+if TYPE_CHECKING:
+    from retrieval.reading import Reader
 
 # Searches of one process that may use a second connection at once; two cores serve no more of them sooner.
 ASIDE = 4
@@ -33,7 +36,12 @@ class Runtime(Store):
     @property
     def reader(self) -> Reader | None:
         """What reads questions and notes together, loaded when first wanted; None where no model shall run here."""
-        return shared_reader() if self.settings.embedding_model != NO_LOCAL_MODEL else None
+        if self.settings.embedding_model == NO_LOCAL_MODEL:
+            return None
+        # Here, as what runs it takes half a second to load, which most commands need not wait for.
+        from retrieval.reading import shared_reader  # noqa: PLC0415
+
+        return shared_reader()
 
     def close(self) -> None:
         """Close every connection of this process's own pools; an embedded server goes on."""

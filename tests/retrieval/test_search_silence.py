@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-import numpy as np
 import pytest
-from sqlalchemy import text
+from shelf import Shelf
 
-from evals.stock import model_of, stock
-from memory.database import user_session
-from memory.embedding.base import EmbeddingError
-from retrieval.policy import NAMED, policy_from
-from retrieval.query import Dense, Query
-from retrieval.search import LOOKED_AT, WAITING, search
+from retrieval.search import LOOKED_AT, WAITING
 
-NOW = datetime(2025, 6, 1, tzinfo=UTC)
-DIMENSIONS = 384
 TEXTS = (
     "Anneke Solberg decides the order of the backlog",
     "HERON-42 moves the label printer to another server",
@@ -29,67 +19,9 @@ TEXTS = (
 )
 
 
-class Embedder:
-    """Gives the question one vector and what is left of it without its names another, or fails at that."""
-
-    def __init__(self, vector, rest):
-        self.vector, self.rest, self.asked = vector, rest, []
-
-    def embed_one(self, text):
-        self.asked += [text] * (text not in self.asked)
-        if text == self.asked[0]:
-            return self.vector, True
-        if self.rest is None:
-            raise EmbeddingError("the model is away", permanent=False)
-        return self.rest, True
-
-    def recall(self, text):
-        return self.embed_one(text)[0]
-
-
-def pointing(near, cosine):
-    vector = np.zeros(DIMENSIONS, dtype=np.float32)
-    vector[near], vector[-1] = cosine, np.sqrt(1 - cosine**2)
-    return vector
-
-
-class Shelf:
-    """Memories of one person with vectors at right angles to each other, and questions as near as one likes."""
-
-    def __init__(self, runtime, person, texts=TEXTS):
-        self.runtime, self.user_id, self.size = runtime, person.id, len(texts)
-        self.vectors = np.eye(DIMENSIONS, dtype=np.float32)[: self.size]
-        self.space_id = stock(runtime, person.id, texts, now=NOW, vectors=self.vectors, settled=False)
-        with self.session() as session:
-            self.model_id = model_of(session, self.user_id).id
-
-    def session(self):
-        return user_session(self.runtime.sessions, self.user_id)
-
-    def ask(self, question, *, near=0, cosine=0.0, rest=0.0, policy=None, **fields):
-        query = Query(self.user_id, self.space_id, question, scope_size=self.size, **fields)
-        chosen = policy_from(policy or {}, NAMED["balanced"])
-        self.embedder = Embedder(pointing(near, cosine), None if rest is None else pointing(near, rest))
-        with self.session() as session:
-            return search(session, query, chosen, dense=Dense(self.model_id, DIMENSIONS, self.embedder), now=NOW)
-
-    def found(self, question, **fields):
-        return [hit.snippet for hit in self.ask(question, **fields).hits]
-
-    def lose(self, which):
-        """Let a slice of the memories wait for their vectors again."""
-        mine = {"user_id": self.user_id, "space_id": self.space_id}
-        with self.session() as session:
-            ids = text("SELECT id FROM memories WHERE user_id = :user_id AND space_id = :space_id ORDER BY id")
-            chosen = list(session.scalars(ids, mine))[which]
-            waiting = text("""UPDATE embeddings SET state = 'pending', vector = NULL, due_at = 'infinity'
-                WHERE user_id = :user_id AND memory_id = ANY(:ids)""")
-            session.execute(waiting, {**mine, "ids": chosen})
-
-
 @pytest.fixture
 def shelf(runtime, ada):
-    return Shelf(runtime, ada)
+    return Shelf(runtime, ada, TEXTS)
 
 
 def test_what_is_asked_of_a_name_takes_more_than_the_name(shelf):

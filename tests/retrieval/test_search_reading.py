@@ -1,0 +1,82 @@
+"""Notes are read together with the question, and silence follows from that alone."""
+
+from __future__ import annotations
+
+import pytest
+from shelf import Shelf
+
+from retrieval.reading import shared_reader
+
+TEXTS = (
+    "Rex, our old spaniel, had his rabies shot in May",
+    "Tea is kept in the blue tin",
+    "HERON-42 moves the label printer to another server",
+    "The gate is locked after dusk",
+    "Der Ersatzschlüssel liegt unter dem dritten Blumentopf",
+    "Ada: I moved to Rome",
+)
+
+
+class ReadShelf(Shelf):
+    """A shelf whose questions are read together with its memories."""
+
+    def ask(self, question, **fields):
+        return super().ask(question, reader=shared_reader(), **fields)
+
+
+@pytest.fixture
+def shelf(runtime, ada):
+    return ReadShelf(runtime, ada, TEXTS)
+
+
+def test_what_is_about_it_and_does_not_answer_is_kept_back(shelf):
+    found = shelf.ask("Has Rex been vaccinated?", cosine=0.5)
+    assert [hit.snippet for hit in found.hits] == [TEXTS[0]]
+    assert (found.withheld, "read" in found.timings) == (0, True)
+    silent = shelf.ask("What does Rex weigh?", cosine=0.9)
+    assert (silent.hits, silent.withheld) == ((), 1)
+
+
+def test_what_answers_is_found_however_little_alike_its_vector_is(shelf):
+    asked = "Which container do I get the tea from?"
+    assert shelf.found(asked, near=1, cosine=0.2) == [TEXTS[1]]
+    assert shelf.found(asked, near=1, cosine=0.2, policy={"reads": 0}) == [], "the rules want more"
+
+
+def test_only_the_best_are_read(shelf):
+    asked = "What goes on with the gate when the sun has set?"
+    assert TEXTS[3] in shelf.found(asked, near=1, cosine=0.9)
+    assert shelf.found(asked, near=1, cosine=0.9, policy={"reads": 1}) == []
+
+
+def test_key_words_bring_what_has_them_all(shelf):
+    assert shelf.found("Rex") == [TEXTS[0]]
+    assert shelf.found("tea tin") == [TEXTS[1]]
+    assert shelf.found("tea price") == []
+    assert shelf.found("Who is Rex?") == [], "a question is more than its words"
+
+
+def test_an_identifier_brings_what_has_it(shelf):
+    assert shelf.found("What do we know of HERON-42?") == [TEXTS[2]]
+    assert shelf.found("Where does HERON-43 move the label printer?", near=2, cosine=0.9) == []
+
+
+def test_other_languages_are_judged_by_the_rules(shelf):
+    asked = "Wo liegt der Ersatzschlüssel?"
+    assert shelf.found(asked, near=4, cosine=0.5) == [TEXTS[4]]
+    assert "read" not in shelf.ask(asked, near=4, cosine=0.5).timings
+    assert shelf.found("Where did we hide the spare key?", near=4, cosine=0.5) == [TEXTS[4]]
+    assert shelf.found("Where did we hide the spare key?", near=4, cosine=0.2) == []
+
+
+def test_turns_of_a_talk_are_not_read(runtime, ada):
+    shelf = ReadShelf(runtime, ada, TEXTS[5:])
+    found = shelf.ask("What does Ada weigh?", cosine=0.9)
+    assert [hit.snippet for hit in found.hits] == [TEXTS[5]]
+    assert "read" not in found.timings
+
+
+def test_with_no_evidence_wanted_nothing_is_read(shelf):
+    found = shelf.ask("What does Rex weigh?", cosine=0.9, policy={"min_score": 0.0})
+    assert found.hits
+    assert "read" not in found.timings
