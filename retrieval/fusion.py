@@ -63,10 +63,13 @@ def _weights(candidates: Sequence[Candidate], policy: Policy) -> dict[Leg, float
 
 def _convex(candidates: Sequence[Candidate], weights: Mapping[Leg, float], bound: float) -> dict[UUID, float]:
     words, meaning = weights.get("keyword", 0.0), weights.get("semantic", 0.0)
-    return {
-        each.id: clip(words * keyword_share(each.bm25_around, bound) + meaning * clip(each.cosine or 0.0))
-        for each in candidates
-    }
+    fused = {}
+    for each in candidates:
+        share = keyword_share(each.bm25_around, bound)
+        # What waits for its vector is as likely to be meant as its words say, not a stranger.
+        alike = clip(each.cosine) if each.cosine is not None else share * (words > 0)
+        fused[each.id] = clip(words * share + meaning * alike)
+    return fused
 
 
 def _cosine(candidate: Candidate, policy: Policy, bound: float) -> float:

@@ -71,8 +71,9 @@ def test_turns_and_notes_have_weights_of_their_own(fusion, notes, turns):
     assert by == pytest.approx([notes, turns, notes]), "half is not most"
 
 
-def test_convex_counts_a_missing_cosine_as_zero():
-    assert only(candidate(cosine=None, bm25=4.0), Policy(semantic_weight=0.35)) == pytest.approx(0.26)
+def test_convex_lets_the_words_speak_for_a_missing_cosine():
+    assert only(candidate(cosine=None, bm25=4.0), Policy(semantic_weight=0.35)) == pytest.approx(0.4)
+    assert only(candidate(cosine=None, bm25=4.0), Policy(legs=("semantic",))) == 0
 
 
 def test_convex_counts_a_negative_cosine_as_zero():
