@@ -23,7 +23,7 @@ def eval_reader(out: Path | None, epochs: int | None) -> None:
 
     blocks = reader.read_blocks()
     rounds = epochs or reader.EPOCHS
-    with progress(reader.steps(blocks, rounds), "steps") as advance:
-        learner = reader.train(blocks, epochs=rounds, on_step=lambda _loss: advance(1))
+    with progress(None, "steps") as advance:
+        learner = reader.train(blocks, epochs=rounds, on_step=lambda _done, _of, _loss: advance(1))
     reader.save(learner, blocks, file := out or WEIGHTS)
     click.echo(f"{file}: {sum(len(each.questions) for each in blocks)} questions about {len(blocks)} persons")

@@ -29,7 +29,7 @@ EPOCHS = 2
 RANK = 32
 _RATE, _HEAD_RATE = 5e-5, 1e-3
 _BATCH = 48
-# So many of a block's notes that are most like the question, and one of the others, are told not to answer it.
+# So many of a block's notes that are most like the question are told not to answer it.
 _NEAREST = 3
 _SAMPLES = 24
 _WARM_UP = 0.1  # of all steps
@@ -41,11 +41,16 @@ Floats = NDArray[np.float32]
 
 @dataclass
 class Block:
-    """The notes of one person by their ids, and questions with the ids of the notes that answer them, maybe none."""
+    """The notes of one person by their ids, and questions with the ids of the notes that answer them, maybe none.
+
+    `wanted` has for questions that none answers a note that would: else it would be learned that some questions ("How
+    old is …") are never answered, whatever is read with them.
+    """
 
     name: str
     notes: dict[str, str] = field(default_factory=dict)
     questions: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    wanted: dict[str, str] = field(default_factory=dict)
 
 
 def read_blocks(folder: Path = FOLDER) -> list[Block]:
@@ -71,40 +76,43 @@ def _take(block: Block, line: str) -> None:
         if unknown := set(ids) - block.notes.keys():
             raise ValueError(f"there is no note {min(unknown)}")
         block.questions.append((asked[1], ids))
-    elif missed := re.fullmatch(r"- *(.+)", line):
+    elif missed := re.fullmatch(r"- *(.+?)(?: *=> *(.+))?", line):
         block.questions.append((missed[1], ()))
+        if missed[2]:
+            block.wanted[missed[1]] = missed[2]
     else:
         raise ValueError("this is neither a note nor a question")
 
 
 class Lessons:
-    """The pairs of question and note that are learned; each round has other notes that do not answer."""
+    """The pairs of question and note that are learned: 1.0 for what answers, 0.0 for what is most like it and does not.
+
+    Of the notes that would answer other questions one is always among the latter, so that nothing is learned of how
+    those are written.
+    """
 
     def __init__(self, blocks: Sequence[Block], vectors: Mapping[str, Floats]) -> None:
-        self._asked = [
-            (question, [block.notes[each] for each in right], self._others(block, question, right, vectors))
-            for block in blocks
-            for question, right in block.questions
+        self._vectors = vectors
+        self.pairs = [
+            pair for block in blocks for asked, ids in block.questions for pair in self._of(block, asked, ids)
         ]
 
-    @staticmethod
-    def _others(block: Block, question: str, right: Sequence[str], vectors: Mapping[str, Floats]) -> list[str]:
-        wrong = [text for name, text in block.notes.items() if name not in right]
-        return sorted(wrong, key=lambda text: -float(vectors[question] @ vectors[text]))
+    def _of(self, block: Block, question: str, ids: Sequence[str]) -> Iterator[tuple[Pair, float]]:
+        right = [block.notes[each] for each in ids] + [
+            text for asked, text in block.wanted.items() if asked == question
+        ]
+        notes = self._nearest(question, [text for name, text in block.notes.items() if name not in ids])
+        others = self._nearest(question, [text for asked, text in block.wanted.items() if asked != question])
+        yield from (((question, text), 1.0) for text in right)
+        yield from (((question, text), 0.0) for text in (*notes[:_NEAREST], *others[:1]))
 
-    def round(self, chance: random.Random) -> list[tuple[Pair, float]]:
-        """Return all questions with the notes that answer them (1.0) and some that do not (0.0), in any order."""
-        pairs = []
-        for question, right, wrong in self._asked:
-            pairs += [((question, text), 1.0) for text in right]
-            others = [*wrong[:_NEAREST], *chance.sample(wrong[_NEAREST:], min(1, len(wrong[_NEAREST:])))]
-            pairs += [((question, text), 0.0) for text in others]
-        chance.shuffle(pairs)
-        return pairs
+    def _nearest(self, question: str, texts: Sequence[str]) -> list[str]:
+        return sorted(texts, key=lambda text: -float(self._vectors[question] @ self._vectors[text]))
 
     def batches(self, chance: random.Random) -> Iterator[list[tuple[Pair, float]]]:
-        """Give a round in batches of pairs of about one length."""
-        pairs, slab = self.round(chance), _BATCH * 20
+        """Give all pairs once, in any order, in batches of about one length."""
+        pairs, slab = list(self.pairs), _BATCH * 20
+        chance.shuffle(pairs)
         batches = []
         for start in range(0, len(pairs), slab):
             part = sorted(pairs[start : start + slab], key=lambda each: len(each[0][0]) + len(each[0][1]))
@@ -149,21 +157,18 @@ class Learner:
         return found
 
 
-def steps(blocks: Sequence[Block], epochs: int) -> int:
-    """Return how many steps training takes."""
-    asked = ((len(block.notes), len(right)) for block in blocks for _, right in block.questions)
-    pairs = sum(right + min(notes - right, _NEAREST + 1) for notes, right in asked)
-    return epochs * -(-pairs // _BATCH)
+def train(
+    blocks: Sequence[Block], *, epochs: int = EPOCHS, seed: int = 0, on_step: Callable[[int, int, float], None]
+) -> Learner:
+    """Return the encoder after `epochs` rounds over the blocks.
 
-
-def train(blocks: Sequence[Block], *, epochs: int = EPOCHS, seed: int = 0, on_step: Callable[[float], None]) -> Learner:
-    """Return the encoder after `epochs` rounds over the blocks; `on_step` gets the loss of each step."""
+    `on_step` gets after each step how many were made, of how many, and the loss of the last.
+    """
     torch.manual_seed(seed)
     chance = random.Random(seed)  # To be the same again, not to be secret.
     learner = Learner()
-    texts = [text for block in blocks for text in (*block.notes.values(), *(asked for asked, _ in block.questions))]
-    lessons = Lessons(blocks, learner.vectors(texts))
-    total = steps(blocks, epochs)
+    lessons = Lessons(blocks, learner.vectors([text for block in blocks for text in _texts(block)]))
+    total = epochs * -(-len(lessons.pairs) // _BATCH)
     weights = [weight for weight in learner.model.parameters() if weight.requires_grad]
     head = list(learner.head.parameters())
     groups = [{"params": weights, "rate": _RATE}, {"params": head, "rate": _HEAD_RATE}]
@@ -185,9 +190,15 @@ def train(blocks: Sequence[Block], *, epochs: int = EPOCHS, seed: int = 0, on_st
             optimiser.step()
             optimiser.zero_grad()
             done += 1
-            on_step(loss.item())
+            on_step(done, total, loss.item())
     learner.model.eval()
     return learner
+
+
+def _texts(block: Block) -> Iterator[str]:
+    yield from block.notes.values()
+    yield from block.wanted.values()
+    yield from (asked for asked, _ in block.questions)
 
 
 def save(learner: Learner, blocks: Sequence[Block], path: Path, *, rank: int = RANK) -> None:

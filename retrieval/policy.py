@@ -70,7 +70,7 @@ class Policy:
     named_cosine: float = 0.65
     rest_cosine: float = 0.22
     sure_share: float = 0.7
-    reads: int = 4
+    reads: int = 3
     sure_reading: float = 0.1
     worded_reading: float = 0.015
     mmr_lambda: float = 0.975
