@@ -18,13 +18,14 @@ from evals.throwaway import throwaway
 @eval_group.command("silence")
 @click.argument("file", type=FILE, default=golden.BUNDLED)
 @click.option("--held-out-too", is_flag=True, help="Take a file that nothing should be tuned on.")
-def eval_silence(file: Path, held_out_too: bool) -> None:
+@click.option("--rules", is_flag=True, help="Fit the rules that decide where nothing is read.")
+def eval_silence(file: Path, held_out_too: bool, rules: bool) -> None:
     """Fit on any data set FILE when a search should find nothing; the defaults stay as they are."""
     if is_held_out(file) and not held_out_too:
         raise click.ClickException(f"{file} is held out: what is tuned on it can no longer be measured on it")
-    data, now = read(file), datetime.now(UTC)
+    data, now, grid = read(file), datetime.now(UTC), silence.RULES if rules else silence.READING
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)
-        with progress(len(silence.policies()), "choices") as advance:
-            found = silence.fit(examiner, data, advance)
+        with progress(len(silence.policies(grid)), "choices") as advance:
+            found = silence.fit(examiner, data, grid, advance)
     click.echo(silence.to_text(found))

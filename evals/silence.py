@@ -7,7 +7,7 @@ looked at where it was not made, as in a sweep: that is what it brings to those 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from statistics import fmean
@@ -22,7 +22,15 @@ from evals.tables import Cell, table
 from retrieval.policy import NAMED, Policy
 
 RECALL, ABSTENTION = "recall@5", "abstention"
-GRID: Mapping[str, tuple[float, ...]] = {
+Grid = Mapping[str, tuple[float, ...]]
+READING: Grid = {
+    "reads": (2, 3, 4),
+    "sure_reading": (0.05, 0.07, 0.1, 0.14),
+    "worded_reading": (0.005, 0.015),
+}
+# What decides where nothing is read: so nothing is.
+RULES: Grid = {
+    "reads": (0,),
     "sure_share": (0.5, 0.7),
     "sure_cosine": (0.25, 0.27, 0.292, 0.32),
     "named_cosine": (0.6, 0.65),
@@ -38,11 +46,12 @@ class Fit:
 
     questions: tuple[Question, ...]
     found: Mapping[tuple[float, ...], tuple[float, ...]]
+    grid: Grid = field(default_factory=lambda: READING)
 
     @property
     def default(self) -> tuple[float, ...]:
-        """Return the choice that the default policy has made."""
-        return tuple(getattr(NAMED[DEFAULT], name) for name in GRID)
+        """Return the choice that the default policy has made, as far as the grid leaves it."""
+        return default(self.grid)
 
     @cached_property
     def chosen(self) -> tuple[float, ...]:
@@ -77,27 +86,33 @@ class Fit:
         return fmean(answered or [0.0]), fmean(silent or [0.0])
 
 
-def policies() -> dict[tuple[float, ...], Policy]:
+def default(grid: Grid) -> tuple[float, ...]:
+    """Return the choice of a grid that the default policy has made; what has one value there has that."""
+    return tuple(each[0] if len(each) == 1 else getattr(NAMED[DEFAULT], name) for name, each in grid.items())
+
+
+def policies(grid: Grid) -> dict[tuple[float, ...], Policy]:
     """Return a policy for every choice of the grid, and for that of the defaults."""
-    base = NAMED[DEFAULT]
-    made = {tuple(getattr(base, name) for name in GRID): base}
-    for choice in product(*GRID.values()):
-        numbers: dict[str, Any] = dict(zip(GRID, choice, strict=True))
-        made.setdefault(choice, replace(base, **numbers))
+    made: dict[tuple[float, ...], Policy] = {}
+    for choice in (default(grid), *product(*grid.values())):
+        numbers: dict[str, Any] = dict(zip(grid, choice, strict=True))
+        made.setdefault(choice, replace(NAMED[DEFAULT], **numbers))
     return made
 
 
-def fit(examiner: Examiner, data: DataSet, on_progress: Callable[[int], None] = lambda _choices: None) -> Fit:
+def fit(
+    examiner: Examiner, data: DataSet, grid: Grid, on_progress: Callable[[int], None] = lambda _choices: None
+) -> Fit:
     """Ask every question by every choice; raises `MeasureError` for data without questions of both kinds."""
     asked = tuple(each for each in data.questions if not each.apart)
     if len({bool(each.expected) for each in asked}) < 2:
         raise MeasureError("silence is fitted on questions that have an answer and on some that have none")
     examiner.warm_up(asked)
     found = {}
-    for choice, policy in policies().items():
+    for choice, policy in policies(grid).items():
         found[choice] = tuple(_value(examiner, each, policy) for each in asked)
         on_progress(1)
-    return Fit(asked, found)
+    return Fit(asked, found, grid)
 
 
 def _value(examiner: Examiner, question: Question, policy: Policy) -> float:
@@ -113,7 +128,7 @@ def to_text(found: Fit) -> str:
         for name, choice, values in (
             ("the defaults", found.default, found.found[found.default]),
             ("chosen", found.chosen, found.found[found.chosen]),
-            ("chosen elsewhere", (None,) * len(GRID), found.elsewhere),
+            ("chosen elsewhere", (None,) * len(found.grid), found.elsewhere),
         )
     ]
-    return table(("choice", *GRID, RECALL, ABSTENTION), rows)
+    return table(("choice", *found.grid, RECALL, ABSTENTION), rows)

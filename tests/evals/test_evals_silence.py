@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -13,12 +14,12 @@ from evals.dataset import Collection, DataSet, Item, Question
 from evals.errors import MeasureError
 from evals.examine import Examiner
 from evals.places import put
-from evals.silence import GRID, Fit, fit, policies, to_text
+from evals.silence import READING, RULES, Fit, Grid, default, fit, policies, to_text
 from retrieval.policy import NAMED
 from tasks.runtime import Runtime
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
-DEFAULT = tuple(getattr(NAMED["balanced"], name) for name in GRID)
+DEFAULT = default(READING)
 OTHER = (0.4, 0.33, 0.62)
 
 
@@ -49,12 +50,18 @@ def test_each_collection_is_judged_by_the_choice_of_the_others() -> None:
 
 
 def test_the_defaults_are_on_the_grid_of_choices() -> None:
-    assert policies()[DEFAULT] == NAMED["balanced"]
+    assert policies(READING)[DEFAULT] == NAMED["balanced"]
+    assert policies(RULES)[default(RULES)] == replace(NAMED["balanced"], reads=0)
 
 
-def test_every_choice_is_asked(newcomer: tuple[Runtime, UUID], monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = {"sure_cosine": (NAMED["balanced"].sure_cosine, 1.0), "sure_share": (NAMED["balanced"].sure_share, 1.0)}
-    monkeypatch.setattr("evals.silence.GRID", {**GRID, **tried})
+@pytest.mark.parametrize(
+    ("grid", "choices"),
+    [
+        ({"reads": (3,), "sure_reading": (NAMED["balanced"].sure_reading, 1.0)}, 2),
+        ({**RULES, "sure_cosine": (NAMED["balanced"].sure_cosine, 1.0)}, 24),
+    ],
+)
+def test_every_choice_is_asked(newcomer: tuple[Runtime, UUID], grid: Grid, choices: int) -> None:
     runtime, user_id = newcomer
     items = (Item("1", "The spare key is under the third flowerpot"), Item("2", "Tea is kept in the blue tin"))
     asked = (
@@ -63,15 +70,15 @@ def test_every_choice_is_asked(newcomer: tuple[Runtime, UUID], monkeypatch: pyte
     )
     data = DataSet("golden", "home", (Collection("home", items),), asked)
     done: list[int] = []
-    found = fit(Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW), data, done.append)
-    assert sum(done) == len(found.found) == 24
-    assert found.means(found.found[DEFAULT]) == (1, 1)
+    found = fit(Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW), data, grid, done.append)
+    assert sum(done) == len(found.found) == choices
+    assert found.means(found.found[default(grid)]) == (1, 1)
 
 
 def test_questions_of_one_kind_are_refused(place: tuple[Runtime, UUID]) -> None:
     asked = (Question("q1", "c", "Where?", "home", frozenset("1")),)
     with pytest.raises(MeasureError, match="some that have none"):
-        fit(Examiner(place[0], None, NOW), DataSet("golden", "home", (), asked))  # type: ignore[arg-type]
+        fit(Examiner(place[0], None, NOW), DataSet("golden", "home", (), asked), READING)  # type: ignore[arg-type]
 
 
 def test_held_out_cases_are_not_tuned_on(tmp_path: Path) -> None:
