@@ -211,7 +211,9 @@ class _Run:
     def _is_answered(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
         """Tell whether one of what was found answers the question, as far as that can be told."""
         reader = self.reader
-        if reader is not None and judge.is_for_readers and reader.can_read(question):
+        # The reader learned from notes; an entity is a name and what was gathered of it.
+        notes = self.source.query.shelf is MEMORIES and judge.is_for_readers
+        if reader is not None and notes and reader.can_read(question):
             return self._is_read(reader, judge, scored, question)
         return self._is_about(judge, scored, dense, question)
 
@@ -228,7 +230,9 @@ class _Run:
                 if not reader.can_read(text):
                     if judge.is_about(each.candidate):
                         return True
-                elif reader.sureness(question, text) >= judge.least_sureness(each):
+                    continue
+                each.candidate.sureness = reader.sureness(question, text)
+                if each.candidate.sureness >= judge.least_sureness(each):
                     return True
         return False
 

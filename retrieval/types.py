@@ -27,7 +27,8 @@ class Candidate:
     (0 without a match), `bm25_around` the one with the words of its neighbours; `cosine`, on the scale where unrelated
     texts have 0 and equal ones 1, is None while no vector is ready. `speaker` is the name before a colon that the text
     begins with, `size` its length in bytes. `places` says which of the question's lexemes it has. `is_turn` tells that
-    it was said in a talk, and so may mean little without what was said beside it.
+    it was said in a talk, and so may mean little without what was said beside it. `sureness`, in [0, 1], is how likely
+    it answers the question to who read both, None where nobody did.
     """
 
     id: UUID
@@ -51,6 +52,7 @@ class Candidate:
     size: int = 0
     places: Sequence[int] = ()
     is_turn: bool = False
+    sureness: float | None = None
 
 
 @dataclass(slots=True)

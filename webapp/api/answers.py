@@ -270,6 +270,9 @@ class ExplanationAnswer(BaseModel):
     time_match: bool
     change_match: bool
     coverage: float
+    sureness: float | None = Field(
+        description="How likely it answers the question, in [0, 1], to the model that reads both; null if not read."
+    )
     mmr_penalty: float
 
 

@@ -29,6 +29,7 @@ STAGES = {
     "join": "bring together",
     "fetch": "fetch",
     "rank": "rank",
+    "read": "read the best",
     "budget": "fit the budget",
     "total": "in all",
 }
@@ -173,6 +174,8 @@ def _reason(hit: Hit) -> str:
         found.append("of the time you name")
     if scored.context >= SHOWN_CONTEXT:
         found.append("said beside something that matches too")
+    if memory.sureness is not None:
+        found.append(f"{memory.sureness:.0%} likely to answer")
     if scored.speaker_match:
         found.append(f"said by {memory.speaker}, whom you name")
     if scored.time_match:

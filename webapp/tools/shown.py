@@ -36,6 +36,7 @@ def why_json(hit: Hit) -> dict[str, Any]:
             "time_match": scored.time_match,
             "change_match": scored.change_match,
             "coverage": round(scored.coverage, 6),
+            "sureness": round(item.sureness, 6) if item.sureness is not None else None,
             "mmr_penalty": round(hit.ranked.mmr_penalty, 6),
         },
     }
