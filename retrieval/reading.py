@@ -34,24 +34,36 @@ WEIGHTS = Path(__file__).with_name("reader.npz")
 # Pieces of words of a question with a note, and of a question alone. What is longer is read in parts.
 LONGEST = 192
 _LONGEST_QUESTION = 64
-_MOST_PARTS = 4
+_MOST_PARTS = 6
 # Log-odds that the rounded numbers may be off by for a sample that training computed: a few tenths are usual.
-_TOLERANCE = 1.0
+_TOLERANCE = 0.6
 _REMEMBERED = 8192
 
 # The vocabulary has nearly every English word whole, and of other languages two pieces or more for most.
 # Of the questions of `evals/languages.jsonl` the others have 1.4 or more, of the golden ones 95 % less.
 _PIECES_PER_WORD = 1.4
-# Any two of these make a text with unusual names English all the same: no other language has these words.
+# What the vocabulary does not know at all is one piece, and as foreign as many.
+_UNKNOWN_PIECES = 4
+# Any two of these make a text with unusual names English all the same.
 _ENGLISH = frozenset(
     """
-    the and what who when where which why how with from about this that there their your does did are have has my she
-    they you should would could can for not his her its our will been
+    the and what who when where which why how with from about this that there their your does did are my she they you
+    should would could our its
     """.split()  # noqa: SIM905  # A list of quoted words cannot be read.
 )
-# Characters that tell the language of a text.
-_ENOUGH = 400
+# One of these, without two of those, tells a short text in another language whose words the vocabulary happens to have.
+_FOREIGN = frozenset(
+    """
+    ist sind wo wie wer wann wem wen welche welcher welches haben hast und nicht ich mein meine dein wir ihr
+    où qui que quel quelle quels quand comment combien nous vous une sont è quando quanto mio sono della gli
+    quién qué dónde cuándo cómo cuál está tiene onde quem qual meu minha são waar wat wanneer mijn een zijn heeft
+    gdzie kiedy jak moje hva hvor hvem hvordan når vem hvad hvornår hvilken
+    """.split()  # noqa: SIM905  # As above.
+)
 _WORD = re.compile(r"[^\W\d_]+")
+_SENTENCE = re.compile(r"[^.!?\n]*\?")
+# Characters of a text that is read: longer ones would be read in part, and what answers may be in the rest.
+LONGEST_TEXT = 2000
 
 Floats = NDArray[np.float32]
 
@@ -72,6 +84,8 @@ class Reader:
         self._tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self._begin, self._end = self._tokenizer.encode("").ids
+        self._unknown = self._tokenizer.token_to_id("[UNK]") or 0
         with np.load(weights) as file:
             arrays = dict(file)
         self._head, self._bias = arrays["head.weight"], float(arrays["head.bias"][0])
@@ -86,22 +100,35 @@ class Reader:
                 raise CannotReadError(f"a sample is off by {off:.2f}")
 
     def can_read(self, text: str) -> bool:
-        """Tell whether a text is in English, as far as its words tell; what has none is."""
-        words = _WORD.findall(text[:_ENOUGH])
-        if len(_ENGLISH & {word.lower() for word in words}) > 1:
+        """Tell whether a note is short enough and in English, as far as its words tell; what has no words is."""
+        if len(text) > LONGEST_TEXT:
+            return False
+        words = _WORD.findall(text)
+        lower = {word.lower() for word in words}
+        if len(_ENGLISH & lower) > 1:
             return True
-        return len(self._pieces(" ".join(words))) <= _PIECES_PER_WORD * len(words)
+        if _FOREIGN & lower or 2 * sum(not word.isascii() for word in words) > len(words):
+            return False
+        pieces = self._pieces(" ".join(words))
+        foreign = (_UNKNOWN_PIECES - 1) * pieces.count(self._unknown)
+        return len(pieces) + foreign <= _PIECES_PER_WORD * len(words)
+
+    def can_take(self, question: str) -> bool:
+        """Tell whether a question is in English, and short enough for what it asks to be read."""
+        asked = what_asks(question)
+        return self.can_read(asked) and len(self._pieces(asked)) <= _LONGEST_QUESTION
 
     def sureness(self, question: str, text: str) -> float:
         """Return how likely it is, in [0, 1], that a text answers a question; of a long text, the likeliest part.
 
-        After four parts, some 500 words, the rest is left unread.
+        Of a question only the last sentence that asks is read, of a text the first 2,000 characters.
         """
+        question, text = what_asks(question), text[:LONGEST_TEXT]
         name = hashlib.blake2b(f"{len(question)} {question}{text}".encode("utf-8", "replace"), digest_size=16).digest()
         with self._lock:
-            known = self._known.get(name)
-        if known is not None:
-            return known
+            if (known := self._known.get(name)) is not None:
+                self._known.move_to_end(name)
+                return known
         found = float(1 / (1 + np.exp(-self._log_odds(question, text))))
         with self._lock:
             self._known[name] = found
@@ -112,11 +139,12 @@ class Reader:
     def _log_odds(self, question: str, text: str) -> float:
         asked = self._pieces(question)[:_LONGEST_QUESTION]
         told = self._pieces(text)
-        begin, end = self._tokenizer.encode("").ids
         room = LONGEST - len(asked) - 3
         step = room * 3 // 4
         starts = range(0, max(1, len(told) - room + step), step)[:_MOST_PARTS]
-        return max(self._read([begin, *asked, end, *told[start : start + room], end]) for start in starts)
+        return max(
+            self._read([self._begin, *asked, self._end, *told[start : start + room], self._end]) for start in starts
+        )
 
     def _pieces(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
@@ -132,14 +160,33 @@ class Reader:
         return float(np.abs(found - arrays["logits"]).max())
 
 
-@cache
+def what_asks(question: str) -> str:
+    """Return the last sentence that asks, of several; all of what has none: agents tell before they ask.
+
+    >>> what_asks("I am packing. Where is Rex's lead? Thanks!"), what_asks("Rex's lead")
+    ("Where is Rex's lead?", "Rex's lead")
+    """
+    asking = [each.strip() for each in _SENTENCE.findall(question) if _WORD.search(each)]
+    return asking[-1] if asking else question.strip()
+
+
 def shared_reader() -> Reader | None:
     """Return this process's reader, loaded at the first call; None, and the log says why, where it cannot be."""
+    with _loading:
+        return _loaded()
+
+
+@cache
+def _loaded() -> Reader | None:
     try:
         return Reader()
     except Exception:  # Without a reader a search goes by words and vectors alone: better than none.
         logger.exception("there is no reader")
         return None
+
+
+# A cache alone would let the first callers load one each.
+_loading = threading.Lock()
 
 
 class _ReaderGraph(QuickGraph):

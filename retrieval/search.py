@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
 from retrieval.scoring import in_talk, look_again, rank
 from retrieval.silence import Judge
-from retrieval.types import Ranked, Scored, Vector
+from retrieval.types import Candidate, Ranked, Scored, Vector
 
 if TYPE_CHECKING:
     from retrieval.reading import Reader
@@ -54,12 +54,12 @@ def search(
     now: datetime,
     correlation_id: str = "",
     aside: Aside | None = None,
-    reader: Reader | None = None,
+    reader: Callable[[], Reader | None] = lambda: None,
 ) -> Result:
     """Find, rank and cut to the budget; writes `last_scores` of the memories it weighed. The caller commits.
 
     With `aside` the keyword leg of a question that must be embedded runs beside that, and sees what is committed.
-    `reader` tells whether what was found answers the question; without it words and vectors alone decide.
+    `reader` gives what tells whether what was found answers the question; without it words and vectors alone decide.
     Either leg alone is enough: without `dense`, or when it fails, the answer says `degraded: ["semantic"]`, and
     `["vectors"]` where many memories have no vector yet. An unreachable database is an empty result with `error`, never
     an exception.
@@ -88,7 +88,7 @@ class _Run:
 
     source: Source
     aside: Aside | None
-    reader: Reader | None
+    reader: Callable[[], Reader | None]
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -210,31 +210,40 @@ class _Run:
 
     def _is_answered(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
         """Tell whether one of what was found answers the question, as far as that can be told."""
-        reader = self.reader
         # The reader learned from notes; an entity is a name and what was gathered of it.
-        notes = self.source.query.shelf is MEMORIES and judge.is_for_readers
-        if reader is not None and notes and reader.can_read(question):
-            return self._is_read(reader, judge, scored, question)
+        reader = self.reader() if self.source.query.shelf is MEMORIES and judge.is_for_readers else None
+        if reader is not None and reader.can_take(question):
+            return self._is_read(reader, judge, scored, dense, question)
         return self._is_about(judge, scored, dense, question)
 
-    def _is_read(self, reader: Reader, judge: Judge, scored: Sequence[Scored], question: str) -> bool:
-        """Tell whether one of the best answers the question to who reads both, or is told by its identifier."""
-        policy = self.source.policy
+    def _is_read(
+        self, reader: Reader, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str
+    ) -> bool:
+        """Tell whether one of the best answers the question to who reads both, or is told without reading."""
+        key_words = not asks(question)
+        if any(judge.is_told(each, key_words=key_words) for each in scored):
+            return True
         with self._timed("read"):
-            key_words = not asks(question)
-            if any(judge.is_told(each, key_words=key_words) for each in scored):
-                return True
-            for each in self.source.widen(judge.readable(scored)[: policy.reads], None, saving=False):
-                text = each.candidate.text
-                # What is in another language than the reader's is judged as if there were none.
-                if not reader.can_read(text):
-                    if judge.is_about(each.candidate):
-                        return True
-                    continue
-                each.candidate.sureness = reader.sureness(question, text)
-                if each.candidate.sureness >= judge.least_sureness(each):
+            best = self.source.widen(judge.readable(scored)[: self.source.policy.reads], None, saving=False)
+            for each in best:
+                each.candidate.sureness = self._sureness(reader, each.candidate, question)
+                if (each.candidate.sureness or 0.0) >= judge.least_sureness(each):
                     return True
+        # Key words ask for what is about them. What cannot be read is judged as if there were no reader.
+        unread = [each for each in scored if each.candidate.sureness is None]
+        if key_words or any(each.candidate.sureness is None for each in best):
+            return self._is_about(judge, scored if key_words else unread, dense, question)
         return False
+
+    def _sureness(self, reader: Reader, candidate: Candidate, question: str) -> float | None:
+        """Return how likely a note answers; None for a turn, another language, and where reading fails."""
+        if candidate.is_turn or not reader.can_read(candidate.text):
+            return None
+        try:
+            return reader.sureness(question, candidate.text)
+        except Exception:  # Whatever a runtime raises: a search goes on without.
+            logger.exception("a note was not read")
+            return None
 
     def _is_about(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
         """Tell whether one of what was found is about the question, and says an amount where it wants one."""

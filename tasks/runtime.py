@@ -33,7 +33,6 @@ class Runtime(Store):
     states: SessionStates
     chat_model: ChatModel | None
 
-    @property
     def reader(self) -> Reader | None:
         """What reads questions and notes together, loaded when first wanted; None where no model shall run here."""
         if self.settings.embedding_model == NO_LOCAL_MODEL:

@@ -55,7 +55,7 @@ class Shelf:
     def session(self):
         return user_session(self.runtime.sessions, self.user_id)
 
-    def ask(self, question, *, near=0, cosine=0.0, rest=0.0, policy=None, reader=None, **fields):
+    def ask(self, question, *, near=0, cosine=0.0, rest=0.0, policy=None, reader=lambda: None, **fields):
         query = Query(self.user_id, self.space_id, question, scope_size=self.size, **fields)
         chosen = policy_from(policy or {}, NAMED["balanced"])
         self.embedder = Embedder(pointing(near, cosine), None if rest is None else pointing(near, rest))

@@ -36,10 +36,53 @@ def test_what_is_about_the_same_thing_need_not_answer(reader):
 def test_a_long_text_is_read_in_parts(reader):
     filler = "The meeting went on about the budget of the coming year and nothing was decided. " * 12
     asked = "How old is Rex?"
-    assert reader.sureness(asked, filler + AGE) > 0.5 > reader.sureness(asked, filler)
-    beyond = filler * 5 + AGE
-    assert reader.sureness(asked, beyond) < 0.5, "the docstring says that the rest is left unread"
-    assert 0 <= reader.sureness("old " * 3000, AGE) <= 1
+    assert reader.sureness(asked, filler + AGE) > 5 * reader.sureness(asked, filler)
+    assert reader.can_read(filler + AGE)
+    assert not reader.can_read(filler * 3), "what is longer would be read in part"
+
+
+def test_of_a_long_question_what_asks_is_read(reader):
+    told = "Hi! I am packing for the weekend and Marek comes along with the children. How old is Rex? Thanks a lot"
+    assert reader.sureness(told, AGE) == reader.sureness("How old is Rex?", AGE)
+    assert reader.can_take(told)
+    assert not reader.can_take("and then we went on to the next house " * 20)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When is Mia's birthday?",
+        "rye starter hydration",
+        "Tea",
+        "4711",
+        "Łódź flat: the keys are with Grzegorz Brzęczyszczykiewicz, who lives above",
+        "Why PostgreSQL and not MongoDB? The reason is in the ADR",
+    ],
+)
+def test_english_is_read(reader, text):
+    assert reader.can_read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wo ist mein Auto",
+        "Wie alt ist Rex",
+        "Où est Paul",
+        "Dove è la mia auto",
+        "Qui est Anna",
+        "Wer hat Lisa den Code gegeben",
+        "Hva koster det for hytta her",
+        "मेरी कार कहाँ है",
+        "என் கார் எங்கே",
+        "አማን የት ነው",
+        "మియా పుట్టినరోజు మే 4",
+        "Какой номер моего паспорта",
+        "我的护照什么时候到期",
+    ],
+)
+def test_other_languages_are_not(reader, text):
+    assert not reader.can_read(text)
 
 
 def test_what_was_read_is_remembered_by_a_digest(reader, monkeypatch):
@@ -76,9 +119,9 @@ def test_what_computes_something_else_is_no_reader(tmp_path):
 
 def test_a_process_without_a_reader_says_why(monkeypatch, caplog):
     monkeypatch.setattr(reading, "MINILM", "/nowhere")
-    shared_reader.cache_clear()
+    reading._loaded.cache_clear()
     try:
         assert shared_reader() is None
     finally:
-        shared_reader.cache_clear()
+        reading._loaded.cache_clear()
     assert "there is no reader" in caplog.text

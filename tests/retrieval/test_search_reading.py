@@ -21,7 +21,7 @@ class ReadShelf(Shelf):
     """A shelf whose questions are read together with its memories."""
 
     def ask(self, question, **fields):
-        return super().ask(question, reader=shared_reader(), **fields)
+        return super().ask(question, **{"reader": shared_reader, **fields})
 
 
 @pytest.fixture
@@ -81,3 +81,35 @@ def test_with_no_evidence_wanted_nothing_is_read(shelf):
     found = shelf.ask("What does Rex weigh?", cosine=0.9, policy={"min_score": 0.0})
     assert found.hits
     assert "read" not in found.timings
+
+
+def test_a_turn_among_notes_is_judged_by_the_rules(runtime, ada):
+    shelf = ReadShelf(runtime, ada, (*TEXTS[:4], "Bob: plumber, 0171 555 22"))
+    asked = "Who is Bob?"
+    assert shelf.found(asked, near=4, cosine=0.7) == ["Bob: plumber, 0171 555 22"]
+
+
+def test_a_long_note_is_judged_by_the_rules(runtime, ada):
+    long = "The meeting went on about the budget of the year. " * 60 + "Tove looks after the boiler."
+    shelf = ReadShelf(runtime, ada, (*TEXTS[:4], long))
+    assert len(shelf.ask("Who looks after our heating?", near=4, cosine=0.5).hits) == 1
+    assert shelf.found("Who looks after our heating?", near=4, cosine=0.1) == []
+
+
+def test_key_words_bring_what_is_about_them(shelf):
+    assert shelf.found("beverage storage", near=1, cosine=0.5) == [TEXTS[1]]
+    assert shelf.found("beverage storage", near=1, cosine=0.1) == []
+
+
+def test_a_reader_that_fails_costs_no_answer(shelf, caplog):
+    class Broken(type(shared_reader())):
+        def __init__(self):
+            self.__dict__.update(shared_reader().__dict__)
+
+        def sureness(self, question, text):
+            raise MemoryError
+
+    asked = "Which container do I get the tea from?"
+    assert shelf.found(asked, near=1, cosine=0.5, reader=Broken) == [TEXTS[1]]
+    assert "not read" in caplog.text
+    assert shelf.found(asked, near=1, cosine=0.1, reader=Broken) == []

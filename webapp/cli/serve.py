@@ -76,11 +76,11 @@ def _preload(runtime: Runtime, asked: bool) -> None:
     try:
         tokenizer()
         runtime.providers.preload(asked=asked)
-        if asked:
-            _ = runtime.reader
     except Exception:
         # The boundary of a thread: without the model, search degrades and says so.
         logger.exception("the local embedding model was not loaded")
+    if asked:
+        runtime.reader()
 
 
 @click.command()
