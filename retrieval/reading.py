@@ -42,12 +42,14 @@ _REMEMBERED = 8192
 # The vocabulary has nearly every English word whole, and of other languages two pieces or more for most.
 # Of the questions of `evals/languages.jsonl` the others have 1.4 or more, of the golden ones 95 % less.
 _PIECES_PER_WORD = 1.4
+# So many words without a capital tell the language without the others.
+_TELLING = 3
 # What the vocabulary does not know at all is one piece, and as foreign as many.
 _UNKNOWN_PIECES = 4
 # Any two of these make a text with unusual names English all the same.
 _ENGLISH = frozenset(
     """
-    the and what who when where which why how with from about this that there their your does did are my she they you
+    the is and what who when where which why how with from about this that there their your does did are my she they you
     should would could our its
     """.split()  # noqa: SIM905  # A list of quoted words cannot be read.
 )
@@ -109,6 +111,9 @@ class Reader:
             return True
         if _FOREIGN & lower or 2 * sum(not word.isascii() for word in words) > len(words):
             return False
+        # Names say little of the language around them, as long as there is some.
+        plain = [word for word in words if word.islower()]
+        words = plain if len(plain) >= _TELLING else words
         pieces = self._pieces(" ".join(words))
         foreign = (_UNKNOWN_PIECES - 1) * pieces.count(self._unknown)
         return len(pieces) + foreign <= _PIECES_PER_WORD * len(words)
