@@ -16,7 +16,7 @@ from evals.cli_support import progress
 )
 @click.option("--epochs", type=click.IntRange(min=1), help="Rounds over the data.  [default: 2]")
 def eval_reader(out: Path | None, epochs: int | None) -> None:
-    """Train what reads questions and notes together, on evals/reading: some twenty minutes."""
+    """Train what reads questions and notes together, on evals/reading: some forty minutes."""
     # Here, as torch takes seconds to load that no other command should wait for.
     from evals import reader  # noqa: PLC0415
     from retrieval.reading import WEIGHTS  # noqa: PLC0415
@@ -24,6 +24,6 @@ def eval_reader(out: Path | None, epochs: int | None) -> None:
     blocks = reader.read_blocks()
     rounds = epochs or reader.EPOCHS
     with progress(None, "steps") as advance:
-        learner = reader.train(blocks, epochs=rounds, on_step=lambda _done, _of, _loss: advance(1))
+        learner = reader.learn(blocks, epochs=rounds, on_step=lambda _done, _of, _loss: advance(1))
     reader.save(learner, blocks, file := out or WEIGHTS)
     click.echo(f"{file}: {sum(len(each.questions) for each in blocks)} questions about {len(blocks)} persons")

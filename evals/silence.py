@@ -25,8 +25,8 @@ RECALL, ABSTENTION = "recall@5", "abstention"
 Grid = Mapping[str, tuple[float, ...]]
 READING: Grid = {
     "reads": (2, 3, 4),
-    "sure_reading": (0.05, 0.07, 0.1, 0.14),
-    "worded_reading": (0.005, 0.015),
+    "sure_reading": (0.1, 0.13, 0.16, 0.2),
+    "worded_reading": (0.01, 0.02),
 }
 # What decides where nothing is read: so nothing is.
 RULES: Grid = {

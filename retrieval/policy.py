@@ -71,8 +71,8 @@ class Policy:
     rest_cosine: float = 0.22
     sure_share: float = 0.7
     reads: int = 3
-    sure_reading: float = 0.1
-    worded_reading: float = 0.015
+    sure_reading: float = 0.13
+    worded_reading: float = 0.02
     mmr_lambda: float = 0.975
     depth: int = 30
     context_weight: float = 0.7

@@ -31,9 +31,11 @@ from memory.embedding.quick import QuickGraph
 logger = logging.getLogger(__name__)
 
 WEIGHTS = Path(__file__).with_name("reader.npz")
-# Pieces of words of a question with a note, and of a question alone. What is longer is read in parts.
+# Pieces of words of a question with a note in training, and of a question. A longer note is read in parts as long as
+# the notes that it learned from: of more at once it makes anything.
 LONGEST = 192
 _LONGEST_QUESTION = 64
+_PART = 64
 _MOST_PARTS = 6
 # Log-odds that the rounded numbers may be off by for a sample that training computed: a few tenths are usual.
 _TOLERANCE = 0.6
@@ -46,14 +48,14 @@ _PIECES_PER_WORD = 1.4
 _TELLING = 3
 # What the vocabulary does not know at all is one piece, and as foreign as many.
 _UNKNOWN_PIECES = 4
-# Any two of these make a text with unusual names English all the same.
+# Any two of these, and none of the next, make a text with unusual names English all the same.
 _ENGLISH = frozenset(
     """
-    the is and what who when where which why how with from about this that there their your does did are my she they you
-    should would could our its
+    the is has have had been be were do we and what who when where which why how with from about this that there their
+    your does did are my she they you should would could our its
     """.split()  # noqa: SIM905  # A list of quoted words cannot be read.
 )
-# One of these, without two of those, tells a short text in another language whose words the vocabulary happens to have.
+# One of these tells a short text in another language whose words the vocabulary happens to have.
 _FOREIGN = frozenset(
     """
     ist sind wo wie wer wann wem wen welche welcher welches haben hast und nicht ich mein meine dein wir ihr
@@ -65,7 +67,7 @@ _FOREIGN = frozenset(
 _WORD = re.compile(r"[^\W\d_]+")
 _SENTENCE = re.compile(r"[^.!?\n]*\?")
 # Characters of a text that is read: longer ones would be read in part, and what answers may be in the rest.
-LONGEST_TEXT = 2000
+LONGEST_TEXT = 600
 
 Floats = NDArray[np.float32]
 
@@ -107,7 +109,7 @@ class Reader:
             return False
         words = _WORD.findall(text)
         lower = {word.lower() for word in words}
-        if len(_ENGLISH & lower) > 1:
+        if not _FOREIGN & lower and len(_ENGLISH & lower) > 1:
             return True
         if _FOREIGN & lower or 2 * sum(not word.isascii() for word in words) > len(words):
             return False
@@ -126,7 +128,7 @@ class Reader:
     def sureness(self, question: str, text: str) -> float:
         """Return how likely it is, in [0, 1], that a text answers a question; of a long text, the likeliest part.
 
-        Of a question only the last sentence that asks is read, of a text the first 2,000 characters.
+        Of a question only the last sentence that asks is read, of a text the first 600 characters.
         """
         question, text = what_asks(question), text[:LONGEST_TEXT]
         name = hashlib.blake2b(f"{len(question)} {question}{text}".encode("utf-8", "replace"), digest_size=16).digest()
@@ -144,11 +146,10 @@ class Reader:
     def _log_odds(self, question: str, text: str) -> float:
         asked = self._pieces(question)[:_LONGEST_QUESTION]
         told = self._pieces(text)
-        room = LONGEST - len(asked) - 3
-        step = room * 3 // 4
-        starts = range(0, max(1, len(told) - room + step), step)[:_MOST_PARTS]
+        step = _PART * 3 // 4
+        starts = range(0, max(1, len(told) - _PART + step), step)[:_MOST_PARTS]
         return max(
-            self._read([self._begin, *asked, self._end, *told[start : start + room], self._end]) for start in starts
+            self._read([self._begin, *asked, self._end, *told[start : start + _PART], self._end]) for start in starts
         )
 
     def _pieces(self, text: str) -> list[int]:

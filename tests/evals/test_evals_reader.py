@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evals import golden
-from evals.reader import RANK, read_blocks, save, train
+from evals.reader import RANK, learn, read_blocks, save
 from retrieval.reading import WEIGHTS, Reader
 
 
@@ -50,8 +50,8 @@ def test_what_is_wrong_is_named(tmp_path, text, why):
 
 def test_what_is_learned_can_be_read(blocks, tmp_path):
     few, steps = blocks[:2], []
-    learner = train(few, epochs=1, on_step=lambda *step: steps.append(step))
-    assert [done for done, _, _ in steps] == list(range(1, steps[0][1] + 1))
+    learner = learn(few, epochs=1, on_step=lambda *step: steps.append(step))
+    assert [done for done, _, _ in steps] == [*range(1, steps[0][1] + 1), *range(1, steps[-1][1] + 1)]
     save(learner, few, path := tmp_path / "reader.npz", rank=4)
     reader = Reader(path)
     question, right = few[0].questions[0]
