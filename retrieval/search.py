@@ -236,8 +236,8 @@ class _Run:
         return False
 
     def _sureness(self, reader: Reader, candidate: Candidate, question: str) -> float | None:
-        """Return how likely a note answers; None for a turn, another language, and where reading fails."""
-        if candidate.is_turn or not reader.can_read(candidate.text):
+        """Return how likely a note answers; None for a long one, another language, and where reading fails."""
+        if not reader.can_read(candidate.text):
             return None
         try:
             return reader.sureness(question, candidate.text)

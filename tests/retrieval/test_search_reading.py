@@ -83,10 +83,10 @@ def test_with_no_evidence_wanted_nothing_is_read(shelf):
     assert "read" not in found.timings
 
 
-def test_a_turn_among_notes_is_judged_by_the_rules(runtime, ada):
-    shelf = ReadShelf(runtime, ada, (*TEXTS[:4], "Bob: plumber, 0171 555 22"))
-    asked = "Who is Bob?"
-    assert shelf.found(asked, near=4, cosine=0.7) == ["Bob: plumber, 0171 555 22"]
+def test_a_heading_before_a_note_makes_it_no_turn(runtime, ada):
+    shelf = ReadShelf(runtime, ada, (*TEXTS[:4], "Town hall, second meeting: the roof is paid by the county"))
+    assert len(shelf.ask("Who pays for the roof?", near=4, cosine=0.2).hits) == 1
+    assert shelf.found("When is the roof mended?", near=4, cosine=0.6) == []
 
 
 def test_a_long_note_is_judged_by_the_rules(runtime, ada):
