@@ -70,9 +70,9 @@ class Policy:
     named_cosine: float = 0.65
     rest_cosine: float = 0.22
     sure_share: float = 0.7
-    reads: int = 3
-    sure_reading: float = 0.13
-    worded_reading: float = 0.02
+    reads: int = 4
+    sure_reading: float = 0.2
+    worded_reading: float = 0.01
     mmr_lambda: float = 0.975
     depth: int = 30
     context_weight: float = 0.7

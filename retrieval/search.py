@@ -109,10 +109,11 @@ class _Run:
                 asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
                 scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
             judge = Judge(policy, asked, talk=in_talk(pool))
-            if scored and judge.is_asked_for and not self._is_answered(judge, scored, dense, question):
-                self.withheld, scored = min(len(scored), query.limit), []
             with self._timed("fetch"):
-                weighed = self._widen(scored[: POOL * query.limit], model_id)
+                weighed = self._widen(scored[: max(POOL * query.limit, policy.reads)], model_id)
+            if scored and judge.is_asked_for and not self._is_answered(judge, scored, weighed, dense, question):
+                self.withheld, weighed = min(len(scored), query.limit), []
+            weighed = weighed[: POOL * query.limit]
             with self._timed("rank"):
                 weighed = look_again(weighed, policy, question=question, now=self.source.now)
                 lam, unrelated = policy.mmr_lambda, near.unrelated
@@ -208,23 +209,34 @@ class _Run:
             return None
         return vector
 
-    def _is_answered(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
-        """Tell whether one of what was found answers the question, as far as that can be told."""
+    def _is_answered(
+        self, judge: Judge, scored: Sequence[Scored], weighed: Sequence[Scored], dense: Dense | None, question: str
+    ) -> bool:
+        """Tell whether one of what was found answers the question, as far as that can be told.
+
+        `weighed` are the best of `scored`, with their texts.
+        """
         # The reader learned from notes; an entity is a name and what was gathered of it.
         reader = self.reader() if self.source.query.shelf is MEMORIES and judge.is_for_readers else None
         if reader is not None and reader.can_take(question):
-            return self._is_read(reader, judge, scored, dense, question)
+            best = judge.readable(weighed)[: self.source.policy.reads]
+            return self._is_read(reader, judge, scored, best, dense, question)
         return self._is_about(judge, scored, dense, question)
 
     def _is_read(
-        self, reader: Reader, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str
+        self,
+        reader: Reader,
+        judge: Judge,
+        scored: Sequence[Scored],
+        best: Sequence[Scored],
+        dense: Dense | None,
+        question: str,
     ) -> bool:
         """Tell whether one of the best answers the question to who reads both, or is told without reading."""
         key_words = not asks(question)
         if any(judge.is_told(each, key_words=key_words) for each in scored):
             return True
         with self._timed("read"):
-            best = self.source.widen(judge.readable(scored)[: self.source.policy.reads], None, saving=False)
             for each in best:
                 each.candidate.sureness = self._sureness(reader, each.candidate, question)
                 if (each.candidate.sureness or 0.0) >= judge.least_sureness(each):

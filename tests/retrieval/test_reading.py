@@ -28,8 +28,8 @@ def changed(path, **arrays):
 
 
 def test_what_is_about_the_same_thing_need_not_answer(reader):
-    assert reader.sureness("How old is Rex?", AGE) > 0.13 > reader.sureness("How old is Rex?", SHOTS)
-    assert reader.sureness("Has Rex been vaccinated?", SHOTS) > 0.13 > reader.sureness("Has Rex been vaccinated?", AGE)
+    assert reader.sureness("How old is Rex?", AGE) > 0.2 > reader.sureness("How old is Rex?", SHOTS)
+    assert reader.sureness("Has Rex been vaccinated?", SHOTS) > 0.2 > reader.sureness("Has Rex been vaccinated?", AGE)
     assert 0 <= reader.sureness("", "") <= 1
 
 
@@ -52,7 +52,7 @@ def test_plain_answers_are_told_from_others(reader, question, answer, other):
 def test_a_long_text_is_read_in_parts(reader):
     filler = "The meeting went on about the budget of the coming year and nothing was decided. " * 6
     asked = "How old is Rex?"
-    assert reader.sureness(asked, filler + "Rex is nine years old.") > 0.13 > reader.sureness(asked, filler)
+    assert reader.sureness(asked, filler + "Rex is nine years old.") > 0.2 > reader.sureness(asked, filler)
     assert reader.can_read(filler + AGE)
     assert not reader.can_read(filler * 2), "what is longer would be read in part"
 

@@ -33,7 +33,7 @@ def test_what_is_about_it_and_does_not_answer_is_kept_back(shelf):
     found = shelf.ask("Has Rex been vaccinated?", cosine=0.5)
     assert [hit.snippet for hit in found.hits] == [TEXTS[0]]
     assert (found.withheld, "read" in found.timings) == (0, True)
-    assert found.hits[0].ranked.scored.candidate.sureness > 0.13
+    assert found.hits[0].ranked.scored.candidate.sureness > 0.2
     silent = shelf.ask("What does Rex weigh?", cosine=0.9)
     assert (silent.hits, silent.withheld) == ((), 1)
 
