@@ -48,12 +48,12 @@ _PIECES_PER_WORD = 1.4
 _TELLING = 3
 # What the vocabulary does not know at all is one piece, and as foreign as many.
 _UNKNOWN_PIECES = 4
-# Any two of these, and none of the next, make a text with unusual names English all the same.
+# One of the first or two of the second, and none of the next, make a text with unusual words English all the same.
+_ONLY_ENGLISH = frozenset(
+    "the with what which who where when why how from about their your does did should".split()  # noqa: SIM905
+)
 _ENGLISH = frozenset(
-    """
-    the is has have had been be were do we and what who when where which why how with from about this that there their
-    your does did are my she they you should would could our its
-    """.split()  # noqa: SIM905  # A list of quoted words cannot be read.
+    "is has have had been be were do we and this that there are my she they you would could our its".split()  # noqa: SIM905
 )
 # One of these tells a short text in another language whose words the vocabulary happens to have.
 _FOREIGN = frozenset(
@@ -93,7 +93,7 @@ class Reader:
         with np.load(weights) as file:
             arrays = dict(file)
         self._head, self._bias = arrays["head.weight"], float(arrays["head.bias"][0])
-        self._known: OrderedDict[bytes, float] = OrderedDict()
+        self._known: OrderedDict[bytes, float | None] = OrderedDict()
         self._lock = threading.Lock()
         bert = read_bert(folder)
         self._session = session_of(_ReaderGraph(bert, arrays).model(), bert)
@@ -109,7 +109,7 @@ class Reader:
             return False
         words = _WORD.findall(text)
         lower = {word.lower() for word in words}
-        if not _FOREIGN & lower and len(_ENGLISH & lower) > 1:
+        if not _FOREIGN & lower and (_ONLY_ENGLISH & lower or len(_ENGLISH & lower) > 1):
             return True
         if _FOREIGN & lower or 2 * sum(not word.isascii() for word in words) > len(words):
             return False
@@ -125,18 +125,19 @@ class Reader:
         asked = what_asks(question)
         return self.can_read(asked) and len(self._pieces(asked)) <= _LONGEST_QUESTION
 
-    def sureness(self, question: str, text: str) -> float:
-        """Return how likely it is, in [0, 1], that a text answers a question; of a long text, the likeliest part.
+    def sureness(self, question: str, text: str) -> float | None:
+        """Return how likely it is, in [0, 1], that a text answers a question; None for a text that it cannot read.
 
-        Of a question only the last sentence that asks is read, of a text the first 600 characters.
+        Of a question only the last sentence that asks is read, of a text of several parts the likeliest counts.
         """
-        question, text = what_asks(question), text[:LONGEST_TEXT]
+        question = what_asks(question)
         name = hashlib.blake2b(f"{len(question)} {question}{text}".encode("utf-8", "replace"), digest_size=16).digest()
         with self._lock:
-            if (known := self._known.get(name)) is not None:
+            if name in self._known:
                 self._known.move_to_end(name)
-                return known
-        found = float(1 / (1 + np.exp(-self._log_odds(question, text))))
+                return self._known[name]
+        # Whether it can be read is remembered as well: that takes longer to tell than all the rest.
+        found = float(1 / (1 + np.exp(-self._log_odds(question, text)))) if self.can_read(text) else None
         with self._lock:
             self._known[name] = found
             while len(self._known) > _REMEMBERED:

@@ -249,8 +249,6 @@ class _Run:
 
     def _sureness(self, reader: Reader, candidate: Candidate, question: str) -> float | None:
         """Return how likely a note answers; None for a long one, another language, and where reading fails."""
-        if not reader.can_read(candidate.text):
-            return None
         try:
             return reader.sureness(question, candidate.text)
         except Exception:  # Whatever a runtime raises: a search goes on without.
