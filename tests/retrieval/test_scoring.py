@@ -113,7 +113,7 @@ PLAIN = Policy(beta=0, gamma=0, date_boost=0, detail_boost=0, semantic_weight=0.
 
 
 def test_the_words_of_its_neighbours_lift_a_memory():
-    found = order([candidate(bm25=4.0, bm25_around=6.0)], PLAIN)[0]
+    found = order([candidate(bm25=4.0, bm25_around=6.0, cosine=0.0)], PLAIN)[0]
     # 0.7 * 6/10; of that 6/10 - 4/10 is the neighbours' share.
     assert (found.score.relevance, found.context) == (pytest.approx(0.42), pytest.approx(0.2))
     assert found.keyword_share == pytest.approx(0.4)
@@ -151,11 +151,14 @@ def test_of_two_who_are_named_or_of_none_nobody_is_meant(question):
 
 def test_a_memory_that_says_more_stands_a_little_higher():
     policy = replace(PLAIN, detail_boost=0.04)
-    found = order([candidate(1, bm25=5.0, size=50), candidate(2, bm25=5.0, size=900)], policy)
+    found = order([candidate(n, bm25=5.0, cosine=0.0, size=size) for n, size in ((1, 50), (2, 900))], policy)
     assert [each.score.relevance for each in found] == [pytest.approx(0.35 + 0.04), pytest.approx(0.35 + 0.01)]
 
 
-MOVED = [candidate(1, bm25=5.0, text="We moved to Rome"), candidate(2, bm25=4.9, text="We moved house last May")]
+MOVED = [
+    candidate(1, bm25=5.0, cosine=0.0, text="We moved to Rome"),
+    candidate(2, bm25=4.9, cosine=0.0, text="We moved house last May"),
+]
 
 
 def test_a_question_for_a_time_prefers_what_says_one():
