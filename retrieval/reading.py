@@ -65,7 +65,8 @@ _FOREIGN = frozenset(
     """.split()  # noqa: SIM905  # As above.
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_SENTENCE = re.compile(r"[^.!?\n]*\?")
+# Where a sentence ends: not after "Dr." or "St.", nor within "1.4.2" or "settings.py".
+_END = re.compile(r"(?<=[a-z]{4}\.)\s+|(?<=[!?])\s+|\n")
 # Characters of a text that is read: longer ones would be read in part, and what answers may be in the rest.
 LONGEST_TEXT = 600
 
@@ -173,7 +174,7 @@ def what_asks(question: str) -> str:
     >>> what_asks("I am packing. Where is Rex's lead? Thanks!"), what_asks("Rex's lead")
     ("Where is Rex's lead?", "Rex's lead")
     """
-    asking = [each.strip() for each in _SENTENCE.findall(question) if _WORD.search(each)]
+    asking = [each.strip() for each in _END.split(question) if "?" in each and _WORD.search(each)]
     return asking[-1] if asking else question.strip()
 
 

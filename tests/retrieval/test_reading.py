@@ -57,6 +57,14 @@ def test_a_long_text_is_read_in_parts(reader):
     assert not reader.can_read(filler * 2), "what is longer would be read in part"
 
 
+@pytest.mark.parametrize(
+    "text", ["When do I see Dr. Meyer?", "What must not go into settings.py?", "Is 1.4.2 out?", "?"]
+)
+def test_a_full_stop_need_not_end_a_sentence(text):
+    assert reading.what_asks(text) == text
+    assert reading.what_asks(f"I am packing. {text}") == (text if text != "?" else "I am packing. ?")
+
+
 def test_of_a_long_question_what_asks_is_read(reader):
     told = "Hi! I am packing for the weekend and Marek comes along with the children. How old is Rex? Thanks a lot"
     assert reader.sureness(told, AGE) == reader.sureness("How old is Rex?", AGE)
