@@ -52,6 +52,7 @@ def test_only_the_best_are_read(shelf):
 
 def test_key_words_bring_what_has_them_all(shelf):
     assert shelf.found("Rex") == [TEXTS[0]]
+    assert "read" not in shelf.ask("Rex").timings, "what is told needs no reading"
     assert shelf.found("tea tin") == [TEXTS[1]]
     assert shelf.found("tea price") == []
     assert shelf.found("What does the tea tin weigh?") == [], "a question is more than its words"
