@@ -33,8 +33,9 @@ class Policy:
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate
     answers what is asked (`retrieval.silence`). Notes in English are read together with the question, the `reads` best
-    one after another until one is at least `sure_reading` likely to answer it, or `worded_reading` if its words have
-    all that the question's words tell; none that lacks an identifier that is asked for, and what has it whole answers.
+    one after another until one is `certain_reading` likely to answer it; none that lacks an identifier that is asked
+    for, and what has it whole answers unread. One of them must be at least `sure_reading` likely, or `worded_reading`
+    if its words have all that the question's words tell.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -51,6 +52,7 @@ class Policy:
     is of a date that the question names, `speaker_boost` where it was said by whom the question names, `time_boost`
     where the question asks when and the memory says a time, `change_boost` where a note that shares a word with the
     question says that something is no longer as it was, `detail_boost` by how much a memory says at all.
+    What was read and is less likely to answer than another loses `reading_weight` times the difference.
     """
 
     name: str = "balanced"
@@ -73,6 +75,8 @@ class Policy:
     reads: int = 4
     sure_reading: float = 0.2
     worded_reading: float = 0.01
+    certain_reading: float = 0.5
+    reading_weight: float = 0.1
     mmr_lambda: float = 0.975
     depth: int = 30
     context_weight: float = 0.7
@@ -109,6 +113,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "reads": (0, 50),
     "sure_reading": (0, 1),
     "worded_reading": (0, 1),
+    "certain_reading": (0, 1),
+    "reading_weight": (0, 1),
     "mmr_lambda": (0, 1),
     "depth": (1, 500),
     "context_weight": (0, 1),
@@ -144,6 +150,7 @@ NAMED: dict[str, Policy] = {
         time_boost=0.0,
         change_boost=0.0,
         detail_boost=0.0,
+        reading_weight=0.0,
     ),
 }
 

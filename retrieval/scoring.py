@@ -88,11 +88,12 @@ def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: 
     """Rank the few whose texts are read once more.
 
     A question for a time is answered by what says one, and any question by what has become of a thing before what was.
+    What was read and does not answer stands back behind what does, not behind what nobody read: that may say that the
+    answer has changed.
     """
+    likeliest = max((each.candidate.sureness or 0.0 for each in scored), default=0.0)
     when = policy.time_boost > 0 and times.asks_when(question)
-    if not when and policy.change_boost == 0:
-        return list(scored)
-    return in_order([_again(each, policy, now, when=when) for each in scored])
+    return in_order([_again(each, policy, now, when=when, likeliest=likeliest) for each in scored])
 
 
 def in_order(scored: Sequence[Scored]) -> list[Scored]:
@@ -100,15 +101,16 @@ def in_order(scored: Sequence[Scored]) -> list[Scored]:
     return sorted(scored, key=lambda each: (-each.score.total, each.candidate.id))
 
 
-def _again(each: Scored, policy: Policy, now: datetime, *, when: bool) -> Scored:
+def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, likeliest: float) -> Scored:
     memory = each.candidate
     timed = when and times.says_when(memory.text)
     # In a talk everybody says "now" and "since": there it tells nothing.
     alone = memory.speaker is None and each.coverage > 0
     changed = policy.change_boost > 0 and alone and times.says_change(memory.text)
-    if not timed and not changed:
+    behind = policy.reading_weight * (likeliest - memory.sureness) if memory.sureness is not None else 0.0
+    if not timed and not changed and behind == 0:
         return each
-    boosted = each.score.relevance + policy.time_boost * timed + policy.change_boost * changed
+    boosted = each.score.relevance + policy.time_boost * timed + policy.change_boost * changed - behind
     made = score(boosted, memory.created_at, memory.importance, policy, now)
     return replace(each, score=made, time_match=timed, change_match=changed)
 

@@ -29,7 +29,7 @@ from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
 from retrieval.scoring import in_talk, look_again, rank
 from retrieval.silence import Judge
-from retrieval.types import Candidate, Ranked, Scored, Vector
+from retrieval.types import Ranked, Scored, Vector
 
 if TYPE_CHECKING:
     from retrieval.reading import Reader
@@ -237,23 +237,24 @@ class _Run:
         if any(judge.is_told(each, key_words=key_words) for each in scored):
             return True
         with self._timed("read"):
-            for each in best:
-                each.candidate.sureness = self._sureness(reader, each.candidate, question)
-                if (each.candidate.sureness or 0.0) >= judge.least_sureness(each):
-                    return True
+            self._read(reader, best, question)
+        if any((each.candidate.sureness or 0.0) >= judge.least_sureness(each) for each in best):
+            return True
         # Key words ask for what is about them. What cannot be read is judged as if there were no reader.
         unread = [each for each in scored if each.candidate.sureness is None]
         if key_words or any(each.candidate.sureness is None for each in best):
             return self._is_about(judge, scored if key_words else unread, dense, question)
         return False
 
-    def _sureness(self, reader: Reader, candidate: Candidate, question: str) -> float | None:
-        """Return how likely a note answers; None for a long one, another language, and where reading fails."""
+    def _read(self, reader: Reader, best: Sequence[Scored], question: str) -> None:
+        """Note how likely each answers, until one does; a long one, another language and a failure leave no word."""
         try:
-            return reader.sureness(question, candidate.text)
+            for each, sureness in zip(best, reader.each(question, [each.candidate.text for each in best]), strict=True):
+                each.candidate.sureness = sureness
+                if (sureness or 0.0) >= self.source.policy.certain_reading:
+                    return
         except Exception:  # Whatever a runtime raises: a search goes on without.
             logger.exception("a note was not read")
-            return None
 
     def _is_about(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
         """Tell whether one of what was found is about the question, and says an amount where it wants one."""

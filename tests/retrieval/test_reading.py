@@ -150,3 +150,18 @@ def test_a_process_without_a_reader_says_why(monkeypatch, caplog):
     finally:
         reading._loaded.cache_clear()
     assert "there is no reader" in caplog.text
+
+
+def test_one_after_another_is_read_in_order_and_no_further_than_wanted(reader):
+    notes = [f"Tova has {number} goats behind the mill" for number in ("two", "three", "four", "five", "six")]
+    asked = "How many goats does Tova have?"
+    assert list(reader.each(asked, notes)) == [reader.sureness(asked, note) for note in notes]
+    assert list(reader.each(asked, [])) == []
+    fresh = [f"Ivo keeps {number} hens in the old van" for number in ("two", "three", "four", "five", "six")]
+    known = len(reader._known)
+    reading = reader.each("How many hens has Ivo?", fresh)
+    next(reading)
+    assert len(reader._known) == known + 1, "the first is read alone"
+    next(reading)
+    reading.close()
+    assert len(reader._known) <= known + 3

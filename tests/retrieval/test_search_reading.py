@@ -114,3 +114,21 @@ def test_a_reader_that_fails_costs_no_answer(shelf, caplog):
     assert shelf.found(asked, near=1, cosine=0.5, reader=Broken) == [TEXTS[1]]
     assert "not read" in caplog.text
     assert shelf.found(asked, near=1, cosine=0.1, reader=Broken) == []
+
+
+def test_what_answers_comes_before_what_is_only_about_it(runtime, ada):
+    shelf = ReadShelf(runtime, ada, (TEXTS[0], "Our spaniel Rex will be nine in May", *TEXTS[1:3]))
+    asked = "How old is Rex?"
+    apart = {"reading_weight": 0.0}
+    assert [hit[:3] for hit in shelf.found(asked, cosine=0.5, policy=apart)] == ["Rex", "Our"]
+    hits = shelf.ask(asked, cosine=0.5).hits
+    assert [hit.snippet[:3] for hit in hits] == ["Our", "Rex"]
+    assert hits[0].ranked.scored.candidate.sureness > 0.5 > hits[1].ranked.scored.candidate.sureness
+
+
+def test_reading_ends_with_the_first_that_is_likely_to_answer(runtime, ada):
+    shelf = ReadShelf(runtime, ada, ("Rex will be nine in May", *TEXTS[:3]))
+    hits = shelf.ask("How old is Rex?", cosine=0.9).hits
+    assert [hit.ranked.scored.candidate.sureness is None for hit in hits] == [False, True]
+    hits = shelf.ask("How old is Rex?", cosine=0.9, policy={"certain_reading": 1.0}).hits
+    assert all(hit.ranked.scored.candidate.sureness is not None for hit in hits)
