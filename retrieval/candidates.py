@@ -19,12 +19,14 @@ from memory.database import EF_SEARCH
 from memory.driver import Floats, Ids, Row, fetch
 from memory.embedding.likeness import likeness
 from memory.shelves import EPISODES, MEMORIES
+from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
 from retrieval.statements import (
     approximate_statement,
     exact_statement,
     keyword_statement,
+    of_the_time_statement,
     pool_statement,
     wide_statement,
 )
@@ -121,12 +123,20 @@ class Source:
         _, *said = rows[0]
         return Worded([row[0] for row in rows], Question(*said))
 
-    def pool(self, worded: Worded, near: Near, model_id: UUID | None) -> list[Candidate]:
-        """Return the candidates of both legs and the neighbours of the best of them, without their texts."""
+    def of_the_time(self, period: Period) -> list[UUID]:
+        """Return the latest memories of a time."""
+        values = {**self._scope(), "now": self.now, "start": period.start, "end": period.end}
+        return [row[0] for row in fetch(self.session, of_the_time_statement(filtered=self.query.filtered), values)]
+
+    def pool(self, worded: Worded, near: Near, model_id: UUID | None, also: Sequence[UUID] = ()) -> list[Candidate]:
+        """Return the candidates of both legs and the neighbours of the best of them, without their texts.
+
+        `also` are further candidates, which no leg listed.
+        """
         shelf, policy, question = self.query.shelf, self.policy, worded.question
         values = {
             **self._scope(),
-            "listed": Ids(dict.fromkeys([*worded.ids, *near.cosines])),
+            "listed": Ids(dict.fromkeys([*worded.ids, *near.cosines, *also])),
             "best": Ids([*worded.ids[:BEST], *islice(near.cosines, BEST)]),
             "near": Ids(near.cosines),
             "lexemes": question.lexemes,

@@ -22,6 +22,18 @@ class DateHint:
     end: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The half-open span [start, end), and the words that name it where a text may repeat them."""
+
+    start: datetime
+    end: datetime
+    words: str = ""
+
+    def __contains__(self, moment: datetime) -> bool:
+        return self.start <= _utc(moment) < self.end
+
+
 _WEIGHTS = {"year": 1, "month": 2, "day": 1}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # Also everyday words: they name a month only beside a preposition, a day or a year.
@@ -49,6 +61,19 @@ _RECENT = re.compile(
     r"\b(?:(?P<day>today|yesterday)|(?P<which>last|this)\s+(?P<unit>week|month|year))\b", re.IGNORECASE
 )
 _SEASON = re.compile(rf"\blast\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
+# A question of these and a date asks for whatever there is of that time.
+_WHATEVER = frozenset(
+    """
+    what which who when how did do does is are was were be been have has had i we you my our me us the user a an of in
+    on at from for to by during around about that this it there and any anything everything something all every thing
+    things else happen happened happening go going went come came up new news note notes noted memory memories remember
+    remembered recall store stored save saved write wrote written record recorded add added say said tell told talk
+    talked speak spoke discuss discussed mention mentioned learn learned learnt show list give find look summary
+    summarise summarize sum recap overview please can could
+    """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
+)
+_ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
+_WORD = re.compile(r"[^\W_]+")
 
 
 def parse(question: str, now: datetime) -> DateHint | None:
@@ -73,6 +98,48 @@ def match(hint: DateHint, created_at: datetime) -> float:
     named = {part: weight for part, weight in _WEIGHTS.items() if getattr(hint, part) is not None}
     fitting = sum(weight for part, weight in named.items() if getattr(hint, part) == getattr(moment, part))
     return fitting / sum(named.values()) if named else 0.0
+
+
+def alone(question: str, now: datetime) -> Period | None:
+    """Return the time of a question that asks for nothing else, None where it asks for more or names no date.
+
+    A day or a month without its year is the latest that has begun by `now`.
+    """
+    hint, named = parse(question, now), _named_month(question)
+    if hint is None or (named is not None and (named["lead"] or "").lower() in _ELSEWHERE):
+        return None
+    rest = question.replace(named[0], " ", 1) if named is not None else question
+    for pattern in (_ISO, _YEAR, _AGO, _RECENT, _SEASON):
+        rest = pattern.sub(" ", rest)
+    left = _WORD.findall(rest.casefold())
+    # "What did June say?" asks for a person.
+    bare = named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
+    if not _WHATEVER.issuperset(left) or (bare and left):
+        return None
+    if hint.start is not None and hint.end is not None:
+        return Period(hint.start, hint.end)
+    try:
+        return _latest(hint, _utc(now))
+    except ValueError:  # 31 June, or beyond the calendar
+        return None
+
+
+def _latest(hint: DateHint, now: datetime) -> Period | None:
+    """Return the latest span that has the parts of a hint and has begun; one that is named whole may be to come."""
+    years = [hint.year] if hint.year is not None else [now.year - back for back in range(9)]
+    for year in years:
+        if hint.month is None:
+            return Period(_month(year, 1), _month(year + 1, 1), str(year))
+        start, end = _month(year, hint.month), _month(year, hint.month + 1)
+        if hint.day is not None:
+            start += timedelta(days=hint.day - 1)
+            if start >= end:
+                continue  # 29 February is not in every year.
+            end = start + timedelta(days=1)
+        if start <= now or hint.year is not None:
+            parts = (hint.day, start.strftime("%B"), hint.year)
+            return Period(start, end, " ".join(str(each) for each in parts if each is not None))
+    return None
 
 
 def _iso(question: str) -> DateHint | None:

@@ -11,6 +11,7 @@ from uuid import UUID
 from memory.embedding.likeness import unrelated_cosine
 from memory.models import EmbeddingModel
 from memory.shelves import MEMORIES, Shelf
+from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.types import Ranked, Vector
 
@@ -91,7 +92,8 @@ class Result:
 
     That is a leg (`semantic`) or the whole search (`database`), or `vectors`, where a notable share of what was
     searched has none yet and can be found by its words alone. `withheld` is how many hits there would have been, had
-    not the search kept silent because none of them is about what was asked.
+    not the search kept silent because none of them is about what was asked. `period` is the time that was asked for
+    where nothing else was: then neither leg ranked, and nothing but that time decided.
     """
 
     hits: tuple[Hit, ...]
@@ -104,3 +106,4 @@ class Result:
     timings: Mapping[str, float] = field(default_factory=dict)
     error: bool = False
     withheld: int = 0
+    period: Period | None = None

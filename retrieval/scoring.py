@@ -18,6 +18,8 @@ _DAY = 86_400.0
 _WORD = re.compile(r"\w+")
 # A text of so many bytes says as much as one memory needs.
 DETAILED = 200
+# Asked for a time, what was kept then comes before what only speaks of it.
+NAMED = 0.5
 # Words do not often show as much as a cosine does: asked for all of it, most of what they find would be dropped.
 UNSEEN_EVIDENCE = 0.2
 
@@ -81,6 +83,22 @@ def rank(
                 asked=asked,
             )
         )
+    return in_order(scored)
+
+
+def rank_by_time(
+    candidates: Sequence[Candidate], policy: Policy, period: dates.Period, *, words: int, now: datetime
+) -> list[Scored]:
+    """Candidates for a question that asks for nothing but a time: those of it, the latest first, then what names it.
+
+    What is of that time has a relevance of 1, what has all the `words` that name it a half.
+    """
+    scored = []
+    for each in candidates:
+        inside, named = each.created_at in period, 0 < words == len(each.places)
+        if inside or named:
+            made = score(1.0 if inside else NAMED, each.created_at, each.importance, policy, now)
+            scored.append(Scored(each, made, evidence=made.relevance, keyword_share=0.0, date_match=float(inside)))
     return in_order(scored)
 
 

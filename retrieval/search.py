@@ -19,15 +19,17 @@ from sqlalchemy.orm import Session
 from memory.embedding.base import EmbeddingError
 from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
+from retrieval import dates
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
 from retrieval.answers import asks, says_an_amount, wants_an_amount
 from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
+from retrieval.dates import Period
 from retrieval.mmr import select as diversify
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
-from retrieval.scoring import in_talk, look_again, rank
+from retrieval.scoring import in_talk, look_again, rank, rank_by_time
 from retrieval.silence import Judge
 from retrieval.types import Ranked, Scored, Vector
 
@@ -98,6 +100,8 @@ class _Run:
         query, policy = self.source.query, self.source.policy
         with self._timed("total"):
             question = self._question()
+            if (period := self._period(question)) is not None:
+                return self._of_the_time(period)
             worded, near = self._legs(dense, question)
             model_id = dense.model_id if dense is not None else None
             with self._timed("join"):
@@ -119,6 +123,26 @@ class _Run:
                 lam, unrelated = policy.mmr_lambda, near.unrelated
                 ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
             return self._cut(ranked, len(pool))
+
+    def _period(self, question: str) -> Period | None:
+        """Return the time that is asked for where nothing else is; entities and exchanges have no time of their own."""
+        if self.source.query.shelf is not MEMORIES or self.source.policy.date_boost == 0:
+            return None
+        return dates.alone(question, self.source.now)
+
+    def _of_the_time(self, period: Period) -> Result:
+        """Bring what is of a time, and what speaks of it: who asks for nothing else means all that there is."""
+        policy, now = self.source.policy, self.source.now
+        worded, spent = self._keyword(self.source.session, period.words if "keyword" in policy.legs else "")
+        self.timings["keyword"] = round(spent, 3)
+        with self._timed("join"):
+            pool = self.source.pool(worded, NOTHING_NEAR, None, also=self.source.of_the_time(period))
+        with self._timed("rank"):
+            scored = rank_by_time(pool, policy, period, words=len(worded.question.lexemes), now=now)
+        with self._timed("fetch"):
+            weighed = self._widen(scored[: self.source.query.limit], None)
+        ranked = [Ranked(each, mmr_penalty=0.0, rank=place) for place, each in enumerate(weighed, 1)]
+        return replace(self._cut(ranked, len(pool)), period=period)
 
     def _cut(self, ranked: Sequence[Ranked], considered: int) -> Result:
         budget = self.source.query.token_budget

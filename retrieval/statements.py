@@ -164,6 +164,12 @@ _BESIDE = """
     UNION
     SELECT m.id FROM {items} m WHERE m.user_id = %(user_id)s AND m.previous_id = ANY(%(best)b::uuid[])"""
 
+_OF_THE_TIME = """
+SELECT m.id FROM memories m
+WHERE m.user_id = %(user_id)s AND {served}{narrows} AND m.created_at >= %(start)s AND m.created_at < %(end)s
+ORDER BY m.created_at DESC, m.id LIMIT %(depth)s
+"""
+
 # The rest, for the few that may be shown. The vector comes in its binary form, as parsing its text would cost more
 # than everything else here.
 _WIDE = """
@@ -221,6 +227,12 @@ def approximate_statement(shelf: Shelf, model_id: str, dimensions: int, depth: i
     """
     vector = f"x.vector::halfvec({int(dimensions)})"
     return _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
+
+
+@cache
+def of_the_time_statement(*, filtered: bool) -> str:
+    """The latest memories of a time."""
+    return _filled(_OF_THE_TIME, MEMORIES, filtered=filtered)
 
 
 @cache

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import NOW
 
-from retrieval.dates import DateHint, match, parse
+from retrieval.dates import DateHint, Period, alone, match, parse
 
 
 def day(text: str) -> datetime:
@@ -139,3 +139,53 @@ def test_any_text_and_moment_gives_a_match_between_zero_and_one(question, now, c
 )
 def test_a_relative_date_never_fails_even_at_the_edges_of_the_calendar(question, now):
     parse(question, now.replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("question", "start", "end", "words"),
+    [
+        ("What happened last month?", "2024-06-01", "2024-07-01", ""),
+        ("anything from yesterday", "2024-07-09", "2024-07-10", ""),
+        ("What did we talk about last spring?", "2024-03-01", "2024-06-01", ""),
+        ("in October", "2023-10-01", "2023-11-01", "October"),
+        ("October", "2023-10-01", "2023-11-01", "October"),
+        ("Show me my notes of July", "2024-07-01", "2024-08-01", "July"),
+        ("What happened on 7 May?", "2024-05-07", "2024-05-08", "7 May"),
+        ("What happened on 24 December?", "2023-12-24", "2023-12-25", "24 December"),
+        ("What did I do on 29 February?", "2024-02-29", "2024-03-01", "29 February"),
+        ("Everything of 2023-05-07", "2023-05-07", "2023-05-08", "7 May 2023"),
+        ("2023", "2023-01-01", "2024-01-01", "2023"),
+        ("the last week of May 2023", "2023-05-01", "2023-06-01", "May 2023"),
+    ],
+)
+def test_a_question_may_ask_for_a_time_alone(question, start, end, words):
+    assert alone(question, NOW) == Period(day(start), day(end), words)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did Ann paint in 2022?",
+        "What did June say?",
+        "How much did we spend last month?",
+        "What happened before May?",
+        "What happened since last week?",
+        "Where was I on 31 June?",
+        "What happened on 31 June 2023?",
+        "What happened?",
+        "May I?",
+        "What will there be in May?",
+        "",
+    ],
+)
+def test_whoever_asks_for_more_does_not_ask_for_a_time_alone(question):
+    assert alone(question, NOW) is None
+
+
+@given(
+    st.sampled_from(["in June", "29 February", "last year", "in 9999", "in 1900", "7 May 9999", "today"]),
+    st.datetimes(),
+)
+def test_a_time_never_fails_even_at_the_edges_of_the_calendar(question, now):
+    period = alone(question, now.replace(tzinfo=UTC))
+    assert period is None or period.start < period.end

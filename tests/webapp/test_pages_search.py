@@ -164,6 +164,36 @@ def test_a_leg_that_was_not_asked_does_not_say_that_it_found_nothing(legs, degra
     assert tuple(leg.place for leg in explain(result).hits[0].legs) == places
 
 
+def judged(**fields) -> str:
+    """Return the reason that a page gives for a hit with these signals."""
+    memory = Candidate(UUID(int=1), "a", "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.5, cosine=0.2)
+    memory.sureness = fields.pop("sureness", None)
+    fields = {"evidence": 0.5, "keyword_share": 0.0, "date_match": 0.0, **fields}
+    scored = Scored(memory, Score(0.5, 0.5, 0.5, 1.5), **fields)
+    return explain(Result((Hit(Ranked(scored, 0.0, 1), "a"),), Policy())).hits[0].reason
+
+
+@pytest.mark.parametrize(
+    ("signals", "reason"),
+    [
+        ({"date_match": 1.0}, "of the time you name"),
+        ({"date_match": 0.4}, "near the time you name"),
+        ({"sureness": 0.9}, "reads like an answer"),
+        ({"sureness": 0.5}, "may be an answer"),
+        ({"sureness": 0.1}, "a little like it by meaning"),
+    ],
+)
+def test_a_reason_claims_no_more_than_is_so(signals, reason) -> None:
+    assert judged(**signals) == reason
+
+
+def test_a_time_alone_brings_what_was_kept_then_and_says_so(reader: FlaskClient) -> None:
+    page = " ".join(reader.get("/search?q=what+happened+today").text.split())
+    assert "You ask for a time and nothing else" in page
+    assert page.count("of the time you name") == 2
+    assert "no vector yet" not in page
+
+
 # --- what a search means to the next command ---
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
+from datetime import timedelta
 
+from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from retrieval.types import Candidate
@@ -86,13 +88,21 @@ class Answer:
 def explain(result: Result) -> Answer:
     """Return the result with its reasons."""
     notices = (*(NOTICES.get(name, name) for name in result.degraded), *(f"Note: {text}." for text in result.warnings))
+    if result.period is not None:
+        notices = (_period(result.period), *notices)
     timings = tuple((said, result.timings[stage]) for stage, said in STAGES.items() if stage in result.timings)
     following: tuple[Hit | None, ...] = (*result.hits[1:], None)[: len(result.hits)]
-    asked = frozenset(result.policy.legs) - set(result.degraded)
+    asked = frozenset(result.policy.legs) - set(result.degraded) if result.period is None else frozenset[str]()
     hits = tuple(
         _explained(hit, result.policy, after, asked) for hit, after in zip(result.hits, following, strict=True)
     )
     return Answer(result, hits, tuple(dict.fromkeys(notices)), timings, bool(CLOSED & set(result.degraded)))
+
+
+def _period(period: Period) -> str:
+    first, last = (each.strftime("%Y-%m-%d") for each in (period.start, period.end - timedelta(days=1)))
+    when = first if first == last else f"{first} to {last}"
+    return f"You ask for a time and nothing else, so this is what was kept then ({when}, in UTC), the latest first."
 
 
 def _explained(hit: Hit, policy: Policy, after: Hit | None, asked: Set[str]) -> Explained:
@@ -107,6 +117,8 @@ def _explained(hit: Hit, policy: Policy, after: Hit | None, asked: Set[str]) -> 
     return Explained(hit, _reason(hit), bars, (_words(hit, asked), _meaning(hit, asked)), lead)
 
 
+# What likeness to a better hit takes is told from where it moves a hit among its neighbours.
+MOVED = 0.02
 # A part of a lead below this would be shown as nothing.
 LEAST_PART = 0.005
 
@@ -121,7 +133,8 @@ def _lead(hit: Hit, after: Hit, policy: Policy) -> str:
         "likeness": after.ranked.mmr_penalty - hit.ranked.mmr_penalty,
     }
     told = [f"{name} {_signed(part)}" for name, part in parts.items() if abs(part) >= LEAST_PART]
-    return f"Before the next by {max(sum(parts.values()), 0):.2f}: {', '.join(told)}" if told else "Even with the next"
+    by = sum(parts.values())
+    return f"Before the next by {by:.2f}: {', '.join(told)}" if told and by >= LEAST_PART else "Even with the next"
 
 
 def _signed(value: float) -> str:
@@ -154,6 +167,8 @@ def _place(rank: int | None) -> str:
     return ordinal(rank) if rank is not None else "far down"
 
 
+# How likely a note must be to answer before a page speaks of it: the number itself would seem to claim more.
+PROBABLY, SURELY = 0.5, 0.8
 # Below this what was said beside it moved nothing that anyone would notice.
 SHOWN_CONTEXT = 0.05
 
@@ -171,17 +186,20 @@ def _reason(hit: Hit) -> str:
         if rank is not None and matched
     ]
     if scored.date_match > 0:
-        found.append("of the time you name")
+        found.append("of the time you name" if scored.date_match == 1 else "near the time you name")
     if scored.context >= SHOWN_CONTEXT:
         found.append("said beside something that matches too")
-    if memory.sureness is not None:
-        found.append(f"{memory.sureness:.0%} likely to answer")
+    if memory.sureness is not None and memory.sureness >= PROBABLY:
+        found.append("reads like an answer" if memory.sureness >= SURELY else "may be an answer")
     if scored.speaker_match:
         found.append(f"said by {memory.speaker}, whom you name")
     if scored.time_match:
         found.append("says a time, as you ask for one")
     if scored.change_match:
         found.append("says what has changed")
-    if hit.ranked.mmr_penalty >= 0.005:
+    if not found:
+        # Listed by neither leg, it still came along with what was: by a likeness that is not much.
+        found.append("a little like it by meaning" if memory.cosine is not None else "beside what was found")
+    if hit.ranked.mmr_penalty >= MOVED:
         found.append(f"moved down by {hit.ranked.mmr_penalty:.2f} for its likeness to a better hit")
-    return ", ".join(found) or "near enough by meaning"
+    return ", ".join(found)

@@ -1,0 +1,71 @@
+"""A question for a time and nothing else brings what was kept then."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from shelf import Shelf
+from sqlalchemy import text
+
+KEPT = {
+    "Ada keeps bees": "2025-05-31",
+    "Tea is in the blue tin": "2025-05-02",
+    "The gate is locked after dusk": "2025-04-30",
+    "The fair is in October": "2025-03-03",
+    "Rome was loud": "2024-10-20",
+    "Rome was hot": "2024-10-02",
+    "The bill of October 2023 is paid": "2023-12-01",
+}
+
+
+@pytest.fixture
+def shelf(runtime, ada):
+    made = Shelf(runtime, ada, tuple(KEPT))
+    with made.session() as session:
+        for each, when in KEPT.items():
+            moved = text("UPDATE memories SET created_at = :when WHERE user_id = :user AND text = :text")
+            session.execute(
+                moved, {"when": datetime.fromisoformat(when).replace(tzinfo=UTC), "user": ada.id, "text": each}
+            )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What happened last month?", ["Ada keeps bees", "Tea is in the blue tin"]),
+        ("anything from May 2025", ["Ada keeps bees", "Tea is in the blue tin"]),
+        ("What did I note on 30 April?", ["The gate is locked after dusk"]),
+        ("in October", ["Rome was loud", "Rome was hot", "The fair is in October", "The bill of October 2023 is paid"]),
+        ("What happened in October 2023?", ["The bill of October 2023 is paid"]),
+        ("yesterday", ["Ada keeps bees"]),
+        ("What happened in 1999?", []),
+    ],
+)
+def test_what_was_kept_then_is_found_latest_first(shelf, question, found):
+    # However like the question another memory is: that tells nothing of a time.
+    result = shelf.ask(question, near=3, cosine=0.9)
+    assert [hit.snippet for hit in result.hits] == found
+    assert result.period is not None
+    assert (result.degraded, result.withheld) == ((), 0)
+    assert shelf.embedder.asked == [], "a time needs no vector"
+
+
+def test_a_time_is_found_within_what_narrows_the_question(shelf):
+    since = datetime(2025, 5, 20, tzinfo=UTC)
+    assert shelf.found("last month", created_after=since) == ["Ada keeps bees"]
+    assert shelf.found("last month", types=("decision",)) == []
+    assert shelf.found("last month", limit=1) == ["Ada keeps bees"]
+
+
+def test_what_asks_for_more_than_a_time_is_searched(shelf):
+    result = shelf.ask("What about the gate in May?", near=2, cosine=0.8)
+    assert [hit.snippet for hit in result.hits] == ["The gate is locked after dusk"]
+    assert result.period is None
+
+
+def test_a_policy_without_dates_searches_for_the_words(shelf):
+    result = shelf.ask("in October", policy={"date_boost": 0.0})
+    assert result.period is None
+    assert set(result.hits[0].snippet.split()) >= {"October"}
