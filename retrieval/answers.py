@@ -1,8 +1,9 @@
-"""Whether a text can be the kind of answer that a question wants, where it wants an amount."""
+"""Whether a text can be the kind of answer that a question wants: an amount, or words as they are quoted."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from retrieval import times
 
@@ -31,6 +32,35 @@ _SAYS = re.compile(
     )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+
+
+_QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u00ab([^\u00ab\u00bb]+)\u00bb')
+
+
+def quoted(question: str) -> tuple[str, ...]:
+    """Return the phrases that a question consists of, if it is nothing but quoted phrases.
+
+    >>> quoted('"lemon tree"'), quoted('Who planted the "lemon tree"?')
+    (('lemon tree',), ())
+    """
+    if re.search(r"\w", _QUOTED.sub(" ", question)):
+        return ()
+    found = (_folded("".join(each)) for each in _QUOTED.findall(question))
+    return tuple(filter(None, found))
+
+
+def says(text: str, phrases: Iterable[str]) -> bool:
+    """Tell whether a text has each of some `quoted` phrases, in whatever case and however wrapped.
+
+    >>> says("The Lemon\\ntree is ill", quoted('"lemon tree"')), says("A tree", quoted('"lemon tree"'))
+    (True, False)
+    """
+    folded = _folded(text)
+    return all(re.search(rf"(?<!\w){re.escape(each)}(?!\w)", folded) for each in phrases)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def asks(text: str) -> bool:

@@ -21,7 +21,7 @@ from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
 from retrieval import dates
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
-from retrieval.answers import asks, says_an_amount, wants_an_amount
+from retrieval.answers import asks, quoted, says, says_an_amount, wants_an_amount
 from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
@@ -113,9 +113,13 @@ class _Run:
                 asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
                 scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
             judge = Judge(policy, asked, talk=in_talk(pool))
+            phrases = quoted(question)
             with self._timed("fetch"):
-                weighed = self._widen(scored[: max(POOL * query.limit, policy.reads)], model_id)
-            if scored and judge.is_asked_for and not self._is_answered(judge, scored, weighed, dense, question):
+                few = len(scored) if phrases else max(POOL * query.limit, policy.reads)
+                weighed = self._widen(scored[:few], model_id)
+            if phrases:
+                weighed = [each for each in weighed if says(each.candidate.text, phrases)]
+            elif scored and judge.is_asked_for and not self._is_answered(judge, scored, weighed, dense, question):
                 self.withheld, weighed = min(len(scored), query.limit), []
             weighed = weighed[: POOL * query.limit]
             with self._timed("rank"):

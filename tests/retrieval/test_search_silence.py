@@ -144,3 +144,12 @@ def test_where_the_space_is_larger_what_words_list_tells_it(runtime, bob):
 
 def test_what_narrows_a_question_does_not_look_like_missing_vectors(shelf):
     assert shelf.ask("tea", near=3, cosine=0.9, types=("decision",)).degraded == ()
+
+
+def test_a_quoted_phrase_is_found_as_it_is_written(runtime, bob):
+    texts = ("The lemon\ntree is ill", "A tree of lemons", "The lemon trees bloom", "Tea with lemon")
+    shelf = Shelf(runtime, bob, texts)
+    assert shelf.found('"Lemon Tree"', near=1, cosine=0.9) == [texts[0]]
+    assert shelf.found("\u201clemon tree\u201d \u00abill\u00bb") == [texts[0]]
+    assert shelf.found('"pear tree"', near=1, cosine=0.9) == []
+    assert set(shelf.found('Is a "lemon tree" ill?', near=1, cosine=0.9)) > {texts[0]}, "a question means its words"
