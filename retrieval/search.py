@@ -100,8 +100,9 @@ class _Run:
         query, policy = self.source.query, self.source.policy
         with self._timed("total"):
             question = self._question()
-            if (period := self._period(question)) is not None:
-                return self._of_the_time(period)
+            # Notes may tell of a time in which none was kept: then it is searched for as anything else.
+            if (period := self._period(question)) is not None and (found := self._of_the_time(period)).hits:
+                return found
             worded, near = self._legs(dense, question)
             model_id = dense.model_id if dense is not None else None
             with self._timed("join"):
