@@ -226,7 +226,9 @@ def approximate_statement(shelf: Shelf, model_id: str, dimensions: int, depth: i
     our own tables, as a UUID and an integer.
     """
     vector = f"x.vector::halfvec({int(dimensions)})"
-    return _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
+    near = _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
+    # The sum keeps the planner from believing that the index gave them in this order.
+    return f"WITH near AS MATERIALIZED ({near}) SELECT * FROM near ORDER BY distance + 0"
 
 
 @cache

@@ -107,7 +107,10 @@ def test_it_returns_as_many_as_were_asked_for_where_much_is_filtered_out(place, 
         approximate = place.nearest(question, scope_size=FILTERED_SCAN_LIMIT + 1, types=("decision",))
         assert len(exact) == len(approximate) == NAMED["balanced"].depth
         found += len(set(exact) & set(approximate))
-    assert found / (10 * NAMED["balanced"].depth) >= 0.95
+        order = {each: place for place, each in enumerate(exact)}
+        places = [order[each] for each in approximate if each in order]
+        assert places == sorted(places), "the nearest comes first"
+    assert found / (10 * NAMED["balanced"].depth) >= 0.97
 
 
 @pytest.fixture
