@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -287,10 +288,12 @@ class _Run:
 
     def _is_about(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
         """Tell whether one of what was found is about the question, and says an amount where it wants one."""
+        # One is enough, but for an amount: then each is looked at that may say it, as long as they are few.
+        most = LOOKED_AT + 1 if wants_an_amount(question) else 1
         with self._timed("rank"):
-            about = judge.about(scored)
+            about = list(islice(judge.about(scored), most))
         about = about or self._answers_to_the_rest(judge.alike_by_name(scored), dense, question)
-        if not about or not wants_an_amount(question) or len(about) > LOOKED_AT:
+        if not about or most == 1 or len(about) > LOOKED_AT:
             return bool(about)
         with self._timed("rank"):
             read = self.source.widen(about, None, saving=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from retrieval.about import Asked
@@ -51,9 +51,9 @@ class Judge:
         """Return those that may answer, in their order: none that lacks the identifier that is asked for."""
         return [each for each in scored if not self.asked.lacks_code(each.candidate.places)]
 
-    def about(self, scored: Sequence[Scored]) -> list[Scored]:
-        """Return those that are about what is asked, in their order."""
-        return [each for each in scored if self.is_about(each.candidate)]
+    def about(self, scored: Iterable[Scored]) -> Iterator[Scored]:
+        """Yield those that are about what is asked, in their order."""
+        return (each for each in scored if self.is_about(each.candidate))
 
     def is_about(self, candidate: Candidate) -> bool:
         """Tell whether a candidate is enough to say that the question was answered at all."""

@@ -205,7 +205,7 @@ def asked_for(found, text, *lexemes, policy=SURE):
     asked = understand(text, Question(list(lexemes), [1.0] * len(lexemes)))
     ranked = rank(found, policy, bm25_bound=10.0, question=text, now=NOW, asked=asked)
     judge = Judge(policy, asked, talk=in_talk(found))
-    return ranked if judge.about(ranked) or not judge.is_asked_for else []
+    return ranked if any(judge.about(ranked)) or not judge.is_asked_for else []
 
 
 def test_where_nothing_is_about_the_question_nothing_is_found():
