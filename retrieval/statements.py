@@ -97,6 +97,9 @@ WHERE x.user_id = %(user_id)s AND {in_scope} AND x.model_id = {model} AND x.live
 ORDER BY distance LIMIT {depth}
 """
 
+# What an index gives late may be nearer than what came before. The sum keeps the planner from believing that it is not.
+_SORTED = f"WITH near AS MATERIALIZED ({_NEAREST}) SELECT * FROM near ORDER BY distance + 0"
+
 # BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
 # later: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), summed over the question's distinct lexemes that an item
 # contains (OR, not AND), with N and the mean length of the caller's scope. With every item come the question's words
@@ -226,9 +229,7 @@ def approximate_statement(shelf: Shelf, model_id: str, dimensions: int, depth: i
     our own tables, as a UUID and an integer.
     """
     vector = f"x.vector::halfvec({int(dimensions)})"
-    near = _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
-    # The sum keeps the planner from believing that the index gave them in this order.
-    return f"WITH near AS MATERIALIZED ({near}) SELECT * FROM near ORDER BY distance + 0"
+    return _filled(_SORTED, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
 
 
 @cache
