@@ -98,7 +98,7 @@ ORDER BY distance LIMIT {depth}
 """
 
 # What an index gives late may be nearer than what came before. The sum keeps the planner from believing that it is not.
-_SORTED = f"WITH near AS MATERIALIZED ({_NEAREST}) SELECT * FROM near ORDER BY distance + 0"
+_SORTED = "WITH near AS MATERIALIZED ({near}) SELECT * FROM near ORDER BY distance + 0"
 
 # BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
 # later: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), summed over the question's distinct lexemes that an item
@@ -229,7 +229,8 @@ def approximate_statement(shelf: Shelf, model_id: str, dimensions: int, depth: i
     our own tables, as a UUID and an integer.
     """
     vector = f"x.vector::halfvec({int(dimensions)})"
-    return _filled(_SORTED, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
+    near = _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
+    return _filled(_SORTED, shelf, near=near)
 
 
 @cache
