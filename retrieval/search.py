@@ -204,7 +204,8 @@ class _Run:
         question = self.source.query.text
         if len(question) > MAX_QUERY:
             self.warnings.append(f"the query was cut to {MAX_QUERY} characters")
-            logger.warning("a query of %d characters was cut to %d", len(question), MAX_QUERY)
+            # How long it was is not known here: callers may hand over no more than shows that it was too long.
+            logger.warning("a query was cut to %d characters", MAX_QUERY)
         return question[:MAX_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode()
 
     def _semantic(self, dense: Dense | None, question: str) -> Near:

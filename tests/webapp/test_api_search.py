@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from uuid import uuid4
 
 import pytest
@@ -197,10 +198,13 @@ def test_an_odd_question_is_answered(agent, told, query):
     assert (response.status_code, response.json.get("error")) == (200, None)
 
 
-def test_a_long_question_is_cut_with_a_warning(agent, told):
-    answer = agent.tool("memory_search", query="bees " + "x" * 8200).json
+def test_a_long_question_is_cut_with_a_warning(agent, told, caplog):
+    with caplog.at_level(logging.WARNING):
+        answer = agent.tool("memory_search", query="bees " + "x" * 8200).json
     assert answer["warnings"] == ["the query was cut to 8192 characters"]
     assert answer["results"][0]["id"] == told["bees"]
+    # How long it was the search is not told.
+    assert "a query was cut to 8192 characters" in caplog.messages
 
 
 def test_a_question_of_8192_characters_is_not_cut(agent):
