@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from api_agent import ENTRIES, Agent, embed, rows
+from pages_browser import at_browser
 
 from tasks.app import configure
 from webapp.factory import create_app
@@ -151,3 +152,38 @@ def test_a_search_that_is_over_the_limit_is_recorded(agent, ada):
 def test_without_a_limit_there_is_none(client, ada):
     agent = Agent(client, ada.headers)
     assert {str(search(agent, "nothing")["degraded"]) for _ in range(12)} <= {"[]", "['semantic']"}
+
+
+# --- what a person at the browser is told ---
+
+
+def pages_about(limited_app, ada, *questions):
+    """Return the search page for each question, one after the other."""
+    browser = at_browser(limited_app, ada)
+    return [browser.get("/search", query_string={"q": question}).text for question in questions]
+
+
+def test_the_page_says_that_nothing_was_searched_and_when_to_try_again(agent, limited_app, ada):
+    *_, page = pages_about(limited_app, ada, "bees", "honey", "summer")
+    assert "There were too many searches in this minute" in page
+    assert "Search again in a minute." in page
+
+
+@pytest.mark.parametrize(
+    "invitation", ["No memory matches", "seems to be about", "fewer or other words", "remember it"]
+)
+def test_the_page_claims_and_invites_nothing_when_nothing_was_searched(agent, limited_app, ada, invitation):
+    *_, page = pages_about(limited_app, ada, "bees", "honey", "zeppelins")
+    assert invitation not in page
+
+
+def test_the_page_shows_the_last_answer_to_the_same_question(agent, limited_app, ada):
+    *_, page = pages_about(limited_app, ada, "bees", "bees", "bees")
+    assert "There were too many searches in this minute" in page
+    assert "<mark>bees</mark>" in page
+
+
+def test_a_page_that_was_not_searched_leaves_no_earlier_answer_to_mean(agent, limited_app, ada):
+    pages_about(limited_app, ada, "bees", "honey", "summer")
+    kept = rows(ada, "SELECT arguments ->> 'query', hits FROM tool_calls ORDER BY created_at DESC LIMIT 1")
+    assert [tuple(each) for each in kept] == [("summer", 0)]

@@ -11,19 +11,20 @@ from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from retrieval.types import Candidate
 from webapp.pages.words import ordinal
+from webapp.ratelimit import LIMITED
 from webapp.tools.shown import NEAR_COSINE
 
 NOTICES = {
     "semantic": "Searched by words alone: meaning was out of reach, because no embedding model answered in time.",
     "vectors": "Many of the memories here still wait for their embeddings: until then their words alone find them.",
-    "rate_limited": "You have asked a lot in this minute. This is the last answer to the same question, if there was "
-    "one. Wait a few seconds and search again.",
+    "rate_limited": "There were too many searches in this minute, those of your agents among them, so this one was not "
+    "made. If the same question was answered before, that answer is shown. Search again in a minute.",
     "incognito": "Incognito is on: nothing is recalled. End it to search.",
     "memory_off": "Memory is off in this space: nothing is recalled from it.",
     "database": "The database does not answer. Nothing is lost; try again in a moment.",
 }
 # Switches and limits that leave no answer to explain.
-CLOSED = frozenset({"incognito", "memory_off", "database"})
+CLOSED = frozenset({"incognito", "memory_off", "database", LIMITED})
 STAGES = {
     "embed": "embed the question",
     "semantic": "by meaning",

@@ -17,6 +17,7 @@ from webapp.pages.explain import Answer, explain
 from webapp.pages.forms import SearchForm, parse
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
+from webapp.ratelimit import LIMITED
 from webapp.recall import find
 from webapp.recording import Recording, recalled
 
@@ -49,7 +50,8 @@ def _ask(form: SearchForm) -> Answer:
     result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy or None)
     session().commit()
     answer = explain(result)
-    if not answer.closed:
+    # What is found in vain over the limit is a search all the same: "that" must not mean the one before.
+    if not answer.closed or LIMITED in result.degraded:
         _note(recording, form, result)
     return answer
 
