@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.remember import remember
+from memory.spaces import create_space
+
 pytestmark = pytest.mark.e2e
 
 LogIn = Callable[..., Page]
@@ -80,9 +85,24 @@ def test_back_leads_to_the_question_before(log_in: LogIn, library: Any) -> None:
 def test_another_ranking_is_shown_at_once(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/search")
     _search(page, "hazelnuts")
-    page.get_by_text("Where and how").click()
+    page.get_by_text("Types and ranking").click()
     page.get_by_label("Ranking").select_option("specified")
     expect(page.locator(".stages")).to_contain_text("specified, rrf")
+
+
+def test_another_space_is_asked_at_once(log_in: LogIn, new_person: Callable[..., Any]) -> None:
+    person = new_person("tenant")
+    with person.session() as session:
+        create_space(session, person.id, "studio", soft_cap=200, now=utc_now(), actor="test", name="Studio")
+        rent = Draft(text="The rent of the studio is 820 euros a month.")
+        remember(session, person.id, "studio", rent, keys=person.runtime.keys, now=utc_now(), actor="test")
+    page = log_in(person, at="/search")
+    _search(page, "rent of the studio")
+    expect(page.locator("#search-results")).to_contain_text("Searched in Default")
+    expect(page.get_by_role("link", name="Studio has words of it")).to_be_visible()
+    page.get_by_label("Space").select_option("studio")
+    expect(page.locator("#search-results")).to_contain_text("Searched in Studio")
+    expect(page.locator(".entry").first).to_contain_text("820 euros")
 
 
 def test_the_address_of_a_search_can_be_kept(log_in: LogIn, library: Any) -> None:

@@ -35,11 +35,11 @@ def new_address() -> str:
     return f"10.9.{number // 250}.{number % 250 + 1}"
 
 
-def stored(person: Any, text: str, **fields: Any) -> UUID:
+def stored(person: Any, text: str, *, space: str = "default", **fields: Any) -> UUID:
     """Remember a text and return its id."""
     with user_session(person.runtime.sessions, person.id) as session:
         draft = Draft(text=text, **fields)
-        outcome = remember(session, person.id, "default", draft, keys=person.runtime.keys, now=utc_now(), actor="test")
+        outcome = remember(session, person.id, space, draft, keys=person.runtime.keys, now=utc_now(), actor="test")
     assert outcome.id is not None
     return outcome.id
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
 
 from memory.browse import MOST_COUNTED, Entry, Page, get_entry, list_counted, possible_updates
 from memory.models import Memory, PossibleUpdate, Space
-from memory.spaces import list_spaces, list_themes
+from memory.spaces import DEFAULT_SPACE, list_spaces, list_themes
 from memory.trace import Neighbour, Outcome
+from retrieval.elsewhere import spaces_with_words
 from webapp.context import credential, session, utc_now
 from webapp.operations import incognito_spaces, visible_entry
-from webapp.pages.forms import BrowseForm
+from webapp.pages.forms import BrowseForm, SearchForm
 
 PAGE = 20
 
@@ -30,6 +32,11 @@ class Choices:
     def space_pairs(self) -> Sequence[tuple[str, str]]:
         """Return spaces as (slug, name with its size)."""
         return [(space.slug, f"{space.name} ({space.documents})") for space in self.spaces]
+
+    def name_of(self, slug: str | None) -> str:
+        """Return the name of a space, of the default without a slug."""
+        slug = slug or DEFAULT_SPACE
+        return next((space.name for space in self.spaces if space.slug == slug), slug)
 
     @property
     def memories(self) -> int:
@@ -65,6 +72,16 @@ def choices() -> Choices:
     user_id = credential().user_id
     themes = [(theme.slug, theme.display_name) for theme, _ in list_themes(session(), user_id)]
     return Choices(list_spaces(session(), user_id), themes)
+
+
+def elsewhere(form: SearchForm) -> list[tuple[str, dict[str, Any]]]:
+    """Return the names of other spaces that have words of the question, each with the same search in it."""
+    who, searched = credential(), form.space or DEFAULT_SPACE
+    found = spaces_with_words(
+        session(), who.user_id, who.session_key, form.q, searched=searched, types=form.types, now=utc_now()
+    )
+    # Whether to show what is near all the same is decided anew where it is another answer.
+    return [(name, form.model_copy(update={"space": slug, "nearest": False}).chosen()) for slug, name in found]
 
 
 def listing(form: BrowseForm) -> Listing:

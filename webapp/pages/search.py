@@ -15,7 +15,7 @@ from webapp.context import session
 from webapp.htmx import at_address, render, wants_fragment
 from webapp.pages.explain import Answer, explain
 from webapp.pages.forms import SearchForm, parse
-from webapp.pages.queries import choices
+from webapp.pages.queries import choices, elsewhere
 from webapp.pages.visitor import guarded
 from webapp.ratelimit import LIMITED
 from webapp.recall import find
@@ -23,18 +23,25 @@ from webapp.recording import Recording, recalled
 
 bp = guarded("search")
 
+# With fewer hits than these it is worth a look whether another space has words of the question.
+FEW = 3
+
 
 @bp.get("/search")
 def index() -> Response:
     """Answer a question, or invite one."""
     form = parse(SearchForm, request.args)
     answer = _ask(form) if form.q else None
+    offered = choices()
+    little = answer is not None and not answer.closed and len(answer.hits) < FEW and len(offered.spaces) > 1
     page = render(
         "search/index.html",
         "search/_results.html",
         form=form,
         answer=answer,
-        choices=choices(),
+        choices=offered,
+        searched=offered.name_of(form.space),
+        elsewhere=elsewhere(form) if little else (),
         types=TYPES,
         policies=tuple(NAMED),
     )
