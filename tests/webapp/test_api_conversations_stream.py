@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 
-import httpx
 import pytest
 from api_agent import Agent, fields, rows
 from api_talk import Talk
+from gunicorn_server import serving
 from werkzeug.serving import make_server
 
 from webapp.streams import patience
@@ -175,37 +172,8 @@ def test_a_text_is_not_broken_where_its_bytes_are(talk):
 
 @pytest.fixture(scope="module")
 def gunicorn(runtime, home, database_url):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {
-        **{k: v for k, v in os.environ.items() if k != "REDIS_URL"},
-        "DATABASE_URL": database_url,
-        "COMMONPLACE_HOME": str(home),
-        "COMMONPLACE_SECRET_KEY": runtime.settings.secret_key.decode(),
-        "COMMONPLACE_WEB_WORKERS": "1",
-        "COMMONPLACE_EMBEDDING_MODEL": "none",
-    }
-    command = [sys.executable, "-m", "webapp.cli", "web", "--port", str(port)]
-    with open(home / "gunicorn.log", "wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        deadline = time.monotonic() + 60
-        while not _answers(port):
-            assert process.poll() is None, (home / "gunicorn.log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+    with serving(runtime, home, database_url) as port:
         yield port
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _answers(port):
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=2).status_code == 200
-    except httpx.HTTPError:
-        return False
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+from http import HTTPStatus
 from typing import Any
 
 import click
 from gunicorn.app.base import BaseApplication
+from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
+from gunicorn.util import write_nonblock
+from gunicorn.workers.gthread import ThreadWorker
 
 import config
 from retrieval.tokens import tokenizer
@@ -24,6 +28,22 @@ logger = logging.getLogger(__name__)
 
 # A reply that streams in holds a thread, and no connection of the database, for as long as it takes.
 THREADS = 16
+# The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
+# writes with nine for each. The headers hold the address of the page before.
+LONGEST_LINE, LONGEST_HEADER = 8_190, 16_380
+# No application is reached by then. The section is what a page shows of an error: see `responseHandling`.
+_TOO_LONG = b"""<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Too long</title></head>
+<body>
+<section id="errors-error" class="notice notice-error">
+<h1>Too long</h1>
+<p>This is more than an address can hold, so nothing was asked. Try again with fewer words.</p>
+</section>
+<p><a href="/search">Back to the search</a></p>
+</body>
+</html>
+"""
 
 
 @click.command()
@@ -39,7 +59,9 @@ def web(host: str, port: int) -> None:
             "bind": f"{host}:{port}",
             "workers": runtime.settings.web_workers,
             "threads": THREADS,
-            "worker_class": "gthread",
+            "worker_class": _Worker,
+            "limit_request_line": LONGEST_LINE,
+            "limit_request_field_size": LONGEST_HEADER,
             "timeout": 120,
             "graceful_timeout": 10,
             # Requests are logged by the application, with their ids.
@@ -48,6 +70,32 @@ def web(host: str, port: int) -> None:
             "control_socket_disable": True,
         }
     ).run()
+
+
+class _Worker(ThreadWorker):
+    """A worker that says in plain words that an address is too long."""
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
+        """Answer a request that could not be read."""
+        status = _status_of(exc)
+        if status is None:
+            super().handle_error(req, client, addr, exc)
+            return
+        self.log.warning("a request was too long: %d", status)
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\n"
+            f"Content-Type: text/html; charset=utf-8\r\nContent-Length: {len(_TOO_LONG)}\r\n\r\n"
+        )
+        try:
+            write_nonblock(client, head.encode() + _TOO_LONG)
+        except OSError:
+            self.log.debug("nobody waited for the answer")
+
+
+def _status_of(exc: BaseException) -> HTTPStatus | None:
+    if isinstance(exc, LimitRequestLine):
+        return HTTPStatus.REQUEST_URI_TOO_LONG
+    return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE if isinstance(exc, LimitRequestHeaders) else None
 
 
 class _Gunicorn(BaseApplication):

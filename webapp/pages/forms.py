@@ -17,6 +17,9 @@ F = TypeVar("F", bound=BaseModel)
 
 PolicyName = Literal["balanced", "specified"]
 
+# What the search page takes. A question stands in an address, and of those no server reads more than some thousands.
+LONGEST_QUESTION = 2_000
+
 
 class SearchForm(BaseModel):
     """A question and what narrows it."""

@@ -14,7 +14,7 @@ from retrieval.query import Result
 from webapp.context import session
 from webapp.htmx import at_address, render, wants_fragment
 from webapp.pages.explain import Answer, explain
-from webapp.pages.forms import SearchForm, parse
+from webapp.pages.forms import LONGEST_QUESTION, SearchForm, parse
 from webapp.pages.queries import choices, elsewhere
 from webapp.pages.visitor import guarded
 from webapp.ratelimit import LIMITED
@@ -38,6 +38,8 @@ def index() -> Response:
         "search/index.html",
         "search/_results.html",
         form=form,
+        longest=LONGEST_QUESTION,
+        full=_is_full(request.args.get("q", "")),
         answer=answer,
         choices=offered,
         searched=offered.name_of(form.space),
@@ -47,6 +49,11 @@ def index() -> Response:
     )
     # Who empties the field is about to ask something else.
     return at_address(page, url_for("search.index", **form.chosen()), instead_of="q", growing=True) if form.q else page
+
+
+def _is_full(question: str) -> bool:
+    """Tell whether a question is as long as its field takes, counted as browsers do: what came after is lost."""
+    return len(question.encode("utf-16-le", "surrogatepass")) // 2 >= LONGEST_QUESTION
 
 
 def _ask(form: SearchForm) -> Answer:

@@ -1,0 +1,76 @@
+"""Questions as long as an address can hold, and longer ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from flask import Flask
+from gunicorn_server import serving
+from pages_browser import at_browser, stored
+
+from webapp.pages.forms import LONGEST_QUESTION
+
+CUT = "The field holds 2,000 characters, and it is full"
+
+
+@pytest.fixture(scope="module")
+def host(runtime, home, database_url) -> Iterator[str]:
+    with serving(runtime, home, database_url) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def person(host: str, ada: Any) -> Iterator[httpx.Client]:
+    """Somebody who is logged in at the server that people have."""
+    stored(ada, "Ada is allergic to hazelnuts.")
+    with httpx.Client(base_url=host) as client:
+        client.post("/login", data={"email": ada.email, "password": "correct horse battery"})
+        yield client
+
+
+@pytest.mark.parametrize("filler", ["peanuts ", "für Größe ", "(what?) & why: "])
+def test_as_much_as_the_field_takes_is_answered(person: httpx.Client, filler: str) -> None:
+    question = ("hazelnuts " + filler * LONGEST_QUESTION)[:LONGEST_QUESTION].strip()
+    answer = person.get("/search", params={"q": question, "limit": 10, "types": ["fact", "note"]})
+    assert (answer.status_code, "Ask your memory" in answer.text) == (200, True)
+
+
+def test_the_page_before_may_have_had_a_long_question_too(person: httpx.Client) -> None:
+    before = f"{person.base_url}/search?q={'a' * 8_100}"
+    answer = person.get("/search?q=hazelnuts", headers={"HX-Current-URL": before, "Referer": before})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("asked", "headers", "status"),
+    [("漢" * LONGEST_QUESTION, {}, 414), ("a", {"HX-Current-URL": "/search?q=" + "a" * 20_000}, 431)],
+)
+def test_what_is_too_long_for_an_address_is_said_where_pages_say_errors(person, asked, headers, status) -> None:
+    answer = person.get("/search", params={"q": asked}, headers={"HX-Request": "true", **headers})
+    assert answer.status_code == status
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    said = re.search(r'<section id="errors-error".*?</section>', answer.text, re.S)
+    assert said is not None
+    assert "Try again with fewer words." in said[0]
+
+
+def test_the_server_answers_the_next_question(person: httpx.Client) -> None:
+    person.get("/search", params={"q": "a" * 20_000})
+    assert person.get("/search?q=hazelnuts").status_code == 200
+
+
+def test_the_field_takes_no_more_than_is_searched(app: Flask, ada: Any) -> None:
+    page = at_browser(app, ada).get("/search").text
+    assert f'maxlength="{LONGEST_QUESTION}"' in page
+
+
+@pytest.mark.parametrize(
+    ("question", "said"), [("a" * 1_999, False), ("a" * 2_000, True), ("bee " * 500, True), ("😀" * 1_000, True)]
+)
+def test_who_fills_the_field_is_told_that_it_holds_no_more(app: Flask, ada: Any, question: str, said: bool) -> None:
+    page = at_browser(app, ada).get("/search", query_string={"q": question}).text
+    assert (CUT in page) is said
