@@ -84,7 +84,7 @@ def test_remember_recall_forget_and_undo(log_in: LogIn, reader: Any, scripts: bo
     cell = _new(page, "Remember")
     cell.get_by_label("One self-contained statement").fill("The spare key hangs behind the clock.")
     cell.get_by_role("button", name="Remember").click()
-    expect(cell).to_contain_text("Nothing in this space comes near it")
+    expect(cell).to_contain_text("No other memory in this space has nearly the same words")
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Recall").click()
     recall = _cell(page, "recall")
     _ask(recall, "spare key clock")

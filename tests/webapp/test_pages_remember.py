@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -18,8 +20,37 @@ def writer(app: Flask, ada) -> FlaskClient:
 def test_a_stored_memory_comes_back_with_its_trace(writer: FlaskClient) -> None:
     response = writer.post("/remember", data={"text": TEXT, "saved": "true", "tags": "travel, trains"})
     assert response.status_code == 201
-    for part in ("Remembered", TEXT.lower(), "+0.50", "+0.30", "Nothing in this space comes near it"):
+    for part in ("Remembered", TEXT.lower(), "+0.50", "+0.30", "No other memory in this space has nearly"):
         assert part in response.text
+
+
+def test_what_has_no_vector_yet_is_not_said_to_be_compared_by_meaning(writer: FlaskClient, ada) -> None:
+    stored(ada, "On trains Ada likes to sit at the aisle.")
+    ada.embed()
+    text = writer.post("/remember", data={"text": TEXT}).text
+    assert "Nothing in this space" not in text
+    assert "Not compared by meaning yet." in text
+    memory = re.search(r'href="/memories/([0-9a-f-]+)/neighbours"', text)
+    assert memory is not None
+    ada.embed()
+    assert "likes to sit at the aisle" in writer.get(f"/memories/{memory[1]}/neighbours").text
+
+
+def test_what_has_nearly_the_same_words_is_shown_before_there_is_a_vector(writer: FlaskClient, ada) -> None:
+    stored(ada, "The rent of the studio is 820 euros a month, due on the first.")
+    text = writer.post(
+        "/remember", data={"text": "The rent of the studio is 870 euros a month, due on the first."}
+    ).text
+    assert "Compared with" in text
+    assert "Not compared by meaning yet." in text
+
+
+def test_a_repeat_of_what_has_a_vector_leads_to_what_comes_near(writer: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    ada.embed()
+    text = writer.post("/remember", data={"text": TEXT}).text
+    assert "Not compared by meaning yet" not in text
+    assert f'<a href="/memories/{memory}/neighbours">what comes near it</a>' in text
 
 
 def test_the_memory_is_what_the_form_said(writer: FlaskClient) -> None:
