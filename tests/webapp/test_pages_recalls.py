@@ -180,11 +180,27 @@ def cosines(text: str) -> list[float]:
     return [float(found) for found in re.findall(r"cosine (-?\d\.\d\d)", text)]
 
 
-def test_neighbours_come_nearest_first(reader, near):
+def test_neighbours_come_nearest_first(reader, ada, near):
+    third = stored(ada, "Behind the blue door hangs a key: it opens the studio.")
+    ada.embed()
     text = reader.get(f"/memories/{near[0]}/neighbours", headers=HTMX).text
-    assert re.findall(r'href="/memories/([0-9a-f-]{36})"', text) == [str(near[1]), str(near[2])]
+    assert re.findall(r'href="/memories/([0-9a-f-]{36})"', text) == [str(third), str(near[1])]
     assert cosines(text) == sorted(cosines(text), reverse=True)
     assert 0.4 < cosines(text)[0] < 1
+    assert "very near (cosine" in text
+
+
+def test_what_has_nothing_to_do_with_it_does_not_come_near(reader, near):
+    text = reader.get(f"/memories/{near[2]}/neighbours").text
+    assert cosines(text) == []
+    assert "Nothing comes near it." in text
+    assert "Bob" not in reader.get(f"/memories/{near[0]}/neighbours").text
+
+
+def test_a_memory_that_is_the_only_one_with_a_vector_says_so(reader, ada):
+    alone = stored(ada, TEXT)
+    ada.embed()
+    assert "Nothing else in this space has a vector." in reader.get(f"/memories/{alone}/neighbours").text
 
 
 def test_the_cosine_is_that_of_the_vectors(reader, ada, near):

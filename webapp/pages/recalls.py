@@ -13,10 +13,12 @@ from memory.embedding.models import active_model
 from memory.models import Space
 from memory.recall_history import PARTS, Recall, recalls_of
 from retrieval.nearest import neighbours_of
+from retrieval.policy import NAMED
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render
 from webapp.operations import is_incognito, space_for, visible_entry
 from webapp.pages.visitor import guarded
+from webapp.tools.shown import NEAR_COSINE
 
 bp = guarded("recalls")
 
@@ -79,6 +81,14 @@ class Neighbour:
     entry: Entry
     cosine: float
 
+    @property
+    def said(self) -> str:
+        """Say how near it is, by the cosines that tell a search whether something is about a question."""
+        policy = NAMED["balanced"]
+        if self.cosine >= policy.named_cosine:
+            return "very near"
+        return "near" if self.cosine >= policy.sure_cosine else "somewhat near"
+
 
 @bp.get("/memories/<uuid:memory_id>/neighbours")
 def neighbours(memory_id: UUID) -> Response:
@@ -86,11 +96,13 @@ def neighbours(memory_id: UUID) -> Response:
     entry = visible_entry(memory_id)
     if is_incognito(space_for(entry.space)):
         return render("memories/closed.html", "memories/_closed.html")
-    near = _near(entry)
-    return render("memories/neighbours.html", "memories/_neighbours.html", entry=entry, near=near)
+    compared = _compared(entry)
+    near = [each for each in compared if each.cosine >= NEAR_COSINE]
+    return render("memories/neighbours.html", "memories/_neighbours.html", entry=entry, near=near, compared=compared)
 
 
-def _near(entry: Entry) -> list[Neighbour]:
+def _compared(entry: Entry) -> list[Neighbour]:
+    """Return the nearest, however far they are."""
     memory, user_id, now = entry.memory, credential().user_id, utc_now()
     model = active_model(session(), user_id)
     if model is None or entry.embedding != "ready":
