@@ -18,6 +18,7 @@ from memory.errors import ConflictError, DomainError, InvalidError, NotFoundErro
 from retrieval.policy import PolicyError
 from webapp.context import request_id
 from webapp.extensions import db
+from webapp.plain import in_words
 
 logger = logging.getLogger(__name__)
 
@@ -56,10 +57,14 @@ def problem(status: HTTPStatus, detail: str, **more: Any) -> Response:
 
 def answer(status: HTTPStatus, detail: str, **more: Any) -> Response:
     """Return a problem to programs and a page to people."""
-    if request.path.startswith("/v1/") or request.accept_mimetypes.best == "application/json":
+    if _asks_a_program():
         return problem(status, detail, **more)
     page = render_template("errors/error.html", status=status, detail=detail, request_id=request_id(), back=_back())
     return make_response(page, status)
+
+
+def _asks_a_program() -> bool:
+    return request.path.startswith("/v1/") or request.accept_mimetypes.best == "application/json"
 
 
 def _back() -> str:
@@ -78,6 +83,8 @@ def field_errors(error: ValidationError) -> list[dict[str, str]]:
 
 def invalid_request(error: ValidationError) -> Response:
     """Answer a request whose fields do not fit."""
+    if not _asks_a_program():
+        return answer(HTTPStatus.UNPROCESSABLE_ENTITY, in_words(error))
     errors = field_errors(error)
     detail = "; ".join(f"{found['field']}: {found['message']}" for found in errors[:3])
     return answer(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=errors)

@@ -109,3 +109,18 @@ def test_a_field_knows_its_control():
     kinds = {field.name: field.kind for field in fields_of(TOOLS["memory_search"])}
     assert (kinds["query"], kinds["limit"], kinds["types"], kinds["policy"]) == ("text", "number", "ticks", "json")
     assert {field.name for field in fields_of(TOOLS["memory_add"]) if field.required} == {"type", "content"}
+
+
+@pytest.mark.parametrize("policy", ["{bad", '{"alpha": 1,}', "[1"])
+def test_what_is_no_json_is_said_of_its_field_and_not_sent(ada, browser, policy):
+    response = browser.post("/playground/memory_search", data={"query": "tea", "policy": policy})
+    said = answer(response)
+    assert (said["status"], [each["field"] for each in said["errors"]]) == (422, ["policy"])
+    assert said["errors"][0]["message"].startswith("is not valid JSON")
+    assert "The same from a shell" not in response.text
+    assert rows(ada, "SELECT FROM tool_calls") == []
+
+
+@pytest.mark.parametrize("policy", ["specified", '{"alpha": 1}'])
+def test_a_name_or_an_object_is_a_policy(browser, policy):
+    assert "results" in answer(browser.post("/playground/memory_search", data={"query": "tea", "policy": policy}))

@@ -106,6 +106,32 @@ def test_a_choice_that_does_not_exist_is_refused(reader: FlaskClient, query: str
     assert reader.get(f"/search?{query}").status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/search?q=a&nearest=maybe", "The nearest must be true or false"),
+        ("/search?q=a&limit=lots", "The limit must be a whole number"),
+        ("/search?q=a&limit=51", "The limit must be at most 50"),
+        ("/search?q=a&policy=magic", "The policy must be one of balanced, specified"),
+        ("/memories?status=forgotten", "The status must be one of active, superseded, archived, any"),
+        ("/memories?q=%00", "The search text must not contain NUL bytes"),
+        ("/record?until=9999-12-31", "The until must be at most 9999-12-30"),
+        ("/memories?pinned=maybe&older=soon", "The pinned must be true or false. The older must be a whole number"),
+    ],
+)
+def test_what_does_not_fit_is_said_of_its_field_in_plain_words(reader: FlaskClient, address: str, said: str) -> None:
+    response = reader.get(address)
+    assert response.status_code == 422
+    assert f"<p>{said}</p>" in response.text
+    assert "That does not fit" in response.text
+
+
+def test_a_program_gets_every_field_as_before(reader: FlaskClient) -> None:
+    answer = reader.get("/memories?status=forgotten", headers={"Accept": "application/json"}).json
+    assert {each["field"].partition(".")[0] for each in answer["errors"]} == {"status"}
+    assert "Input should be" in answer["detail"]
+
+
 @pytest.mark.parametrize("question", ["%00", "%ED%A0%80", "a" * 9000, "'%3B--", "\\", "😀"])
 def test_odd_questions_are_answered(reader: FlaskClient, question: str) -> None:
     assert reader.get(f"/search?q={question}").status_code in {200, 422}

@@ -20,8 +20,8 @@ from webapp.pages.history import past_of
 from webapp.pages.queries import opened
 from webapp.pages.recalls import recalled_of
 from webapp.pages.record import used_in
-from webapp.pages.space_forms import problems
 from webapp.pages.visitor import guarded, local_path
+from webapp.plain import problems
 from webapp.settling import settle
 
 bp = guarded("memory")

@@ -28,6 +28,7 @@ from webapp.pages.notebook_run import run_cell
 from webapp.pages.notebook_view import CellView, Place, Recalled, Remembered, view_cell
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
+from webapp.plain import in_words
 
 bp = guarded("cells")
 bp.context_processor(vocabulary)
@@ -62,7 +63,7 @@ def run(notebook_id: UUID, cell_id: UUID) -> Response:
         form = _form(cell)
         ran = run_cell(cell, form)
     except ValidationError as error:
-        return _refused(cell, error.errors()[0]["msg"], form)
+        return _refused(cell, f"{in_words(error)}.", form)
     except (InvalidError, PolicyError) as error:
         session().rollback()
         return _refused(_cell(notebook_id, cell_id), f"The {error.field.replace('_', ' ')} {error.message}.", form)
@@ -87,7 +88,7 @@ def weights(notebook_id: UUID, cell_id: UUID) -> Response:
         kept = {**space.policy, **form.policy()}
         update_space(session(), who.user_id, space.slug, {"policy": kept}, now=utc_now(), actor=who.actor)
     except ValidationError as error:
-        return _refused(cell, error.errors()[0]["msg"], None)
+        return _refused(cell, f"{in_words(error)}.", None)
     name = space.name
     session().commit()
     notice = f"These weights are now those of the space {name}, for every search that names none of its own."

@@ -42,7 +42,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call and its answer: what was sent, the same as a command, the status and the body."""
+    """One call and its answer: what was sent, the same as a command, the status and the body.
+
+    The command is empty where nothing could be sent.
+    """
 
     sent: dict[str, Any]
     curl: str
@@ -67,7 +70,12 @@ def call(name: str) -> Response:
     """Call the tool as an agent of this user would, record and all."""
     tool = _tool(name)
     require_scope(tool.scope)
-    given = arguments_of(request.form, fields_of(tool))
+    fields = fields_of(tool)
+    given = arguments_of(request.form, fields)
+    if broken := _broken(request.form, fields):
+        # Sent as text it would be refused for what it is not, or taken for a name.
+        said = json.dumps(_unfit(broken).get_json(), indent=2, ensure_ascii=False)
+        return _desk(tool, Call(given, "", HTTPStatus.UNPROCESSABLE_ENTITY, said))
     response = _answer(tool, given)
     if response.status_code >= 400:
         session().rollback()
@@ -97,7 +105,10 @@ def _refusal(error: Exception) -> Response:
 
 
 def _invalid(error: ValidationError) -> Response:
-    found = field_errors(error)
+    return _unfit(field_errors(error))
+
+
+def _unfit(found: list[dict[str, str]]) -> Response:
     detail = "; ".join(f"{each['field']}: {each['message']}" for each in found[:3])
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=found)
 
@@ -177,6 +188,19 @@ def _value(field: Field, form: MultiDict[str, str]) -> Any:
         except ValueError:
             return said
     return said
+
+
+def _broken(form: MultiDict[str, str], fields: list[Field]) -> list[dict[str, str]]:
+    """Return what was meant as JSON and is none; a name alone may stand for an object."""
+    found = []
+    for field in fields:
+        said = form.get(field.name, "").strip()
+        if field.kind == "json" and said.startswith(("{", "[")):
+            try:
+                json.loads(said)
+            except ValueError as error:
+                found.append({"field": field.name, "message": f"is not valid JSON: {error}"})
+    return found
 
 
 def curl_of(address: str, name: str, given: dict[str, Any]) -> str:

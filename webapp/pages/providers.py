@@ -14,9 +14,9 @@ from webapp.api.schemas import ProviderBody
 from webapp.context import session
 from webapp.htmx import render
 from webapp.pages.forms import parse
-from webapp.pages.space_forms import problems
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
+from webapp.plain import problems
 from webapp.providers import remove, retry, save, standing, stored_key, try_out
 
 bp = guarded("providers")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from unicodedata import combining, normalize
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 
 from memory.models import Conversation, Space
@@ -35,15 +35,6 @@ _FATES: dict[str, tuple[tuple[str, str], str]] = {
     "episodes_deleted": (("episode", "episodes"), "deleted with them"),
     "entities_dropped": (("entity", "entities"), "dropped, as the default space has none"),
     "tokens_revoked": (("token", "tokens"), "revoked"),
-}
-_SAID = {
-    "missing": "must not be empty",
-    "int_parsing": "must be a whole number",
-    "int_parsing_size": "is too large",
-    "greater_than_equal": "must be at least {ge:,}",
-    "less_than_equal": "must be at most {le:,}",
-    "string_too_long": "must be at most {max_length} characters",
-    "bool_parsing": "must be true or false",
 }
 
 
@@ -97,16 +88,6 @@ def slug_of(name: str) -> str:
     """
     plain = "".join(each for each in normalize("NFKD", name.casefold()) if not combining(each))
     return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-")
-
-
-def problems(error: ValidationError) -> dict[str, str]:
-    """Return what is wrong with each field of a form."""
-    found = error.errors(include_url=False, include_input=False)
-    return {str(each["loc"][0]): _said(each["type"], each["msg"], each.get("ctx", {})) for each in found}
-
-
-def _said(kind: str, message: str, context: Mapping[str, Any]) -> str:
-    return _SAID[kind].format(**context) if kind in _SAID else message
 
 
 def fates(plan: Mapping[str, int]) -> list[str]:

@@ -17,8 +17,9 @@ from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render, wants_fragment
 from webapp.operations import space_for
 from webapp.pages.forms import parse
-from webapp.pages.space_forms import NewSpaceForm, SettingsForm, fates, inside, problems, rooms
+from webapp.pages.space_forms import NewSpaceForm, SettingsForm, fates, inside, rooms
 from webapp.pages.visitor import guarded
+from webapp.plain import problems
 
 bp = guarded("spaces")
 

@@ -15,8 +15,8 @@ from memory.spaces import list_spaces
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.pages.forms import parse
-from webapp.pages.space_forms import problems
 from webapp.pages.visitor import guarded
+from webapp.plain import problems
 
 bp = guarded("tokens")
 
