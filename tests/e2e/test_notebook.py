@@ -9,12 +9,17 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from sqlalchemy import select
 
 from memory.database import user_session
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
+from memory.models import Cell
 from memory.notebooks.notebooks import create_notebook
 from memory.remember import remember
+from memory.spaces import update_space
+from retrieval.policy import Policy, policy_from
+from webapp.pages.notebook_forms import SLIDERS
 
 pytestmark = pytest.mark.e2e
 
@@ -115,6 +120,29 @@ def test_a_slider_ranks_anew_at_once(log_in: LogIn, reader: Any) -> None:
     assert relevant
     page.reload()
     expect(cell.get_by_label("Importance")).to_have_value("3")
+
+
+# What a space may have saved: between the steps of its slider, beyond its ends, and with many digits.
+ODD = {"alpha": 3.2, "beta": 0.1234567, "gamma": 0.33333333333333, "tau_days": 0.02, "mmr_lambda": 0.973, "rrf_k": 777}
+
+
+@BOTH
+@pytest.mark.parametrize("saved", [{}, {"name": "specified"}, ODD], ids=["balanced", "specified", "odd"])
+def test_a_slider_that_nobody_touched_changes_no_number(
+    log_in: LogIn, reader: Any, saved: dict[str, Any], scripts: bool
+) -> None:
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        update_space(session, reader.id, "default", {"policy": saved}, now=utc_now(), actor="test")
+    page = log_in(reader, at=None, java_script_enabled=scripts)
+    cell = _new(page, "Recall")
+    _ask(cell, "hazelnuts")
+    expected = policy_from(saved, Policy())
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        [kept] = session.scalars(select(Cell.input).where(Cell.user_id == reader.id, Cell.kind == "recall")).all()
+    assert {name: kept[name] for name in SLIDERS} == {name: getattr(expected, name) for name in SLIDERS}
+    for name, (_, said, *_) in SLIDERS.items():
+        shown = cell.locator(".slider", has_text=said).locator("output")
+        assert float(shown.inner_text()) == getattr(expected, name)
 
 
 def test_a_slider_can_change_what_comes_first(log_in: LogIn, reader: Any) -> None:

@@ -17,7 +17,7 @@ from webapp.htmx import swap_or_go
 from webapp.operations import is_incognito
 from webapp.pages.notebook_charts import NAMES as CHARTS
 from webapp.pages.notebook_export import to_html_file, to_markdown
-from webapp.pages.notebook_forms import SLIDERS
+from webapp.pages.notebook_forms import SLIDERS, scale_of
 from webapp.pages.notebook_run import INCOGNITO, form_of, run_cell
 from webapp.pages.notebook_sample import first_notebook
 from webapp.pages.notebook_view import CellView, NotebookView, view_notebook
@@ -40,7 +40,14 @@ OFFERED = {
 @bp.context_processor
 def vocabulary() -> dict[str, object]:
     """Return what the templates of cells offer to choose from."""
-    return {"offered": OFFERED, "sliders": SLIDERS, "fusions": FUSIONS, "types": TYPES, "charts": CHARTS}
+    return {
+        "offered": OFFERED,
+        "sliders": SLIDERS,
+        "scale_of": scale_of,
+        "fusions": FUSIONS,
+        "types": TYPES,
+        "charts": CHARTS,
+    }
 
 
 @bp.get("/")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, field_validator
@@ -16,11 +18,42 @@ SLIDERS: dict[str, tuple[str, str, float, float, float]] = {
     "beta": ("β", "Recency", 0, 3, 0.05),
     "gamma": ("γ", "Importance", 0, 3, 0.05),  # noqa: RUF001 - the letter of the formula
     "tau_days": ("τ", "Decay, days", 0.5, 90, 0.5),
-    "mmr_lambda": ("λ", "Sameness", 0, 1, 0.05),
+    "mmr_lambda": ("λ", "Sameness", 0, 1, 0.025),
     "rrf_k": ("k", "Rank fusion", 1, 200, 1),
 }
 WEIGHTS = ("fusion", *SLIDERS)
+# How much finer the steps may become, so that a number which is between them is one of them.
+FINER = (1, 2, 5, 10, 50, 100)
 ChartName = Literal["growth", "ages", "tags", "repeats", "backlog", "latency"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The numbers that a slider can stand at, as its attributes say them."""
+
+    least: str
+    most: str
+    step: str
+    value: str
+
+
+def scale_of(value: float, least: float, most: float, step: float) -> Scale:
+    """Return a scale on which `value` is, to the fifteen digits that browsers reckon with.
+
+    A browser moves a slider that is between two steps to one of them, and sends that though nobody touched it.
+    """
+    low, high = min(least, value), max(most, value)
+    steps = (_exact(step) / finer for finer in FINER)
+    fitting = next((each for each in steps if not (_exact(value) % each or _exact(low) % each)), None)
+    return Scale(_digits(low), _digits(high), "any" if fitting is None else f"{fitting.normalize():f}", _digits(value))
+
+
+def _exact(value: float) -> Decimal:
+    return Decimal(repr(value))
+
+
+def _digits(value: float) -> str:
+    return repr(value).removesuffix(".0")
 
 
 def _lines(text: str) -> str:
