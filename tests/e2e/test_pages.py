@@ -14,6 +14,11 @@ from memory.embedding.backfill import utc_now
 from memory.remember import remember
 from memory.spaces import create_space
 
+
+from memory.database import user_session
+from memory.embedding.backfill import utc_now
+from memory.spaces import update_space
+
 pytestmark = pytest.mark.e2e
 
 LogIn = Callable[..., Page]
@@ -44,6 +49,30 @@ def test_bars_are_drawn_as_long_as_their_numbers_say(log_in: LogIn, library: Any
     drawn, track = (bar.locator(name).bounding_box() for name in (".bar-fill", ".bar-track"))
     assert drawn is not None and track is not None  # noqa: PT018 - one fact: both are there
     assert drawn["width"] / track["width"] == pytest.approx(value, abs=0.02)
+
+
+STICKS_OUT = """(inner) => {
+    const room = inner.closest(".margin").getBoundingClientRect();
+    return [...inner.querySelectorAll("*")].map((each) => each.getBoundingClientRect())
+        .some((each) => each.right > room.right || each.left < room.left);
+}"""
+
+
+def test_the_scores_of_a_memory_stay_in_their_column(log_in: LogIn, reader: Any) -> None:
+    odd = {"alpha": 1.8285714, "beta": 0.05, "gamma": 1 / 3}
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        update_space(session, reader.id, "default", {"policy": odd}, now=utc_now(), actor="test")
+    page = log_in(reader, at="/search?q=hazelnuts")
+    page.locator(".entry").first.get_by_role("link", name="Open").click()
+    # With which weights it was ranked nobody knows any more, so its total is a part of nothing.
+    total = page.locator(".bar", has_text="Total").first
+    expect(total.locator(".bar-value")).to_have_text(re.compile(r"^\d\.\d\d$"))
+    expect(total.locator("svg, .bar-weight")).to_have_count(0)
+    for path in (page.url, "/search?q=hazelnuts"):
+        page.goto(path)
+        for width in (1280, 375):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert not any(bars.evaluate(STICKS_OUT) for bars in page.locator(".bars").all())
 
 
 def test_search_runs_as_one_types(log_in: LogIn, library: Any) -> None:

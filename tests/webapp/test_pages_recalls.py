@@ -162,7 +162,7 @@ def test_a_recall_without_a_score_is_told_and_not_drawn(reader, agent, ada):
     text = reader.get(f"/memories/{memory_id}").text
     assert "2 recalls in numbers" in text
     assert "not recorded" in text
-    assert text.count("bar-total bar-fill") == 2  # One column, and the bar of the last score beside it.
+    assert text.count("bar-total bar-fill") == 1  # One column: the last total stands beside it without a bar.
 
 
 # --- neighbours ---
