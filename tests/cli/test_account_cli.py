@@ -1,4 +1,4 @@
-"""`commonplace export` and `commonplace erase-report verify`."""
+"""`commonplace export`, `commonplace erase-report verify` and `commonplace user password`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from secrets_of_tests import PASSWORD
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from memory.database import make_engine
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.erase import erase_user
+from memory.models import AuditEvent
 from memory.remember import remember
-from webapp.cli import account, erasure
+from webapp.cli import account, accounts, erasure
 from webapp.cli.main import main
 
 
 @pytest.fixture
 def run(monkeypatch, runtime):
     monkeypatch.setattr(account, "migrated_store", lambda: runtime)
+    monkeypatch.setattr(accounts, "migrated_store", lambda: runtime)
     monkeypatch.setattr(erasure.config, "load", lambda: runtime.settings)
-    return lambda *words: CliRunner().invoke(main, [str(word) for word in words])
+    return lambda *words, typed=None: CliRunner().invoke(main, [str(word) for word in words], input=typed)
 
 
 @pytest.fixture
@@ -68,3 +72,46 @@ def test_a_report_of_ours_is_genuine(run, report, bees):
 def test_a_changed_report_is_not(run, report, spoil):
     report.write_text(spoil(report.read_text()))
     assert run("erase-report", "verify", report).exit_code == 1
+
+
+NEW = "another horse battery"
+
+
+def log_in(app, person, password):
+    browser = app.test_client()
+    assert browser.post("/login", data={"email": person.email, "password": password}).status_code == 303
+    return browser
+
+
+@pytest.mark.parametrize(
+    ("more", "typed"),
+    [(["--password", NEW], None), (["--password", "-"], f"{NEW}\n"), ([], f"{NEW}\n{NEW}\n")],
+    ids=["given", "standard input", "asked twice"],
+)
+def test_a_lost_password_is_replaced(run, app, ada, more, typed):
+    browser = log_in(app, ada, PASSWORD)
+    result = run("user", "password", "--email", ada.email, *more, typed=typed)
+    assert (result.exit_code, NEW in result.output) == (0, False)
+    assert browser.get("/memories").location.startswith("/login")
+    assert log_in(app, ada, NEW).get("/memories").status_code == 200
+    with ada.session() as session:
+        found = select(AuditEvent.actor, AuditEvent.details).where(AuditEvent.action == "user.password_changed")
+        assert session.execute(found).all() == [("system", {})]
+
+
+@pytest.mark.parametrize(
+    ("more", "typed", "said"),
+    [
+        (["--password", "short"], None, "password: must be at least 10 characters"),
+        ([], f"{NEW}\nanother house battery\n", "do not match"),
+    ],
+)
+def test_a_password_that_does_not_fit_replaces_nothing(run, app, ada, more, typed, said):
+    result = run("user", "password", "--email", ada.email, *more, typed=typed)
+    assert (result.exit_code, said in result.output) == (1, True)
+    assert log_in(app, ada, PASSWORD).get("/memories").status_code == 200
+
+
+def test_nobody_has_no_password(run):
+    result = run("user", "password", "--email", "nobody@example.org")
+    assert (result.exit_code, "there is no user" in result.output) == (1, True)

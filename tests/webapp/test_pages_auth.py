@@ -39,6 +39,10 @@ def test_a_wrong_password_says_what_to_do_and_keeps_the_address(door: FlaskClien
     assert f'value="{ada.email}"' in response.text
 
 
+def test_the_door_says_who_can_set_another_password(door: FlaskClient) -> None:
+    assert "Whoever runs this server can set a new one." in door.get("/login").text
+
+
 def test_an_unknown_address_gets_the_same_answer(door: FlaskClient, ada) -> None:
     known = _log_in(door, ada.email, "wrong").text.replace(ada.email, "")
     unknown = _log_in(door, "nobody@example.org", "wrong").text.replace("nobody@example.org", "")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
-from memory.accounts import SCOPES, create_token, create_user
+from memory.accounts import SCOPES, create_token, create_user, set_password
 from memory.database import user_session
 from memory.roles import ROLES, set_role
 from webapp.cli.wiring import migrated_store, owner_session, user_named
@@ -25,7 +25,7 @@ def user() -> None:
 def create_user_(email: str, password: str, admin: bool) -> None:
     """Add a user."""
     store = migrated_store()
-    secret = sys.stdin.readline().rstrip("\n") if password in {"-"} else password
+    secret = _secret(password)
     with owner_session(store) as session:
         created = create_user(
             session,
@@ -37,6 +37,26 @@ def create_user_(email: str, password: str, admin: bool) -> None:
         )
         address = created.email
     click.echo(f"Created {address}.")
+
+
+@user.command("password")
+@click.option("--email", required=True)
+@click.option("--password", help="At least 10 characters; - reads it from standard input. Without it you are asked.")
+def password_(email: str, password: str | None) -> None:
+    """Set another password, where the old one is lost; every browser of the user is logged out."""
+    store = migrated_store()
+    user_id = user_named(store, email)
+    if password is None:
+        secret = click.prompt("New password", hide_input=True, confirmation_prompt="Once more", err=True)
+    else:
+        secret = _secret(password)
+    with user_session(store.sessions, user_id) as session:
+        set_password(session, user_id, secret, now=datetime.now(UTC), actor="system")
+    click.echo(f"The password of {email} is changed. Every browser is logged out.")
+
+
+def _secret(given: str) -> str:
+    return sys.stdin.readline().rstrip("\n") if given in {"-"} else given
 
 
 @user.command("role")
