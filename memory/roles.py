@@ -47,6 +47,12 @@ def set_role(session: Session, user_id: UUID, role: str, *, now: datetime, actor
     return True
 
 
+def only_admin(session: Session) -> UUID | None:
+    """Return the only admin, whom `set_role` keeps one, None where there are more; needs the owner's rights."""
+    admins = session.scalars(select(User.id).where(User.role == "admin", User.disabled_at.is_(None)).limit(2)).all()
+    return admins[0] if len(admins) == 1 else None
+
+
 def _revoke(session: Session, user_id: UUID, now: datetime, actor: str) -> None:
     held = Token.scopes.bool_op("&&")(cast(list(ADMIN_SCOPES), ARRAY(Text)))
     mine = select(Token).where(Token.user_id == user_id, Token.revoked_at.is_(None), held)

@@ -9,6 +9,8 @@ from api_agent import Agent, fields, rows
 from pages_browser import at_browser, flashes, stored
 from sqlalchemy import text
 
+from memory.database import make_engine
+
 ADMIN = "/v1/admin"
 
 
@@ -103,6 +105,32 @@ def test_a_role_is_changed_from_the_list(app, root, ada):
     assert "Now an admin." in flashes(page)
     assert f'aria-label="Make a plain user: {ada.email}"' in page.text
     assert role_of(ada) == "admin"
+
+
+@pytest.fixture
+def only_admin(root, database_url):
+    """Root, while nobody else is an admin who may come in."""
+    owner = make_engine(database_url, pool_size=1)
+    others = "UPDATE users SET disabled_at = '2000-01-01' WHERE role = 'admin' AND disabled_at IS NULL AND id <> :id"
+    with owner.begin() as connection:
+        connection.execute(text(others), {"id": root.id})
+    yield root
+    with owner.begin() as connection:
+        connection.execute(text("UPDATE users SET disabled_at = NULL WHERE disabled_at = '2000-01-01'"))
+    owner.dispose()
+
+
+def test_the_only_admin_is_offered_no_way_out(app, only_admin, ada):
+    desk = at_browser(app, only_admin)
+    page = desk.get("/admin", query_string={"q": only_admin.email}).text
+    assert "Make a plain user" not in page
+    assert "The only admin stays one" in page
+    # Somebody else may have gone in between.
+    assert desk.post(f"/admin/users/{only_admin.id}/role", data={"role": "user"}).status_code == 409
+    desk.post(f"/admin/users/{ada.id}/role", data={"role": "admin"})
+    page = desk.get("/admin", query_string={"q": only_admin.email}).text
+    assert f'aria-label="Make a plain user: {only_admin.email}"' in page
+    assert "The only admin stays one" not in page
 
 
 def test_a_job_is_tried_again_from_the_page(app, root, ada, failed):

@@ -15,6 +15,7 @@ from memory.database import user_session
 from memory.jobs import list_stuck
 from memory.journal import record
 from memory.operators import list_accounts, retry_failed_of, try_to_cross
+from memory.roles import only_admin
 from memory.telemetry import telemetry
 from tasks.app import huey
 from tasks.embedding import nudge, sweep
@@ -46,9 +47,10 @@ def index() -> Response:
     found = try_to_cross(session(), credential().user_id)
     # No address holds a NUL, and no parameter may.
     named = request.args.get("q", "").replace("\x00", "").strip()
-    # One connection for both: opening it takes longer than either.
+    # One connection for all: opening it takes longer than any of them.
     with as_owner() as owner:
         accounts = list_accounts(owner, most=MOST_ACCOUNTS, named=named)
+        only = only_admin(owner)
         jobs = list_stuck(owner, now=utc_now(), most=MOST_JOBS)
     return render(
         "admin/index.html",
@@ -56,6 +58,7 @@ def index() -> Response:
         **_state(),
         accounts=accounts,
         named=named,
+        only_admin=only,
         isolation=found,
         most=MOST_ACCOUNTS,
         jobs=jobs,
