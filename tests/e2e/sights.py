@@ -11,8 +11,8 @@ from furnished import Furnished
 from playwright.sync_api import Page
 from secrets_of_tests import PASSWORD
 
-# What a GET answers with that is no page of ours: files, numbers for machines, and a browser of the API's own.
-NOT_PAGES = {"static", "account.export", "ops.healthz", "ops.readyz", "ops.metrics"}
+# What a GET answers with that is no page of ours: files, ways back, numbers for machines, a browser of the API's own.
+NOT_PAGES = {"static", "account.back", "account.export", "ops.healthz", "ops.readyz", "ops.metrics"}
 # With an argument each; the ids are those of the furnished account.
 EXAMPLES: dict[str, object] = {
     "sequence": 4,

@@ -56,6 +56,12 @@ def test_a_password_that_does_not_fit_changes_nothing(app, ada, browser, form, f
     assert at_browser(app, ada).get("/account").status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/account/password", "/account/erase"])
+def test_the_address_of_a_refused_form_leads_back(client, browser, path):
+    assert browser.get(path).location == "/account"
+    assert client.get(path).location.startswith("/login")
+
+
 def test_the_present_password_cannot_be_guessed_for_long(browser):
     answers = [change(browser, old=f"guess {number}").status_code for number in range(11)]
     assert answers == [422] * 10 + [429]

@@ -28,6 +28,13 @@ def index() -> Response:
     return _desk()
 
 
+@bp.get("/account/password")
+@bp.get("/account/erase")
+def back() -> Response:
+    """Lead back from the addresses of forms: the browser stands at one after a refusal."""
+    return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
+
+
 @bp.post("/account/password")
 def password() -> Response:
     """Change the password; every other browser is logged out, and this one goes on."""
