@@ -99,6 +99,22 @@ def test_memory_is_turned_off_and_on_from_any_page(log_in: Callable[..., Page], 
     expect(banner).to_have_count(0)
 
 
+def test_an_admin_changes_a_role_on_a_phone(
+    log_in: Callable[..., Page], new_person: Callable[..., Any], reader: Any
+) -> None:
+    root = new_person("root", role="admin")
+    page = log_in(root, at=f"/admin?q={reader.email}", viewport={"width": 375, "height": 800})
+    users = page.get_by_role("region", name="Users")
+    users.scroll_into_view_if_needed()
+    button, room = page.get_by_role("button", name="Make an admin").bounding_box(), users.bounding_box()
+    assert button["x"] + button["width"] <= room["x"] + room["width"]
+    # What does not fit is announced by a shadow at the edge that it lies behind; above the table is nothing else.
+    edge = {"x": room["x"] + room["width"] - 12, "y": room["y"], "width": 12, "height": 10}
+    before = page.screenshot(clip=edge)
+    users.evaluate("(region) => { region.scrollLeft = region.scrollWidth }")
+    assert page.screenshot(clip=edge) != before
+
+
 def test_everything_is_erased(log_in: Callable[..., Page], reader: Any) -> None:
     page = log_in(reader, at="/account")
     page.get_by_role("textbox", name="Password", exact=True).fill("correct horse battery")

@@ -12,10 +12,12 @@ from flask import Flask
 from playwright.sync_api import Page, expect
 from sqlalchemy import select
 
+from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.enrichment.findings import Name
 from memory.mentions import Origin, mention
 from memory.models import Space
+from memory.remember import remember_many
 from memory.spaces import create_space
 
 pytestmark = pytest.mark.e2e
@@ -126,6 +128,18 @@ def test_the_chain_is_checked(log_in: LogIn, keeper: Any, scripts: bool) -> None
     page = log_in(keeper, at="/record/audit", java_script_enabled=scripts)
     page.get_by_role("button", name="Check the chain").click()
     expect(page.locator("#record-chain")).to_contain_text(re.compile(r"the chain holds\.\s+\d+ events, head #\d+"))
+
+
+def test_the_ids_of_what_was_done_to_many_are_folded(log_in: LogIn, keeper: Any) -> None:
+    with keeper.session() as session:
+        drafts = [Draft(text=f"Shelf {number} holds box {number * 7}.") for number in range(9)]
+        outcomes = remember_many(session, keeper.id, "home", drafts, keys=keeper.runtime.keys, now=utc_now(), actor="t")
+    page = log_in(keeper, at="/record/audit?action=memory.created&actor=t", viewport={"width": 375, "height": 800})
+    [entry] = page.locator(".log > li").all()
+    expect(entry).to_contain_text("9 of them")
+    assert entry.bounding_box()["height"] < 100
+    entry.get_by_text("9 ids").click()
+    expect(entry.locator("code", has_text=str(outcomes[0].id))).to_be_visible()
 
 
 def test_no_page_of_the_record_scrolls_sideways(

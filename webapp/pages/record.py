@@ -135,8 +135,9 @@ def as_json(value: Any) -> str:
 
 @bp.app_template_filter("pairs")
 def pairs(details: Mapping[str, Any]) -> str:
-    """Return the details of an event in one line."""
-    return ", ".join(f"{name.replace('_', ' ')} {_word(value)}" for name, value in details.items())
+    """Return the details of an event in one line, without the ids of what it did to many: those are folded."""
+    told = {name: value for name, value in details.items() if name != "ids"}
+    return ", ".join(f"{name.replace('_', ' ')} {_word(value)}" for name, value in told.items())
 
 
 @bp.app_template_global("thing_url")
