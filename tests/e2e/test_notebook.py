@@ -199,6 +199,17 @@ def test_pin_and_mark_in_place(log_in: LogIn, reader: Any) -> None:
     expect(entry.get_by_role("button", name="The right one")).to_have_attribute("aria-pressed", "true")
 
 
+def test_a_field_that_was_made_larger_is_no_complaint(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at=None)
+    cell = _new(page, "Note")
+    cell.get_by_label("Markdown").fill("a thought")
+    # As the browser notes it when its corner is dragged; to copy that, as htmx would, is inline style.
+    cell.get_by_label("Markdown").evaluate("(area) => { area.style.height = '300px' }")
+    cell.get_by_role("button", name="Save").click()
+    expect(cell.locator(".note")).to_have_text("a thought")
+    expect(cell.locator(".htmx-settling, .htmx-added")).to_have_count(0)
+
+
 def test_the_keyboard_runs_a_cell(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
     cell = _new(page, "Note")
