@@ -127,6 +127,24 @@ def test_the_weights_of_a_recall_are_kept_and_reset(desk: Desk) -> None:
     assert desk.one("SELECT input FROM cells") == {"q": "tea"}
 
 
+def test_cells_name_spaces_without_sizes(desk: Desk) -> None:
+    desk.add("recall")
+    desk.run("remember", text=NUTS)
+    # Only the one that ran is loaded anew: any other would still say how many there were before.
+    page = desk.page()
+    assert re.search(r">\s*Default\s*</option>", page)
+    assert "Default (" not in page
+
+
+def test_a_vector_is_pending_only_as_far_as_the_page_knows(desk: Desk) -> None:
+    cell, answer = desk.run("remember", text=NUTS)
+    assert "pending when this was shown" in answer.text
+    desk.person.embed()
+    shown = desk.client.get(cell, headers=HTMX).text
+    assert "pending" not in shown
+    assert "ready" in shown
+
+
 def test_weights_are_saved_for_the_space(desk: Desk) -> None:
     cell, _ = desk.run("recall", q="tea")
     answer = desk.client.post(f"{cell}/weights", data={"q": "tea", "alpha": "0.5", "fusion": "rrf"}, headers=HTMX)

@@ -39,6 +39,11 @@ class Choices:
         return next((space.name for space in self.spaces if space.slug == slug), slug)
 
     @property
+    def space_names(self) -> Sequence[tuple[str, str]]:
+        """Return spaces as (slug, name): of parts that are loaded one by one, sizes would contradict each other."""
+        return [(space.slug, space.name) for space in self.spaces]
+
+    @property
     def memories(self) -> int:
         """Return how many active memories there are in all."""
         return sum(space.documents for space in self.spaces)
