@@ -158,11 +158,20 @@ def test_a_recall_without_a_score_is_told_and_not_drawn(reader, agent, ada):
     memory_id = agent.store(TEXT)
     call(ada, memory_id, ago=5)
     assert 'role="img"' not in reader.get(f"/memories/{memory_id}").text
+    for question in ("studio key", "blue door"):
+        agent.tool("memory_search", query=question)
+    text = reader.get(f"/memories/{memory_id}").text
+    assert "3 recalls in numbers" in text
+    assert "not recorded" in text
+    assert text.count("bar-total bar-fill") == 2
+
+
+def test_one_value_alone_is_not_drawn(reader, agent):
+    memory_id = agent.store(TEXT)
     agent.tool("memory_search", query="studio key")
     text = reader.get(f"/memories/{memory_id}").text
-    assert "2 recalls in numbers" in text
-    assert "not recorded" in text
-    assert text.count("bar-total bar-fill") == 1  # One column: the last total stands beside it without a bar.
+    assert "1 recall in numbers" in text
+    assert 'role="img"' not in text
 
 
 # --- neighbours ---

@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The last recalls of a memory, the oldest first, and a picture of their scores: empty where none is known."""
+    """The last recalls of a memory, the oldest first, and a picture of their scores: none below two."""
 
     recalls: Sequence[Recall]
     rows: Sequence[Row]
@@ -61,7 +61,8 @@ def recalled_of(memory_id: UUID) -> Recalled:
     recalls = recalls_of(session(), credential().user_id, memory_id, most=MOST_RECALLS)
     known = [(place, recall.scores) for place, recall in enumerate(recalls) if recall.scores is not None]
     rows = []
-    for name in PARTS if known else ():
+    # One value alone is no course of anything.
+    for name in PARTS if len(known) > 1 else ():
         values = [(place, scores[name]) for place, scores in known]
         # The total is as large as the weights of each search made it.
         most = max(1.0, *(value for _, value in values)) if name == "total" else 1.0
