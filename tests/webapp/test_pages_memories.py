@@ -99,6 +99,12 @@ def test_a_memorys_page_shows_all_of_it(reader: FlaskClient, ada, part: str) -> 
     assert part in reader.get(f"/memories/{memory}").text
 
 
+def test_a_memorys_page_says_what_its_numbers_are_about(reader: FlaskClient, ada) -> None:
+    page = reader.get(f"/memories/{stored(ada, TEXT, metadata_confidence=0.81)}").text
+    assert "Names, tags" in page
+    assert "81 % sure that they are right" in page
+
+
 def test_a_memorys_fragment_is_the_part_of_its_page(reader: FlaskClient, ada) -> None:
     path = f"/memories/{stored(ada, TEXT)}"
     assert reader.get(path, headers=HTMX).text in reader.get(path).text

@@ -421,6 +421,7 @@ def test_a_memory_says_where_it_was_used(reader: FlaskClient, agent: Agent) -> N
     page = reader.get(f"/memories/{memory}").text
     text = words(page)
     assert f"1st from memory_search test just now in Snacks question {query_hash('hazelnuts')}" in text
+    assert "the same sign, the same question" in text
     assert f'href="/conversations/{talk.id}"' in page
 
 
