@@ -78,6 +78,8 @@ def _by_model(doc: Any, lists: Words) -> Iterator[Name]:
         begins = text != entity.text or _begins(entity)
         if not _is_written_as_a_name(name, lists) or (begins and _is_plain(name, lists)):
             continue
+        if type_ == PERSON and _is_abbreviation(name):
+            continue
         if begins and _is_noun(name.casefold(), lists):
             if type_ != PERSON:
                 continue
@@ -102,6 +104,11 @@ def _is_written_as_a_name(name: str, lists: Words) -> bool:
     if name.islower():
         return " " not in name and name not in lists.plain and name not in lists.nouns
     return any(char.isupper() for char in name)
+
+
+def _is_abbreviation(name: str) -> bool:
+    """Tell whether a name is a word in capitals alone, as "ISO" is: what it stands for is no person."""
+    return len(name) > 2 and name.isalpha() and name.isupper() and name.casefold() not in FIRST_NAMES
 
 
 def _is_plain(name: str, lists: Words) -> bool:

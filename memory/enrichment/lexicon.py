@@ -55,5 +55,5 @@ DOING = (
     r"said|says|told|tells|asked|asks|thinks|thought|wants|wanted|likes|liked|loves|loved|hates|hated|prefers|preferred"
     r"|went|goes|came|comes|called|calls|works|worked|lives|lived|moved|moves|knows|knew|feels|felt|wrote|writes|plays"
     r"|played|studies|studied|bought|buys|makes|made|gave|gives|met|meets|has|had|is|was|will|can|could|would|should"
-    r"|doesn't|didn't|isn't|wasn't|won't|can't|started|finished|joined|left|got|keeps|kept|needs|needed|plans|planned"
+    r"|insists|insisted|chooses|chose|doesn't|didn't|isn't|wasn't|won't|can't|started|finished|joined|left|got|keeps|kept|needs|needed|plans|planned"
 )

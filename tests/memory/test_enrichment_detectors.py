@@ -60,6 +60,15 @@ def test_an_interjection_is_no_part_of_a_name():
     assert names("Bye Caroline. Yep John, that is right.") == {"Caroline": "person", "John": "person"}
 
 
+def test_an_abbreviation_is_nobody():
+    assert names("Shoot landscapes in raw at base ISO on a tripod.") == {"ISO": "other"}
+
+
+def test_who_insists_on_something_is_somebody():
+    found = names("Clara chose sunflowers, and Tom\u00e1s insists on strawberries beside the gate.")
+    assert found == {"Clara": "person", "Tom\u00e1s": "person"}
+
+
 def test_a_product_that_is_written_like_a_name_is_found():
     assert "Xeonoblade Chronicles" in names("I am playing an old game called Xeonoblade Chronicles with friends.")
 
