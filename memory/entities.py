@@ -44,13 +44,14 @@ class Mention:
 
     `message_id` is the message that it stands in, and `role` whose words they are: those of the memory, if it stands in
     one. Where neither the question nor the reply of an episode has the sentence whole, the message is the question and
-    the role None.
+    the role None. `said_at` is when that was said: the mention itself was written when a worker read it.
     """
 
     mention: EntityMention
     conversation: Conversation | None
     message_id: UUID | None
     role: str | None
+    said_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,30 +164,34 @@ def list_mentions(
 def _with_roles(session: Session, user_id: UUID, rows: Sequence[Any]) -> list[Mention]:
     """Return mentions with the messages that they stand in: which of an episode's two it is, the sentence tells."""
     said = _said(session, user_id, [each for _, _, *both in rows for each in both if each is not None])
-    roles = _roles(session, user_id, [mention.memory_id for mention, *_ in rows if mention.memory_id is not None])
+    told = _told(session, user_id, [mention.memory_id for mention, *_ in rows if mention.memory_id is not None])
     mentions = []
     for mention, conversation, *both in rows:
         sentence = _folded(mention.sentence)
         place = next((each for each in both if each in said and sentence in said[each][1]), None)
-        role = said[place][0] if place is not None else roles.get(mention.memory_id)
-        mentions.append(Mention(mention, conversation, place or both[0], role))
+        message_id = place or both[0]
+        role, memory_at = told.get(mention.memory_id, (None, mention.created_at))
+        said_at = said[message_id][2] if message_id in said else memory_at
+        mentions.append(Mention(mention, conversation, message_id, said[place][0] if place else role, said_at))
     return mentions
 
 
-def _said(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUID, tuple[str, str]]:
-    """Return role and folded content of messages."""
+def _said(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUID, tuple[str, str, datetime]]:
+    """Return role, folded content and time of messages."""
     if not ids:
         return {}
-    mine = select(Message.id, Message.role, Message.content).where(Message.user_id == user_id, Message.id.in_(ids))
-    return {row.id: (row.role, _folded(row.content)) for row in session.execute(mine)}
+    mine = select(Message.id, Message.role, Message.content, Message.created_at)
+    rows = session.execute(mine.where(Message.user_id == user_id, Message.id.in_(ids)))
+    return {row.id: (row.role, _folded(row.content), row.created_at) for row in rows}
 
 
-def _roles(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Return whose words memories are."""
+def _told(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUID | None, tuple[str | None, datetime]]:
+    """Return whose words memories are, and since when they are there."""
     if not ids:
         return {}
-    mine = select(Memory.id, Memory.role).where(Memory.user_id == user_id, Memory.id.in_(ids))
-    return {row.id: row.role for row in session.execute(mine)}
+    mine = select(Memory.id, Memory.role, Memory.created_at)
+    rows = session.execute(mine.where(Memory.user_id == user_id, Memory.id.in_(ids)))
+    return {row.id: (row.role, row.created_at) for row in rows}
 
 
 def _folded(content: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -76,7 +77,14 @@ def test_the_list_shows_name_type_space_mentions_and_the_newest_note(reader: Fla
     assert "1 entity, the most mentioned first" in text
     assert "Anna Bergström Anna Bergström wants the north room." in text
     assert "person in work" in text
-    assert "1 mention, the last just now" in text
+    assert "1 mention, the last noticed just now" in text
+
+
+def test_a_mention_is_as_old_as_what_was_said(reader: FlaskClient, agent: Agent, ada) -> None:
+    then = (utc_now() - timedelta(days=21)).isoformat()
+    memory = agent.store(SENTENCE, space="work", created_at=then)
+    found = named(ada, "work", Origin(memory_id=UUID(memory)), SENTENCE, "Anna Bergström")
+    assert "in a memory 3 weeks ago" in words(reader.get(f"/entities/{found['Anna Bergström']}").text)
 
 
 def test_the_pool_says_that_it_has_none(reader: FlaskClient, anna: str) -> None:
