@@ -9,15 +9,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from memory.database import user_session
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.remember import remember
-from memory.spaces import create_space
-
-
-from memory.database import user_session
-from memory.embedding.backfill import utc_now
-from memory.spaces import update_space
+from memory.spaces import create_space, update_space
 
 pytestmark = pytest.mark.e2e
 
