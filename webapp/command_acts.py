@@ -12,7 +12,7 @@ from memory.models import Forgotten, Space
 from memory.spaces import lock_spaces, update_space
 from memory.tombstones import lift
 from tasks.embedding import nudge
-from webapp.command_answers import Act, Asked, CommandResult, counted, done, listed
+from webapp.command_answers import Act, Asked, CommandResult, Item, done, listed, named
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
 from webapp.operations import is_incognito, refuse_in_incognito, space_for, visible_entry
@@ -38,13 +38,15 @@ def act(asked: Asked, action: str, ids: Sequence[UUID], space: str | None) -> Co
 
 def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
     del space
-    gone, now, who = _locked(asked, ids), utc_now(), credential()
+    items, now, who = _locked(asked, ids), utc_now(), credential()
+    if not items:
+        raise NotFoundError("there is no such memory")
+    what, gone = named(items), [item.id for item in items]
     for memory_id in gone:
         forget(session(), asked.user_id, memory_id, keys=runtime().keys, now=now, actor=who.actor, undo=UNDO_WINDOW)
     session().commit()
-    if not gone:
-        raise NotFoundError("there is no such memory")
-    answer = f"I forgot {counted(len(gone))}. For good in ten minutes; until then it can be undone."
+    it, is_ = ("It", "is") if len(gone) == 1 else ("They", "are")
+    answer = f"I forgot {what}. {it} can be brought back for ten minutes, and then {is_} gone for good."
     return done(asked, "forget", answer, (), Act("restore", tuple(gone)), touched=gone)
 
 
@@ -59,7 +61,7 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
         raise NotFoundError("there is nothing to restore: the undo window has closed")
     session().commit()
     nudge()
-    return done(asked, "undo", f"I remember {counted(len(back))} again.", back, None)
+    return done(asked, "undo", f"I remember again {named(listed(back))}.", back, None)
 
 
 def _is_mine(forgotten: Forgotten | None) -> bool:
@@ -69,17 +71,17 @@ def _is_mine(forgotten: Forgotten | None) -> bool:
 
 def _pin(asked: Asked, ids: Sequence[UUID], space: str | None, *, pinned: bool = True) -> CommandResult:
     del space
-    chosen, now, who = _locked(asked, ids), utc_now(), credential()
-    if not chosen:
+    items, now, who = _locked(asked, ids), utc_now(), credential()
+    if not items:
         raise NotFoundError("there is no such memory")
+    chosen = [item.id for item in items]
     for memory_id in chosen:
         refuse_in_incognito(visible_entry(memory_id).memory.space_id)
     changed = [each for each in chosen if visible_entry(each).memory.pinned != pinned]
     for memory_id in chosen:
         edit.pin(session(), asked.user_id, memory_id, pinned=pinned, now=now, actor=who.actor)
     session().commit()
-    word = "pinned" if pinned else "no longer pinned"
-    answer = f"{counted(len(chosen)).capitalize()} {'is' if len(chosen) == 1 else 'are'} {word}."
+    answer = f"I {'pinned' if pinned else 'unpinned'} {named(items)}."
     back = Act("unpin" if pinned else "pin", tuple(changed)) if changed else None
     return done(asked, "pin" if pinned else "unpin", answer, chosen, back)
 
@@ -91,22 +93,23 @@ def _unpin(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResul
 def _unremember(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
     """Take back what was just stored, as if it had not been said: no tombstone is left."""
     del space
-    gone = _locked(asked, ids)
-    if not gone:
+    items = _locked(asked, ids)
+    if not items:
         raise NotFoundError("there is no such memory")
+    what, gone = named(items), [item.id for item in items]
     for memory_id in gone:
         forget(session(), asked.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=credential().actor)
         session().flush()
         lift(session(), asked.user_id, memory_id)
     session().commit()
-    return done(asked, "undo", "That is not remembered any more.", (), None, touched=gone)
+    return done(asked, "undo", f"I no longer remember {what}.", (), None, touched=gone)
 
 
-def _locked(asked: Asked, ids: Sequence[UUID]) -> list[UUID]:
+def _locked(asked: Asked, ids: Sequence[UUID]) -> Sequence[Item]:
     """Return those of the memories that are there and seen by the caller, their spaces locked in order."""
-    seen = {item.id: item.space_id for item in listed(ids)}
-    lock_spaces(session(), asked.user_id, set(seen.values()))
-    return list(seen)
+    seen = listed(ids)
+    lock_spaces(session(), asked.user_id, {item.space_id for item in seen})
+    return seen
 
 
 def _memory_off(asked: Asked, ids: Sequence[UUID], space: str | None, *, enabled: bool = False) -> CommandResult:

@@ -14,12 +14,14 @@ from memory.commands.parse import LIKELY, Intent
 from memory.commands.slips import Slip, seal, to_values
 from memory.commands.trail import ANSWERABLE, UNDOABLE, Speaker
 from memory.errors import InvalidError, NotFoundError
-from memory.models import Conversation
+from memory.models import Conversation, Space
 from webapp.context import credential, runtime, session, utc_now
-from webapp.operations import visible_entry
+from webapp.operations import is_incognito, visible_entry
 
 # So many memories are listed, or named by one confirmation, at most.
 MOST = 10
+# So many of them are named by their beginnings, each cut shorter than one alone.
+_NAMED, _SHORT, _LONG = 3, 60, 120
 # An act needs this scope; an undo that the caller may not take is not offered.
 _UNDO_SCOPES = {"restore": "forget", "unremember": "forget"}
 
@@ -180,15 +182,17 @@ def done(
     return CommandResult(intent, 1.0, True, answer, listed(ids), undo=offer, touched=touched)
 
 
-def asking(asked: Asked, intent: Intent, items: Sequence[Item]) -> CommandResult:
-    """Return a question: which of these, or all of them?"""
-    verb = intent.kind
+def asking(asked: Asked, intent: Intent, found: Sequence[Item], *, more: bool = False) -> CommandResult:
+    """Return a question: which of these, or all of them? `more` says that there may be others than were found."""
+    verb, items = intent.kind, found[:MOST]
     act = Act(verb, tuple(item.id for item in items))
     if len(items) == 1:
         answer = f"Shall I {verb} this one? {quote(items[0].text)}"
     else:
         choice = f"Say “{verb} the second one”, or confirm to {verb} all of them."
         answer = f"Which of these {len(items)} shall I {verb}? {choice}"
+    if more or len(found) > len(items):
+        answer += " There may be more: ask again after that."
     confidence = min(intent.confidence, LIKELY) if len(items) > 1 else intent.confidence
     return CommandResult(verb, confidence, False, answer, items, confirm=_offer(asked, act, ANSWERABLE))
 
@@ -204,7 +208,27 @@ def counted(number: int) -> str:
     return "one memory" if number == 1 else f"{number} memories"
 
 
-def quote(text: str) -> str:
-    """Return the beginning of a text in quotation marks."""
+def named(items: Sequence[Item]) -> str:
+    """Return what an answer calls these memories: how they begin, or how many where incognito keeps them closed."""
+    if not items or _closed(items):
+        return counted(len(items))
+    if len(items) == 1:
+        return quote(items[0].text)
+    quoted = [quote(item.text, _SHORT) for item in items[:_NAMED]]
+    rest = len(items) - len(quoted)
+    last = f"{rest} more" if rest else quoted.pop()
+    return f"{counted(len(items))}: {', '.join(quoted)} and {last}"
+
+
+def _closed(items: Sequence[Item]) -> bool:
+    spaces = {(credential().user_id, item.space_id) for item in items}
+    return any(is_incognito(session().get_one(Space, key)) for key in spaces)
+
+
+def quote(text: str, most: int = _LONG) -> str:
+    """Return the beginning of a text in quotation marks, cut behind a word where that does not lose much of it."""
     line = " ".join(text.split())
-    return f"“{line[:119]}…”" if len(line) > 120 else f"“{line}”"
+    if len(line) <= most:
+        return f"“{line}”"
+    start, _, rest = line[:most].rpartition(" ")
+    return f"“{(start if len(rest) < most // 4 else line[: most - 1]).rstrip(' ,;:.')}…”"

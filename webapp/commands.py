@@ -34,6 +34,8 @@ from webapp.recording import Place, Recording, place_of_request
 
 __all__ = ["CommandResult", "run", "take_slip"]
 
+# Of so many found, those are looked for that speak of a subject of which everything is meant.
+_MANY = 50
 _OPERATIONS = {"recall": "search", "forget": "delete", "remember": "create"}
 
 
@@ -182,9 +184,9 @@ def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
             False,
             "There is no such memory here. Ask me first what I remember about it, then say which one.",
         )
-    if len(items) == 1 and intent.confidence >= SURE:
+    if len(items) == 1 and intent.confidence >= SURE and not intent.several:
         return act(asked, intent.kind, [items[0].id], None)
-    return asking(asked, intent, items[:MOST])
+    return asking(asked, intent, items)
 
 
 def _about(asked: Asked, intent: Intent) -> CommandResult:
@@ -192,7 +194,8 @@ def _about(asked: Asked, intent: Intent) -> CommandResult:
         return CommandResult(
             intent.kind, LIKELY, False, "Say what it is about: I do not do that to everything at once."
         )
-    items, why = _search(asked, intent.subject, MOST)
+    most = _MANY if intent.several else MOST
+    items, why = _search(asked, intent.subject, most)
     if why is not None:
         return _closed(intent.kind, intent, why)
     if not items:
@@ -200,9 +203,9 @@ def _about(asked: Asked, intent: Intent) -> CommandResult:
             intent.kind, intent.confidence, False, f"I remember nothing about {quote(intent.subject)}."
         )
     sure = [item for item in items if speaks_of(item.text, intent.subject)]
-    if len(sure) == 1 and intent.confidence >= SURE:
+    if len(sure) == 1 and intent.confidence >= SURE and not intent.several:
         return act(asked, intent.kind, [sure[0].id], None)
-    return asking(asked, intent, sure or items)
+    return asking(asked, intent, sure or items, more=len(sure or items) == most)
 
 
 def _answered(asked: Asked, intent: Intent) -> CommandResult:

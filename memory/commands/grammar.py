@@ -20,7 +20,7 @@ _THOSE = (
 _PLACE = rf"(?P<place>(?:the )?{_ORDINAL}(?: {_ONE})?|(?:number|no\.?|{_ONE}|#) ?\d{{1,2}}|\d{{1,2}})"
 _BY_ID = rf"(?:{_ONE} |id |#)?(?P<id>{_UUID})"
 _ABOUT = r"(?:about|regarding|concerning|on|related to|to do with)"
-_SUBJECT = r"(?P<subject>\S.{0,300})"
+_SUBJECT = r"(?P<subject>\S.{0,300}?)"
 _TEXT = r"(?P<subject>\S.*)"
 
 _SWITCH = r"(?=go\b|turn\b|switch\b|start\b|stop\b|end\b|undo\b|pin\b|unpin\b|forget (?:that|this|what)\b)"
@@ -65,6 +65,20 @@ _SESSION = (
     r"| here| from here on| from now on)?"
 )
 _KNOW = r"(?:know|remember|recall|have (?:stored|saved|noted|remembered))"
+_SAID = (
+    r"(?: (?:that )?(?:i|we|you|i've|you've|i have|you have) (?:ever )?(?:said|told you|mentioned|wrote|talked"
+    rf"|{_KNOW}|heard|learned|got|have)(?: to you)?)"
+)
+_NOTE = r"(?:(?:the |my |your |that )?(?:memory|note|fact|entry))"
+# Who says one of these wants it done to whatever there is, and is asked before it is done even to one.
+_NOTES = (
+    r"(?:(?:(?:all|any|both)(?: of)? )?(?:the |my |your |our |those |these )?(?:memories|notes|facts"
+    r"|entries)|(?:every|each|any)(?: single)? (?:memory|note|fact|entry))"
+)
+_THINGS = (
+    rf"(?:everything|anything(?: and everything)?|whatever|all(?: that)?|(?:all |any )?(?:of )?the things|{_NOTES})"
+)
+_SEVERAL = rf"(?P<several>{_THINGS})"
 
 PATTERNS: tuple[Pattern, ...] = (
     *_say(
@@ -172,8 +186,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "unpin",
         "about",
         0.95,
-        rf"(?:unpin|un-pin) (?:what i (?:said|told you)|(?:the |my )?{_ONE}|what you know"
-        rf"|everything) {_ABOUT} {_SUBJECT}",
+        rf"(?:unpin|un-pin) (?:{_SEVERAL}{_SAID}?|(?:the |my )?{_ONE}{_SAID}?|what{_SAID}) {_ABOUT} {_SUBJECT}",
     ),
     *_say(
         "pin",
@@ -193,7 +206,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "pin",
         "about",
         0.95,
-        rf"pin (?:what i (?:said|told you)|(?:the |my )?{_ONE}|what you know|everything) {_ABOUT} {_SUBJECT}",
+        rf"pin (?:{_SEVERAL}{_SAID}?|(?:the |my )?{_ONE}{_SAID}?|what{_SAID}) {_ABOUT} {_SUBJECT}",
     ),
     # What people say when they mean: never mind.
     *_say("forget", "last", 0.6, r"forget it"),
@@ -214,21 +227,18 @@ PATTERNS: tuple[Pattern, ...] = (
         "forget",
         "about",
         0.95,
-        rf"(?:{_FORGET_HERE}) (?:what|everything|anything|all(?: that)?|whatever|the things?"
-        rf"|all the things) (?:that )?(?:i|we|you|i've|you've|i have|you have)"
-        rf" (?:ever )?(?:said|told you|mentioned|wrote|talked|{_KNOW}|heard|learned"
-        rf"|got)(?: to you)? {_ABOUT} {_SUBJECT}",
-        rf"(?:{_FORGET_HERE}) (?:everything|anything|all|(?:the |my |your |all )?(?:memor(?:y|ies)|notes?|facts?"
-        rf"|entr(?:y|ies))) {_ABOUT} {_SUBJECT}",
+        rf"(?:{_FORGET_HERE}) (?:{_SEVERAL}|what|the thing|{_NOTE}){_SAID} {_ABOUT} {_SUBJECT}{_FROM_MEMORY}",
+        rf"(?:{_FORGET_HERE}) (?:(?P<several>everything|anything|all|{_NOTES})|{_NOTE}) {_ABOUT}"
+        rf" {_SUBJECT}{_FROM_MEMORY}",
         rf"(?:erase|remove|delete|wipe|drop) {_SUBJECT} from (?:your |my |the )?memor(?:y|ies)",
-        rf"(?:do not|don'?t) remember (?:what|anything|everything) (?:i said |you know "
-        rf"|i told you )?{_ABOUT} {_SUBJECT}",
+        rf"(?:do not|don'?t) remember (?:what|(?P<several>anything|everything|all))(?: i said| you know"
+        rf"| i told you)? {_ABOUT} {_SUBJECT}",
     ),
     *_say(
         "forget",
         "about",
         0.9,
-        r"forget (?:all )?about (?!it$)(?P<subject>(?:my|our|the|his|her|their|that)\b.{1,300})",
+        r"forget (?P<several>all )?about (?!it$)(?P<subject>(?:my|our|the|his|her|their|that)\b.{1,300})",
     ),
     *_say(
         "forget",

@@ -57,7 +57,7 @@ class Intent:
     """What a sentence asks for. `confidence` is in [0, 1]; `subject` are the words after the order, as they were said.
 
     `place` counts from 1 in the last list, -1 is its last; it is set where `target` is `place`, `id` where that is
-    `id`.
+    `id`. `several` is true where it asks for whatever there is: everything, all of them, my notes about it.
     """
 
     kind: Kind
@@ -66,6 +66,7 @@ class Intent:
     subject: str = ""
     place: int | None = None
     id: UUID | None = None
+    several: bool = False
 
 
 NONE = Intent("none")
@@ -116,7 +117,8 @@ def _intent(kind: str, target: str, confidence: float, said: dict[str, str | Non
     subject = (said.get("subject") or "").strip()
     if target in {"about", "text"} and not subject:
         return NONE
-    return Intent(kind, confidence, target, subject)  # type: ignore[arg-type]
+    several = target == "all" or said.get("several") is not None
+    return Intent(kind, confidence, target, subject, several=several)  # type: ignore[arg-type]
 
 
 def _place(word: str) -> int:

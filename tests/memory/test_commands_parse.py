@@ -230,6 +230,42 @@ def test_the_rest_of_the_sentence_is_the_subject(text, target, subject):
     assert (intent.target, intent.subject) == (target, subject)
 
 
+MANY = (
+    "forget everything about Clara",
+    "forget all about my sister",
+    "forget all that I told you about Clara",
+    "forget whatever you know about Clara",
+    "forget anything I mentioned concerning Clara",
+    "delete all my notes on Clara",
+    "delete all my notes on Clara from memory",
+    "erase everything about Clara from memory",
+    "forget my notes about Clara",
+    "drop all of the facts you have regarding Clara",
+    "delete every memory about Clara",
+    "get rid of any notes about Clara",
+    "don't remember anything about Clara",
+    "forget them",
+    "pin everything about Clara",
+    "pin all my notes about Clara",
+    "unpin whatever you know about Clara",
+    "unpin both",
+)
+
+
+@pytest.mark.parametrize("text", MANY)
+def test_everything_is_a_wish_for_several(text):
+    intent = parse(text)
+    assert (intent.several, intent.confidence >= SURE) == (True, True)
+    assert intent.subject in {"", "Clara", "my sister"}
+
+
+@pytest.mark.parametrize(
+    "text", ["forget that", "forget what I said about Clara", "forget the note about Clara", "pin my note about Clara"]
+)
+def test_one_thing_is_no_wish_for_several(text):
+    assert not parse(text).several
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [("forget the second one", 2), ("forget number 3", 3), ("pin the last one", -1), ("pin #4", 4), ("forget 2", 2)],

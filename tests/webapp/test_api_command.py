@@ -114,6 +114,71 @@ def test_several_memories_are_asked_about_and_none_is_gone(agent, ada, notes):
     assert memories_of(ada) == 3
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget everything about hazelnuts",
+        "forget all that I told you about hazelnuts",
+        "delete all my notes on hazelnuts",
+        "forget whatever you know about hazelnuts",
+        "erase everything about hazelnuts from your memory",
+        "don't remember anything about hazelnuts",
+    ],
+)
+def test_everything_about_it_is_asked_about_though_it_is_one(agent, ada, notes, text):
+    answer = say(agent, text)
+    assert (answer["done"], listed(answer), answer["confirm"]["ids"]) == (False, {notes["nuts"]}, [notes["nuts"]])
+    assert "“Ada is allergic to hazelnuts”" in answer["answer"]
+    assert memories_of(ada) == 3
+    assert say(agent, "yes")["done"] is True
+    assert memories_of(ada) == 2
+
+
+def test_everything_about_it_is_listed_and_goes_with_a_yes(agent, ada, notes):
+    for number in ("four", "eight", "two hundred"):
+        agent.store(f"The bakery has {number} ovens")
+    answer = say(agent, "forget everything about the bakery")
+    assert (len(listed(answer)), notes["nuts"] in listed(answer), "more" in answer["answer"]) == (5, False, False)
+    say(agent, "yes")
+    assert {row.id for row in rows(ada, "SELECT id::text FROM memories")} == {notes["nuts"]}
+
+
+def test_of_more_than_ten_the_answer_says_that_there_may_be_more(agent, ada):
+    for number in range(14):
+        agent.store(f"The bakery sold {number * 37} loaves on day {number}")
+    answer = say(agent, "forget everything about the bakery")
+    assert (len(listed(answer)), "There may be more" in answer["answer"]) == (10, True)
+    say(agent, "yes")
+    assert memories_of(ada) == 4
+
+
+def test_pinning_everything_about_it_asks_first(agent, notes):
+    answer = say(agent, "pin everything about hazelnuts")
+    assert (answer["done"], listed(answer)) == (False, {notes["nuts"]})
+    assert say(agent, "yes")["answer"] == "I pinned “Ada is allergic to hazelnuts”."
+
+
+def test_what_is_done_at_once_is_named(agent, notes):
+    told = "“Ada is allergic to hazelnuts”"
+    said = ("forget what I said about hazelnuts", "undo", f"pin {notes['nuts']}", "unpin that")
+    assert [told in say(agent, text)["answer"] for text in said] == [True] * 4
+
+
+def test_several_are_named_by_how_they_begin(agent, notes):
+    agent.store("The bakery " + "bakes and " * 30 + "sells cakes")
+    agent.store("The bakery opens at six")
+    say(agent, "forget everything about the bakery")
+    answer = say(agent, "yes")["answer"]
+    assert answer.startswith("I forgot 4 memories: “The bakery")
+    assert (answer.count("“"), " and 1 more." in answer, len(answer) < 320) == (3, True, True)
+
+
+def test_incognito_names_nothing(agent, notes):
+    say(agent, "start incognito for this chat")
+    answer = say(agent, f"forget {notes['nuts']}")
+    assert (answer["done"], "hazelnuts" in str(answer)) == (True, False)
+
+
 def test_a_confirmation_names_exactly_what_goes(agent, ada, notes):
     asked = say(agent, "forget what I told you about the bakery")
     later = agent.store("The bakery has a cat")
