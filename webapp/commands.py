@@ -8,7 +8,7 @@ from uuid import UUID
 
 from flask import g
 
-from memory.commands.parse import LIKELY, SURE, Intent, parse, speaks_of, words_of
+from memory.commands.parse import LIKELY, SURE, Intent, parse, share_of, speaks_of, words_of
 from memory.commands.slips import unseal
 from memory.commands.trail import TOOL, last_change, last_memories, open_question
 from memory.drafts import Draft
@@ -36,6 +36,8 @@ __all__ = ["CommandResult", "run", "take_slip"]
 
 # Of so many found, those are looked for that speak of a subject of which everything is meant.
 _MANY = 50
+# What has less of a subject is about something else, and is not offered.
+_GOOD_PART = 0.5
 _OPERATIONS = {"recall": "search", "forget": "delete", "remember": "create"}
 
 
@@ -169,6 +171,9 @@ def _remember(asked: Asked, intent: Intent) -> CommandResult:
 
 def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
     """Find the memories that are meant; do it to one that is sure, ask about anything else."""
+    if intent.target == "everything" or (intent.target in {"about", "text"} and not words_of(intent.subject)):
+        answer = f"Say what it is about, as in “{intent.kind} everything about …”: I do not do that to all at once."
+        return CommandResult(intent.kind, LIKELY, False, answer)
     if intent.target in {"about", "text"}:
         return _about(asked, intent)
     found = [intent.id] if intent.id is not None else last_memories(session(), asked.speaker, utc_now())
@@ -190,22 +195,18 @@ def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
 
 
 def _about(asked: Asked, intent: Intent) -> CommandResult:
-    if not words_of(intent.subject):
-        return CommandResult(
-            intent.kind, LIKELY, False, "Say what it is about: I do not do that to everything at once."
-        )
     most = _MANY if intent.several else MOST
     items, why = _search(asked, intent.subject, most)
     if why is not None:
         return _closed(intent.kind, intent, why)
-    if not items:
-        return CommandResult(
-            intent.kind, intent.confidence, False, f"I remember nothing about {quote(intent.subject)}."
-        )
     sure = [item for item in items if speaks_of(item.text, intent.subject)]
     if len(sure) == 1 and intent.confidence >= SURE and not intent.several:
         return act(asked, intent.kind, [sure[0].id], None)
-    return asking(asked, intent, sure or items, more=len(sure or items) == most)
+    meant = sure or [item for item in items if share_of(item.text, intent.subject) >= _GOOD_PART]
+    if not meant:
+        answer = f"I remember nothing like {quote(intent.subject)}."
+        return CommandResult(intent.kind, intent.confidence, False, answer)
+    return asking(asked, intent, meant, more=len(meant) == most)
 
 
 def _answered(asked: Asked, intent: Intent) -> CommandResult:

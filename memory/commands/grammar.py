@@ -79,6 +79,10 @@ _THINGS = (
     rf"(?:everything|anything(?: and everything)?|whatever|all(?: that)?|(?:all |any )?(?:of )?the things|{_NOTES})"
 )
 _SEVERAL = rf"(?P<several>{_THINGS})"
+_ALL = (
+    rf"(?:absolutely )?(?:everything|anything|whatever|all(?: of it)?|it all|{_NOTES})(?:{_SAID}| there is"
+    r"| in (?:your |my |the )?memory)?(?: about me)?"
+)
 
 PATTERNS: tuple[Pattern, ...] = (
     *_say(
@@ -207,6 +211,17 @@ PATTERNS: tuple[Pattern, ...] = (
         "about",
         0.95,
         rf"pin (?:{_SEVERAL}{_SAID}?|(?:the |my )?{_ONE}{_SAID}?|what{_SAID}) {_ABOUT} {_SUBJECT}",
+    ),
+    # Everything there is: that needs a subject.
+    *_say("pin", "everything", 0.95, rf"pin {_ALL}"),
+    *_say("unpin", "everything", 0.95, rf"(?:unpin|un-pin) {_ALL}"),
+    *_say(
+        "forget",
+        "everything",
+        0.95,
+        rf"(?:forget|delete|erase|wipe) {_ALL}",
+        rf"(?:{_FORGET_HERE}) {_ALL} (?:from|out of) (?:your |my |the )?memor(?:y|ies)",
+        r"(?:clear|wipe|empty) (?:out )?(?:all of )?(?:your |my |the )(?:whole |entire )?memory",
     ),
     # What people say when they mean: never mind.
     *_say("forget", "last", 0.6, r"forget it"),

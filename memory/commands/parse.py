@@ -25,8 +25,9 @@ Kind = Literal[
     "cancel",
     "none",
 ]
-# What is meant: the last memory, all of the last ones, one of a list, one by its id, or whatever fits some words.
-Target = Literal["nothing", "last", "all", "place", "id", "about", "text"]
+# What is meant: the last memory, all of the last ones, one of a list, one by its id, whatever fits some words, or all
+# that there is.
+Target = Literal["nothing", "last", "all", "place", "id", "about", "text", "everything"]
 
 # From here on a sentence is taken at its word; from the second on it is asked what it meant.
 SURE = 0.8
@@ -117,7 +118,7 @@ def _intent(kind: str, target: str, confidence: float, said: dict[str, str | Non
     subject = (said.get("subject") or "").strip()
     if target in {"about", "text"} and not subject:
         return NONE
-    several = target == "all" or said.get("several") is not None
+    several = target in {"all", "everything"} or said.get("several") is not None
     return Intent(kind, confidence, target, subject, several=several)  # type: ignore[arg-type]
 
 
@@ -129,7 +130,7 @@ def _place(word: str) -> int:
 
 def words_of(subject: str) -> Sequence[str]:
     """Return the words of a subject that say what it is about, in lower case and without their commonest endings."""
-    said = (word.casefold() for word in re.findall(r"\w+", subject))
+    said = (word.casefold() for word in _WORD.findall(_SHORTENED.sub("", subject)))
     return [_root(word) for word in said if word not in _EMPTY]
 
 
@@ -152,12 +153,33 @@ def speaks_of(text: str, subject: str) -> bool:
     return bool(wanted) and wanted <= set(words_of(text))
 
 
+def share_of(text: str, subject: str) -> float:
+    """Return how much of what a subject says a text has, in [0, 1]; words count that begin alike.
+
+    >>> share_of("Ada is allergic to hazelnuts.", "my hazelnut allergies")
+    1.0
+    >>> share_of("No coffee after 14:00.", "I drink my tea without sugar")
+    0.0
+    """
+    wanted, there = set(words_of(subject)), set(words_of(text))
+    return sum(any(_alike(word, other) for other in there) for word in wanted) / len(wanted) if wanted else 0.0
+
+
+def _alike(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    return one == other or (len(shorter) >= _LONG_ENOUGH and longer.startswith(shorter))
+
+
+# Beginnings of fewer letters are those of other words too.
+_LONG_ENOUGH = 5
+_WORD = re.compile(r"\w+")
+_SHORTENED = re.compile(r"['\u2019](?:s|m|re|ve|ll|d)\b", re.IGNORECASE)
 _EMPTY = frozenset(
     re.findall(
         r"\w+",
-        """a about all am an and any are as at be been but by can could did do does ever for from had has have he her
-    him his how i if in into is it its just me mine my not of on or our said say saying she so some something than that
-    the their them then there these they thing things this those to told us was we were what when where which who
-    will with would you your""",
+        """a about all am an and any anything are as at be been but by can could did do does ever every everything
+        for from had has have he her him his how i if in into is it its just me mine my not of on or our said say
+        saying she so some something than that the their them then there these they thing things this those to told
+        us was we were what whatever when where which who will with would you your""",
     )
 )

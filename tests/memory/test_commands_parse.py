@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.commands.parse import LIKELY, NONE, SURE, bare, parse, speaks_of, words_of
+from memory.commands.parse import LIKELY, NONE, SURE, bare, parse, share_of, speaks_of, words_of
 from memory.ids import new_id
 
 SAID = {
@@ -228,6 +228,37 @@ def test_what_may_be_meant_otherwise_is_not_sure(text, kind):
 def test_the_rest_of_the_sentence_is_the_subject(text, target, subject):
     intent = parse(text)
     assert (intent.target, intent.subject) == (target, subject)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget everything",
+        "Please forget all of it.",
+        "forget everything you know about me",
+        "delete all my memories",
+        "delete everything from your memory",
+        "erase all the notes you have",
+        "wipe your memory",
+        "pin everything",
+        "unpin everything",
+    ],
+)
+def test_everything_alone_has_no_subject(text):
+    intent = parse(text)
+    assert (intent.kind in {"forget", "pin", "unpin"}, words_of(intent.subject)) == (True, [])
+
+
+def test_a_text_has_a_share_of_what_is_meant():
+    coffee = "No coffee after 14:00; a second espresso then costs half the night."
+    assert share_of(coffee, "I drink my tea without sugar") == 0
+    assert share_of("Tea is drunk without milk", "I drink my tea without sugar") == 0.5
+    assert share_of("Ada is allergic to nuts", "my hazelnut allergies") == 0.5
+
+
+def test_what_an_apostrophe_shortens_is_no_word_of_a_subject():
+    assert words_of("Clara's birthday, I'm told") == ["clara", "birthda"]
+    assert words_of("vitamin D") == ["vitamin", "d"]
 
 
 MANY = (

@@ -222,10 +222,29 @@ def test_what_may_be_meant_otherwise_is_asked_about(agent, ada, notes, text):
     assert memories_of(ada) == 4
 
 
-@pytest.mark.parametrize("text", ["forget everything about me", "delete all memories about it"])
+@pytest.mark.parametrize(
+    "text",
+    ["forget everything about me", "delete all memories about it", "forget everything", "forget all", "pin everything"],
+)
 def test_not_everything_goes_by_a_sentence(agent, ada, notes, text):
-    assert say(agent, text)["done"] is False
-    assert memories_of(ada) == 3
+    agent.store("Everything about the bakery is in the blue folder, all of it")
+    answer = say(agent, text)
+    assert (answer["done"], answer["memories"], answer["confirm"]) == (False, [], None)
+    assert answer["answer"].startswith("Say what it is about")
+
+
+def test_what_speaks_of_something_else_is_not_offered(agent, ada):
+    tea = agent.store("Ada drinks her tea without sugar")
+    agent.store("No coffee after 14:00; a second espresso then costs half the night")
+    embed(ada)
+    say(agent, f"forget {tea}")
+    answer = say(agent, "forget that I drink my tea without sugar")
+    assert (answer["answer"], answer["memories"]) == ("I remember nothing like “I drink my tea without sugar”.", [])
+
+
+def test_what_has_a_good_part_of_the_subject_is_offered(agent, notes):
+    answer = say(agent, "forget what I said about my hazelnut allergies")
+    assert (answer["done"], listed(answer)) == (False, {notes["nuts"]})
 
 
 def test_nothing_to_refer_to_changes_nothing(agent, ada):
