@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -34,6 +34,21 @@ class Forgetting:
 
     id: UUID
     undo_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Restorable:
+    """A forgotten memory that can still be brought back, without a word of it."""
+
+    id: UUID
+    space_id: UUID
+    type: str
+    undo_until: datetime
+
+    @property
+    def forgotten_at(self) -> datetime:
+        """Return when it was forgotten."""
+        return self.undo_until - UNDO_WINDOW
 
 
 def get_memory(session: Session, user_id: UUID, memory_id: UUID) -> Memory:
@@ -109,6 +124,20 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
     enqueue(session, user_id, [memory_id], now)
     record(session, user_id, "memory.restored", actor=actor, now=now, subject_id=memory_id)
     return memory
+
+
+def list_restorable(
+    session: Session, user_id: UUID, ids: Collection[UUID] | None = None, *, now: datetime
+) -> Sequence[Restorable]:
+    """Return what `restore` can bring back, of these ids or of all; what was forgotten last comes first."""
+    space_id, kind = Forgotten.row["space_id"].astext, Forgotten.row["type"].astext
+    statement = select(Forgotten.id, space_id, kind, Forgotten.purge_at).where(
+        Forgotten.user_id == user_id, Forgotten.purge_at > now
+    )
+    if ids is not None:
+        statement = statement.where(Forgotten.id.in_(ids))
+    statement = statement.order_by(Forgotten.purge_at.desc(), Forgotten.id.desc())
+    return [Restorable(memory_id, UUID(space), *rest) for memory_id, space, *rest in session.execute(statement)]
 
 
 def _keep_source(session: Session, memory: Memory) -> None:

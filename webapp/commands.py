@@ -123,11 +123,24 @@ def _recall(asked: Asked, intent: Intent) -> CommandResult:
     items, why = _search(asked, intent.subject, 5)
     if why is not None:
         return _closed("recall", intent, why)
+    about, near = _divided(items, intent.subject)
+    subject = quote(intent.subject)
     if not items:
-        answer = f"I remember nothing about {quote(intent.subject)}."
+        answer = f"I remember nothing about {subject}."
+    elif not about:
+        answer = f"I remember {counted(len(near))} that {'comes' if len(near) == 1 else 'come'} near {subject}."
     else:
-        answer = f"I remember {counted(len(items))} about {quote(intent.subject)}."
-    return CommandResult("recall", intent.confidence, True, answer, items=items)
+        rest = f", and {len(near)} that {'comes' if len(near) == 1 else 'come'} near" if near else ""
+        answer = f"I remember {counted(len(about))} about {subject}{rest}."
+    return CommandResult("recall", intent.confidence, True, answer, items=[*about, *near])
+
+
+def _divided(items: Sequence[Any], subject: str) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Divide what was found into what has all the words of the subject, and what search brings beside it."""
+    if not words_of(subject):
+        return items, ()
+    about = [item for item in items if share_of(item.text, subject) == 1]
+    return about, [item for item in items if item not in about]
 
 
 def _search(asked: Asked, subject: str, limit: int) -> tuple[Sequence[Any], str | None]:

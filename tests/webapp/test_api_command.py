@@ -49,6 +49,21 @@ def test_a_question_lists_what_is_remembered(agent, notes):
     assert (answer["intent"], answer["done"], answer["memories"][0]["id"]) == ("recall", True, notes["nuts"])
 
 
+def test_what_speaks_of_it_is_counted_and_listed_before_what_comes_near(agent, ada, notes):
+    day = agent.store("For its owner's birthday the bakery was closed, and then for months as the oven was repaired")
+    embed(ada)
+    answer = say(agent, "what do you remember about the bakery's birthday?")
+    assert answer["answer"].startswith("I remember one memory about “the bakery's birthday”, and ")
+    assert (answer["memories"][0]["id"], len(answer["memories"]) > 1) == (day, True)
+    answer = say(agent, "what do you remember about the bakery?")
+    assert answer["answer"] == "I remember 3 memories about “the bakery”."
+
+
+def test_what_only_comes_near_is_not_said_to_be_about_it(agent, notes):
+    answer = say(agent, "what do you remember about hazelnut allergic reactions?")
+    assert answer["answer"] == "I remember one memory that comes near “hazelnut allergic reactions”."
+
+
 def test_what_is_no_command_does_nothing_and_is_not_kept(agent, ada, notes):
     answer = say(agent, "I forgot my umbrella on the train")
     assert (answer["intent"], answer["done"], answer["confidence"]) == ("none", False, 0)

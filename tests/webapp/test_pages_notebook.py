@@ -178,7 +178,9 @@ def test_a_hit_is_pinned_marked_forgotten_and_brought_back(desk: Desk) -> None:
     assert desk.one("SELECT count(*) FROM recall_marks") == 1
     act("unmark")
     assert desk.one("SELECT count(*) FROM recall_marks") == 0
-    assert "allergic" not in act("forget")
+    forgotten = act("forget")
+    assert "allergic" not in forgotten
+    assert re.search(r"Forgotten\. It is gone for good <time[^>]*>in (?:9|10) minutes</time>", forgotten)
     assert "allergic" not in desk.page()
     assert "Undo" in desk.page()
     assert "allergic" in act("undo")

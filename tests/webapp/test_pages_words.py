@@ -27,6 +27,8 @@ def test_ordinals(number: int, spoken: str) -> None:
         (timedelta(days=6), "6 days ago"),
         (timedelta(days=20), "2 weeks ago"),
         (timedelta(days=400), "1 year ago"),
+        (timedelta(seconds=-40), "in a moment"),
+        (timedelta(seconds=-1), "just now"),
         (timedelta(days=-3), "in 3 days"),
         (timedelta(days=-89, hours=-23), "in 3 months"),
         (timedelta(days=-20), "in 2 weeks"),

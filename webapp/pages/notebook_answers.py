@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import select
 
-from memory.models import Forgotten, Memory, Space, Theme
+from memory.forget import list_restorable
+from memory.models import Memory, Space, Theme
 from memory.spaces import list_spaces
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
@@ -34,10 +36,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The memories that a page shows, and those of them that are forgotten and can be brought back."""
+    """The memories that a page shows, and until when those of them that are forgotten can be brought back."""
 
     found: Mapping[UUID, Found]
-    restorable: frozenset[UUID]
+    restorable: Mapping[UUID, datetime]
     hidden: frozenset[UUID]
 
 
@@ -45,15 +47,15 @@ def texts_of(ids: Collection[UUID]) -> Texts:
     """Return the caller's memories with these ids; what a closed space holds is hidden, what is gone is left out."""
     user_id, now = credential().user_id, utc_now()
     if not ids:
-        return Texts({}, frozenset(), frozenset())
+        return Texts({}, {}, frozenset())
     statement = select(Memory).where(Memory.user_id == user_id, Memory.id.in_(ids))
     memories = [each for each in session().scalars(statement) if each.expires_at is None or each.expires_at > now]
     closed = {space.id for space in _closed_spaces()}
     hidden = frozenset(each.id for each in memories if each.space_id in closed)
     themes = _themes({each.theme_id for each in memories if each.theme_id is not None})
     found = {each.id: Found(each, themes.get(each.theme_id)) for each in memories if each.id not in hidden}
-    gone = select(Forgotten.id).where(Forgotten.user_id == user_id, Forgotten.id.in_(ids), Forgotten.purge_at > now)
-    return Texts(found, frozenset(session().scalars(gone)), hidden)
+    gone = {each.id: each.undo_until for each in list_restorable(session(), user_id, ids, now=now)}
+    return Texts(found, gone, hidden)
 
 
 def answer_of(result: Result) -> dict[str, Any]:

@@ -37,11 +37,14 @@ from webapp.recall import policy_for
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One place in a list of hits; without `explained` its memory is forgotten, or hidden by incognito."""
+    """One place in a list of hits; without `explained` its memory is forgotten, or hidden by incognito.
+
+    `until` is set while a forgotten one can be brought back.
+    """
 
     memory_id: UUID
     explained: Explained | None
-    restorable: bool
+    until: datetime | None
     hidden: bool
     right: bool
 
@@ -213,7 +216,8 @@ class _Shower:
 
     def _place(self, memory_id: UUID, explained: Explained | None, right: frozenset[UUID]) -> Place:
         texts = self._texts
-        return Place(memory_id, explained, memory_id in texts.restorable, memory_id in texts.hidden, memory_id in right)
+        until = texts.restorable.get(memory_id)
+        return Place(memory_id, explained, until, memory_id in texts.hidden, memory_id in right)
 
     def _remember(self, output: dict[str, Any], form: CellForm) -> Remembered:
         del form

@@ -46,7 +46,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def ago(moment: datetime, now: datetime) -> str:
-    """Return the distance between two moments in its largest unit: `3 days ago`, `in 3 months`, `just now`."""
+    """Return the distance between two moments in its largest unit: `3 days ago`, `in 3 months`, `in a moment`."""
     seconds = (now - moment).total_seconds()
     # Somebody who looks at a term of 90 days sees it a little after it began, and a month is longer than 30.
     slack = 0.05 if seconds < 0 else 0.0
@@ -54,7 +54,8 @@ def ago(moment: datetime, now: datetime) -> str:
         if (count := int(abs(seconds) / size + slack)) > 0:
             spoken = f"{count} {unit}{'s' if count > 1 else ''}"
             return f"{spoken} ago" if seconds > 0 else f"in {spoken}"
-    return "just now"
+    # Clocks that differ by a little make nothing of the past a thing to come.
+    return "just now" if seconds >= -1 else "in a moment"
 
 
 def stem(word: str) -> str:
