@@ -105,6 +105,23 @@ def test_a_memorys_page_says_what_its_numbers_are_about(reader: FlaskClient, ada
     assert "81 % sure that they are right" in page
 
 
+def test_only_a_correction_counts_as_a_change(reader: FlaskClient, ada) -> None:
+    path = f"/memories/{stored(ada, TEXT, created_at=_ago(90))}"
+    reader.post(f"{path}/pin")
+    stored(ada, TEXT)
+    assert "It was never changed." in reader.get(path).text
+    assert _fact(reader.get(path).text, "Changed") == "never"
+    reader.post(f"{path}/edit", data={"text": "The studio key is lost.", "type": "note"})
+    assert "It was never changed." not in reader.get(path).text
+    assert _fact(reader.get(path).text, "Changed") == "just now"
+
+
+def _fact(page: str, name: str) -> str:
+    found = re.search(rf"<dt>{name}</dt>\s*<dd>(.*?)</dd>", page, re.DOTALL)
+    assert found is not None
+    return re.sub(r"<[^>]*>", "", found.group(1)).strip()
+
+
 def test_a_memorys_fragment_is_the_part_of_its_page(reader: FlaskClient, ada) -> None:
     path = f"/memories/{stored(ada, TEXT)}"
     assert reader.get(path, headers=HTMX).text in reader.get(path).text
