@@ -8,14 +8,14 @@ from uuid import UUID
 from memory import edit, incognito
 from memory.errors import InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget, restore
-from memory.models import Forgotten, Space
+from memory.models import Space
 from memory.spaces import lock_spaces, update_space
 from memory.tombstones import lift
 from tasks.embedding import nudge
 from webapp.command_answers import Act, Asked, CommandResult, Item, done, listed, named
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
-from webapp.operations import is_incognito, refuse_in_incognito, space_for, visible_entry
+from webapp.operations import is_incognito, refuse_in_incognito, restorables, space_for, visible_entry
 
 # What each needs; everything else needs `write`.
 SCOPES = {"recall": "read", "forget": "forget", "restore": "forget", "unremember": "forget"}
@@ -53,8 +53,8 @@ def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResu
 def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
     del space
     who, now, back = credential(), utc_now(), []
-    own = [each for each in ids if _is_mine(session().get(Forgotten, (asked.user_id, each)))]
-    for memory_id in own:
+    own = {each.id for each in restorables(ids)}
+    for memory_id in (each for each in ids if each in own):
         restore(session(), asked.user_id, memory_id, now=now, actor=who.actor)
         back.append(memory_id)
     if not back:
@@ -62,11 +62,6 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
     session().commit()
     nudge()
     return done(asked, "undo", f"I remember again {named(listed(back))}.", back, None)
-
-
-def _is_mine(forgotten: Forgotten | None) -> bool:
-    space_id = credential().space_id
-    return forgotten is not None and (space_id is None or forgotten.row["space_id"] == str(space_id))
 
 
 def _pin(asked: Asked, ids: Sequence[UUID], space: str | None, *, pinned: bool = True) -> CommandResult:

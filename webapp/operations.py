@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -14,9 +14,9 @@ from memory import edit, incognito
 from memory.browse import Entry, get_entry
 from memory.drafts import Draft
 from memory.errors import InvalidError, NotFoundError, RefusedError
-from memory.forget import Forgetting, forget, restore
+from memory.forget import Forgetting, Restorable, forget, list_restorable, restore
 from memory.journal import record
-from memory.models import Forgotten, Space
+from memory.models import Space
 from memory.remember import prepare, remember_many
 from memory.spaces import DEFAULT_SPACE, get_space, list_spaces
 from memory.trace import Outcome, Trace
@@ -166,12 +166,27 @@ def remove(memory_id: UUID, undo: timedelta | None) -> Forgetting:
     return forgotten
 
 
+def restorables(ids: Collection[UUID] | None = None) -> Sequence[Restorable]:
+    """Return what the caller can bring back, of these ids or of all; what was forgotten last comes first."""
+    who = credential()
+    found = list_restorable(session(), who.user_id, ids, now=utc_now())
+    return [each for each in found if who.space_id in {None, each.space_id}]
+
+
+def told_restorables() -> Sequence[Restorable]:
+    """Return all that the caller can bring back, but for what incognito keeps closed."""
+    if is_incognito(None):
+        return ()
+    spaces = list_spaces(session(), credential().user_id)
+    closed = {space.id for space in spaces if space.incognito_default and is_incognito(space)}
+    return [each for each in restorables() if each.space_id not in closed]
+
+
 def bring_back(memory_id: UUID) -> Entry:
     """Undo a forgetting inside its window."""
     who = credential()
-    forgotten = session().get(Forgotten, (who.user_id, memory_id))
     # Asked first: a conflict in a space that this token does not see would tell what is in it.
-    if forgotten is not None and who.space_id is not None and forgotten.row["space_id"] != str(who.space_id):
+    if not restorables([memory_id]):
         raise NotFoundError("there is nothing to restore: the undo window has closed")
     restore(session(), who.user_id, memory_id, now=utc_now(), actor=who.actor)
     session().commit()

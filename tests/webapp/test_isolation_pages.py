@@ -30,6 +30,7 @@ def ids(app, owner) -> dict[str, list[str]]:
     add_space(owner, ROOM, name=SECRET)
     memory = agent.store(f"Ada hides the {SECRET} in the attic", tags=[SECRET], theme=SECRET)
     agent.patch(f"/v1/memory/entries/{memory}", {"text": f"Ada hides the {SECRET} in the cellar"})
+    agent.delete(f"/v1/memory/entries/{agent.store(f'Ada sold another {SECRET}')}", undo=True)
     talk = agent.post("/v1/conversations", {"external_id": SECRET, "title": f"About the {SECRET}"}).json["id"]
     agent.post(
         f"/v1/conversations/{talk}/messages", {"messages": [{"role": "user", "content": f"Where is the {SECRET}?"}]}
@@ -88,7 +89,8 @@ def plain(app) -> list[str]:
 
 
 def test_the_owner_has_something_of_every_kind(ids):
-    assert {"memories", "conversations", "messages", "tokens", "tool_calls", "audit_events", "spaces"} <= set(ids)
+    kinds = {"memories", "forgotten", "conversations", "messages", "tokens", "tool_calls", "audit_events", "spaces"}
+    assert kinds <= set(ids)
 
 
 def test_the_owner_sees_the_secret(app, owner, ids):

@@ -7,11 +7,14 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from api_agent import add_space
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes, stored
 
+from memory.database import user_session
 from memory.embedding.backfill import utc_now
+from memory.models import Forgotten
 
 TEXT = "The studio key hangs behind the blue door."
 
@@ -175,8 +178,84 @@ def test_pinning_by_htmx_answers_with_the_changed_actions(reader: FlaskClient, a
 def test_a_forgotten_memory_is_gone_at_once(reader: FlaskClient, ada) -> None:
     memory = stored(ada, TEXT)
     reader.post(f"/memories/{memory}/forget")
+    assert [TEXT in reader.get(path).text for path in (f"/memories/{memory}", "/memories")] == [False, False]
+    assert reader.get(f"/memories/{memory}/edit").status_code == 404
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["page", "fragment"])
+def test_the_address_of_a_forgotten_memory_offers_it_back(reader: FlaskClient, ada, headers) -> None:
+    memory = stored(ada, TEXT)
+    reader.post(f"/memories/{memory}/forget")
+    page = reader.get(f"/memories/{memory}", headers=headers)
+    assert (page.status_code, "This memory was forgotten" in page.text) == (200, True)
+    assert f'action="/memories/{memory}/restore"' in page.text
+    assert reader.post(f"/memories/{memory}/restore").location == f"/memories/{memory}"
+    assert TEXT in reader.get(f"/memories/{memory}").text
+
+
+def test_when_the_undo_has_passed_nothing_is_at_its_address(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    reader.post(f"/memories/{memory}/forget")
+    _pass(ada, memory)
     assert reader.get(f"/memories/{memory}").status_code == 404
-    assert TEXT not in reader.get("/memories").text
+    assert "forgotten in the last ten minutes" not in reader.get("/memories").text
+
+
+def _pass(person, memory) -> None:
+    with user_session(person.runtime.sessions, person.id) as session:
+        session.get_one(Forgotten, (person.id, memory)).purge_at = utc_now()
+
+
+def test_the_list_offers_what_was_forgotten_wherever_it_was(reader: FlaskClient, client: FlaskClient, ada) -> None:
+    one, other = stored(ada, TEXT), stored(ada, "The kettle is new.")
+    reader.post(f"/memories/{one}/forget")
+    client.delete(f"/v1/memory/entries/{other}?undo=true", headers=ada.headers)
+    text = reader.get("/memories").text
+    assert "2 memories forgotten in the last ten minutes" in text
+    assert all(f'action="/memories/{memory}/restore"' in text for memory in (one, other))
+    assert ("studio" in text, "kettle" in text) == (False, False)
+    back = reader.post(f"/memories/{one}/restore", data={"next": "/memories?type=note"})
+    assert back.location == "/memories?type=note"
+    assert "1 memory forgotten in the last ten minutes" in reader.get("/memories").text
+
+
+def test_all_that_was_forgotten_comes_back_at_once(reader: FlaskClient, ada) -> None:
+    for number in range(10):
+        memory = stored(ada, f"Shelf {number} holds box {number * 7} of the archive.")
+        reader.post(f"/memories/{memory}/forget")
+    text = reader.get("/memories").text
+    assert "and 2 more" in " ".join(text.split())
+    slip = re.search(r'name="slip" value="([^"]*)"', text)
+    assert slip is not None
+    page = reader.post("/memories/bulk/undo", data={"slip": slip.group(1)}, follow_redirects=True)
+    assert "10 memories as before" in flashes(page)
+    assert "10 memories, newest first" in " ".join(page.text.split())
+
+
+def test_nothing_is_told_of_what_was_forgotten_while_incognito(reader: FlaskClient, ada) -> None:
+    memory = stored(ada, TEXT)
+    reader.post(f"/memories/{memory}/forget")
+    reader.post("/incognito/start")
+    for path in ("/memories", f"/memories/{memory}"):
+        assert "Closed while incognito" in reader.get(path).text
+
+
+def test_a_space_that_is_incognito_by_default_keeps_what_was_forgotten(reader: FlaskClient, client, ada) -> None:
+    add_space(ada, "den")
+    memory = client.post("/v1/memory/entries", json={"text": TEXT, "space": "den"}, headers=ada.headers).json["id"]
+    reader.post(f"/memories/{memory}/forget")
+    assert "1 memory forgotten in" in reader.get("/memories").text
+    client.patch("/v1/spaces/den", json={"incognito_default": True}, headers=ada.headers)
+    assert "forgotten in" not in reader.get("/memories").text
+    assert "Closed while incognito" in reader.get(f"/memories/{memory}").text
+
+
+def test_another_user_meets_nothing_of_what_was_forgotten(app: Flask, reader: FlaskClient, ada, bob) -> None:
+    memory, stranger = stored(ada, TEXT), at_browser(app, bob)
+    reader.post(f"/memories/{memory}/forget")
+    assert stranger.get(f"/memories/{memory}").status_code == 404
+    assert stranger.post(f"/memories/{memory}/restore").status_code == 404
+    assert "forgotten in the last" not in stranger.get("/memories").text
 
 
 def test_forgetting_offers_an_undo(reader: FlaskClient, ada) -> None:

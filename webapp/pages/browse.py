@@ -12,6 +12,7 @@ from webapp.operations import is_incognito, space_for
 from webapp.pages.bulk import offer
 from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.queries import choices, listing
+from webapp.pages.restorables import restorables
 from webapp.pages.visitor import guarded
 
 bp = guarded("browse")
@@ -33,6 +34,7 @@ def index() -> Response:
         types=TYPES,
         bulk=offer(),
         pick=True,
+        restorables=restorables(),
     )
     if form.cursor:
         return page

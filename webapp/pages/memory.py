@@ -9,12 +9,21 @@ from flask import Response, flash, make_response, redirect, render_template, req
 from pydantic import ValidationError
 
 from memory.browse import Entry
-from memory.errors import InvalidError, RefusedError
+from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import UNDO_WINDOW
-from memory.models import TYPES
-from webapp.context import session
+from memory.models import TYPES, Space
+from webapp.context import credential, session
 from webapp.htmx import render, swap_or_go, wants_fragment
-from webapp.operations import bring_back, change, is_incognito, remove, set_pin, space_for, visible_entry
+from webapp.operations import (
+    bring_back,
+    change,
+    is_incognito,
+    remove,
+    restorables,
+    set_pin,
+    space_for,
+    visible_entry,
+)
 from webapp.pages.forms import RememberForm, parse
 from webapp.pages.history import past_of
 from webapp.pages.queries import opened
@@ -35,8 +44,11 @@ _FORBIDDEN = {
 
 @bp.get("/memories/<uuid:memory_id>")
 def show(memory_id: UUID) -> Response:
-    """Show everything that is known of a memory."""
-    found = opened(memory_id)
+    """Show everything that is known of a memory; of a forgotten one, for ten minutes, that it can be brought back."""
+    try:
+        found = opened(memory_id)
+    except NotFoundError:
+        return _forgotten(memory_id)
     if is_incognito(space_for(found.entry.space)):
         return render("memories/closed.html", "memories/_closed.html")
     return render(
@@ -48,6 +60,17 @@ def show(memory_id: UUID) -> Response:
         past=past_of(found.entry),
         recalled=recalled_of(memory_id),
     )
+
+
+def _forgotten(memory_id: UUID) -> Response:
+    """Show that a memory is forgotten, while it can be brought back; raises `NotFoundError`."""
+    forgotten = next(iter(restorables([memory_id])), None)
+    if forgotten is None:
+        raise NotFoundError("there is no such memory")
+    space = session().get(Space, (credential().user_id, forgotten.space_id))
+    if is_incognito(space):
+        return render("memories/closed.html", "memories/_closed.html")
+    return render("memories/restorable.html", "memories/_restorable.html", forgotten=forgotten)
 
 
 @bp.post("/memories/<uuid:memory_id>/pin")
@@ -75,7 +98,7 @@ def forget(memory_id: UUID) -> Response:
 def restore(memory_id: UUID) -> Response:
     """Undo a forgetting."""
     entry = bring_back(memory_id)
-    return swap_or_go("memories/_row.html", url_for("memory.show", memory_id=memory_id), entry=entry)
+    return swap_or_go("memories/_row.html", _back(url_for("memory.show", memory_id=memory_id)), entry=entry)
 
 
 @bp.post("/memories/<uuid:memory_id>/updates/<uuid:other_id>")

@@ -1,0 +1,40 @@
+"""What was forgotten and can still be brought back, as the list of memories offers it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from memory import bulk
+from memory.commands.slips import Slip, seal
+from memory.forget import Restorable
+from memory.spaces import list_spaces
+from webapp.context import credential, runtime, session
+from webapp.operations import told_restorables
+
+SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Restorables:
+    """How many there are, the latest of them with their spaces, and the slip that brings several back at once."""
+
+    number: int
+    shown: Sequence[tuple[Restorable, str]]
+    slip: str
+
+
+def restorables() -> Restorables:
+    """Return what the visitor can bring back, without a word of it."""
+    found = told_restorables()
+    if not found:
+        return Restorables(0, (), "")
+    names = {space.id: space.name for space in list_spaces(session(), credential().user_id)}
+    shown = [(each, names.get(each.space_id, "a space that is gone")) for each in found[:SHOWN]]
+    return Restorables(len(found), shown, _slip(found) if len(found) > 1 else "")
+
+
+def _slip(found: Sequence[Restorable]) -> str:
+    ids: tuple[UUID, ...] = tuple(each.id for each in found[: bulk.MOST])
+    return seal(runtime().keys, Slip(credential().user_id, "restore", found[0].undo_until, ids))
