@@ -26,9 +26,9 @@ from webapp.command_answers import (
     quote,
     unsure,
 )
-from webapp.context import runtime, session, utc_now
+from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
-from webapp.operations import is_incognito, store
+from webapp.operations import is_incognito, store, told_restorables
 from webapp.recall import find
 from webapp.recording import Place, Recording, place_of_request
 
@@ -235,8 +235,20 @@ def _answered(asked: Asked, intent: Intent) -> CommandResult:
 def _undo(asked: Asked, intent: Intent) -> CommandResult:
     step = last_change(session(), asked.speaker, utc_now())
     if step is None:
-        return CommandResult("undo", intent.confidence, False, "There is nothing to undo in the last ten minutes.")
+        return CommandResult("undo", intent.confidence, False, _nothing_to_undo())
     plan = step.result["undo"]
     if intent.confidence < SURE:
         return CommandResult("undo", intent.confidence, False, "Shall I undo the last thing that I did? Say: undo.")
     return act(asked, plan["action"], [UUID(each) for each in plan["ids"]], plan["space"]).of_step(step.id)
+
+
+def _nothing_to_undo() -> str:
+    """Say that no command can be undone, and what was forgotten elsewhere and can still be brought back."""
+    number = len(told_restorables()) if "forget" in credential().scopes else 0
+    if not number:
+        return "There is nothing to undo in the last ten minutes."
+    what, it = ("A memory was", "it") if number == 1 else (f"{number} memories were", "them")
+    return (
+        f"None of my commands of the last ten minutes can be undone. {what} forgotten elsewhere: you can restore "
+        f"{it} under Memories."
+    )

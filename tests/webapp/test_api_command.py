@@ -267,6 +267,24 @@ def test_nothing_to_refer_to_changes_nothing(agent, ada):
     assert say(agent, "undo")["done"] is False
 
 
+def test_undo_tells_of_what_was_forgotten_elsewhere(client, agent, bob, ada, notes):
+    for memory in (notes["nuts"], notes["bread"]):
+        agent.delete(f"/v1/memory/entries/{memory}", undo=True)
+    answer = say(agent, "undo")
+    assert (answer["done"], answer["undo"], memories_of(ada)) == (False, None, 1)
+    assert "None of my commands" in answer["answer"]
+    assert "2 memories were forgotten elsewhere" in answer["answer"]
+    add_space(ada, "work")
+    others = [
+        Agent(client, bob.headers),
+        Agent(client, ada.new_token("read", "write", "forget", space="work")),
+        Agent(client, ada.new_token("read", "write")),
+    ]
+    assert ["elsewhere" in say(other, "undo")["answer"] for other in others] == [False] * 3
+    agent.post("/v1/memory/incognito/start", {})
+    assert "elsewhere" not in say(agent, "undo")["answer"]
+
+
 def test_many_are_undone_together(agent, ada, notes):
     asked = say(agent, "forget what I told you about the bakery")
     say(agent, "yes", confirm=asked["confirm"]["slip"])
