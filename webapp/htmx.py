@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -40,11 +41,15 @@ def at_address(response: Response, url: str, *, instead_of: str = "", growing: b
     return response
 
 
-def swap_or_go(fragment: str, url: str, **context: Any) -> Response:
-    """Answer a POST: the fragment to htmx, 303 to `url` for a browser without it."""
+def swap_or_go(fragment: str, url: str, *, beside: Sequence[str] = (), **context: Any) -> Response:
+    """Answer a POST: the fragment to htmx, 303 to `url` for a browser without it.
+
+    The fragments `beside` it take the places of those on the page that have their ids.
+    """
     if not wants_fragment():
         return make_response(redirect(url, HTTPStatus.SEE_OTHER))
-    response = make_response(render_template(fragment, **context))
+    others = [render_template(each, **context, beside=True) for each in beside]
+    response = make_response("\n".join([render_template(fragment, **context), *others]))
     response.vary.update(_READ)
     return response
 

@@ -66,6 +66,34 @@ def test_the_button_serves_without_scripts(log_in: LogIn, library: Any) -> None:
     expect(page.get_by_label("Words in them")).to_have_value("bak")
 
 
+def test_the_counts_of_the_list_follow_what_is_forgotten(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/memories")
+    expect(page.locator(".count")).to_contain_text("33 memories")
+    forgotten = page.locator("#memories-restorables")
+    for button, number, told in (("Forget", 32, 1), ("Undo", 33, 0), ("Forget", 32, 1)):
+        page.get_by_role("button", name=button, exact=True).first.click()
+        expect(page.locator(".count")).to_contain_text(f"{number} memories")
+        expect(page.locator("#space option[value=default]")).to_have_text(f"Default ({number})")
+        expect(forgotten.get_by_text("1 memory forgotten in the last ten minutes")).to_have_count(told)
+    page.get_by_label("Type").select_option("fact")
+    expect(page).to_have_url(re.compile(r"type=fact"))
+    expect(forgotten.locator("summary")).to_be_visible()
+
+
+@BOTH
+def test_what_was_forgotten_comes_back_after_a_reload(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, at="/memories?q=bakery", java_script_enabled=scripts)
+    page.get_by_role("link", name="Open").click()
+    address = page.url
+    page.get_by_role("button", name="Forget").click()
+    page.goto("/memories")
+    page.get_by_text("1 memory forgotten in the last ten minutes").click()
+    page.get_by_role("link", name="Forgotten just now").click()
+    expect(page).to_have_url(address)
+    page.get_by_role("button", name="Restore").click()
+    expect(page.locator(".entry-large")).to_have_text("The bakery on Mill Lane closes on Mondays.")
+
+
 @BOTH
 def test_a_version_is_restored(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, at="/memories?q=bakery", java_script_enabled=scripts)

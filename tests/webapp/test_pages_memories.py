@@ -285,6 +285,37 @@ def test_undo_by_htmx_answers_with_the_row(reader: FlaskClient, ada) -> None:
     assert text.lstrip().startswith(f'<article class="entry" id="memories-row-{memory}"')
 
 
+def test_the_counts_of_the_list_go_along(reader: FlaskClient, ada) -> None:
+    memory, _ = stored(ada, TEXT), stored(ada, "The kettle is new.")
+    stored(ada, "Rent is due on the first.", type="fact")
+    for at, number in (("/memories", 3), ("/memories?type=note", 2)):
+        headers = {**HTMX, "HX-Current-URL": f"http://localhost{at}"}
+        for act, less in (("forget", 1), ("restore", 0)):
+            text = " ".join(reader.post(f"/memories/{memory}/{act}", headers=headers).text.split())
+            assert f'hx-swap-oob="true"> {number - less} memor' in text
+            assert f'<option value="default" >Default ({3 - less})</option>' in text
+            assert ("1 memory forgotten in the last ten minutes" in text) == bool(less)
+            assert ('form="bulk"' in text) == (act == "restore")
+    assert "Default (3)" in reader.get("/memories").text
+    reader.post(f"/memories/{memory}/forget")
+    gone = reader.post(f"/memories/{memory}/let-go", headers=headers).text
+    assert 'id="memories-restorables"' in gone
+    assert "forgotten in the last ten minutes" not in gone
+
+
+@pytest.mark.parametrize("at", ["/search?q=key", "/memories?space=nowhere", "/memories?type=poem", "/"])
+def test_another_page_is_sent_no_counts(reader: FlaskClient, ada, at: str) -> None:
+    headers = {**HTMX, "HX-Current-URL": f"http://localhost{at}"}
+    answer = reader.post(f"/memories/{stored(ada, TEXT)}/forget", headers=headers)
+    assert (answer.status_code, "hx-swap-oob" in answer.text) == (200, False)
+
+
+@pytest.mark.parametrize("path", ["/search", "/remember", "/"])
+def test_a_page_that_cannot_keep_the_sizes_of_spaces_true_shows_none(reader: FlaskClient, ada, path: str) -> None:
+    stored(ada, TEXT)
+    assert "Default (" not in reader.get(path).text
+
+
 def test_undo_of_nothing_says_that_the_window_has_closed(reader: FlaskClient) -> None:
     response = reader.post(f"/memories/{uuid4()}/restore")
     assert response.status_code == 404

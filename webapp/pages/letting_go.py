@@ -9,6 +9,7 @@ from flask import Response, flash, request, url_for
 from memory.letting_go import let_go
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import swap_or_go, wants_fragment
+from webapp.pages.beside import beside_list
 from webapp.pages.visitor import guarded, local_path
 
 bp = guarded("letting_go")
@@ -23,7 +24,7 @@ def now(memory_id: UUID) -> Response:
     if not wants_fragment():
         flash(SAID)
     back = local_path(request.form.get("next"), url_for("browse.index"))
-    return swap_or_go("letting_go/_gone.html", back, memory_id=memory_id, said=SAID)
+    return swap_or_go("letting_go/_gone.html", back, memory_id=memory_id, said=SAID, **beside_list())
 
 
 def purge_now(memory_id: UUID) -> None:

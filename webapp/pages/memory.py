@@ -24,6 +24,7 @@ from webapp.operations import (
     space_for,
     visible_entry,
 )
+from webapp.pages.beside import beside_list
 from webapp.pages.forms import RememberForm, parse
 from webapp.pages.history import past_of
 from webapp.pages.queries import opened
@@ -91,14 +92,16 @@ def forget(memory_id: UUID) -> Response:
     forgotten = remove(memory_id, UNDO_WINDOW)
     if not wants_fragment():
         flash(str(memory_id), "forgotten")
-    return swap_or_go("memories/_forgotten.html", _back(url_for("browse.index")), forgotten=forgotten)
+    back = _back(url_for("browse.index"))
+    return swap_or_go("memories/_forgotten.html", back, forgotten=forgotten, **beside_list())
 
 
 @bp.post("/memories/<uuid:memory_id>/restore")
 def restore(memory_id: UUID) -> Response:
     """Undo a forgetting."""
     entry = bring_back(memory_id)
-    return swap_or_go("memories/_row.html", _back(url_for("memory.show", memory_id=memory_id)), entry=entry)
+    back = _back(url_for("memory.show", memory_id=memory_id))
+    return swap_or_go("memories/_row.html", back, entry=entry, **beside_list())
 
 
 @bp.post("/memories/<uuid:memory_id>/updates/<uuid:other_id>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
 from flask import Response, flash, make_response, render_template, request, url_for
@@ -233,7 +234,7 @@ def _form(cell: Cell) -> CellForm:
     return form
 
 
-def _shown(cell: Cell, view: CellView | None = None, *, plain: bool = False, **more: bool) -> Response:
+def _shown(cell: Cell, view: CellView | None = None, *, plain: bool = False, **more: Any) -> Response:
     """Answer a cell; to a browser without scripts the page that it is in, `plain` at once, else by its address."""
     view = view or view_cell(cell)
     if plain and not wants_fragment():

@@ -30,7 +30,12 @@ class Choices:
 
     @property
     def space_pairs(self) -> Sequence[tuple[str, str]]:
-        """Return spaces as (slug, name with its size)."""
+        """Return spaces as (slug, name)."""
+        return [(space.slug, space.name) for space in self.spaces]
+
+    @property
+    def space_sizes(self) -> Sequence[tuple[str, str]]:
+        """Return spaces as (slug, name with its size), for a page that keeps the sizes true."""
         return [(space.slug, f"{space.name} ({space.documents})") for space in self.spaces]
 
     def name_of(self, slug: str | None) -> str:
