@@ -20,7 +20,8 @@ help: ## Show this list
 # torch goes first and by the constraints file: resolved later, it would bring gigabytes of CUDA along.
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing into .venv: a few minutes the first time, and some 2 GB."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt torch
 	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e .
 	@touch $@
