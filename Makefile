@@ -35,10 +35,10 @@ install: .venv/installed ## Make .venv and install into it
 up: .venv/installed ## Start everything on http://127.0.0.1:8765
 	@exec $(BIN)/commonplace up
 
-# In as many processes as there are cores, each file in one of them, each process with a database of its own; tests
-# sort their files themselves.
+# In one process more than there are cores, as tests also wait; each file in one of them, each process with a database of
+# its own. Tests sort their files themselves.
 test: .venv/installed-dev ## Run every test but the slow ones
-	$(COMPILED) $(BIN)/python -m pytest -m "not slow" -n logical --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	$(COMPILED) $(BIN)/python -m pytest -m "not slow" -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-slow: .venv/installed-dev ## Run the slow tests: kills, load, real data
 	$(COMPILED) $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
