@@ -89,9 +89,10 @@ def rank(
 def rank_by_time(
     candidates: Sequence[Candidate], policy: Policy, period: dates.Period, *, words: int, now: datetime
 ) -> list[Scored]:
-    """Candidates for a question that asks for nothing but a time: those of it, the latest first, then what names it.
+    """Candidates for a question that asks for nothing but a time: those of it, then what names it.
 
-    What is of that time has a relevance of 1, what has all the `words` that name it a half.
+    What is of that time has a relevance of 1, what has all the `words` that name it a half; recency and importance order
+    either.
     """
     scored = []
     for each in candidates:

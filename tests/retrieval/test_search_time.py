@@ -42,7 +42,7 @@ def shelf(runtime, ada):
         ("yesterday", ["Ada keeps bees"]),
     ],
 )
-def test_what_was_kept_then_is_found_latest_first(shelf, question, found):
+def test_what_was_kept_then_is_found(shelf, question, found):
     # However like the question another memory is: that tells nothing of a time.
     result = shelf.ask(question, near=3, cosine=0.9)
     assert [hit.snippet for hit in result.hits] == found

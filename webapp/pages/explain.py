@@ -103,7 +103,7 @@ def explain(result: Result) -> Answer:
 def _period(period: Period) -> str:
     first, last = (each.strftime("%Y-%m-%d") for each in (period.start, period.end - timedelta(days=1)))
     when = first if first == last else f"{first} to {last}"
-    return f"You ask for a time and nothing else, so this is what was kept then ({when}, in UTC), the latest first."
+    return f"You ask for a time and nothing else, so this is what was kept then ({when}, in UTC)."
 
 
 def _explained(hit: Hit, policy: Policy, after: Hit | None, asked: Set[str]) -> Explained:
