@@ -91,8 +91,8 @@ def rank_by_time(
 ) -> list[Scored]:
     """Candidates for a question that asks for nothing but a time: those of it, then what names it.
 
-    What is of that time has a relevance of 1, what has all the `words` that name it a half; recency and importance order
-    either.
+    What is of that time has a relevance of 1, what has all the `words` that name it a half; recency and importance
+    order either.
     """
     scored = []
     for each in candidates:
