@@ -153,3 +153,10 @@ def test_a_quoted_phrase_is_found_as_it_is_written(runtime, bob):
     assert shelf.found("\u201clemon tree\u201d \u00abill\u00bb") == [texts[0]]
     assert shelf.found('"pear tree"', near=1, cosine=0.9) == []
     assert set(shelf.found('Is a "lemon tree" ill?', near=1, cosine=0.9)) > {texts[0]}, "a question means its words"
+
+
+def test_a_quoted_phrase_is_found_however_far_down_it_stands(runtime, bob):
+    long = "The lemon tree by the well, which Ada planted with her uncle in a wet and windy spring, has new leaves"
+    shelf = Shelf(runtime, bob, (*(f"Tree, lemon: {number}" for number in range(12)), long))
+    assert shelf.found('"lemon tree"', limit=1) == [long]
+    assert shelf.found("lemon tree", limit=1) != [long]
