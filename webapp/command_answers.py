@@ -179,21 +179,26 @@ def done(
     offer = None
     if back is not None and _UNDO_SCOPES.get(back.action, "write") in credential().scopes:
         offer = _offer(asked, back, UNDOABLE)
-    return CommandResult(intent, 1.0, True, answer, listed(ids), undo=offer, touched=touched)
+    items = listed(ids)
+    if _closed(items):
+        items, touched = (), (*touched, *ids)
+    return CommandResult(intent, 1.0, True, answer, items, undo=offer, touched=touched)
 
 
 def asking(asked: Asked, intent: Intent, found: Sequence[Item], *, more: bool = False) -> CommandResult:
     """Return a question: which of these, or all of them? `more` says that there may be others than were found."""
     verb, items = intent.kind, found[:MOST]
     act = Act(verb, tuple(item.id for item in items))
-    if len(items) == 1:
+    if _closed(items):
+        answer, items = f"Shall I {verb} {counted(len(items))}? In incognito nobody sees which.", ()
+    elif len(items) == 1:
         answer = f"Shall I {verb} this one? {quote(items[0].text)}"
     else:
         choice = f"Say “{verb} the second one”, or confirm to {verb} all of them."
         answer = f"Which of these {len(items)} shall I {verb}? {choice}"
-    if more or len(found) > len(items):
+    if more or len(found) > len(act.ids):
         answer += " There may be more: ask again after that."
-    confidence = min(intent.confidence, LIKELY) if len(items) > 1 else intent.confidence
+    confidence = min(intent.confidence, LIKELY) if len(act.ids) > 1 else intent.confidence
     return CommandResult(verb, confidence, False, answer, items, confirm=_offer(asked, act, ANSWERABLE))
 
 

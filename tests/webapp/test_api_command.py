@@ -194,6 +194,18 @@ def test_incognito_names_nothing(agent, notes):
     assert (answer["done"], "hazelnuts" in str(answer)) == (True, False)
 
 
+def test_a_question_back_names_nothing_in_incognito(agent, ada, notes):
+    say(agent, "what do you know about the bakery")
+    agent.post("/v1/memory/incognito/start", {})
+    answer = say(agent, "forget them")
+    assert (answer["done"], answer["memories"], "bakery" in str(answer).lower()) == (False, [], False)
+    assert answer["answer"] == "Shall I forget 2 memories? In incognito nobody sees which."
+    assert say(agent, "yes", confirm=answer["confirm"]["slip"])["done"]
+    assert memories_of(ada) == 1
+    back = say(agent, "undo")
+    assert (back["done"], "bakery" in str(back).lower(), memories_of(ada)) == (True, False, 3)
+
+
 def test_a_confirmation_names_exactly_what_goes(agent, ada, notes):
     asked = say(agent, "forget what I told you about the bakery")
     later = agent.store("The bakery has a cat")
