@@ -24,7 +24,7 @@ addEventListener("click", async (event) => {
   for (const { dataset } of [...document.querySelectorAll(".cell")]) {
     const find = () => document.querySelector(`.cell[data-cell="${dataset.cell}"]`);
     const later = find().getAttribute("hx-get");
-    if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML" });
+    if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML settle:0s" });
     const form = find().querySelector(".cell-form:not([data-done])");
     if (!form) continue;
     const done = new Promise((resolve) => {

@@ -369,7 +369,11 @@ def test_a_long_notebook_loads_its_cells_as_one_comes_to_them(log_in: LogIn, lib
     page.goto(address)
     expect(page.locator(".cell-later").last).to_be_attached()
     if scripts:
+        sent: list[str] = []
+        page.on("request", lambda request: sent.append(request.resource_type))
         page.get_by_role("button", name="Run all").click()
+        expect(page.get_by_role("button", name="Run all")).to_be_focused()
+        assert "document" not in sent
     else:
         page.get_by_role("link", name="Show this cell").last.click()
     expect(_cell(page, "note").last.locator("textarea")).to_have_value(re.compile("Note number 4"))
