@@ -112,6 +112,7 @@ def furnished(app: Flask, robin: Any) -> Furnished:
     return furnish(app, robin)
 
 
+@pytest.mark.slow  # Every page at several widths, in light and dark.
 def test_every_page_is_for_everyone(
     app: Flask, robin: Any, furnished: Furnished, browser: Browser, address: str
 ) -> None:

@@ -48,6 +48,7 @@ def test_what_is_wrong_is_named(tmp_path, text, why):
         read_blocks(tmp_path)
 
 
+@pytest.mark.slow  # It trains, small as the data is.
 def test_what_is_learned_can_be_read(blocks, tmp_path):
     few, steps = blocks[:2], []
     learner = learn(few, epochs=1, on_step=lambda *step: steps.append(step))
