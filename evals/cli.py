@@ -1,4 +1,4 @@
-"""The commands `eval`, `bench` and `import`, which the main command line mounts."""
+"""The commands `eval`, `bench` and `import locomo`, which the main command line mounts."""
 
 from __future__ import annotations
 
@@ -25,18 +25,13 @@ __all__ = [
     "eval_silence",
     "eval_sweep",
     "eval_tasks",
-    "import_group",
+    "import_locomo",
 ]
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.group("import")
-def import_group() -> None:
-    """Bring conversations in from elsewhere."""
-
-
-@import_group.command("locomo")
+@click.command("locomo")
 @click.argument("file", type=FILE)
 @click.option("--email", required=True, help="Whose memory to import into.")
 def import_locomo(file: Path, email: str) -> None:

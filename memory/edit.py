@@ -21,7 +21,6 @@ from memory.models import AuditEvent, Memory, Space
 from memory.remember import Prepared, apply_pinning_policy, prepare
 from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
 from memory.spaces import check_slug, ensure_themes, lock_space_of
-from memory.text import to_signed
 from memory.tombstones import graveyard
 
 # Checked as a draft's fields are; the rest have rules of their own below.
@@ -181,7 +180,8 @@ def _fingerprinted(
 
 def _rewrite(session: Session, memory: Memory, item: Prepared, now: datetime) -> None:
     memory.text = item.draft.text
-    memory.text_digest, memory.simhash, memory.template_digest = item.digest, to_signed(item.simhash), item.template
+    for name, value in item.columns.items():
+        setattr(memory, name, value)
     memory.version += 1
     memory.needs_embedding = True
     session.flush()

@@ -68,7 +68,7 @@ def export(session: Session, user_id: UUID, *, now: datetime) -> Iterator[str]:
 def _rows(
     session: Session, table: Table, user_id: UUID, secrets: Secrets | None, now: datetime
 ) -> Iterator[dict[str, Any]]:
-    statement = select(*_columns(table)).where(table.c.user_id == user_id).order_by(*table.primary_key.columns)
+    statement = select(*columns_of(table)).where(table.c.user_id == user_id).order_by(*table.primary_key.columns)
     if table is Memory.__table__:
         statement = statement.where(Memory.expires_at.is_(None) | (Memory.expires_at > now))
     if table is Revision.__table__:
@@ -81,7 +81,8 @@ def _rows(
         yield values
 
 
-def _columns(table: Table) -> list[Column[Any]]:
+def columns_of(table: Table) -> list[Column[Any]]:
+    """Return the columns of a section that are written."""
     secret = {"hash"} if table.name == "tokens" else set()
     return [column for column in table.columns if column.computed is None and column.name not in _NO_COLUMNS | secret]
 

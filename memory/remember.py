@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import func, or_, select
@@ -42,6 +43,11 @@ class Prepared:
     simhash: int
     digest: bytes
     template: bytes | None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a memory by which its repeats are found."""
+        return {"text_digest": self.digest, "template_digest": self.template, "simhash": to_signed(self.simhash)}
 
 
 def prepare(draft: Draft) -> Prepared:
@@ -292,15 +298,13 @@ class _Writer:
             type=draft.type,
             role=draft.role,
             text=draft.text,
-            text_digest=item.digest,
-            template_digest=item.template,
+            **item.columns,
             version=1,
             tags=merged_words([], draft.tags, MAX_TAGS),
             source_ids=merged_words([], draft.source_ids, MAX_SOURCE_IDS),
             source_message=draft.source_message,
             source_message_id=draft.source_message_id,
             status="active",
-            simhash=to_signed(item.simhash),
             repeat_count=0,
             importance=importance.value,
             metadata_confidence=draft.metadata_confidence,

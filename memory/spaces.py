@@ -22,7 +22,7 @@ LONGEST_RETENTION = 36_500  # days
 # Names that stand beside the spaces in addresses: /v1/spaces/policies.
 RESERVED = frozenset({"policies"})
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
-_EDITABLE = ("name", "memory_enabled", "incognito_default", "soft_cap", "retention_days", "policy")
+EDITABLE = ("name", "memory_enabled", "incognito_default", "soft_cap", "retention_days", "policy")
 
 
 def get_space(session: Session, user_id: UUID, slug: str) -> Space:
@@ -105,7 +105,7 @@ def update_space(
 
 def _apply(space: Space, changes: Mapping[str, Any]) -> None:
     for field, value in changes.items():
-        if field not in _EDITABLE:
+        if field not in EDITABLE:
             raise InvalidError(field, "cannot be set")
         if field == "soft_cap" and not 1 <= value <= 10_000_000:
             raise InvalidError(field, "must be between 1 and 10,000,000")

@@ -1,4 +1,4 @@
-"""`commonplace export`, `commonplace erase-report verify` and `commonplace user password`."""
+"""`commonplace export`, `import export`, `erase-report verify` and `user password`."""
 
 from __future__ import annotations
 
@@ -44,6 +44,28 @@ def test_an_export_is_written_to_a_file(run, bees, tmp_path):
 
 def test_an_export_goes_to_standard_output(run, bees):
     assert json.loads(run("export", "--email", bees.email).stdout)["user"]["email"] == bees.email
+
+
+def test_an_export_comes_into_another_account(run, bees, bob, tmp_path):
+    path = tmp_path / "all.json"
+    run("export", "--email", bees.email, "--out", path)
+    done = run("import", "export", path, "--email", bob.email)
+    assert (done.exit_code, "Brought in: spaces 1, memories 1." in done.output) == (0, True)
+    assert json.loads(run("export", "--email", bob.email).stdout)["memories"][0]["text"] == "Ada keeps bees on the roof"
+
+
+def test_an_account_that_has_something_takes_no_export(run, bees, tmp_path):
+    path = tmp_path / "all.json"
+    run("export", "--email", bees.email, "--out", path)
+    done = run("import", "export", path, "--email", bees.email)
+    assert (done.exit_code, "has memories already" in done.stderr, "Traceback" in done.output) == (1, True, False)
+
+
+def test_what_is_no_export_is_refused(run, bob, tmp_path):
+    path = tmp_path / "all.json"
+    path.write_text('{"memories": []}')
+    done = run("import", "export", path, "--email", bob.email)
+    assert (done.exit_code, "is no export of Commonplace" in done.stderr) == (1, True)
 
 
 def test_nobody_has_no_export(run):

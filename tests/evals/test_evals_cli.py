@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from evals_data import sample
 from sqlalchemy import text
 
-from evals.cli import bench_group, eval_group, import_group
+from evals.cli import bench_group, eval_group, import_locomo
 from memory.database import user_session
 from tasks.runtime import Runtime
 
@@ -46,7 +46,7 @@ def test_an_evaluation_prints_a_table_and_writes_json(tmp_path: Path, kept: Path
 def test_a_malformed_file_ends_with_the_reason(tmp_path: Path) -> None:
     data = tmp_path / "broken.json"
     data.write_text('[{"qa": []}]')
-    result = CliRunner().invoke(import_group, ["locomo", str(data), "--email", "a@example.org"])
+    result = CliRunner().invoke(import_locomo, [str(data), "--email", "a@example.org"])
     assert result.exit_code == 1
     assert "sample 1: conversation is missing" in result.output
 

@@ -1,0 +1,288 @@
+"""Bring in what `memory.export` wrote: all of it or nothing, into an account that has nothing yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from itertools import islice
+from typing import Annotated, Any, BinaryIO
+from uuid import UUID
+
+import ijson
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ValidationError,
+    create_model,
+)
+from sqlalchemy import ARRAY, Column, Table, bindparam, insert, select, update
+from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.orm import Session
+
+from memory.drafts import Draft
+from memory.embedding.queue import enqueue_missing
+from memory.errors import ConflictError, InvalidError
+from memory.export import FORMAT, VERSION, columns_of, sections
+from memory.journal import record
+from memory.models import Base, Memory
+from memory.remember import prepare
+from memory.spaces import EDITABLE, check_slug, create_space, lock_spaces, update_space
+
+# What stays behind: tokens, whose secrets are not in the document, as the keys of providers are not; the models of the
+# server it comes from; and a chain of events that only that server's own record can vouch for.
+LEFT_BEHIND = frozenset({"audit_events", "audit_links", "embedding_models", "provider_settings", "tokens"})
+# An account that has a row of these has more than its settings, and the notebook that a first visit makes.
+_CONTENT = ("memories", "conversations", "themes", "preferences")
+# The database counts these itself as rows come in.
+_COUNTED = {"conversations": {"episodes": 0, "tokens_indexed": 0}}
+_AT_ONCE = 500
+
+Row = dict[str, Any]
+
+
+class Document:
+    """An export in a file that can be read more than once; it is never whole in memory.
+
+    Raises `InvalidError` on `file` for what is no export, is cut off, or was written by a newer version.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        head: dict[str, Any] = {}
+        names = set()
+        try:
+            for prefix, event, value in ijson.parse(file, use_float=True):
+                if not prefix and event == "map_key":
+                    names.add(value)
+                elif prefix in {"format", "version"}:
+                    head[prefix] = value
+        except (ijson.JSONError, UnicodeDecodeError) as error:
+            raise InvalidError("file", f"is not whole, or no JSON: {error}") from None
+        if head.get("format") != FORMAT:
+            raise InvalidError("file", "is no export of Commonplace")
+        if head.get("version") != VERSION or (unknown := names - {*head, "exported_at", "user", *sections()}):
+            what = f"version {head.get('version')}" if head.get("version") != VERSION else min(unknown)
+            raise InvalidError("file", f"was written by another version of Commonplace: {what} is not known here")
+
+    def rows(self, section: str) -> Iterator[Row]:
+        """Yield the rows of a section as values of its columns; raises `InvalidError` on a field of a row."""
+        self._file.seek(0)
+        model = _model_of(section)
+        for number, row in enumerate(ijson.items(self._file, f"{section}.item", use_float=True), 1):
+            try:
+                yield model.model_validate(row).model_dump()
+            except ValidationError as error:
+                wrong = error.errors(include_input=False, include_url=False)[0]
+                place = ".".join(str(each) for each in wrong["loc"]) or "row"
+                raise InvalidError(_place(section, number, place), wrong["msg"].removeprefix("Value error, ")) from None
+
+
+def restored_tables() -> list[Table]:
+    """Return the tables that an import fills, those that others point at first."""
+    wanted = set(sections()) - LEFT_BEHIND
+    return [table for table in Base.metadata.sorted_tables if table.name in wanted]
+
+
+def import_document(
+    session: Session,
+    user_id: UUID,
+    document: Document,
+    *,
+    soft_cap: int,
+    check_policy: Callable[[Mapping[str, Any]], object],
+    now: datetime,
+    actor: str,
+    on_rows: Callable[[int], object] = lambda _: None,
+) -> dict[str, int]:
+    """Bring a document into an account, and return how many rows of each kind came; the caller commits.
+
+    Ids stay as they are, but for those of spaces. Vectors are made anew. `soft_cap` is of spaces until their own is
+    set; `check_policy` raises `ValueError` for a policy that no search could use; `on_rows` is told how many rows came.
+    Raises `ConflictError` for an account that has something, `InvalidError` on what cannot be stored; then nothing
+    may be committed.
+    """
+    lock_spaces(session, user_id)
+    _check_empty(session, user_id)
+    spaces = _Spaces(session, user_id, soft_cap, check_policy, now, actor)
+    counts: dict[str, int] = {}
+    for table in restored_tables():
+        rows = document.rows(table.name)
+        if table.name == "spaces":
+            counts[table.name] = spaces.take(rows)
+            continue
+        counts[table.name] = 0
+        for first, batch in _batches(spaces.placed(table.name, rows)):
+            _insert(session, table, user_id, batch, first)
+            counts[table.name] += len(batch)
+            on_rows(len(batch))
+    _link(session, user_id, document)
+    enqueue_missing(session, user_id, now)
+    details = {name: number for name, number in counts.items() if number}
+    record(session, user_id, "user.imported", actor=actor, now=now, subject_id=user_id, details=details)
+    session.flush()
+    return counts
+
+
+def _check_empty(session: Session, user_id: UUID) -> None:
+    for name in _CONTENT:
+        table = Base.metadata.tables[name]
+        if session.execute(select(table.c.user_id).where(table.c.user_id == user_id).limit(1)).first() is not None:
+            raise ConflictError(f"this account has {name} already: an export is brought into one that has nothing yet")
+
+
+class _Spaces:
+    """Which space of the account each space of the document became: an account has a default one from the start."""
+
+    def __init__(
+        self,
+        session: Session,
+        user_id: UUID,
+        soft_cap: int,
+        check_policy: Callable[[Mapping[str, Any]], object],
+        now: datetime,
+        actor: str,
+    ) -> None:
+        self._session, self._user_id, self._soft_cap, self._now, self._actor = session, user_id, soft_cap, now, actor
+        self._check_policy = check_policy
+        self._known = {space.slug for space in lock_spaces(session, user_id)}
+        self._ids: dict[UUID, UUID] = {}
+
+    def take(self, rows: Iterable[Row]) -> int:
+        """Make or change spaces as the document has them; return how many."""
+        for number, row in enumerate(rows, 1):
+            try:
+                self._take(row)
+            except InvalidError as error:
+                raise InvalidError(_place("spaces", number, error.field), error.message) from None
+        return len(self._ids)
+
+    def _take(self, row: Row) -> None:
+        session, user_id, slug = self._session, self._user_id, row["slug"]
+        try:
+            self._check_policy(row["policy"])
+        except ValueError as error:
+            raise InvalidError("policy", str(error)) from None
+        if slug not in self._known:
+            create_space(session, user_id, slug, soft_cap=self._soft_cap, now=self._now, actor=self._actor)
+            self._known.add(slug)
+        settings = {name: row[name] for name in EDITABLE}
+        space = update_space(session, user_id, slug, settings, now=self._now, actor=self._actor)
+        space.created_at = row["created_at"]
+        session.flush()
+        self._ids[row["id"]] = space.id
+
+    def placed(self, section: str, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows with the ids of the account's own spaces."""
+        for number, row in enumerate(rows, 1):
+            if "space_id" in row:
+                if row["space_id"] not in self._ids:
+                    raise InvalidError(_place(section, number, "space_id"), "there is no such space in the document")
+                row["space_id"] = self._ids[row["space_id"]]
+            try:
+                yield _prepared(section, row)
+            except InvalidError as error:
+                raise InvalidError(_place(section, number, error.field), error.message) from None
+
+
+def _prepared(section: str, row: Row) -> Row:
+    """Return a row with what an export leaves out because it is worked out from the rest."""
+    row |= _COUNTED.get(section, {})
+    if "needs_embedding" in row:
+        row["needs_embedding"] = True
+    if section == "themes":
+        check_slug(row["slug"])
+    if section == "memories":
+        # Checks what is stored as the write path does.
+        draft = Draft(row["text"], row["type"], row["role"], tuple(row["tags"]), source_ids=tuple(row["source_ids"]))
+        # What it replaces may come after it.
+        row |= {**prepare(draft).columns, "supersedes": None}
+    return row
+
+
+def _insert(session: Session, table: Table, user_id: UUID, batch: list[Row], first: int) -> None:
+    try:
+        session.execute(insert(table).values([{**row, "user_id": user_id} for row in batch]))
+    except (IntegrityError, DataError) as error:
+        said = getattr(getattr(error.orig, "diag", None), "message_primary", None) or "they cannot be stored"
+        raise InvalidError(f"{table.name}, rows {first} to {first + len(batch) - 1}", said) from None
+
+
+def _link(session: Session, user_id: UUID, document: Document) -> None:
+    """Say which memory replaces which, now that all are there."""
+    table = Base.metadata.tables[Memory.__tablename__]
+    own = (table.c.user_id == user_id) & (table.c.id == bindparam("replacing"))
+    statement = update(table).where(own).values(supersedes=bindparam("replaced"))
+    replaced = {row["id"]: row["supersedes"] for row in document.rows(table.name) if row["supersedes"] is not None}
+    for first in replaced:
+        _check_ends(first, replaced)
+    for _, batch in _batches({"replacing": one, "replaced": other} for one, other in replaced.items()):
+        try:
+            session.execute(statement, batch)
+        except IntegrityError:
+            raise InvalidError(table.name, "one of them supersedes what is not in the document") from None
+
+
+def _check_ends(first: UUID, replaced: Mapping[UUID, UUID]) -> None:
+    """Refuse memories that replace each other in a circle: whoever follows them would never arrive."""
+    seen, each = {first}, replaced.get(first)
+    while each is not None:
+        if each in seen:
+            raise InvalidError("memories", f"{first} supersedes itself, in the end")
+        seen.add(each)
+        each = replaced.get(each)
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:
+    """Yield lists of rows, each with the number of its first."""
+    rows, first = iter(rows), 1
+    while batch := list(islice(rows, _AT_ONCE)):
+        yield first, batch
+        first += len(batch)
+
+
+def _place(section: str, number: int, field: str) -> str:
+    return f"{section}, row {number}, {field}"
+
+
+@cache
+def _model_of(section: str) -> type[BaseModel]:
+    """Return the shape of a row: every column that the export writes, and no other."""
+    fields: dict[str, Any] = {}
+    for column in columns_of(Base.metadata.tables[section]):
+        kind = _kind(column)
+        fields[column.name] = (kind | None, None) if column.nullable else (kind, ...)
+    made: type[BaseModel] = create_model(section, __config__=ConfigDict(extra="forbid"), **fields)
+    return made
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("must not contain NUL bytes")
+    text.encode()  # Half a surrogate pair is a ValueError.
+    return text
+
+
+def _bytes(digits: object) -> bytes:
+    if not isinstance(digits, str):
+        raise ValueError("must be hexadecimal digits")
+    return bytes.fromhex(digits)
+
+
+_KINDS: dict[type, Any] = {
+    str: Annotated[str, AfterValidator(_storable)],
+    datetime: AwareDatetime,
+    bytes: Annotated[bytes, BeforeValidator(_bytes)],
+    dict: dict[str, Any],
+}
+
+
+def _kind(column: Column[Any]) -> Any:
+    if isinstance(column.type, ARRAY):
+        item = column.type.item_type.python_type
+        return list[_KINDS.get(item, item)]  # type: ignore[misc]
+    python_type = column.type.python_type
+    return _KINDS.get(python_type, python_type)

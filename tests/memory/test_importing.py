@@ -1,0 +1,221 @@
+"""What was exported comes in again: all of it, into an account that has nothing, or nothing of it."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import timedelta
+
+import pytest
+from enrichment_desk import Desk
+
+from memory import importing
+from memory.edit import update
+from memory.embedding.backfill import utc_now
+from memory.errors import ConflictError, InvalidError
+from memory.export import export, sections
+from memory.importing import LEFT_BEHIND, Document, import_document, restored_tables
+from memory.notebooks.marks import mark_right
+from memory.notebooks.notebooks import create_notebook
+from memory.preferences import save
+from memory.spaces import list_spaces
+from retrieval.policy import NAMED, policy_from
+
+# What differs though all came in: whose it is, what stays behind, and the ids of spaces.
+_OF_THE_ACCOUNT = {"exported_at", "user", *LEFT_BEHIND}
+
+
+def exported(book):
+    with book.session() as session:
+        return json.loads("".join(export(session, book.user_id, now=utc_now())))
+
+
+def bring_in(book, document):
+    text = document if isinstance(document, str) else json.dumps(document)
+    with book.session() as session:
+        return import_document(
+            session,
+            book.user_id,
+            Document(io.BytesIO(text.encode())),
+            soft_cap=200,
+            check_policy=lambda policy: policy_from(dict(policy), NAMED["balanced"]),
+            now=utc_now(),
+            actor="test",
+        )
+
+
+def slugs(document):
+    return {space["id"]: space["slug"] for space in document["spaces"]}
+
+
+def comparable(document):
+    """Return the document without what must differ, and each space by its slug."""
+    names = slugs(document)
+
+    def row_of(section, row):
+        row = {key: value for key, value in row.items() if key != "needs_embedding"}
+        if "space_id" in row:
+            row["space_id"] = names[row["space_id"]]
+        if section == "spaces":
+            row = {key: value for key, value in row.items() if key not in {"id", "updated_at"}}
+        if section == "entities":
+            # Notes that are worked out again are a change of them.
+            row.pop("version")
+        return row
+
+    found = {name: rows for name, rows in document.items() if name not in _OF_THE_ACCOUNT}
+    return {
+        name: sorted((row_of(name, row) for row in rows), key=str) if isinstance(rows, list) else rows
+        for name, rows in found.items()
+    }
+
+
+@pytest.fixture
+def full(book):
+    """A book with a row in every section that comes in again, but for last scores, which only a search makes."""
+    desk = Desk(book)
+    desk.space("studio", name="Studio", policy={"alpha": 0.5}, retention_days=90)
+    rent = book.write("The rent is 640 euros a month", space="studio", theme="home", tags=("rent",))
+    higher = book.write("The rent is 690 euros a month", space="studio", theme="home")
+    book.do(update, higher.id, {"supersedes": rent.id}, keys=book.runtime.keys)
+    book.do(update, higher.id, {"text": "The rent is 695 euros a month now"}, keys=book.runtime.keys)
+    book.write("The code of the door is 4711", expires_at=utc_now() + timedelta(days=3))
+    book.write("Ada wants aisle seats", type="preference", manually_saved=True)
+    desk.turn(desk.conversation("studio"), "Benedita Ferreira hangs our prints in Lisbon.", "In June, at her gallery.")
+    desk.read()
+    with book.session() as session:
+        steps = [("note", {"text": "# Before the exhibition"}), ("recall", {"q": "What is the rent?"})]
+        create_notebook(session, book.user_id, "Notes", now=utc_now(), actor="test", steps=steps)
+        mark_right(session, book.user_id, "What is the rent?", higher.id, now=utc_now())
+        save(session, book.user_id, "Answer briefly.", source="test", now=utc_now(), actor="test")
+    return book
+
+
+def test_every_section_comes_in_or_stays_behind_on_purpose():
+    assert {table.name for table in restored_tables()} | LEFT_BEHIND == set(sections())
+
+
+def test_all_that_was_exported_is_there_again(full, bobs_book):
+    before = exported(full)
+    counts = bring_in(bobs_book, before)
+    after = exported(bobs_book)
+    assert comparable(after) == comparable(before)
+    for name in ("memories", "revisions", "possible_updates", "episodes", "entity_mentions", "cells", "recall_marks"):
+        assert (name, counts[name]) == (name, len(before[name]))
+        assert counts[name] > 0
+
+
+def test_a_space_keeps_its_settings_and_the_default_is_the_accounts_own(full, bobs_book):
+    own = {space.slug: space.id for space in bobs_book.do(lambda session, user_id, **_: list_spaces(session, user_id))}
+    bring_in(bobs_book, exported(full))
+    spaces = {each["slug"]: each for each in exported(bobs_book)["spaces"]}
+    assert spaces["default"]["id"] == str(own["default"])
+    assert (spaces["studio"]["policy"], spaces["studio"]["retention_days"]) == ({"alpha": 0.5}, 90)
+
+
+def test_a_repeat_of_what_came_in_is_known_as_one(full, bobs_book):
+    bring_in(bobs_book, exported(full))
+    assert bobs_book.write("ada WANTS aisle  seats").outcome == "merged"
+
+
+def test_all_that_came_in_waits_for_its_vector(full, bobs_book):
+    bobs_book.runtime.backfill.adopt(bobs_book.user_id)
+    bring_in(bobs_book, exported(full))
+    waiting = bobs_book.one("SELECT count(*) FROM embeddings WHERE state = 'pending'")
+    assert waiting == bobs_book.one("SELECT count(*) FROM memories") > 0
+
+
+def test_the_words_of_what_came_in_are_indexed(full, bobs_book):
+    bring_in(bobs_book, exported(full))
+    counted = "SELECT sum(tf) FROM postings WHERE space_id = (SELECT id FROM spaces WHERE slug = 'studio')"
+    assert bobs_book.one(counted) == bobs_book.one("SELECT tokens FROM spaces WHERE slug = 'studio'") > 0
+
+
+def test_it_is_on_record_without_a_word_of_it(full, bobs_book):
+    bring_in(bobs_book, exported(full))
+    details = bobs_book.one("SELECT details FROM audit_events WHERE action = 'user.imported'")
+    assert details["memories"] == 4
+    assert all(isinstance(value, int) for value in details.values())
+
+
+def test_who_has_something_gets_nothing(full, bobs_book):
+    bobs_book.write("Bob keeps bees")
+    with pytest.raises(ConflictError, match="this account has memories already"):
+        bring_in(bobs_book, exported(full))
+    assert bobs_book.all("SELECT text FROM memories") == ["Bob keeps bees"]
+
+
+def test_it_comes_into_an_account_once(full, bobs_book):
+    bring_in(bobs_book, exported(full))
+    with pytest.raises(ConflictError):
+        bring_in(bobs_book, exported(full))
+
+
+def _set(section, **fields):
+    def spoil(document):
+        document[section][-1].update(fields)
+        return document
+
+    return spoil
+
+
+def _drop(section, field):
+    def spoil(document):
+        del document[section][-1][field]
+        return document
+
+    return spoil
+
+
+def _circle(document):
+    one, other = document["memories"][:2]
+    one["supersedes"], other["supersedes"] = other["id"], one["id"]
+    return document
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (lambda document: "[1, 2", "file: is not whole, or no JSON"),
+        (lambda document: json.dumps(document)[:-200], "file: is not whole, or no JSON"),
+        (lambda document: [], "file: is no export of Commonplace"),
+        (lambda document: {**document, "version": 2}, "another version of Commonplace: version 2"),
+        (lambda document: {**document, "dreams": []}, "another version of Commonplace: dreams"),
+        (_set("memories", text=""), r"memories, row 4, text: must not be empty"),
+        (_set("memories", text="a\x00b"), r"memories, row 4, text: must not contain NUL bytes"),
+        (_set("memories", created_at="yesterday"), r"memories, row 4, created_at: "),
+        (_set("memories", created_at="2026-01-01T00:00:00"), r"memories, row 4, created_at: .*timezone"),
+        (_set("memories", importance="high"), r"memories, row 4, importance: "),
+        (_set("memories", importance=7), r"memories, rows 1 to 4: .*constraint"),
+        (_set("memories", type="dream"), r"memories, row 4, type: must be one of"),
+        (_set("memories", mood="good"), r"memories, row 4, mood: "),
+        (_set("memories", space_id="01a20000-0000-7000-8000-000000000000"), r"row 4, space_id: there is no such space"),
+        (
+            _set("memories", supersedes="01a20000-0000-7000-8000-000000000000"),
+            r"supersedes what is not in the document",
+        ),
+        (_circle, r"supersedes itself"),
+        (_drop("memories", "text"), r"memories, row 4, text: Field required"),
+        (_set("spaces", policy={"alpha": "much"}), r"spaces, row 2, policy: alpha"),
+        (_set("spaces", slug="A B"), r"spaces, row 2, slug: must be 1 to 64"),
+        (_set("spaces", soft_cap=0), r"spaces, row 2, soft_cap: must be between"),
+        (_set("themes", slug="A B"), r"themes, row 1, slug: "),
+        (_set("recall_marks", question_digest=7), r"recall_marks, row 1, question_digest: must be hexadecimal"),
+        (_set("messages", conversation_id="01a20000-0000-7000-8000-000000000000"), r"messages, rows 1 to 2: .*foreign"),
+        (_set("messages", sequence=2**40), r"messages, rows 1 to 2: .*range"),
+        (_set("cells", kind="dream"), r"cells, rows 1 to 2: .*constraint"),
+    ],
+)
+def test_what_cannot_be_stored_is_named_and_nothing_of_it_comes_in(full, bobs_book, spoil, complaint):
+    document = spoil(exported(full))
+    with pytest.raises(InvalidError, match=complaint):
+        bring_in(bobs_book, document)
+    left = exported(bobs_book)
+    assert [left["memories"], left["messages"], left["cells"], len(left["spaces"])] == [[], [], [], 1]
+
+
+def test_it_comes_in_piece_by_piece(full, bobs_book, monkeypatch):
+    monkeypatch.setattr(importing, "_AT_ONCE", 3)
+    document = exported(full)
+    bring_in(bobs_book, document)
+    assert comparable(exported(bobs_book)) == comparable(document)

@@ -1,0 +1,14 @@
+"""`commonplace import`: what comes in from elsewhere."""
+
+from __future__ import annotations
+
+from webapp.cli.lazy import Lazy, LazyGroup
+
+import_group = LazyGroup(
+    "import",
+    help="Bring in an export, or conversations from elsewhere.",
+    lazy={
+        "export": Lazy("webapp.cli.account:import_export", "Bring an export into an account that has nothing yet."),
+        "locomo": Lazy("evals.cli:import_locomo", "Import the conversations of a LoCoMo file, a space for each."),
+    },
+)
