@@ -33,9 +33,9 @@ class Policy:
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate
     answers what is asked (`retrieval.silence`). Notes in English are read together with the question, the `reads` best
-    one after another until one is `certain_reading` likely to answer it; none that lacks an identifier that is asked
-    for, and what has it whole answers unread. One of them must be at least `sure_reading` likely, or `worded_reading`
-    if its words have all that the question's words tell.
+    one after another until one is `certain_reading` likely to answer it (and `sure_reading`, where that is more); none
+    that lacks an identifier that is asked for, and what has it whole answers unread. One of them must be at least
+    `sure_reading` likely, or `worded_reading` if its words have all that the question's words tell.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all

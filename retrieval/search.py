@@ -279,10 +279,12 @@ class _Run:
 
     def _read(self, reader: Reader, best: Sequence[Scored], question: str) -> None:
         """Note how likely each answers, until one does; a long one, another language and a failure leave no word."""
+        # What ends the reading must be enough to answer, too: the rest, unread, would be judged by the rules.
+        enough = max(self.source.policy.certain_reading, self.source.policy.sure_reading)
         try:
             for each, sureness in zip(best, reader.each(question, [each.candidate.text for each in best]), strict=True):
                 each.candidate.sureness = sureness
-                if (sureness or 0.0) >= self.source.policy.certain_reading:
+                if (sureness or 0.0) >= enough:
                     return
         except Exception:  # Whatever a runtime raises: a search goes on without.
             logger.exception("a note was not read")

@@ -132,3 +132,12 @@ def test_reading_ends_with_the_first_that_is_likely_to_answer(runtime, ada):
     assert [hit.ranked.scored.candidate.sureness is None for hit in hits] == [False, True]
     hits = shelf.ask("How old is Rex?", cosine=0.9, policy={"certain_reading": 1.0}).hits
     assert all(hit.ranked.scored.candidate.sureness is not None for hit in hits)
+
+
+def test_reading_never_ends_with_what_is_not_enough_to_answer(runtime, ada):
+    texts = ("The kitchen is painted white", "The kitchen has two windows", *TEXTS[1:3])
+    shelf = ReadShelf(runtime, ada, texts)
+    # The rules would be content with the second, which would be left unread.
+    lax = {"min_score": 0.01, "sure_share": 0.05, "certain_reading": 0.0}
+    assert shelf.found("What did the kitchen tap cost us?", cosine=0.9, policy={**lax, "reads": 0}) != []
+    assert shelf.found("What did the kitchen tap cost us?", cosine=0.9, policy=lax) == []
