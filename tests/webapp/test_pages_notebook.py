@@ -330,6 +330,16 @@ def test_a_command_means_what_was_recalled_last_and_offers_an_undo(desk: Desk) -
     assert desk.one("SELECT count(*) FROM memories") == 1
 
 
+def test_a_command_that_asks_back_has_not_given_up_on_a_later_look(desk: Desk) -> None:
+    stored(desk.person, NUTS)
+    stored(desk.person, "Ada buys hazelnuts for the squirrels.")
+    desk.run("command", text="forget everything about hazelnuts")
+    page = desk.page()
+    assert 'name="slip"' in page
+    assert ("Nothing is changed yet." in page, "Nothing was changed." in page) == (True, False)
+    assert desk.one("SELECT count(*) FROM memories") == 2
+
+
 def test_a_command_shows_what_it_finds(desk: Desk) -> None:
     stored(desk.person, NUTS)
     _, answer = desk.run("command", text="what do you remember about hazelnuts?")

@@ -243,8 +243,9 @@ class _Shower:
             (each["name"], each["slip"]) for each in output["offers"] if datetime.fromisoformat(each["until"]) > now
         ]
         said = DONE.get(output["intent"], f"{output['intent'].replace('_', ' ').capitalize()}.")
+        undone = "Nothing is changed yet." if offers else "Nothing was changed."
         return Commanded(
-            said if output["done"] or output["intent"] == "none" else "Nothing was changed.",
+            said if output["done"] or output["intent"] == "none" else undone,
             [self._texts.found.get(each) for each in ids_in(output)],
             offers,
         )
