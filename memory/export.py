@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Column, Table, select
 from sqlalchemy.orm import Session
 
-from memory.models import Base, Memory, Revision, ToolCall, User
+from memory.models import Base, Memory, ToolCall, User
 from memory.redaction import REDACTED, Secrets, secrets_of
 
 FORMAT = "commonplace-export"
@@ -69,16 +69,27 @@ def _rows(
     session: Session, table: Table, user_id: UUID, secrets: Secrets | None, now: datetime
 ) -> Iterator[dict[str, Any]]:
     statement = select(*columns_of(table)).where(table.c.user_id == user_id).order_by(*table.primary_key.columns)
+    expired = select(Memory.id).where(Memory.user_id == user_id, Memory.expires_at <= now)
     if table is Memory.__table__:
-        statement = statement.where(Memory.expires_at.is_(None) | (Memory.expires_at > now))
-    if table is Revision.__table__:
-        expired = select(Memory.id).where(Memory.user_id == user_id, Memory.expires_at <= now)
-        statement = statement.where(Revision.memory_id.not_in(expired))
+        statement = statement.where(Memory.id.not_in(expired))
+        gone = frozenset(session.scalars(expired))
+    else:
+        # What tells of an expired memory goes with it, though it is not purged yet.
+        for column in _pointing_at_memories(table):
+            statement = statement.where(column.is_(None) | column.not_in(expired))
+        gone = frozenset()
     for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
         values = dict(row._mapping)
         if table is ToolCall.__table__ and secrets is not None and secrets.told_by(row):
             values |= {"arguments": REDACTED, "result": REDACTED, "error": None, "affected_paths": []}
+        if values.get("supersedes") in gone:
+            values["supersedes"] = None
         yield values
+
+
+def _pointing_at_memories(table: Table) -> list[Column[Any]]:
+    keys = [key for key in table.foreign_key_constraints if key.referred_table is Memory.__table__]
+    return [element.parent for key in keys for element in key.elements if element.parent.name != "user_id"]
 
 
 def columns_of(table: Table) -> list[Column[Any]]:
@@ -88,7 +99,13 @@ def columns_of(table: Table) -> list[Column[Any]]:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_plain)
+    written = json.dumps(value, ensure_ascii=False, default=_plain)
+    try:
+        written.encode()
+    except UnicodeEncodeError:
+        # A payload may hold half a surrogate pair, which JSON can say and UTF-8 cannot.
+        return json.dumps(value, default=_plain)
+    return written
 
 
 def _plain(value: Any) -> Any:

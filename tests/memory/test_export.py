@@ -6,14 +6,17 @@ import json
 from datetime import timedelta
 
 import pytest
+from enrichment_desk import Desk
 
 from memory.accounts import create_token
+from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.embedding.providers import save_setting
 from memory.export import export, sections
 from memory.forget import UNDO_WINDOW, forget
 from memory.journal import record_tool_call
 from memory.models import Base
+from memory.notebooks.marks import mark_right
 
 
 def taken(book, now=None):
@@ -85,6 +88,32 @@ def test_what_has_expired_is_not_in_it(book):
     book.write("The code is 4711", expires_at=utc_now() + timedelta(hours=1))
     assert len(taken(book)["memories"]) == 1
     assert taken(book, utc_now() + timedelta(hours=2))["memories"] == []
+
+
+def test_what_tells_of_something_expired_is_not_in_it(book):
+    older = book.write("The passport is kept in London, box 12", expires_at=utc_now() + timedelta(hours=1))
+    book.write("The passport is kept in London, box 13")
+    heir = book.write("The passport has moved to Paris")
+    book.do(update, heir.id, {"supersedes": older.id, "status": "active"}, keys=book.runtime.keys)
+    book.do(update, older.id, {"status": "active"}, keys=book.runtime.keys)
+    with book.session() as session:
+        mark_right(session, book.user_id, "Where is the passport?", older.id, now=utc_now())
+    Desk(book).read()
+    assert len(taken(book)["possible_updates"]) == 1
+    document = taken(book, utc_now() + timedelta(hours=2))
+    assert "box 12" not in json.dumps(document)
+    told = ("possible_updates", "recall_marks", "entity_mentions", "revisions")
+    assert str(older.id) not in json.dumps([document[name] for name in told])
+    assert str(older.id) not in {memory["supersedes"] for memory in document["memories"]}
+
+
+def test_half_a_surrogate_pair_comes_along(book):
+    desk = Desk(book)
+    conversation = desk.conversation()
+    desk.turn(conversation, "Half", payload={"x": "\ud800"}, payload_format="openai")
+    with book.session() as session:
+        written = "".join(export(session, book.user_id, now=utc_now())).encode()
+    assert {"x": "\ud800"} in [message["payload"] for message in json.loads(written)["messages"]]
 
 
 def test_no_secret_is_in_it(book):
