@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
 from typing import Annotated, Any, BinaryIO
@@ -16,19 +17,23 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     ValidationError,
     create_model,
 )
-from sqlalchemy import ARRAY, Column, Table, bindparam, insert, select, update
-from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy import ARRAY, Column, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
-from memory.drafts import Draft
+from memory.drafts import Draft, check_choice
 from memory.embedding.queue import enqueue_missing
 from memory.errors import ConflictError, InvalidError
 from memory.export import FORMAT, VERSION, columns_of, sections
 from memory.journal import record
-from memory.models import Base, Memory
+from memory.models import TYPES, Base, Conversation, Entity, EntityMention, Memory, Message
+from memory.notebooks.checks import check_title
+from memory.payloads import check_json
+from memory.preference_document import parse
 from memory.remember import prepare
 from memory.spaces import EDITABLE, check_slug, create_space, lock_spaces, update_space
 
@@ -37,9 +42,12 @@ from memory.spaces import EDITABLE, check_slug, create_space, lock_spaces, updat
 LEFT_BEHIND = frozenset({"audit_events", "audit_links", "embedding_models", "provider_settings", "tokens"})
 # An account that has a row of these has more than its settings, and the notebook that a first visit makes.
 _CONTENT = ("memories", "conversations", "themes", "preferences")
-# The database counts these itself as rows come in.
-_COUNTED = {"conversations": {"episodes": 0, "tokens_indexed": 0}}
+# Counted anew, mostly by the database itself as rows come in.
+_COUNTED = {"conversations": {"message_count": 0, "total_tokens": 0, "episodes": 0, "tokens_indexed": 0}}
 _AT_ONCE = 500
+_LARGEST = 10**9
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+_EXACT = ijson.get_backend("python")
 
 Row = dict[str, Any]
 
@@ -51,34 +59,65 @@ class Document:
     """
 
     def __init__(self, file: BinaryIO) -> None:
+        if not file.seekable():
+            raise InvalidError("file", "must be a file that can be read more than once, no pipe")
         self._file = file
-        head: dict[str, Any] = {}
-        names = set()
+        self._parser = _EXACT if _has_half_pairs(file) else ijson
         try:
-            for prefix, event, value in ijson.parse(file, use_float=True):
-                if not prefix and event == "map_key":
-                    names.add(value)
-                elif prefix in {"format", "version"}:
-                    head[prefix] = value
-        except (ijson.JSONError, UnicodeDecodeError) as error:
-            raise InvalidError("file", f"is not whole, or no JSON: {error}") from None
+            head, names, lists = self._outline()
+        except ijson.JSONError:
+            # Integers of more than 64 bits are JSON too, but not to the parser in C.
+            self._parser = _EXACT
+            try:
+                head, names, lists = self._outline()
+            except (ijson.JSONError, UnicodeDecodeError, RecursionError):
+                raise InvalidError("file", "is cut off, or no JSON in UTF-8") from None
         if head.get("format") != FORMAT:
             raise InvalidError("file", "is no export of Commonplace")
-        if head.get("version") != VERSION or (unknown := names - {*head, "exported_at", "user", *sections()}):
-            what = f"version {head.get('version')}" if head.get("version") != VERSION else min(unknown)
-            raise InvalidError("file", f"was written by another version of Commonplace: {what} is not known here")
+        if head.get("version") != VERSION:
+            raise InvalidError("file", f"is of version {head.get('version')!r} of the format; {VERSION} is known here")
+        if unknown := names - {*head, "exported_at", "user", *sections()}:
+            raise InvalidError(min(unknown), "is not known here: a newer version of Commonplace wrote the file")
+        for name in sections():
+            if name not in lists:
+                raise InvalidError(name, "is no list" if name in names else "is missing")
+
+    def _outline(self) -> tuple[Row, set[str], set[str]]:
+        """Return what the document says of itself, its names, and those of its lists."""
+        self._file.seek(0)
+        head: Row = {}
+        names, lists = set(), set()
+        for prefix, event, value in self._parser.parse(self._file, use_float=True):
+            if not prefix and event == "map_key":
+                names.add(value)
+            elif event == "start_array" and prefix in names:
+                lists.add(prefix)
+            elif prefix in {"format", "version"}:
+                head[prefix] = value
+        return head, names, lists
 
     def rows(self, section: str) -> Iterator[Row]:
         """Yield the rows of a section as values of its columns; raises `InvalidError` on a field of a row."""
         self._file.seek(0)
         model = _model_of(section)
-        for number, row in enumerate(ijson.items(self._file, f"{section}.item", use_float=True), 1):
+        for number, row in enumerate(self._parser.items(self._file, f"{section}.item", use_float=True), 1):
             try:
                 yield model.model_validate(row).model_dump()
             except ValidationError as error:
                 wrong = error.errors(include_input=False, include_url=False)[0]
                 place = ".".join(str(each) for each in wrong["loc"]) or "row"
                 raise InvalidError(_place(section, number, place), wrong["msg"].removeprefix("Value error, ")) from None
+
+
+def _has_half_pairs(file: BinaryIO) -> bool:
+    """Tell whether half a surrogate pair may be in a file: the parser in C would read a question mark."""
+    file.seek(0)
+    before = b""
+    while block := file.read(1 << 20):
+        if _HALF_PAIR.search(before + block):
+            return True
+        before = block[-5:]
+    return False
 
 
 def restored_tables() -> list[Table]:
@@ -120,6 +159,8 @@ def import_document(
             counts[table.name] += len(batch)
             on_rows(len(batch))
     _link(session, user_id, document)
+    _count_messages(session, user_id)
+    _drop_unnamed(session, user_id)
     enqueue_missing(session, user_id, now)
     details = {name: number for name, number in counts.items() if number}
     record(session, user_id, "user.imported", actor=actor, now=now, subject_id=user_id, details=details)
@@ -191,10 +232,21 @@ class _Spaces:
 def _prepared(section: str, row: Row) -> Row:
     """Return a row with what an export leaves out because it is worked out from the rest."""
     row |= _COUNTED.get(section, {})
+    for name, value in row.items():
+        if isinstance(value, dict):
+            check_json(value, name, most=_LARGEST, for_index=name != "payload")
     if "needs_embedding" in row:
         row["needs_embedding"] = True
     if section == "themes":
         check_slug(row["slug"])
+    if section == "revisions":
+        check_choice("type", row["type"], TYPES)
+    if section == "notebooks":
+        check_title(row["title"])
+    if section == "preferences":
+        parse(row["document"])
+    if section == "possible_updates" and row["memory_id"] == row["older_id"]:
+        raise InvalidError("older_id", "must be another memory")
     if section == "memories":
         # Checks what is stored as the write path does.
         draft = Draft(row["text"], row["type"], row["role"], tuple(row["tags"]), source_ids=tuple(row["source_ids"]))
@@ -206,7 +258,9 @@ def _prepared(section: str, row: Row) -> Row:
 def _insert(session: Session, table: Table, user_id: UUID, batch: list[Row], first: int) -> None:
     try:
         session.execute(insert(table).values([{**row, "user_id": user_id} for row in batch]))
-    except (IntegrityError, DataError) as error:
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
         said = getattr(getattr(error.orig, "diag", None), "message_primary", None) or "they cannot be stored"
         raise InvalidError(f"{table.name}, rows {first} to {first + len(batch) - 1}", said) from None
 
@@ -224,6 +278,21 @@ def _link(session: Session, user_id: UUID, document: Document) -> None:
             session.execute(statement, batch)
         except IntegrityError:
             raise InvalidError(table.name, "one of them supersedes what is not in the document") from None
+
+
+def _count_messages(session: Session, user_id: UUID) -> None:
+    mine = (Message.user_id == user_id) & (Message.conversation_id == Conversation.id)
+    counted = {
+        "message_count": select(func.coalesce(func.max(Message.sequence), 0)).where(mine).scalar_subquery(),
+        "total_tokens": select(func.coalesce(func.sum(Message.token_count), 0)).where(mine).scalar_subquery(),
+    }
+    session.execute(update(Conversation).where(Conversation.user_id == user_id).values(counted))
+
+
+def _drop_unnamed(session: Session, user_id: UUID) -> None:
+    """Let entities go that nothing names: what named them had expired."""
+    named = select(EntityMention.entity_id).where(EntityMention.user_id == user_id)
+    session.execute(delete(Entity).where(Entity.user_id == user_id, Entity.id.not_in(named)))
 
 
 def _check_ends(first: UUID, replaced: Mapping[UUID, UUID]) -> None:
@@ -272,9 +341,23 @@ def _bytes(digits: object) -> bytes:
     return bytes.fromhex(digits)
 
 
+def _said(moment: object) -> object:
+    if not isinstance(moment, str):
+        raise ValueError("must be a date and a time as text")
+    return moment
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must be between the years 1 and 9999") from None
+
+
 _KINDS: dict[type, Any] = {
+    int: Annotated[int, Field(ge=0, le=_LARGEST)],
     str: Annotated[str, AfterValidator(_storable)],
-    datetime: AwareDatetime,
+    datetime: Annotated[AwareDatetime, BeforeValidator(_said), AfterValidator(_in_utc)],
     bytes: Annotated[bytes, BeforeValidator(_bytes)],
     dict: dict[str, Any],
 }

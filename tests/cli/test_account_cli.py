@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import threading
 
 import pytest
 from click.testing import CliRunner
@@ -66,6 +69,42 @@ def test_what_is_no_export_is_refused(run, bob, tmp_path):
     path.write_text('{"memories": []}')
     done = run("import", "export", path, "--email", bob.email)
     assert (done.exit_code, "is no export of Commonplace" in done.stderr) == (1, True)
+
+
+def test_an_export_is_the_owners_to_read_alone(run, bees, tmp_path):
+    path = tmp_path / "all.json"
+    run("export", "--email", bees.email, "--out", path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_export_that_fails_leaves_the_last_one(run, bees, tmp_path, monkeypatch):
+    path = tmp_path / "all.json"
+    run("export", "--email", bees.email, "--out", path)
+    before = path.read_text()
+
+    def full(_file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(account.os, "fsync", full)
+    done = run("export", "--email", bees.email, "--out", path)
+    assert (done.exit_code, f"cannot write {path}: No space left on device" in done.stderr) == (1, True)
+    assert [each.name for each in tmp_path.iterdir()] == ["all.json"]
+    assert path.read_text() == before
+
+
+def test_an_export_to_nowhere_says_so(run, bees, tmp_path):
+    done = run("export", "--email", bees.email, "--out", tmp_path / "none" / "all.json")
+    assert (done.exit_code, "cannot write" in done.stderr, "Traceback" in done.output) == (1, True, False)
+
+
+def test_a_pipe_is_no_export(run, bob, tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_text("{}"), daemon=True)
+    writer.start()
+    done = run("import", "export", path, "--email", bob.email)
+    assert (done.exit_code, "no pipe" in done.stderr) == (1, True)
+    writer.join(5)
 
 
 def test_nobody_has_no_export(run):

@@ -167,6 +167,13 @@ def _drop(section, field):
     return spoil
 
 
+def _deep(levels):
+    value = {}
+    for _ in range(levels):
+        value = {"in": value}
+    return value
+
+
 def _circle(document):
     one, other = document["memories"][:2]
     one["supersedes"], other["supersedes"] = other["id"], one["id"]
@@ -176,15 +183,28 @@ def _circle(document):
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [
-        (lambda document: "[1, 2", "file: is not whole, or no JSON"),
-        (lambda document: json.dumps(document)[:-200], "file: is not whole, or no JSON"),
+        (lambda document: "[1, 2", "file: is cut off, or no JSON in UTF-8"),
+        (lambda document: json.dumps(document)[:-200], "file: is cut off, or no JSON in UTF-8"),
         (lambda document: [], "file: is no export of Commonplace"),
-        (lambda document: {**document, "version": 2}, "another version of Commonplace: version 2"),
-        (lambda document: {**document, "dreams": []}, "another version of Commonplace: dreams"),
+        (lambda document: {**document, "version": 2}, "file: is of version 2 of the format; 1 is known here"),
+        (lambda document: {**document, "dreams": []}, "dreams: is not known here"),
+        (lambda document: {**document, "episodes": {"rows": []}}, "episodes: is no list"),
+        (lambda document: {name: each for name, each in document.items() if name != "cells"}, "cells: is missing"),
         (_set("memories", text=""), r"memories, row 4, text: must not be empty"),
         (_set("memories", text="a\x00b"), r"memories, row 4, text: must not contain NUL bytes"),
         (_set("memories", created_at="yesterday"), r"memories, row 4, created_at: "),
         (_set("memories", created_at="2026-01-01T00:00:00"), r"memories, row 4, created_at: .*timezone"),
+        (_set("memories", created_at="0001-01-01T00:00:00+14:00"), r"memories, row 4, created_at: must be between"),
+        (_set("memories", created_at=5), r"memories, row 4, created_at: must be a date"),
+        (_set("memories", version=-1), r"memories, row 4, version: .*greater"),
+        (_set("memories", repeat_count=2**31 - 1), r"memories, row 4, repeat_count: .*less"),
+        (_set("memories", text="\ud800"), r"memories, row 4, text: .*surrogates"),
+        (_set("memories", text="\ud800 \U0001f600"), r"memories, row 4, text: .*surrogates"),
+        (_set("notebooks", title=" "), r"notebooks, row 1, title: "),
+        (_set("preferences", document="---\ndate_format: 5\n---\n"), r"preferences, row 1, date_format: "),
+        (_set("revisions", type="boss"), r"revisions, row 1, type: must be one of"),
+        (_set("entities", name_key="%x" % 7**9000), r"entities, rows 1 to \d+: .*index row"),
+        (_set("cells", input=_deep(200)), r"cells, row 2, input: must be nested at most 100 deep"),
         (_set("memories", importance="high"), r"memories, row 4, importance: "),
         (_set("memories", importance=7), r"memories, rows 1 to 4: .*constraint"),
         (_set("memories", type="dream"), r"memories, row 4, type: must be one of"),
@@ -202,7 +222,7 @@ def _circle(document):
         (_set("themes", slug="A B"), r"themes, row 1, slug: "),
         (_set("recall_marks", question_digest=7), r"recall_marks, row 1, question_digest: must be hexadecimal"),
         (_set("messages", conversation_id="01a20000-0000-7000-8000-000000000000"), r"messages, rows 1 to 2: .*foreign"),
-        (_set("messages", sequence=2**40), r"messages, rows 1 to 2: .*range"),
+        (_set("messages", sequence=2**40), r"messages, row 2, sequence: .*less"),
         (_set("cells", kind="dream"), r"cells, rows 1 to 2: .*constraint"),
     ],
 )
@@ -219,3 +239,28 @@ def test_it_comes_in_piece_by_piece(full, bobs_book, monkeypatch):
     document = exported(full)
     bring_in(bobs_book, document)
     assert comparable(exported(bobs_book)) == comparable(document)
+
+
+def test_what_json_can_say_and_few_parsers_read_comes_in_as_it_was(book, bobs_book):
+    payload = {"half": "\ud800", "large": 2**70, "face": "\U0001f600"}
+    desk = Desk(book)
+    desk.turn(desk.conversation(), "Hello", payload=payload, payload_format="openai")
+    bring_in(bobs_book, exported(book))
+    assert payload in [message["payload"] for message in exported(bobs_book)["messages"]]
+
+
+def test_messages_are_counted_anew(full, bobs_book):
+    document = exported(full)
+    document["conversations"][0] |= {"message_count": 7, "total_tokens": 1, "episodes": 5}
+    bring_in(bobs_book, document)
+    [conversation] = exported(bobs_book)["conversations"]
+    before = exported(full)["conversations"][0]
+    names = ("message_count", "total_tokens", "episodes", "tokens_indexed")
+    assert [conversation[name] for name in names] == [before[name] for name in names]
+
+
+def test_an_entity_that_nothing_names_does_not_come_in(full, bobs_book):
+    document = exported(full)
+    document["entity_mentions"] = []
+    bring_in(bobs_book, document)
+    assert exported(bobs_book)["entities"] == []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import click
 from tqdm import tqdm
@@ -29,11 +32,30 @@ def export_(email: str, out: Path | None) -> None:
             for piece in pieces:
                 sys.stdout.write(piece)
             return
-        with out.open("w", encoding="utf-8") as file:
+        try:
+            _write(pieces, out, bar.update)
+        except OSError as error:
+            raise click.ClickException(f"cannot write {out}: {error.strerror}") from None
+    click.echo(f"Wrote {out}.")
+
+
+def _write(pieces: Iterable[str], out: Path, on_piece: Callable[[], object]) -> None:
+    """Write a file that its owner alone may read; what stood there goes only when all is written."""
+    if out.exists() and not out.is_file():
+        with out.open("w", encoding="utf-8") as device:
+            device.writelines(pieces)
+        return
+    with NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
+        try:
             for piece in pieces:
                 file.write(piece)
-                bar.update()
-    click.echo(f"Wrote {out}.")
+                on_piece()
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).replace(out)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
 
 
 @click.command("export")
@@ -43,6 +65,7 @@ def import_export(file: Path, email: str) -> None:
     """Bring an export FILE into an account that has nothing yet: all of it, or nothing.
 
     Tokens and the keys of providers are not in an export. Vectors are made anew, by the server or by `backfill`.
+    Whoever writes to the account meanwhile waits until all is in.
     """
     store = migrated_store()
     user_id = user_named(store, email)
