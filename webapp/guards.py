@@ -17,12 +17,11 @@ from memory.database import act_as
 from memory.text import folded_digest
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
+from webapp.headers import SESSION_HEADER, USER_HEADER, own_header
 
 V = TypeVar("V", bound=Callable[..., Any])
 
 LONGEST_SESSION = 150
-SESSION_HEADER = "X-Commonplace-Session"
-USER_HEADER = "X-Commonplace-User"
 # Any valid token will do; the view itself says what else it needs.
 ANY = ""
 
@@ -99,7 +98,7 @@ def keep_last_use(response: Response) -> Response:
 
 def _acting_for(found: Credential) -> Credential:
     """Let a service token act for the user that the header names."""
-    name = request.headers.get(USER_HEADER)
+    name = own_header(USER_HEADER)
     if name is None:
         return found
     if "service" not in found.scopes or found.space_id is not None:
@@ -115,8 +114,8 @@ def _acting_for(found: Credential) -> Credential:
 
 
 def _with_session(found: Credential) -> Credential:
-    key = request.headers.get(SESSION_HEADER, "")
-    return replace(found, session_key=session_key(key)) if key.strip() else found
+    name = own_header(SESSION_HEADER) or ""
+    return replace(found, session_key=session_key(name)) if name.strip() else found
 
 
 def session_key(name: str) -> str:

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from flask import request
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from memory.errors import InvalidError
@@ -22,12 +21,11 @@ from memory.recall_history import PARTS
 from retrieval.query import MAX_QUERY, Hit
 from retrieval.search import query_hash
 from webapp.context import credential, request_id, session, utc_now
+from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, own_header
 from webapp.operations import is_incognito, was_incognito
 
 logger = logging.getLogger(__name__)
 
-CONVERSATION_HEADER = "X-Commonplace-Conversation"
-MESSAGE_HEADER = "X-Commonplace-Message"
 # A memory's text is at most 65,536 bytes and has at most 64 tags or sources.
 LONGEST_KEPT = 65_536
 MOST_KEPT = 100
@@ -132,7 +130,7 @@ def place_of_request() -> Place:
 
 
 def _named(header: str) -> UUID | None:
-    value = request.headers.get(header)
+    value = own_header(header)
     if value is None:
         return None
     try:

@@ -183,6 +183,13 @@ def test_a_service_acts_for_a_user(service, ada, secret, name):
     assert acting_for(service, getattr(ada, name)).texts() == ["The safe code is 4711"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_service_acts_for_a_user_whose_address_is_not_ascii(service, new_person, encoding):
+    zoe = new_person("zoë", email=f"zoë-{uuid4().hex}@example.org")
+    acting_for(service, zoe.email.encode(encoding).decode("latin-1")).store("Zoë said so")
+    assert rows(zoe, "SELECT text FROM memories") == [("Zoë said so",)]
+
+
 def test_a_service_that_acts_for_a_user_does_not_see_its_own(service, bob):
     service.store("Of the service itself")
     assert acting_for(service, bob.id).texts() == []

@@ -166,6 +166,18 @@ def test_incognito_starts_for_a_named_session(agent, how):
     assert agent.in_session("chat-2").post(ENTRIES, {"text": "a"}).status_code == 201
 
 
+@pytest.mark.parametrize(
+    ("name", "encoding"),
+    [("séance", "utf-8"), ("voilà", "utf-8"), ("日本", "utf-8"), ("séance", "latin-1"), ("voilà", "latin-1")],
+)
+def test_a_session_has_the_same_name_in_a_header_as_in_a_body(agent, name, encoding):
+    assert agent.post(START, {"session": name}).json["incognito"] is True
+    # WSGI hands over the bytes of a header as Latin-1.
+    session = agent.in_session(name.encode(encoding).decode("latin-1"))
+    assert session.post(ENTRIES, {"text": "a"}).status_code == 409
+    assert session.post(END).json["refused_writes"] == 1
+
+
 def test_sessions_whose_long_names_begin_alike_are_two(agent):
     one, other = (agent.in_session("thread-" + "x" * 150 + end) for end in "ab")
     one.post(START)
