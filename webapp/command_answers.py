@@ -16,6 +16,7 @@ from memory.commands.trail import ANSWERABLE, UNDOABLE, Speaker
 from memory.errors import InvalidError, NotFoundError
 from memory.models import Conversation, Space
 from webapp.context import credential, runtime, session, utc_now
+from webapp.guards import is_named
 from webapp.operations import is_incognito, visible_entry
 
 # So many memories are listed, or named by one confirmation, at most.
@@ -119,14 +120,13 @@ def context_of(conversation: str | None) -> Asked:
     """Return who asks, and where. Raises `InvalidError` when the caller has no conversation of this name."""
     who = credential()
     found = _conversation(conversation) if conversation and conversation.strip() else None
-    named = who.session_key.startswith("session:")
     speaker = Speaker(
         who.user_id,
         runtime().keys.digest("command session", who.session_key).hex()[:32],
         who.actor,
         who.token_id,
         found.id if found else None,
-        alone=named,
+        alone=is_named(who.session_key),
     )
     return Asked(who.user_id, speaker, speaker.conversation_id, found.space_id if found else who.space_id)
 

@@ -25,6 +25,7 @@ LONGEST_SESSION = 150
 # Any valid token will do; the view itself says what else it needs.
 ANY = ""
 
+_NAMED = "session"
 _SCOPE = "required_scope"
 _STREAMED = "reads_its_own_body"
 
@@ -115,13 +116,23 @@ def _acting_for(found: Credential) -> Credential:
 
 def _with_session(found: Credential) -> Credential:
     name = own_header(SESSION_HEADER) or ""
-    return replace(found, session_key=session_key(name)) if name.strip() else found
+    return in_session(found, name) if name.strip() else found
 
 
-def session_key(name: str) -> str:
-    """Return the key of the session that a caller names, in the header or in a body."""
+def in_session(found: Credential, name: str) -> Credential:
+    """Return the credential in the session that its holder names, in the header or in a body.
+
+    Agents of a user share a session by its name. A confined token shares it with those of its space alone: it must
+    not switch for others what it cannot see.
+    """
     name = name.strip().replace("\x00", "")
     if len(name) > LONGEST_SESSION:
         # By its whole name: two sessions whose names begin alike must not end each other's incognito.
         name = folded_digest(name).hex()
-    return f"session:{name}"
+    place = "" if found.space_id is None else f" in {found.space_id}"
+    return replace(found, session_key=f"{_NAMED}{place}:{name}")
+
+
+def is_named(session_key: str) -> bool:
+    """Tell whether this is the key of a session that its caller named, not that of a token or a browser."""
+    return session_key.startswith(_NAMED)

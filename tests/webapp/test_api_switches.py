@@ -178,6 +178,34 @@ def test_a_session_has_the_same_name_in_a_header_as_in_a_body(agent, name, encod
     assert session.post(END).json["refused_writes"] == 1
 
 
+@pytest.fixture
+def confined(client, ada):
+    """A token that is confined to one space, in a session of a name that others use too."""
+    return Agent(client, ada.new_token("read", "write", space=add_space(ada, "work"))).in_session("chat-1")
+
+
+@pytest.mark.parametrize("how", ["header", "body", "command"])
+def test_a_confined_token_ends_no_incognito_of_others(agent, confined, ada, how):
+    agent.in_session("chat-1").post(START)
+    if how == "command":
+        confined.post("/v1/command", {"text": "end incognito"})
+    else:
+        confined.post(END, {"session": "chat-1"} if how == "body" else None)
+    assert agent.in_session("chat-1").post(ENTRIES, {"text": "a"}).status_code == 409
+    elsewhere = Agent(agent.client, ada.new_token("read", "write", space=add_space(ada, "home")))
+    assert elsewhere.in_session("chat-1").post(ENTRIES, {"text": "a"}).status_code == 201
+
+
+@pytest.mark.parametrize("name", ["chat-1", "x" * 150])
+def test_a_confined_token_starts_incognito_for_its_space_alone(agent, confined, ada, name):
+    answer = confined.post(START, {"session": name})
+    assert (answer.status_code, answer.json["incognito"]) == (200, True)
+    assert confined.in_session(name).post(ENTRIES, {"text": "a"}).status_code == 409
+    beside = Agent(agent.client, ada.new_token("read", "write", space="work"))
+    assert beside.in_session(name).post(ENTRIES, {"text": "a"}).status_code == 409
+    assert agent.in_session(name).post(ENTRIES, {"text": "a"}).status_code == 201
+
+
 def test_sessions_whose_long_names_begin_alike_are_two(agent):
     one, other = (agent.in_session("thread-" + "x" * 150 + end) for end in "ab")
     one.post(START)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
 from http import HTTPStatus
 
 from flask import Response, g, jsonify, make_response
@@ -21,7 +20,7 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, space_json
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
-from webapp.guards import needs, session_key
+from webapp.guards import in_session, needs
 from webapp.operations import skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
@@ -91,7 +90,7 @@ def end_incognito(body: IncognitoBody) -> Response:
 
 def _choose_session(body: IncognitoBody) -> None:
     if body.session:
-        g.credential = replace(credential(), session_key=session_key(body.session))
+        g.credential = in_session(credential(), body.session)
 
 
 @bp.get("/themes", summary="List themes", responses={"200": ThemesAnswer})
