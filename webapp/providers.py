@@ -48,10 +48,12 @@ class Trial:
 
 
 def standing() -> Standing:
-    """Return the models, the setting and how far the vectors are."""
-    user_id = credential().user_id
-    models = [(model, progress_of(session(), user_id, model.id)) for model in user_models(session(), user_id)]
-    return Standing(models, setting_of(session(), user_id), runtime().providers.system_healthy())
+    """Return the models, the setting and how far the vectors are; a confined token is told those of its own space."""
+    who = credential()
+    models = user_models(session(), who.user_id)
+    progress = [progress_of(session(), who.user_id, model.id, who.space_id) for model in models]
+    setting = setting_of(session(), who.user_id)
+    return Standing(list(zip(models, progress, strict=True)), setting, runtime().providers.system_healthy())
 
 
 def save(fields: Mapping[str, Any]) -> None:

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from memory.embedding.queue import statement
+from memory.driver import fetch
 from memory.shelves import SHELVES
 
 _COUNT = """
-SELECT count(*) AS total, count(*) FILTER (WHERE x.state = 'ready') AS ready,
-       count(*) FILTER (WHERE x.state = 'error') AS failed, min(x.error) FILTER (WHERE x.state = 'error') AS error
-FROM {vectors} x WHERE x.user_id = :user_id AND x.model_id = :model_id AND x.live
+SELECT count(*), count(*) FILTER (WHERE x.state = 'ready'), count(*) FILTER (WHERE x.state = 'error'),
+       min(x.error) FILTER (WHERE x.state = 'error')
+FROM {vectors} x WHERE x.user_id = %(user_id)s AND x.model_id = %(model_id)s AND x.live
 """
 
 
@@ -32,13 +32,12 @@ class Progress:
         return self.total - self.ready - self.failed
 
 
-def progress_of(session: Session, user_id: UUID, model_id: UUID) -> Progress:
-    """Return how far a model is with the user's memories, episodes and entities."""
-    mine = {"user_id": user_id, "model_id": model_id}
-    rows = [session.execute(statement(_COUNT, shelf), mine).one() for shelf in SHELVES]
-    return Progress(
-        sum(row.total for row in rows),
-        sum(row.ready for row in rows),
-        sum(row.failed for row in rows),
-        next((row.error for row in rows if row.error), None),
-    )
+def progress_of(session: Session, user_id: UUID, model_id: UUID, space_id: UUID | None = None) -> Progress:
+    """Return how far a model is with memories, episodes and entities: those of one space, else all of the user's."""
+    values = {"user_id": user_id, "model_id": model_id, "space_id": space_id, "conversation_id": None}
+    rows = []
+    for shelf in SHELVES:
+        counted = _COUNT.format(vectors=shelf.vectors)
+        rows += fetch(session, counted if space_id is None else f"{counted} AND {shelf.in_scope}", values)
+    total, ready, failed, errors = zip(*rows, strict=True)
+    return Progress(sum(total), sum(ready), sum(failed), next(filter(None, errors), None))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from api_agent import Agent, rows
+from api_agent import Agent, add_space, rows
+from api_talk import Talk
 from embedding_endpoint import running
 from pages_browser import HTMX, at_browser, stored
 
@@ -127,3 +128,21 @@ def test_an_agent_sees_the_progress_too(client, ada, browser, endpoint):
 def test_another_users_endpoint_is_not_shown(app, browser, bob, endpoint):
     browser.post("/providers", data=form(endpoint))
     assert endpoint.url not in at_browser(app, bob).get("/providers").text
+
+
+def test_a_confined_token_is_told_how_far_its_own_space_is(client, ada):
+    everything = Agent(client, ada.headers)
+    confined = Agent(client, ada.new_token("read", "write", space=add_space(ada, "work")))
+    for space, texts in (("default", ("tea", "bees", "code")), ("work", ("looms",))):
+        for text in texts:
+            everything.store(f"Ada knows all about {text}", space=space)
+        Talk(everything, space=space).turn("Who is Ada?", "Somebody who knows")
+    ada.embed()
+    everything.store("Ada knows all about ships")
+    assert progress(everything) == {"total": 7, "ready": 6, "failed": 0}
+    assert progress(confined) == {"total": 2, "ready": 2, "failed": 0}
+
+
+def progress(agent):
+    (model,) = agent.get("/v1/providers").json["models"]
+    return model["progress"]
