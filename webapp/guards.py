@@ -17,7 +17,7 @@ from memory.database import act_as
 from memory.text import folded_digest
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
-from webapp.headers import SESSION_HEADER, USER_HEADER, own_header
+from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, SESSION_HEADER, USER_HEADER, own_header
 
 V = TypeVar("V", bound=Callable[..., Any])
 
@@ -28,6 +28,7 @@ ANY = ""
 _NAMED = "session"
 _SCOPE = "required_scope"
 _STREAMED = "reads_its_own_body"
+_RECORDED = "records_the_call"
 
 
 def needs(scope: str) -> Callable[[V], V]:
@@ -44,6 +45,18 @@ def streamed(view: V) -> V:
     """Mark a view that reads its body itself as it comes; `object_required` leaves that alone."""
     setattr(view, _STREAMED, True)
     return view
+
+
+def recorded(view: V) -> V:
+    """Mark a view that keeps a record of the call, and so reads the headers that say where the call was made."""
+    setattr(view, _RECORDED, True)
+    return view
+
+
+def headers_of(view: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the headers of ours that are read on the way to a view behind a bearer token, and in it."""
+    read = (SESSION_HEADER, USER_HEADER)
+    return (*read, CONVERSATION_HEADER, MESSAGE_HEADER) if getattr(view, _RECORDED, False) else read
 
 
 def bearer_required() -> None:

@@ -9,6 +9,17 @@ USER_HEADER = "X-Commonplace-User"
 CONVERSATION_HEADER = "X-Commonplace-Conversation"
 MESSAGE_HEADER = "X-Commonplace-Message"
 
+# What the description of the interface says of each.
+ABOUT = {
+    SESSION_HEADER: (
+        "The name of the session that this request belongs to; without it, the session is the token's own. Incognito "
+        "is switched for a session, and holds for the requests that name it."
+    ),
+    USER_HEADER: "The user to act for, by address or id. Only a token with the scope service may send it.",
+    CONVERSATION_HEADER: "The id of the conversation in which the call is made, for the record of calls.",
+    MESSAGE_HEADER: "The id of the message for which the call is made, for the record of calls.",
+}
+
 
 def own_header(name: str) -> str | None:
     """Return what a header of ours says, None where it was not sent.

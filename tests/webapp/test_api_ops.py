@@ -169,15 +169,38 @@ def test_every_operation_says_what_it_answers_when_all_is_well(described):
 
 
 def test_every_reference_leads_somewhere(described):
-    names = set(re.findall(r"#/components/schemas/(\w+)", str(described)))
-    assert names <= set(described["components"]["schemas"])
+    references = set(re.findall(r"#/components/(\w+)/([\w-]+)", str(described)))
+    assert {kind for kind, _ in references} == {"schemas", "parameters"}
+    assert references <= {(kind, name) for kind, named in described["components"].items() for name in named}
 
 
 def test_every_variable_of_a_path_is_described(described):
     for path, item in described["paths"].items():
         for operation in item.values():
-            named = {p["name"] for p in operation.get("parameters", []) if p["in"] == "path"}
+            named = {p["name"] for p in operation.get("parameters", []) if p.get("in") == "path"}
             assert named == set(re.findall(r"{(\w+)}", path))
+
+
+HEADERS = ["X-Commonplace-Session", "X-Commonplace-User", "X-Commonplace-Conversation", "X-Commonplace-Message"]
+RECORDED = {"POST /v1/tools/{name}", "POST /v1/memory/context", "POST /v1/command"}
+
+
+def test_every_operation_describes_the_headers_that_it_reads(described):
+    for name, operation in operations(described):
+        references = [p["$ref"] for p in operation["parameters"] if "$ref" in p]
+        read = HEADERS if name in RECORDED else HEADERS[:2]
+        assert references == [f"#/components/parameters/{header}" for header in read], name
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_a_header_is_described(described, header):
+    parameter = described["components"]["parameters"][header]
+    assert (parameter["name"], parameter["in"], parameter["schema"]) == (header, "header", {"type": "string"})
+    assert parameter["description"]
+
+
+def test_incognito_says_that_each_request_must_name_the_session(described):
+    assert HEADERS[0] in described["paths"]["/v1/memory/incognito/start"]["post"]["description"]
 
 
 def test_the_description_can_be_browsed_offline(client):

@@ -21,7 +21,7 @@ from webapp.api import (
     tool_calls,
     tools,
 )
-from webapp.api.blueprint import describe_success
+from webapp.api.blueprint import describe_headers, describe_success
 from webapp.api.schemas import Problem
 
 __all__ = ["Problem", "register"]
@@ -49,4 +49,5 @@ def register(app: OpenAPI) -> None:
     ):
         app.register_api(module.bp)
     describe_success(app)
+    describe_headers(app)
     app.register_blueprint(ops.bp)

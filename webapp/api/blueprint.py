@@ -7,12 +7,15 @@ from typing import Any
 
 from flask import Response
 from flask_openapi3.blueprint import APIBlueprint
+from flask_openapi3.models.parameter import Parameter
 from flask_openapi3.models.response import Response as Answer
 from flask_openapi3.models.tag import Tag
 from flask_openapi3.openapi import OpenAPI
+from flask_openapi3.utils import parse_rule
 from pydantic import BaseModel
 
-from webapp.guards import bearer_required, keep_last_use, object_required, scope_required
+from webapp.guards import bearer_required, headers_of, keep_last_use, object_required, scope_required
+from webapp.headers import ABOUT
 
 PROBLEMS = {
     "400": "The body is not valid JSON",
@@ -46,6 +49,23 @@ def describe_success(app: OpenAPI) -> None:
                 operation.responses = {"200": done, **operation.responses}
 
 
+def describe_headers(app: OpenAPI) -> None:
+    """Describe the headers of ours on each operation that reads them."""
+    app.components.parameters = {
+        name: Parameter.model_validate(
+            {"name": name, "in": "header", "description": about, "schema": {"type": "string"}}
+        )
+        for name, about in ABOUT.items()
+    }
+    for rule in app.url_map.iter_rules():
+        item = app.paths.get(parse_rule(rule.rule))
+        for method in rule.methods or ():
+            operation = getattr(item, method.lower(), None)
+            if operation is not None and operation.security:
+                read = headers_of(app.view_functions[rule.endpoint])
+                operation.parameters = [*(operation.parameters or ()), *map(_parameter_of, read)]
+
+
 def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
     """Return a blueprint behind a bearer token, whose endpoints each name a scope."""
     bp = APIBlueprint(
@@ -76,6 +96,11 @@ def _documented(text: str) -> dict[str, Any]:
 
 def _of(name: str) -> dict[str, Any]:
     return {"schema": {"$ref": f"#/components/schemas/{name}"}}
+
+
+def _parameter_of(name: str) -> Parameter:
+    # Unchecked: the library's operations hold whole parameters alone, and a `Reference` would be written as {}.
+    return Parameter.model_construct(**{"$ref": f"#/components/parameters/{name}"})  # type: ignore[arg-type]
 
 
 def _keep_private(response: Response) -> Response:

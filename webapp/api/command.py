@@ -11,7 +11,7 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Line, Question, Strict, moment
 from webapp.command_answers import CommandResult, Item, Offer
 from webapp.commands import run, take_slip
-from webapp.guards import ANY, needs
+from webapp.guards import ANY, needs, recorded
 
 bp = api_blueprint("command", "Commands in plain words", "/v1/command")
 
@@ -49,6 +49,7 @@ class CommandAnswer(BaseModel):
 
 @bp.post("", summary="Carry out a command in plain words", responses={"200": CommandAnswer})
 @needs(ANY)
+@recorded
 def command(body: CommandBody) -> Response:
     """Do what the sentence asks for; each command needs the scope that fits what it does.
 

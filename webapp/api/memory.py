@@ -20,7 +20,7 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, space_json
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
-from webapp.guards import in_session, needs
+from webapp.guards import in_session, needs, recorded
 from webapp.operations import skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
@@ -69,7 +69,12 @@ def read_settings(query: SpaceQuery) -> Response:
 @bp.post("/incognito/start", summary="Store and recall nothing in this session", responses={"200": IncognitoAnswer})
 @needs("write")
 def start_incognito(body: IncognitoBody) -> Response:
-    """Turn incognito on."""
+    """Turn incognito on for a session; each request that is to be incognito must name it in `X-Commonplace-Session`.
+
+    A name in the body alone is not enough: a request without the header is in the token's own session, which is the
+    one that is switched where neither body nor header names another. A token that is confined to one space shares
+    sessions with tokens of that space alone.
+    """
     _choose_session(body)
     who = credential()
     incognito.start(session(), who.user_id, who.session_key, now=utc_now(), actor=who.actor)
@@ -136,6 +141,7 @@ def prompt(query: SpaceQuery) -> Response:
 
 @bp.post("/context", summary="Recalled memories as one marked block for a prompt", responses={"200": ContextAnswer})
 @needs("read")
+@recorded
 def context(body: ContextBody) -> Response:
     """Answer a block that fits the token budget exactly, delimiters included."""
     recording = Recording("memory_context", "search")

@@ -13,7 +13,7 @@ from webapp.api.blueprint import api_blueprint, refusing
 from webapp.api.schemas import Omittable, Strict
 from webapp.context import session
 from webapp.errors import field_errors, invalid_request, problem
-from webapp.guards import ANY, needs, require_scope
+from webapp.guards import ANY, needs, recorded, require_scope
 from webapp.recording import Recording
 from webapp.tools import TOOLS, Tool
 
@@ -52,6 +52,7 @@ def list_(query: ToolsQuery) -> Response:
     "/<name>", summary="Call a tool", responses={"200": ToolAnswer, "201": ToolAnswer, "409": refusing(ToolAnswer)}
 )
 @needs(ANY)
+@recorded
 def call(path: ToolPath, body: ToolBody) -> Response:
     """Run a tool with the JSON object sent as its arguments; each tool needs the scope that fits what it does."""
     tool = TOOLS.get(path.name)
