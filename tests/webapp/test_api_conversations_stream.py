@@ -49,6 +49,14 @@ def shown(talk):
 # --- what comes -------------------------------------------------------------------------------------------------------
 
 
+def test_what_is_described_as_a_stream_is_one(talk):
+    paths = talk.agent.get("/v1/openapi.json").json["paths"]
+    body = paths["/v1/conversations/{conversation_id}/messages/stream"]["post"]["requestBody"]
+    ((kind, described),) = body["content"].items()
+    response = talk.agent.post(f"{talk.path}/messages/stream", data=described["example"], content_type=kind)
+    assert (response.status_code, shown(talk)) == (201, [("Under the flowerpot.", False)])
+
+
 def test_a_whole_stream_is_one_message(talk):
     talk.say("Where is the key?")
     response = send(talk, lines(HEAD, *pieces(REPLY), {"done": True, "payload": {"usage": 7}}))

@@ -41,6 +41,18 @@ from webapp.guards import needs, streamed
 
 bp = api_blueprint("conversations", "Conversations and what was said in them", "/v1/conversations")
 
+_LINES = {
+    "description": "Lines of JSON, one object in each; the type of the content is not looked at.",
+    "content": {
+        "application/x-ndjson": {
+            "schema": {"type": "string"},
+            "example": '{"role": "assistant", "client_id": "m2"}\n{"delta": "Under the "}\n{"delta": "flowerpot."}\n'
+            '{"done": true}\n',
+        }
+    },
+    "required": True,
+}
+
 _ARCHIVED = {"false": False, "true": True, "any": None}
 
 
@@ -141,7 +153,12 @@ def append(path: ConversationPath, body: AppendBody) -> Response:
     return _stored(add_messages(path.conversation_id, body.to_drafts()))
 
 
-@bp.post("/<uuid:conversation_id>/messages/stream", summary="Append a message as it comes", responses=NEW_OR_KNOWN)
+@bp.post(
+    "/<uuid:conversation_id>/messages/stream",
+    summary="Append a message as it comes",
+    responses=NEW_OR_KNOWN,
+    openapi_extensions={"requestBody": _LINES},
+)
 @needs("write")
 @streamed
 def stream(path: ConversationPath) -> Response:
