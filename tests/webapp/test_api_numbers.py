@@ -9,7 +9,7 @@ import pytest
 from api_agent import ENTRIES, Agent, fields, memories_of
 from pydantic import ValidationError
 
-from webapp.api.schemas import Strict
+from webapp.api.schemas import Patch, Strict
 
 
 def schemas(parent: type[Strict] = Strict) -> Iterator[type[Strict]]:
@@ -119,3 +119,35 @@ def test_a_number_and_a_switch_are_taken_as_ever(agent):
     body = {"text": "Ada keeps bees", "importance": 1, "metadata_confidence": "0.5", "manually_saved": True}
     assert agent.post(ENTRIES, body).status_code == 201
     assert agent.get(ENTRIES, limit=1, manually_saved="true").status_code == 200
+
+
+# --- null -----------------------------------------------------------------------------------------------------------
+
+
+NULLABLE = {
+    "EntryPatch": {"theme", "expires_at"},
+    "SpacePatch": set(),
+    "ConversationPatch": {"title", "space"},
+    "SettingsBody": {"space"},
+}
+
+
+def test_every_change_is_asked_for_null():
+    assert {schema.__name__ for schema in Patch.__subclasses__()} == set(NULLABLE)
+
+
+@pytest.mark.parametrize("name", NULLABLE)
+def test_null_is_described_where_it_is_taken(client, name):
+    described = client.get("/v1/openapi.json").json["components"]["schemas"][name]["properties"]
+    assert {field for field, part in described.items() if "null" in kinds_of(part)} == NULLABLE[name]
+    assert [field for field, part in described.items() if "default" in part or kinds_of(part) == {"any"}] == []
+
+
+@pytest.mark.parametrize("schema", Patch.__subclasses__())
+def test_null_is_taken_where_it_is_described(schema):
+    for name in schema.model_fields:
+        if name in NULLABLE[schema.__name__]:
+            assert schema.model_validate({name: None}).model_fields_set == {name}
+        else:
+            with pytest.raises(ValidationError, match="must not be null"):
+                schema.model_validate({name: None})

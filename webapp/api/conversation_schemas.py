@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
@@ -17,7 +17,7 @@ from memory.models import Conversation, Message
 from memory.payloads import check_json
 from memory.threads import Thread
 from memory.transcript import EpisodeOf
-from webapp.api.schemas import Line, MemoryRole, Moment, Omittable, Strict, moment, outcome_json
+from webapp.api.schemas import Line, MemoryRole, Moment, Omittable, Patch, Strict, moment, outcome_json
 
 Format = Literal["pydantic_ai", "openai", "anthropic"]
 
@@ -44,8 +44,10 @@ class ConversationBody(Omittable):
     created_at: Moment | None = None
 
 
-class ConversationPatch(Strict):
+class ConversationPatch(Patch):
     """What to change. A null `space` is the shared pool; a null `title` gives the automatic one back."""
+
+    nullable: ClassVar = frozenset({"title", "space"})
 
     title: Line | None = Field(None, max_length=200)
     space: Line | None = None

@@ -91,9 +91,6 @@ def patch(path: ConversationPath, body: ConversationPatch) -> Response:
     changes = body.model_dump(exclude_unset=True)
     if not changes:
         raise InvalidError("body", "must change at least one field")
-    for name in ("archived", "metadata"):
-        if name in changes and changes[name] is None:
-            raise InvalidError(name, "must not be null")
     if "metadata" in changes:
         changes["extra"] = changes.pop("metadata")
     return jsonify(thread_json(change_thread(path.conversation_id, changes)))

@@ -23,7 +23,6 @@ from webapp.api.answers import (
 )
 from webapp.api.blueprint import api_blueprint, refusing
 from webapp.api.schemas import (
-    CLEARABLE,
     BatchBody,
     DeleteQuery,
     EntryBody,
@@ -191,9 +190,6 @@ def patch(path: EntryPath, body: EntryPatch) -> Response:
     With memory off in its space, a memory can still be pinned, archived or let expire, but not say anything else.
     """
     changes = body.model_dump(exclude_unset=True)
-    for name, value in changes.items():
-        if value is None and name not in CLEARABLE:
-            raise InvalidError(name, "must not be null")
     if not changes:
         raise InvalidError("body", "must change at least one field")
     return jsonify(entry_json(change(path.entry_id, changes)))

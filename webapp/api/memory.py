@@ -49,7 +49,7 @@ def summary(query: SpaceQuery) -> Response:
 def settings(body: SettingsBody) -> Response:
     """Change what was sent, and answer the space."""
     changes = body.model_dump(exclude_unset=True, exclude={"space"})
-    if not changes or None in changes.values():
+    if not changes:
         raise InvalidError("body", "must set memory_enabled or incognito_default to true or false")
     space = space_for(body.space)
     changed = update_space(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 from uuid import UUID
 
 from pydantic import (
@@ -122,6 +122,29 @@ class Omittable(Strict):
         return {} if data is None else data
 
 
+def _as_changes(schema: dict[str, Any], model: type[Patch]) -> None:
+    """Describe fields as they may be sent: none has a default, and null is only for those that it says something of."""
+    for name, field in schema["properties"].items():
+        field.pop("default", None)
+        if name not in model.nullable:
+            field.update(*(kind for kind in field.pop("anyOf", ()) if kind["type"] != "null"))
+
+
+class Patch(Strict):
+    """Changes: what is left out stays as it is. Null is refused, except for the fields that are `nullable`."""
+
+    model_config = ConfigDict(json_schema_extra=_as_changes)
+
+    nullable: ClassVar[frozenset[str]] = frozenset()
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _null_is_no_change(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is None and info.field_name not in cls.nullable:
+            raise PydanticCustomError("null", "must not be null")
+        return value
+
+
 class FieldError(BaseModel):
     """What is wrong with one field; `field` is a dotted path, `line` counts from 1 where the field is in a document."""
 
@@ -211,8 +234,10 @@ class BatchBody(Strict):
     space: Line | None = None
 
 
-class EntryPatch(Strict):
-    """Fields to change; what is left out stays as it is."""
+class EntryPatch(Patch):
+    """Fields to change; what is left out stays as it is. Null takes a theme or an expiry away."""
+
+    nullable: ClassVar = frozenset({"theme", "expires_at"})
 
     text: str | None = None
     type: MemoryType | None = None
@@ -225,10 +250,6 @@ class EntryPatch(Strict):
     manually_saved: bool | None = None
     supersedes: UUID | None = None
     expires_at: Expiry | None = None
-
-
-# Null takes these away; for the others there is nothing to fall back to.
-CLEARABLE = frozenset({"theme", "expires_at"})
 
 
 class EntryQuery(Strict):
@@ -279,7 +300,7 @@ class SpaceBody(Strict):
     policy: Overrides | None = None
 
 
-class SpacePatch(Strict):
+class SpacePatch(Patch):
     """Settings of a space to change."""
 
     name: Line | None = None
@@ -304,8 +325,10 @@ class ThemeBody(Strict):
     description: Line = Field("", max_length=2000)
 
 
-class SettingsBody(Strict):
+class SettingsBody(Patch):
     """The two switches of a space."""
+
+    nullable: ClassVar = frozenset({"space"})
 
     space: Line | None = None
     memory_enabled: bool | None = None

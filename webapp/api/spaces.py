@@ -77,9 +77,6 @@ def _space_at(slug: str) -> Space:
 def patch(path: SpacePath, body: SpacePatch) -> Response:
     """Change the settings that were sent."""
     changes = body.model_dump(exclude_unset=True)
-    for name, value in changes.items():
-        if value is None:
-            raise InvalidError(name, "must not be null")
     if not changes:
         raise InvalidError("body", "must change at least one field")
     slug = _space_at(path.slug).slug
