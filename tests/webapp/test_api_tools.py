@@ -192,8 +192,9 @@ def test_memory_add_without_a_type_is_a_note(agent):
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
-        ({"content": ""}, "text"),
-        ({"content": "a\x00"}, "text"),
+        ({"content": ""}, "content"),
+        ({"content": "a\x00"}, "content"),
+        ({"content": "a", "importance": 2}, "importance"),
         ({"content": "a", "type": "x"}, "type"),
         ({}, "content"),
     ],
@@ -214,6 +215,12 @@ def test_memory_get_answers_every_field(agent, told):
 def test_memory_update_changes(agent, told):
     answer = agent.tool("memory_update", item_id=told["bees"], content="Ada keeps goats", tags=["goats"]).json
     assert (answer["content"], answer["tags"]) == ("Ada keeps goats", ["goats"])
+
+
+@pytest.mark.parametrize("content", ["", "a\x00", "\ud800"])
+def test_memory_update_names_what_it_refuses_as_it_was_sent(agent, told, content):
+    assert fields(agent.tool("memory_update", item_id=told["bees"], content=content)) == ["content"]
+    assert agent.entry(told["bees"])["text"] == "Ada keeps bees on the roof"
 
 
 def test_memory_update_needs_something_to_change(agent, told):

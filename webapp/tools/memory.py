@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 from uuid import UUID
 
@@ -149,17 +151,29 @@ def _provenance(hit: Hit) -> str:
     return f"{said}; source {', '.join(memory.source_ids[:3])}" if memory.source_ids else said
 
 
+@contextmanager
+def _text_is_content() -> Iterator[None]:
+    """Name the field that an agent has sent where a memory's own text is refused."""
+    try:
+        yield
+    except InvalidError as error:
+        if error.field != "text":
+            raise
+        raise InvalidError("content", error.message) from error
+
+
 def _add(arguments: AddArguments) -> ToolResult:
-    draft = Draft(
-        text=arguments.content,
-        type=arguments.type,
-        theme=arguments.theme,
-        tags=tuple(arguments.tags),
-        source_ids=tuple(arguments.source_ids),
-        source_message_id=arguments.source_message_id,
-        manually_saved=arguments.manually_saved,
-        importance=arguments.importance,
-    )
+    with _text_is_content():
+        draft = Draft(
+            text=arguments.content,
+            type=arguments.type,
+            theme=arguments.theme,
+            tags=tuple(arguments.tags),
+            source_ids=tuple(arguments.source_ids),
+            source_message_id=arguments.source_message_id,
+            manually_saved=arguments.manually_saved,
+            importance=arguments.importance,
+        )
     if unknown_sources([draft]):
         raise InvalidError("source_message_id", NO_SOURCE)
     outcome = store([draft], arguments.space)[0]
@@ -189,7 +203,8 @@ def _update(arguments: UpdateArguments) -> ToolResult:
         changes["text"] = changes.pop("content")
     if not changes:
         raise InvalidError("body", "must change at least one field")
-    entry = change(arguments.item_id, changes)
+    with _text_is_content():
+        entry = change(arguments.item_id, changes)
     return ToolResult({**entry_json(entry), "content": entry.memory.text}, affected=(str(arguments.item_id),))
 
 
