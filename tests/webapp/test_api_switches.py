@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from api_agent import ENTRIES, Agent, add_space, embed, memories_of, rows
+from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows
 
 START, END = "/v1/memory/incognito/start", "/v1/memory/incognito/end"
 
@@ -326,9 +326,9 @@ def test_nothing_said_while_incognito_is_in_the_journal(hidden, ada, name, argum
 
 
 @pytest.mark.parametrize("path", [START, END])
-@pytest.mark.parametrize("session", ["", "x" * 151, "\x00", 5])
+@pytest.mark.parametrize("session", ["", " ", "\xa0", "x" * 151, "\x00", "a\nb", "a\x7f", 5])
 def test_a_bad_session_is_refused(agent, path, session):
-    assert agent.post(path, {"session": session}).status_code == 422
+    assert fields(agent.post(path, {"session": session})) == ["session"]
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "ü€".encode().decode("latin-1"), "%00", "'; --"])

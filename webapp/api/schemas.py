@@ -31,6 +31,7 @@ MemoryType = Literal["preference", "fact", "instruction", "decision", "note", "s
 MemoryRole = Literal["user", "assistant", "system", "tool_call", "tool_result"]
 MemoryStatus = Literal["active", "superseded", "archived"]
 EmbeddingState = Literal["pending", "ready", "error"]
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _NUMBER = re.compile(r"\s*[+-]?[\d_]*\.?\d*\s*")
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -72,6 +73,15 @@ def _askable(value: str) -> str:
     if not asked.strip():
         raise PydanticCustomError("blank", "must not be empty")
     return asked
+
+
+def _sendable(value: str) -> str:
+    """Return a name that a header can carry too: one that no request could send would switch nothing."""
+    if not value.strip():
+        raise PydanticCustomError("blank", "must not be empty")
+    if _CONTROL.search(value):
+        raise PydanticCustomError("control", "must not contain line breaks or other control characters")
+    return value
 
 
 def _named(value: Any) -> Any:
@@ -338,7 +348,7 @@ class SettingsBody(Patch):
 class IncognitoBody(Omittable):
     """Which session; by default the `X-Commonplace-Session` header, else the token itself."""
 
-    session: Line | None = Field(None, min_length=1, max_length=150)
+    session: Annotated[Line, AfterValidator(_sendable)] | None = Field(None, min_length=1, max_length=150)
 
 
 class ContextBody(Strict):
