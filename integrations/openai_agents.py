@@ -94,7 +94,8 @@ class _Server:
 
     async def _post(self, arguments: dict[str, Any]) -> dict[str, Any]:
         async with httpx.AsyncClient(verify=self.tls, timeout=self.seconds) as client:
-            response = await client.post(self.url, headers=self.headers, json=arguments)
+            headers = httpx.Headers(self.headers, encoding="utf-8")
+            response = await client.post(self.url, headers=headers, json=arguments)
             response.raise_for_status()
             answer = response.json()
         if not isinstance(answer, dict) or not isinstance(answer.get("memories"), list):

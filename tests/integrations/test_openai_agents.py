@@ -218,10 +218,12 @@ def test_a_service_token_acts_for_the_named_user(ask, base_url, ada, root):
     assert ask(base_url, root.token, user=ada.email).told["memories"][0]["content"] == PREFERENCE
 
 
-def test_an_incognito_session_recalls_nothing(ask, base_url, ada, client):
+@pytest.mark.parametrize("name", ["private", "séance", "日本"])
+def test_an_incognito_session_recalls_nothing(ask, base_url, ada, client, name):
     remember(ada, Draft(PREFERENCE))
-    client.post("/v1/memory/incognito/start", json={"session": "private"}, headers=ada.headers)
-    assert ask(base_url, ada.token, session="private").told["memories"] == []
+    client.post("/v1/memory/incognito/start", json={"session": name}, headers=ada.headers)
+    told = ask(base_url, ada.token, session=name).told
+    assert (told["memories"], told.get("degraded")) == ([], ["incognito"])
 
 
 def test_the_agent_goes_on_when_the_server_is_down(ask, ada):
