@@ -31,7 +31,7 @@ from retrieval.statements import (
     wide_statement,
 )
 from retrieval.types import Candidate, Scored, Vector
-from retrieval.words import Question, Said, score
+from retrieval.words import LONGEST, Question, Said, score
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class Source:
 
     def worded(self, question: str) -> Worded:
         """Run the keyword leg."""
-        values = {**self._scope(), "question": question, "k1": self.policy.k1, "b": self.policy.b}
+        values = {**self._scope(), "question": question, "k1": self.policy.k1, "b": self.policy.b, "longest": LONGEST}
         rows = fetch(self.session, keyword_statement(self.query.shelf, filtered=self.query.filtered), values)
         if not rows:
             return NOTHING_WORDED

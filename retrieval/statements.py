@@ -102,8 +102,8 @@ _SORTED = "WITH near AS MATERIALIZED ({near}) SELECT * FROM near ORDER BY distan
 
 # BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
 # later: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), summed over the question's distinct lexemes that an item
-# contains (OR, not AND), with N and the mean length of the caller's scope. With every item come the question's words
-# and their idf, so that `retrieval.words` can score items of the other leg by them.
+# contains (OR, not AND), with N and the mean length of the caller's scope; `longest` is as in `retrieval.words`. With
+# every item come the question's words and their idf, so that items of the other leg can be scored by them there.
 _KEYWORD = """
 WITH scope AS MATERIALIZED ({statistics}
 ), counted AS MATERIALIZED (
@@ -116,7 +116,9 @@ WITH scope AS MATERIALIZED ({statistics}
     SELECT c.lexeme, ln(1 + (s.n - c.df + 0.5::float8) / (c.df + 0.5::float8)) AS idf FROM scope s CROSS JOIN counted c
 ), scored AS (
     SELECT x.{item} AS id, sum(w.idf * x.tf / (
-        x.tf + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * x.length / s.mean_length))) AS score
+        x.tf + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * least(
+            x.length / s.mean_length, %(longest)s::float8
+        )))) AS score
     FROM scope s CROSS JOIN words w CROSS JOIN LATERAL (
         SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme
     ) x {narrowed}

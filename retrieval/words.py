@@ -14,6 +14,10 @@ from retrieval.policy import Policy
 
 Floats = NDArray[np.float64]
 
+# Above so many times the mean length BM25 damps a text no more: it punishes long ones too hard (Lv and Zhai 2011, "When
+# documents are very long, BM25 fails!"), until the one word that only a long note has is not enough to find it.
+LONGEST = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -82,7 +86,7 @@ def _beside(items: Sequence[Said]) -> list[tuple[int, int]]:
 
 def _bm25(counts: Floats, lengths: Floats, mean: Floats | float, question: Question, policy: Policy) -> Floats:
     """As in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", with a numerator of 1."""
-    damping = policy.k1 * (1 - policy.b + policy.b * lengths / mean)
+    damping = policy.k1 * (1 - policy.b + policy.b * np.minimum(lengths / mean, LONGEST))
     shares = np.divide(counts, counts + damping[:, None], out=np.zeros_like(counts), where=counts > 0)
     scores: Floats = shares @ np.array(question.idfs, dtype=np.float64)
     return scores

@@ -160,3 +160,12 @@ def test_a_quoted_phrase_is_found_however_far_down_it_stands(runtime, bob):
     shelf = Shelf(runtime, bob, (*(f"Tree, lemon: {number}" for number in range(12)), long))
     assert shelf.found('"lemon tree"', limit=1) == [long]
     assert shelf.found("lemon tree", limit=1) != [long]
+
+
+def test_a_word_that_only_a_long_note_has_finds_it(runtime, ada):
+    sentence = "The committee talked at length about the budget for the roof and who would pay for it. "
+    long = sentence * 60 + "The hint is marzipan otter."
+    shelf = Shelf(runtime, ada, (*(f"Box {number} stands on shelf {number * 7}" for number in range(20)), long))
+    [hit] = shelf.ask("marzipan otter", near=20).hits
+    assert hit.ranked.scored.candidate.text == long
+    assert shelf.found("marzipan quarry", near=20) == []

@@ -105,3 +105,9 @@ def test_it_says_a_change(text):
 @pytest.mark.parametrize("text", ["A new car", "We know him", "Moving house", "unchanged", ""])
 def test_it_says_no_change(text):
     assert not times.says_change(text)
+
+
+def test_above_twice_the_mean_length_costs_no_more():
+    items = [said(number, [1, 1], length=number * TEA.mean_length) for number in (1, 2, 3, 99)]
+    mean, twice, thrice, ages = score(items, TEA, Policy())[0]
+    assert mean > twice == thrice == ages
