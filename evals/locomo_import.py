@@ -144,6 +144,7 @@ def _write_down(
             external_id=f"{conversation.name}/session_{number}",
             title=f"{conversation.name}, session {number}",
             created_at=said[0].said_at,
+            within=space.id,
             now=now,
             actor=ACTOR,
         )

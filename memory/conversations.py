@@ -95,10 +95,10 @@ def open_conversation(
     now: datetime,
     actor: str,
 ) -> tuple[Conversation, bool]:
-    """Return the user's conversation of this `external_id`, wherever it is, or a new one in the space.
+    """Return the user's conversation of this `external_id`, or a new one in the space; the second value tells which.
 
-    The second value tells whether it is new. With `within` only that space is looked at. An `external_id` is unique
-    in its space; among several spaces' the one in `space` comes first, then the latest. Raises `InvalidError`.
+    It is looked for in the space `within`, or everywhere. An `external_id` is unique in its space; among several
+    spaces' the one in `space` comes first, then the latest. Raises `InvalidError`.
     """
     values = _checked({"title": title, "extra": extra or {}})
     check_moment("created_at", created_at)

@@ -56,12 +56,17 @@ def find_threads(
 
 
 def open_thread(space: str | None, fields: Mapping[str, Any]) -> tuple[Thread, bool]:
-    """Resume a conversation by its `external_id`, or open one in the space; tells whether it is new."""
+    """Resume a conversation by its `external_id`, or open one in the space; tells whether it is new.
+
+    In the space that is named; where none is, wherever it is.
+    """
     who = credential()
     target = space_for(space)
     refuse_in_incognito(target.id)
+    # Spaces are isolated: what is meant for one must not be said in a namesake that another has.
+    within = target.id if space is not None else who.space_id
     conversation, new = conversations.open_conversation(
-        session(), who.user_id, target, **fields, within=who.space_id, now=utc_now(), actor=who.actor
+        session(), who.user_id, target, **fields, within=within, now=utc_now(), actor=who.actor
     )
     if conversation.space_id != target.id:
         refuse_in_incognito(conversation.space_id)

@@ -45,12 +45,23 @@ def test_an_external_id_resumes_the_same_conversation(agent):
     assert (again.opened.status_code, again.id, again.head()["title"]) == (200, first.id, "Bees")
 
 
-def test_it_is_resumed_where_it_is_whatever_space_is_named(agent, work):
+def test_it_is_resumed_wherever_it_is_when_no_space_is_named(agent, work):
     first = Talk(agent, external_id="vault-1", space=work)
-    assert [Talk(agent, external_id="vault-1").id, Talk(agent, external_id="vault-1", space="default").id] == [
-        first.id
-    ] * 2
+    assert [Talk(agent, external_id="vault-1").id, Talk(agent, external_id="vault-1", space=None).id] == [first.id] * 2
     assert first.head()["space"] == work
+
+
+def test_where_a_space_is_named_it_is_the_one_of_that_space(agent, work, ada):
+    add_space(ada, "zeta")
+    there = Talk(agent, external_id="vault-1", space=work)
+    opened = [Talk(agent, external_id="vault-1", space=space) for space in ("zeta", "default", "zeta", work)]
+    assert [talk.opened.status_code for talk in opened] == [201, 201, 200, 200]
+    assert [talk.head()["space"] for talk in opened] == ["zeta", "default", "zeta", work]
+    assert (opened[2].id, opened[3].id) == (opened[0].id, there.id)
+    assert [
+        found["id"]
+        for found in agent.get("/v1/conversations", external_id="vault-1", space="zeta").json["conversations"]
+    ] == [opened[0].id]
 
 
 def test_the_first_message_of_a_conversation_in_a_space_is_in_it(agent, ada, work):

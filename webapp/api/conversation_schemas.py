@@ -35,7 +35,11 @@ class MessagePath(ConversationPath):
 
 
 class ConversationBody(Omittable):
-    """A conversation to open; one with the same `external_id` is resumed where it is, and stays as it is."""
+    """A conversation to open; one with the same `external_id` is resumed, and stays as it is.
+
+    An `external_id` is unique in its space. Where a space is named, only that one is looked at; where none is, the
+    conversation is resumed wherever it is.
+    """
 
     external_id: Line | None = Field(None, min_length=1, max_length=256)
     space: Line | None = None

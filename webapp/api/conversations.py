@@ -71,7 +71,7 @@ def list_(query: ConversationQuery) -> Response:
 @bp.post("", summary="Open or resume a conversation", responses=NEW_OR_KNOWN)
 @needs("write")
 def create(body: ConversationBody) -> Response:
-    """Answer 201 when it is new, and 200 with the one that has this `external_id` already."""
+    """Answer 201 when it is new, and 200 with the one that has this `external_id` already: in `space`, if named."""
     fields = body.model_dump(exclude={"space", "metadata"})
     thread, new = open_thread(body.space, {**fields, "extra": body.metadata})
     return make_response(jsonify(conversation_json(thread.conversation, thread.space)), 201 if new else 200)
