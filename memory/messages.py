@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
@@ -18,9 +18,9 @@ from memory.errors import ConflictError
 from memory.ids import new_id
 from memory.keys import Keys
 from memory.message_drafts import MessageDraft
-from memory.models import Conversation, Message
+from memory.models import Conversation, Memory, Message
 from memory.recalled import Stripped, strip_recalled
-from memory.remember import remember_many
+from memory.remember import remember_many, text_digest
 from memory.trace import Outcome
 
 _TICK = timedelta(microseconds=1)
@@ -47,13 +47,14 @@ class Stored:
     """What became of one draft. `completed` is a partial message that is whole now.
 
     `memory` is the outcome of remembering it; `not_remembered` says why there was nothing to remember: `recalled`,
-    `blank`, `partial`, `duplicate` or `too_long`.
+    `blank`, `partial`, `duplicate` or `too_long`. Of a duplicate `memory_id` is the memory that there is of it.
     """
 
     message: Message
     outcome: Kept
     memory: Outcome | None = None
     not_remembered: str | None = None
+    memory_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,36 @@ class _Writer:
             )
             for number, outcome in zip(wanted, outcomes, strict=True):
                 result[number] = Stored(stored[number].message, stored[number].outcome, outcome)
-        return result
+        # After the others, as one may repeat what this very call made a memory of.
+        return self._with_known_memories(result)
+
+    def _with_known_memories(self, stored: list[Stored]) -> list[Stored]:
+        """Give duplicates the ids of their memories: who lost the first answer learns them by no other way."""
+        repeats = {item.message.id: item.message for item in stored if item.not_remembered == "duplicate"}
+        if not repeats:
+            return stored
+        found = self._memories_of(repeats.values())
+        return [
+            replace(item, memory_id=found.get(item.message.id)) if item.not_remembered == "duplicate" else item
+            for item in stored
+        ]
+
+    def _memories_of(self, messages: Collection[Message]) -> dict[UUID, UUID]:
+        """Return the memory of each message: the first that leads back to it, else one of the same words."""
+        digests = {message.id: text_digest(self._own(message)) for message in messages}
+        here = (Memory.space_id == self.conversation.space_id) & (Memory.status == "active")
+        statement = select(Memory.id, Memory.source_message_id, Memory.text_digest).where(
+            Memory.user_id == self.conversation.user_id,
+            Memory.source_message_id.in_(digests) | (here & Memory.text_digest.in_(digests.values())),
+            Memory.expires_at.is_(None) | (Memory.expires_at > self.scribe.now),
+        )
+        if self.scribe.within is not None:
+            statement = statement.where(Memory.space_id == self.scribe.within)
+        rows = self.session.execute(statement.order_by(Memory.id)).all()
+        by_message = {row.source_message_id: row.id for row in reversed(rows)}
+        by_words = {row.text_digest: row.id for row in reversed(rows)}
+        known = {of: by_message.get(of, by_words.get(digest)) for of, digest in digests.items()}
+        return {message_id: memory_id for message_id, memory_id in known.items() if memory_id is not None}
 
     def _why_not(self, item: Stored) -> str | None:
         if item.outcome == "duplicate":

@@ -81,10 +81,43 @@ def test_a_memory_that_had_no_place_gets_one(agent, talk):
 
 
 def test_a_duplicate_is_remembered_once(agent, talk, ada):
-    talk.say("I am allergic to walnuts", client_id="m-1", remember=True)
+    first = talk.say("I am allergic to walnuts", client_id="m-1", remember=True)
     again = talk.say("I am allergic to walnuts", client_id="m-1", remember=True)
-    assert again["memory"] == {"id": None, "outcome": "none", "reason": "duplicate"}
+    assert again["memory"] == {"id": first["memory"]["id"], "outcome": "none", "reason": "duplicate"}
     assert rows(ada, "SELECT repeat_count FROM memories") == [(0,)]
+
+
+def test_a_duplicate_of_what_was_merged_leads_to_what_it_was_merged_with(agent, talk):
+    Talk(agent).say("I am allergic to walnuts", remember=True)
+    first, again = (talk.say("I am allergic to walnuts", client_id="m-1", remember=True) for _ in range(2))
+    assert (first["memory"]["outcome"], again["memory"]["id"]) == ("merged", first["memory"]["id"])
+
+
+def test_a_duplicate_in_the_same_call_leads_to_the_memory_of_the_first(talk):
+    said = {"role": "user", "content": "I am allergic to walnuts", "client_id": "m-1", "remember": True}
+    first, again = talk.post({"messages": [said, said]}).json["results"]
+    assert (again["outcome"], again["memory"]["id"]) == ("duplicate", first["memory"]["id"])
+
+
+def test_a_duplicate_leads_to_no_memory_that_is_gone_or_never_was(agent, talk):
+    memory_id = talk.say("I am allergic to walnuts", client_id="m-1", remember=True)["memory"]["id"]
+    agent.delete(f"{ENTRIES}/{memory_id}")
+    talk.say("Good morning", client_id="m-2")
+    again = [
+        talk.say("I am allergic to walnuts", client_id="m-1", remember=True),
+        talk.say("Good morning", client_id="m-2", remember=True),
+    ]
+    assert [result["memory"]["id"] for result in again] == [None, None]
+
+
+def test_a_duplicate_does_not_tell_a_confined_token_of_another_space(client, agent, ada):
+    work = add_space(ada, "work")
+    talk = Talk(agent, external_id="vault-1")
+    talk.say("I am allergic to walnuts", client_id="m-1", remember=True)
+    talk.change(space=work)
+    confined = Talk(Agent(client, ada.new_token("write", "read", space=work)), external_id="vault-1")
+    again = confined.say("I am allergic to walnuts", client_id="m-1", remember=True)
+    assert (confined.id, again["memory"]["id"]) == (talk.id, None)
 
 
 def test_a_message_that_is_too_long_for_a_memory_is_kept_as_a_message(talk, ada):

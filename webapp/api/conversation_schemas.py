@@ -71,7 +71,10 @@ class ConversationQuery(Strict):
 
 
 class MessageBody(Strict):
-    """A message. `client_id` makes it idempotent; `payload` is kept as it is and comes back equal."""
+    """A message. `client_id` makes it idempotent; `payload` is kept as it is and comes back equal.
+
+    With `remember` a memory is made of it; sent again, it is answered with the id of that memory.
+    """
 
     role: MemoryRole
     content: str = ""
@@ -266,7 +269,8 @@ def stored_json(stored: Stored) -> dict[str, Any]:
     if stored.memory is not None:
         shown["memory"] = outcome_json(stored.memory)
     elif stored.not_remembered is not None:
-        shown["memory"] = {"id": None, "outcome": "none", "reason": stored.not_remembered}
+        memory_id = str(stored.memory_id) if stored.memory_id else None
+        shown["memory"] = {"id": memory_id, "outcome": "none", "reason": stored.not_remembered}
     return shown
 
 
