@@ -38,6 +38,12 @@ def over_limit(session: Session, user_id: UUID, per_minute: int, now: datetime) 
     return used > per_minute
 
 
+def seconds_left(now: datetime) -> int:
+    """Return after how many whole seconds a search is made again."""
+    window = int(WINDOW.total_seconds())
+    return window - int(now.timestamp()) % window
+
+
 def remember_result(query: Query, policy: Policy, result: Result, now: datetime) -> None:
     """Keep an answer for the time when the limit is reached."""
     key = _key(query, policy, now)

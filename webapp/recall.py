@@ -20,7 +20,7 @@ from retrieval.policy import NAMED, Policy, policy_from
 from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import search
 from webapp.context import credential, request_id, runtime, session, utc_now
-from webapp.ratelimit import LIMITED, over_limit, remember_result, remembered
+from webapp.ratelimit import LIMITED, over_limit, remember_result, remembered, seconds_left
 
 
 def policy_for(
@@ -57,7 +57,7 @@ def find(
     """Search a space as the caller; commits the scores it wrote. Empty, and says why, when recall is off.
 
     The scope is the space that is named, or the one that `conversation` is in at this moment; `within` narrows it to
-    that conversation.
+    that conversation. Over the limit of searches `g.retry_after` is in how many seconds to ask again.
     """
     who, now, settings = credential(), utc_now(), runtime().settings
     target = _scope(space, conversation)
@@ -79,6 +79,7 @@ def find(
         conversation_id=conversation if within else None,
     )
     if over_limit(session(), who.user_id, settings.searches_per_minute, now):
+        g.retry_after = seconds_left(now)
         # What is kept of an answer is checked against the memories of today; of other kinds nothing is kept.
         return remembered(session(), query, chosen, now) if shelf is MEMORIES else _limited(chosen)
     dense = _dense(target.model)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
-from api_agent import ENTRIES, Agent, embed, rows
+from api_agent import ENTRIES, Agent, add_space, embed, rows
 from pages_browser import at_browser
 
 from tasks.app import configure
 from webapp.factory import create_app
+from webapp.ratelimit import seconds_left
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,42 @@ def test_over_the_limit_another_question_finds_nothing(agent):
         search(agent)
     answer = search(agent, "honey")
     assert (answer["results"], answer["count"], answer["degraded"]) == ([], 0, ["rate_limited"])
+
+
+ASKED = {
+    "/v1/tools/memory_search": {},
+    "/v1/tools/query_memory": {},
+    "/v1/tools/episode_search": {},
+    "/v1/tools/entity_search": {"space": "work"},
+    "/v1/memory/context": {},
+}
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_over_the_limit_it_is_said_that_nothing_was_searched_and_when_to_ask_again(agent, ada, path):
+    add_space(ada, "work")
+    answers = [agent.post(path, {"query": question, **ASKED[path]}) for question in ("bees", "bees", "honey")]
+    assert ["Retry-After" in answer.headers for answer in answers] == [False, False, True]
+    assert ["warnings" in answer.json for answer in answers] == [False, False, True]
+    seconds = int(answers[2].headers["Retry-After"])
+    assert 1 <= seconds <= 60
+    said = f"nothing was searched: there were too many searches in this minute; ask again in {seconds} seconds"
+    assert (answers[2].status_code, answers[2].json["warnings"]) == (200, [said])
+
+
+def test_over_the_limit_the_last_answer_is_called_that(agent):
+    *_, third = (search(agent) for _ in range(3))
+    assert "; this is the last answer to the same question; ask again in " in third["warnings"][0]
+
+
+def test_over_the_limit_the_pool_still_has_no_entities(agent):
+    *_, third = (agent.tool("entity_search", query="Ada").json for _ in range(3))
+    assert (third["degraded"], "warnings" in third) == (["no_entities_in_pool"], False)
+
+
+@pytest.mark.parametrize(("second", "left"), [(0, 60), (37, 23), (59, 1)])
+def test_it_is_said_in_how_many_seconds_the_minute_ends(second, left):
+    assert seconds_left(datetime(2026, 7, 1, 12, 30, second, 999_999, tzinfo=UTC)) == left
 
 
 @pytest.mark.parametrize("more", [{"limit": 1}, {"recency_days": 3}, {"types": ["fact"]}, {"policy": {"alpha": 2}}])

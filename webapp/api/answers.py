@@ -9,7 +9,16 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from webapp.api.schemas import EmbeddingState, MemoryRole, MemoryStatus, MemoryType
 
 Skipped = Field(None, description="Why nothing is shown: `incognito` or `memory_off`. Left out otherwise.")
-Warnings = Field(None, description="What was done to the question; left out otherwise.")
+Warnings = Field(
+    None, description="What was done to the question, or that it was not searched and when to ask again; else left out."
+)
+Degraded = (
+    "What was skipped, and why. `semantic`: no embedding model answered in time, so words alone were searched. "
+    "`vectors`: many memories still wait for their embeddings. `rate_limited`: one search too many in this minute, so "
+    "nothing was searched; a question asked before gets its last answer, a new one none, and `Retry-After` says in how "
+    "many seconds to ask again. `incognito`, `memory_off`: recall is off. `no_entities_in_pool`: the shared pool never "
+    "has entities. `database`: it does not answer."
+)
 KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
 Withheld = Field(None, description=f"{KeptBack} With 0 for min_score they are answered.")
 Moment = Field(description="ISO 8601 with the zone.")
@@ -218,7 +227,7 @@ class ContextAnswer(BaseModel):
     token_count: int
     count: int
     truncated: bool
-    degraded: list[str]
+    degraded: list[str] = Field(description=Degraded)
     warnings: list[str] | None = Warnings
     withheld: int | None = Field(None, description=f"{KeptBack} With 0 for the policy's min_score they are recalled.")
     error: bool
@@ -302,7 +311,7 @@ class SearchAnswer(BaseModel):
     count: int
     truncated: bool
     token_count: int
-    degraded: list[str] = Field(description="What was skipped.")
+    degraded: list[str] = Field(description=Degraded)
     timings: dict[str, float] = Field(description="Milliseconds of each stage.")
     warnings: list[str] | None = Warnings
     withheld: int | None = Withheld
@@ -330,7 +339,7 @@ class QueryMemoryAnswer(BaseModel):
 
     memories: list[RecalledAnswer]
     metadata: RecalledCountAnswer
-    degraded: list[str] | None = Field(None, description="What was skipped; left out when nothing was.")
+    degraded: list[str] | None = Field(None, description=f"{Degraded} Left out when nothing was skipped.")
     warnings: list[str] | None = Warnings
     withheld: int | None = Field(None, description=f"{KeptBack} memory_search with 0 for min_score answers them.")
     error: bool | None = OutOfReach

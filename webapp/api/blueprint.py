@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-from flask import Response
+from flask import Response, g
 from flask_openapi3.blueprint import APIBlueprint
 from flask_openapi3.models.parameter import Parameter
 from flask_openapi3.models.response import Response as Answer
@@ -80,6 +80,7 @@ def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
         bp.before_request(guard)
     bp.after_request(keep_last_use)
     bp.after_request(_keep_private)
+    bp.after_request(_say_when)
     return bp
 
 
@@ -106,4 +107,11 @@ def _parameter_of(name: str) -> Parameter:
 def _keep_private(response: Response) -> Response:
     """Keep memories out of every cache on the way."""
     response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+def _say_when(response: Response) -> Response:
+    """Say when to ask again where a search was not made because it was one too many."""
+    if "retry_after" in g:
+        response.headers["Retry-After"] = str(g.retry_after)
     return response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -38,9 +39,10 @@ def _search(arguments: EntityArguments) -> ToolResult:
     result = find(arguments.query, shelf=ENTITIES, **arguments.model_dump(exclude={"query"}))
     entities = _entities(result)
     hits = [_hit_json(hit, entities[hit.ranked.scored.candidate.id]) for hit in result.hits if _id(hit) in entities]
-    answer = answer_json(result, hits)
     if not _SWITCHES & set(result.degraded) and _in_the_pool(arguments):
-        answer["degraded"] = [NO_ENTITIES]
+        # Over the limit too: there is nothing to ask again for.
+        result = replace(result, degraded=(NO_ENTITIES,))
+    answer = answer_json(result, hits)
     ids = tuple(hit["id"] for hit in hits)
     summary = {"ids": list(ids), "truncated": result.truncated, "degraded": answer["degraded"]}
     return ToolResult(answer, summary, affected=ids, hits=len(ids), private="incognito" in result.degraded)

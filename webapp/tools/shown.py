@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flask import g
+
 from retrieval.query import Hit, Result
+from webapp.ratelimit import LIMITED
 
 # Cosines, as candidates have them, scatter around zero for unrelated texts; from here on the vector says something.
 NEAR_COSINE = 0.2
@@ -57,7 +60,15 @@ def answer_json(result: Result, hits: list[dict[str, Any]]) -> dict[str, Any]:
 
 def remarks(result: Result) -> dict[str, Any]:
     """Return what is said only when there is something to say."""
-    said: dict[str, Any] = {"warnings": list(result.warnings)} if result.warnings else {}
+    warnings = [*result.warnings, *([_not_searched(result)] if LIMITED in result.degraded else [])]
+    said: dict[str, Any] = {"warnings": warnings} if warnings else {}
     if result.withheld:
         said["withheld"] = result.withheld
     return {**said, "error": True} if result.error else said
+
+
+def _not_searched(result: Result) -> str:
+    """Say that a search was one too many: without that an empty answer would seem to be what memory knows."""
+    before = "; this is the last answer to the same question" if result.hits else ""
+    why = "nothing was searched: there were too many searches in this minute"
+    return f"{why}{before}; ask again in {g.retry_after} seconds"
