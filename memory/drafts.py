@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from memory.errors import InvalidError
@@ -14,6 +14,7 @@ MAX_TAGS = 32
 MAX_TAG_LENGTH = 64
 MAX_SOURCE_IDS = 64
 MAX_SOURCE_ID_LENGTH = 256
+AHEAD = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,15 @@ def check_moment(field: str, value: datetime | None) -> None:
     """Refuse a time without a zone."""
     if value is not None and value.tzinfo is None:
         raise InvalidError(field, "must have a time zone")
+
+
+def check_not_ahead(field: str, value: datetime | None, now: datetime) -> None:
+    """Refuse a time that is still to come: it would be the latest of all for as long as it takes.
+
+    A day is left to clocks that are wrong, and to moments that were written down in another zone.
+    """
+    if value is not None and value - now > AHEAD:
+        raise InvalidError(field, "must not be more than a day in the future")
 
 
 def merged_words(old: list[str], new: tuple[str, ...], most: int) -> list[str]:

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from memory.capacity import enforce_capacity
 from memory.difference import Reading, compare, read, template
-from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, Draft, merged_words
+from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, Draft, check_not_ahead, merged_words
 from memory.embedding.queue import enqueue
 from memory.ids import new_id
 from memory.importance import Importance, Term, assess, repeat_boost
@@ -91,12 +91,14 @@ def remember_many(
 ) -> list[Outcome]:
     """Store drafts in order, each as if it came alone, and return an outcome for each.
 
-    Locks the space until the transaction ends; the caller commits, then nudges the embedder. Raises
-    `InvalidError` for an unknown space or a bad theme. Near-duplicates merge at Hamming distance <= 3 unless they
-    differ in a number, a date, a negation, a name or a link. What differs in that alone is kept and linked as a
-    possible update of the newest such memories, three at most. Recalled text that comes back in its markers is left
-    out, and a draft that is nothing else is refused.
+    Locks the space until the transaction ends; the caller commits, then nudges the embedder. Raises `InvalidError` for
+    an unknown space, a bad theme or a `created_at` more than a day ahead of `now`. Near-duplicates merge at Hamming
+    distance <= 3 unless they differ in a number, a date, a negation, a name or a link. What differs in that alone is
+    kept and linked as a possible update of the newest such memories, three at most. Recalled text that comes back in
+    its markers is left out, and a draft that is nothing else is refused.
     """
+    for draft in drafts:
+        check_not_ahead("created_at", draft.created_at, now)
     prepared = [prepare(_own_words(draft)) for draft in drafts]
     locked = lock_space(session, user_id, space)
     if not locked.memory_enabled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -164,3 +164,11 @@ def test_a_batch_dedupes_within_itself(runtime, ada):
 def test_created_at_is_kept(write, ada):
     then = utc_now() - timedelta(days=400)
     assert load(ada, write("Long ago", created_at=then).id).created_at == then
+
+
+def test_a_moment_that_is_still_to_come_is_refused(write, ada):
+    tomorrow = utc_now() + timedelta(hours=23)
+    assert load(ada, write("A clock that is fast", created_at=tomorrow).id).created_at == tomorrow
+    with pytest.raises(InvalidError, match="more than a day in the future") as refused:
+        write("From the year 2999", created_at=datetime(2999, 1, 1, tzinfo=UTC))
+    assert refused.value.field == "created_at"

@@ -151,6 +151,7 @@ BAD = [
     ({"text": "a", "theme": "a\x00b"}, "theme"),
     ({"text": "a", "created_at": "2024-01-01T00:00:00"}, "created_at"),
     ({"text": "a", "created_at": "yesterday"}, "created_at"),
+    ({"text": "a", "created_at": "2999-01-01T00:00:00Z"}, "created_at"),
     ({"text": "a", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at"),
     ({"text": "a", "expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at"),
     ({"text": "a", "expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
@@ -227,7 +228,14 @@ def test_one_bad_entry_stores_none(reader, nobody):
     assert memories_of(nobody) == 0
 
 
-@pytest.mark.parametrize(("entry", "field"), [({"text": "b", "theme": "A B"}, "theme"), ({"text": 5}, "text")])
+@pytest.mark.parametrize(
+    ("entry", "field"),
+    [
+        ({"text": "b", "theme": "A B"}, "theme"),
+        ({"text": 5}, "text"),
+        ({"text": "b", "created_at": "2999-01-01T00:00Z"}, "created_at"),
+    ],
+)
 def test_a_batch_names_the_entry(reader, entry, field):
     response = reader.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}, entry]})
     assert (response.status_code, fields(response)) == (422, [f"entries.1.{field}"])
