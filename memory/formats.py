@@ -28,6 +28,7 @@ _OPENAI_ROLES = {
     "tool": "tool_result",
     "function": "tool_result",
 }
+_PROMPTS = frozenset({"system-prompt", "user-prompt"})
 # Who speaks to whom when a call or a result of a tool stands in a history of plain turns.
 _SIDES = {"tool_call": "assistant", "tool_result": "user"}
 
@@ -65,11 +66,27 @@ def _labelled(label: str, name: Any, value: Any) -> str:
 
 
 def read_element(format_: str, element: Any, where: str) -> Gist:
-    """Return the gist of one element of a history; raises `InvalidError` on the field `where` if it is none."""
+    """Return the gist of one element of a history; raises `InvalidError` on the field `where` if it is none.
+
+    What a user or a system says must not be empty, as in a message of no format.
+    """
     gist = _READERS[format_](element) if isinstance(element, dict) else None
     if gist is None:
         raise InvalidError(where, f"is no message of the format {format_}")
-    return Gist(gist.role, _storable(gist.content))
+    content = _storable(gist.content)
+    if not content.strip() and not _may_be_empty(format_, gist.role, element):
+        raise InvalidError(f"{where}.content", "must not be empty")
+    return Gist(gist.role, content)
+
+
+def _may_be_empty(format_: str, role: str, element: Element) -> bool:
+    """Tell whether programs write such elements with nothing in them: a model may answer nothing at all.
+
+    Pydantic AI asks a model to go on by a request without a prompt.
+    """
+    if role not in {"user", "system"}:
+        return True
+    return format_ == "pydantic_ai" and not any(part["part_kind"] in _PROMPTS for part in element["parts"])
 
 
 def _storable(text: str) -> str:

@@ -349,6 +349,43 @@ def test_what_is_no_message_of_the_format_stores_nothing(talk, format_, element)
     assert talk.messages() == []
 
 
+@pytest.mark.parametrize(
+    ("format_", "element"),
+    [
+        ("openai", {"role": "user"}),
+        ("openai", {"role": "user", "content": ""}),
+        ("openai", {"role": "system", "content": None}),
+        ("openai", {"role": "user", "content": "\x00"}),
+        ("openai", {"role": "user", "content": "", "kind": "request"}),
+        ("anthropic", {"role": "user", "content": []}),
+        ("anthropic", {"role": "user", "content": [{"type": "text", "text": " \n"}]}),
+        ("pydantic_ai", {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": ""}]}),
+    ],
+)
+def test_a_question_that_says_nothing_is_refused_in_every_format(talk, format_, element):
+    good = HISTORIES[format_][0]
+    for way in ("messages", "merge"):
+        response = talk.agent.post(f"{talk.path}/{way}", {"format": format_, "history": [good, element]})
+        assert (response.status_code, fields(response)) == (422, ["history.1.content"])
+    assert talk.messages() == []
+
+
+@pytest.mark.parametrize(
+    ("format_", "element"),
+    [
+        ("openai", {"role": "assistant", "content": None}),
+        ("openai", {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "look_up"}}]}),
+        ("openai", {"role": "tool", "tool_call_id": "c1", "content": ""}),
+        ("anthropic", {"role": "assistant", "content": []}),
+        ("pydantic_ai", {"kind": "response", "parts": []}),
+        ("pydantic_ai", {"kind": "request", "parts": [], "instructions": "Go on."}),
+    ],
+)
+def test_what_a_model_or_a_tool_leaves_empty_is_kept(talk, format_, element):
+    assert talk.post({"format": format_, "history": [element]}).status_code == 201
+    assert talk.history(format_) == [element]
+
+
 @pytest.mark.parametrize("format_", ["openai", "anthropic"])
 def test_what_no_version_of_a_format_knows_yet_is_kept_too(talk, format_):
     element = {"role": "user", "content": [1, {"type": {}}, None, {"type": "smell", "of": "rain"}], "z": "\ud800"}
