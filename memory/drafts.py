@@ -15,6 +15,8 @@ MAX_TAG_LENGTH = 64
 MAX_SOURCE_IDS = 64
 MAX_SOURCE_ID_LENGTH = 256
 AHEAD = timedelta(days=1)
+DEFAULT_TYPE = "note"
+DEFAULT_ROLE = "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,8 @@ class Draft:
     """A memory before it is stored. `importance` in [0, 1] overrides the heuristics; `created_at` is aware."""
 
     text: str
-    type: str = "note"
-    role: str = "user"
+    type: str = DEFAULT_TYPE
+    role: str = DEFAULT_ROLE
     tags: tuple[str, ...] = ()
     theme: str | None = None
     source_ids: tuple[str, ...] = ()

@@ -14,7 +14,15 @@ from sqlalchemy.orm import Session
 
 from memory.capacity import enforce_capacity
 from memory.difference import Reading, compare, read, template
-from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, Draft, check_not_ahead, merged_words
+from memory.drafts import (
+    DEFAULT_ROLE,
+    DEFAULT_TYPE,
+    MAX_SOURCE_IDS,
+    MAX_TAGS,
+    Draft,
+    check_not_ahead,
+    merged_words,
+)
 from memory.embedding.queue import enqueue
 from memory.ids import new_id
 from memory.importance import Importance, Term, assess, repeat_boost
@@ -254,6 +262,7 @@ class _Writer:
 
     def _merge(self, memory: Memory, item: Prepared, neighbours: list[Neighbour]) -> Outcome:
         draft = item.draft
+        left = self._left_alone(memory, draft)
         memory.repeat_count += 1
         boost = repeat_boost(memory.repeat_count)
         terms = [Term("repeat", boost, f"said {memory.repeat_count + 1} times")]
@@ -272,8 +281,27 @@ class _Writer:
             # Said again without that wish, an unpinned memory stays unpinned.
             apply_pinning_policy(memory)
         reason = "an exact repeat" if neighbours[0].exact else "a near-duplicate that differs in nothing that matters"
+        if left:
+            reason = f"{reason}; left as before: {', '.join(left)}"
         trace = _trace(item, reason, memory, tuple(terms), neighbours)
         return Outcome(memory.id, "merged", "pending" if memory.needs_embedding else "ready", trace)
+
+    def _left_alone(self, memory: Memory, draft: Draft) -> list[str]:
+        """Return the fields of a draft that a merge does not take over, though they say something else."""
+        theme_id = self.themes.get(draft.theme or "")
+        asked_and_kept: dict[str, tuple[Any, Any]] = {
+            # Nobody can tell a default from the same word given.
+            "type": (draft.type if draft.type != DEFAULT_TYPE else None, memory.type),
+            "role": (draft.role if draft.role != DEFAULT_ROLE else None, memory.role),
+            "theme": (theme_id, memory.theme_id or theme_id),
+            "importance": (draft.importance, memory.importance),
+            "metadata_confidence": (draft.metadata_confidence, memory.metadata_confidence),
+            "source_message": (draft.source_message, memory.source_message or draft.source_message),
+            "source_message_id": (draft.source_message_id, memory.source_message_id or draft.source_message_id),
+            "created_at": (draft.created_at, memory.created_at),
+            "expires_at": (draft.expires_at, _later(memory.expires_at, draft.expires_at)),
+        }
+        return [name for name, (asked, kept) in asked_and_kept.items() if asked is not None and asked != kept]
 
     def _insert(self, item: Prepared, neighbours: list[Neighbour]) -> Outcome:
         importance = _importance(item.draft)

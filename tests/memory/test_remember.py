@@ -56,6 +56,25 @@ def test_a_merge_keeps_every_tag_and_source(write, ada):
     assert (row.tags, row.source_ids) == (["music", "office"], ["a", "b"])
 
 
+def test_a_merge_says_which_given_fields_it_left_alone(write, ada):
+    then, later = utc_now() - timedelta(days=9), utc_now() + timedelta(days=9)
+    first = write("The office has a piano", theme="rooms", source_message="m-1")
+    fields = {"type": "fact", "role": "assistant", "theme": "music", "importance": 0.9, "metadata_confidence": 0.5}
+    given = {**fields, "source_message": "m-2", "created_at": then, "expires_at": later}
+    second = write("The office has a piano", **given)
+    assert (second.id, second.trace.reason) == (first.id, f"an exact repeat; left as before: {', '.join(given)}")
+    assert load(ada, first.id).type == "note"
+
+
+def test_a_merge_names_no_field_that_it_took_over_or_that_says_the_same(write):
+    write(LONG.format(3), type="fact", importance=0.25)
+    taken = {"source_message": "m-1", "theme": "work", "tags": ("office",), "manually_saved": True}
+    assert write(LONG.format(3), type="fact", importance=0.25, **taken).trace.reason == "an exact repeat"
+    assert write(LONG.format(3), theme="work").trace.reason == "an exact repeat"
+    near = write(LONG.format(3) + "!", type="decision").trace.reason
+    assert near == "a near-duplicate that differs in nothing that matters; left as before: type"
+
+
 def test_a_merge_keeps_the_wish_to_save(write, ada):
     first = write("I prefer green tea", type="preference")
     write("I prefer green tea", type="preference", manually_saved=True)
