@@ -117,12 +117,14 @@ def test_types_narrow(agent, told):
     assert agent.found("Ada prefers bees and tea", types=["preference"]) == ["I prefer green tea over coffee"]
 
 
-def test_no_types_at_all_find_nothing(agent, told):
-    assert agent.found("bees", types=[]) == []
-
-
 def test_a_theme_narrows(agent, told):
     assert agent.found("Ada prefers bees and tea", theme="hobbies") == ["Ada keeps bees on the roof"]
+
+
+@pytest.mark.parametrize(("tool", "found"), [("memory_search", "results"), ("query_memory", "memories")])
+def test_no_types_are_any_type(agent, told, tool, found):
+    answers = [agent.tool(tool, query="bees", types=types).json[found] for types in (None, [])]
+    assert len(answers[0]) == len(answers[1]) > 0
 
 
 def test_an_unknown_theme_finds_nothing(agent, told):

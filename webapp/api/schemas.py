@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 from uuid import UUID
 
 from pydantic import (
@@ -32,6 +32,7 @@ MemoryRole = Literal["user", "assistant", "system", "tool_call", "tool_result"]
 MemoryStatus = Literal["active", "superseded", "archived"]
 EmbeddingState = Literal["pending", "ready", "error"]
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_Item = TypeVar("_Item")
 _NUMBER = re.compile(r"\s*[+-]?[\d_]*\.?\d*\s*")
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -84,6 +85,11 @@ def _sendable(value: str) -> str:
     return value
 
 
+def _any_when_empty(value: list[_Item] | None) -> list[_Item] | None:
+    """Return None for an empty list: models send one for "any", and nothing could ever be found by it."""
+    return value or None
+
+
 def _named(value: Any) -> Any:
     """Let a name alone stand for the policy of that name."""
     return {"name": value} if isinstance(value, str) else value
@@ -99,6 +105,8 @@ Line = Annotated[str, AfterValidator(_storable)]
 # PostgreSQL holds moments that Python cannot read back: one of those would break every list it is in.
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_utc)]
 Expiry = Annotated[Moment, AfterValidator(_ahead)]
+# Narrows a search to what is listed.
+Only = Annotated[list[_Item] | None, AfterValidator(_any_when_empty)]
 Question = Annotated[str, AfterValidator(_askable)]
 # A name alone stands for the policy of that name.
 Overrides = Annotated[

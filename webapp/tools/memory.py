@@ -18,6 +18,7 @@ from webapp.api.schemas import (
     Line,
     MemoryStatus,
     MemoryType,
+    Only,
     Overrides,
     Question,
     Share,
@@ -44,7 +45,7 @@ class SearchArguments(Strict):
     limit: int | None = Field(None, ge=1, le=50, description="At most this many results (default 10).")
     space: Line | None = Field(None, description="Which space; default: the shared pool.")
     theme: Line | None = Field(None, description="Only memories of this theme (slug).")
-    types: list[MemoryType] | None = Field(None, description="Only memories of these types.")
+    types: Only[MemoryType] = Field(None, description="Only memories of these types; none given, of any.")
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only memories of the last so many days.")
     min_score: Share | None = Field(None, description=LEAST_EVIDENCE)
     token_budget: int | None = Field(None, ge=1, le=100_000, description="Most tokens of text in all (default 1000).")
@@ -95,8 +96,8 @@ class QueryArguments(Strict):
     query: Question = Field(
         description="Search query to find relevant memories: say in words what context would help.",
     )
-    types: list[Literal["fact", "preference", "decision", "note"]] | None = Field(
-        None, description="Only memories of these types."
+    types: Only[Literal["fact", "preference", "decision", "note"]] = Field(
+        None, description="Only memories of these types; none given, of any."
     )
 
 
