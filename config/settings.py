@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 N = TypeVar("N", int, float)
+
+# As SQLAlchemy reads them: more than the standard allows may stand in a password.
+CREDENTIALS = re.compile(r"(?<=://)[^:/]*(?::[^@]*)?@")
 
 
 class ConfigError(ValueError):
@@ -108,8 +112,23 @@ def _url(env: Mapping[str, str], name: str, schemes: set[str]) -> str | None:
     value = env.get(name, "").strip()
     if not value:
         return None
-    if urlsplit(value).scheme not in schemes:
+    scheme, _, rest = value.partition("://")
+    if scheme.lower() not in schemes:
         raise ConfigError(f"{name} must be a URL that starts with {' or '.join(sorted(schemes))}://")
+    value = f"{scheme.lower()}://{rest}"
+    address = CREDENTIALS.sub("", value, count=1) if "postgresql" in schemes else value
+    try:
+        parts = urlsplit(address)
+        host, _port = parts.hostname, parts.port
+    except ValueError:
+        # Without the reason, which may repeat a part of the password.
+        advice = "in a password, special characters must be escaped, such as / by %2F"
+        raise ConfigError(f"{name} has a host or a port that cannot be read; {advice}") from None
+    if parts.netloc.endswith(":"):
+        raise ConfigError(f"{name} has no port behind its colon")
+    # A database or Redis without a host is one on this machine.
+    if host is None and "http" in schemes:
+        raise ConfigError(f"{name} has no host")
     return value
 
 

@@ -6,6 +6,8 @@ import stat
 import threading
 
 import pytest
+from redis import Redis
+from sqlalchemy import make_url
 
 import config
 from config import ConfigError
@@ -35,11 +37,48 @@ def test_the_defaults_are_those_of_the_readme(env):
         ("COMMONPLACE_SECRET_KEY_FILE", "/does/not/exist"),
         ("COMMONPLACE_LOG_LEVEL", "LOUD"),
         ("COMMONPLACE_LLAMACPP_URL", "ftp://x"),
+        ("COMMONPLACE_LLAMACPP_URL", "http://[x"),
+        ("COMMONPLACE_LLM_URL", "http://"),
+        ("COMMONPLACE_LLM_URL", "http://:8080/v1"),
+        ("DATABASE_URL", "postgresql://[bad/x"),
+        ("DATABASE_URL", "postgresql://u:p@h:notaport/x"),
+        ("DATABASE_URL", "postgresql://u:p@h:70000/x"),
+        ("DATABASE_URL", "postgresql://h:/x"),
+        ("DATABASE_URL", "postgresql:x"),
+        ("REDIS_URL", "redis://127.0.0.1:notaport/0"),
+        ("REDIS_URL", "redis:x"),
     ],
 )
 def test_a_bad_value_is_refused_by_name(env, name, value):
     with pytest.raises(ConfigError, match=name):
         config.load({**env, name: value})
+
+
+def test_no_part_of_a_password_is_repeated(env):
+    with pytest.raises(ConfigError, match="REDIS_URL") as refused:
+        config.load({**env, "REDIS_URL": "redis://me:hid#den@127.0.0.1/0"})
+    assert "hid" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql:///notes?host=/var/run/postgresql",
+        "postgresql://u:p/w#?[@h:5432/notes",
+        "postgresql://u:p@[::1]:5432/notes",
+        "postgres://u@h/notes",
+    ],
+)
+def test_an_address_that_the_driver_reads_is_taken_as_it_is(env, url):
+    assert config.load({**env, "DATABASE_URL": url}).database_url == url
+    assert make_url(url).database == "notes"
+
+
+@pytest.mark.parametrize("url", ["redis://", "rediss://:p@h:6379/0", "REDIS://h/0"])
+def test_redis_needs_no_host(env, url):
+    taken = config.load({**env, "REDIS_URL": url}).redis_url
+    assert taken == url.replace("REDIS", "redis")
+    Redis.from_url(taken).close()
 
 
 def test_a_home_that_cannot_be_made_is_refused_by_name(tmp_path):

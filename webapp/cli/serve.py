@@ -17,7 +17,7 @@ import config
 from retrieval.tokens import tokenizer
 from tasks.registry import configure, huey
 from tasks.runtime import Runtime, build
-from webapp.cli.ports import host_option, port_option
+from webapp.cli.ports import check_free, host_option, netloc, port_option
 from webapp.cli.revive import watch
 from webapp.cli.running import migrated_runtime
 from webapp.factory import create_app
@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 # A reply that streams in holds a thread, and no connection of the database, for as long as it takes.
 THREADS = 16
+# How long a taken port is waited for: the workers of a server that was killed hold it until they notice.
+PATIENCE = 5.0  # seconds
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
 LONGEST_LINE, LONGEST_HEADER = 8_190, 16_380
@@ -51,12 +53,13 @@ _TOO_LONG = b"""<!DOCTYPE html>
 @port_option
 def web(host: str, port: int) -> None:
     """Serve pages and interface with gunicorn."""
+    check_free(host, port, patience=PATIENCE)
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level, request_id)
     watch(runtime.server)
     _Gunicorn(
         {
-            "bind": f"{host}:{port}",
+            "bind": netloc(host, port),
             "workers": runtime.settings.web_workers,
             "threads": THREADS,
             "worker_class": _Worker,

@@ -16,7 +16,7 @@ import click
 from memory.errors import ServerError
 from memory.server import EmbeddedServer
 from webapp.cli.demo import PASSWORD, ensure_demo
-from webapp.cli.ports import host_option, port_option
+from webapp.cli.ports import check_free, host_option, netloc, port_option
 from webapp.cli.revive import WATCH_SECONDS, revive_if_dead
 from webapp.cli.running import migrated_runtime
 from webapp.logs import set_up_logging
@@ -32,6 +32,7 @@ STOP_SECONDS = 15
 @click.option("--no-demo", is_flag=True, help="Make no demo user.")
 def up(host: str, port: int, no_demo: bool) -> None:
     """Start everything: database, web and worker. Ctrl-C stops it all."""
+    check_free(host, port)
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level)
     demo = None if no_demo else ensure_demo(runtime)
@@ -39,7 +40,7 @@ def up(host: str, port: int, no_demo: bool) -> None:
         "web": ["web", "--host", host, "--port", str(port)],
         "worker": ["worker"],
     }
-    click.echo(f"Commonplace is at http://{host}:{port}/")
+    click.echo(f"Commonplace is at http://{netloc(host, port)}/")
     if demo:
         click.echo(f"Log in as {demo} with the password {PASSWORD}")
     click.echo("Ctrl-C stops it.")
