@@ -13,12 +13,17 @@ from urllib.parse import urlsplit
 
 N = TypeVar("N", int, float)
 
+SHORTEST_SECRET = 32
 # As SQLAlchemy reads them: more than the standard allows may stand in a password.
 CREDENTIALS = re.compile(r"(?<=://)[^:/]*(?::[^@]*)?@")
 
 
 class ConfigError(ValueError):
     """A setting is missing or malformed; the message starts with its name."""
+
+
+class DataFolderError(ConfigError):
+    """What is in the data folder cannot be used, though every setting can be read; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,21 +150,39 @@ def _secret(env: Mapping[str, str], home: Path) -> bytes:
 
 
 def _long_enough(value: bytes, name: str) -> bytes:
-    if len(value) < 32:
-        raise ConfigError(f"{name} must be at least 32 characters long")
+    if len(value) < SHORTEST_SECRET:
+        raise ConfigError(f"{name} must be at least {SHORTEST_SECRET} characters long")
     return value
 
 
 def _kept_secret(path: Path) -> bytes:
+    try:
+        _keep_secret(path)
+    except OSError as error:
+        raise DataFolderError(
+            f"{path.parent} cannot be written to ({error.strerror}): change its owner or COMMONPLACE_HOME"
+        ) from error
+    # Never replaced by a new one: what it has encrypted could not be read any more.
+    advice = "put back the file that was there, or set COMMONPLACE_SECRET_KEY"
+    try:
+        kept = path.read_bytes().strip()
+    except OSError as error:
+        raise DataFolderError(f"the secret key {path} cannot be read ({error.strerror}): {advice}") from error
+    if len(kept) < SHORTEST_SECRET:
+        raise DataFolderError(f"the secret key {path} has fewer than {SHORTEST_SECRET} characters: {advice}")
+    return kept
+
+
+def _keep_secret(path: Path) -> None:
     """Write a whole file under another name first, so that two starting processes agree on one key."""
-    if not path.exists():
-        draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    if path.exists():
+        return
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
         draft.touch(mode=0o600)
         draft.write_bytes(secrets.token_hex(32).encode())
-        try:
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    return _long_enough(path.read_bytes().strip(), str(path))
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink(missing_ok=True)

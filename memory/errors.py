@@ -34,3 +34,7 @@ class RefusedError(DomainError):
 
 class ServerError(RuntimeError):
     """The embedded server cannot be started; the message says what to look at."""
+
+
+class ServerFolderError(ServerError):
+    """No server can be started in the folder as it is; the message says what to do."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from memory.errors import ServerError
+from memory.errors import ServerError, ServerFolderError
 
 # Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
 with warnings.catch_warnings():
@@ -39,9 +39,12 @@ class EmbeddedServer:
         self.database = database
         # As the server is told; asked later, the folder and what leads to it may be gone.
         self._pgdata = self.folder.expanduser().resolve()
-        self._prune()
         try:
+            self._check_folder()
+            self._prune()
             self._server: PostgresServer = get_server(self.folder)
+        except ServerFolderError:
+            raise
         except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError, ValueError) as error:
             raise ServerError(
                 f"PostgreSQL did not start in {self.folder}: {error}. Its log is {self.folder / 'log'}"
@@ -81,6 +84,25 @@ class EmbeddedServer:
         """Let go of the server; the last process to do so stops it."""
         self._leave()
         self._server.cleanup()
+
+    def _check_folder(self) -> None:
+        """Refuse in words what the server would refuse by its own commands."""
+        # Another process may be filling the folder, and holds the lock as long.
+        with PostgresServer._lock:
+            try:
+                self.folder.mkdir(exist_ok=True)
+            except FileExistsError as error:
+                raise ServerFolderError(
+                    f"{self.folder} must be the folder of the database and is a file: move it away"
+                ) from error
+            except OSError as error:
+                raise ServerFolderError(
+                    f"{self.folder} cannot be made ({error.strerror}): change the owner of the data folder"
+                ) from error
+            if not (self.folder / "PG_VERSION").exists() and any(self.folder.iterdir()):
+                raise ServerFolderError(
+                    f"{self.folder} has files in it and no database: move them away, or put the database back"
+                )
 
     def _leave(self) -> None:
         self._prune()

@@ -10,7 +10,7 @@ from redis import Redis
 from sqlalchemy import make_url
 
 import config
-from config import ConfigError
+from config import ConfigError, DataFolderError
 
 
 @pytest.fixture
@@ -104,6 +104,43 @@ def test_processes_that_start_together_agree_on_the_secret(env):
     for thread in threads:
         thread.join()
     assert len(set(found)) == 1
+
+
+def test_a_home_that_cannot_be_written_to_is_told_from_a_bad_setting():
+    # Not even root may make a file there.
+    with pytest.raises(DataFolderError, match=r"^/proc/sys cannot be written to \(.+\): change its owner"):
+        config.load({"COMMONPLACE_HOME": "/proc/sys"})
+
+
+def spoil_by_a_folder(path):
+    path.mkdir()
+
+
+def spoil_by_few_characters(path):
+    path.write_text("short")
+
+
+def spoil_by_a_dead_link(path):
+    path.symlink_to("nowhere")
+
+
+SPOILED = {
+    spoil_by_a_folder: "cannot be read (Is a directory)",
+    spoil_by_few_characters: "has fewer than 32 characters",
+    spoil_by_a_dead_link: "cannot be read (No such file or directory)",
+}
+
+
+@pytest.mark.parametrize(("spoil", "said"), SPOILED.items())
+def test_a_kept_secret_that_is_spoiled_is_not_replaced(env, tmp_path, spoil, said):
+    path = tmp_path / "home" / "secret.key"
+    path.parent.mkdir()
+    spoil(path)
+    with pytest.raises(DataFolderError) as refused:
+        config.load(env)
+    advice = "put back the file that was there, or set COMMONPLACE_SECRET_KEY"
+    assert str(refused.value) == f"the secret key {path} {said}: {advice}"
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_the_secret_may_come_from_a_named_file(env, tmp_path):

@@ -14,12 +14,12 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 import config
-from config import ConfigError, Settings
+from config import ConfigError, DataFolderError, Settings
 from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
-from memory.errors import DomainError, ServerError
+from memory.errors import DomainError, ServerError, ServerFolderError
 from memory.llm import ChatModelError
 from memory.revision import current_revision, head_revision
 from memory.telemetry import telemetry
@@ -54,6 +54,9 @@ def examine() -> Iterator[Finding]:
     """Look at everything that can go wrong, stopping where nothing further can be looked at."""
     try:
         settings = config.load()
+    except DataFolderError as error:
+        yield Finding("data folder", False, str(error))
+        return
     except ConfigError as error:
         yield Finding("settings", False, str(error), "Correct the environment variable; the README lists them all.")
         return
@@ -61,6 +64,9 @@ def examine() -> Iterator[Finding]:
     yield _folder(settings)
     try:
         runtime = build(settings)
+    except ServerFolderError as error:
+        yield Finding("database", False, str(error))
+        return
     except (ServerError, SQLAlchemyError) as error:
         advice = "Read the log that is named; `rm` a stale postmaster.pid only when no postgres runs on this folder."
         yield Finding("database", False, str(error), advice)

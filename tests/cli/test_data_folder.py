@@ -1,0 +1,88 @@
+"""What a command and `doctor` say of a data folder that cannot be used."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from secrets_of_tests import SECRET
+
+
+@pytest.fixture
+def run(command_line):
+    """Run a command on a data folder with the embedded database."""
+    ours = {"DATABASE_URL", "REDIS_URL", "COMMONPLACE_SECRET_KEY", "COMMONPLACE_SECRET_KEY_FILE"}
+    environment = {key: value for key, value in os.environ.items() if key not in ours}
+
+    def _run(command, home, **more):
+        done = command_line([command], {**environment, "COMMONPLACE_HOME": str(home), **more})
+        return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+
+    return _run
+
+
+@pytest.fixture
+def unwritable(tmp_path):
+    # Not even root may make a file there.
+    return Path("/proc/sys"), "/proc/sys cannot be written to"
+
+
+@pytest.fixture
+def folder_for_key(tmp_path):
+    path = tmp_path / "secret.key"
+    path.mkdir()
+    return tmp_path, f"the secret key {path} cannot be read"
+
+
+@pytest.fixture
+def short_key(tmp_path):
+    path = tmp_path / "secret.key"
+    path.write_text("short")
+    return tmp_path, f"the secret key {path} has fewer than 32 characters"
+
+
+@pytest.fixture
+def file_for_database(tmp_path):
+    path = tmp_path / "postgres"
+    path.write_text("")
+    return tmp_path, f"{path} must be the folder of the database and is a file"
+
+
+@pytest.fixture
+def junk_for_database(tmp_path):
+    path = tmp_path / "postgres"
+    path.mkdir()
+    (path / "junk").write_text("")
+    return tmp_path, f"{path} has files in it and no database"
+
+
+@pytest.fixture(params=["unwritable", "folder_for_key", "short_key", "file_for_database", "junk_for_database"])
+def spoiled(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_a_command_says_in_one_line_what_is_wrong_with_the_data_folder(run, spoiled):
+    home, said = spoiled
+    status, out, (line,) = run("migrate", home)
+    assert (status, out) == (1, [])
+    assert line.startswith(f"Error: {said}")
+
+
+def test_doctor_says_what_is_wrong_with_the_data_folder(run, spoiled):
+    home, said = spoiled
+    status, out, err = run("doctor", home)
+    assert (status, err) == (1, [])
+    # What to do is in the line itself.
+    assert out[-1].startswith("BAD  ")
+    assert said in out[-1]
+    assert [line for line in out if line.startswith("BAD")] == out[-1:]
+
+
+def test_a_database_that_cannot_be_made_is_told_in_one_line(run):
+    status, out, (line,) = run("migrate", "/proc/sys", COMMONPLACE_SECRET_KEY=SECRET)
+    assert (status, out) == (1, [])
+    assert line.startswith("Error: /proc/sys/postgres cannot be made (")
+    _, out, _ = run("doctor", "/proc/sys", COMMONPLACE_SECRET_KEY=SECRET)
+    assert "     -> It cannot be written to: change its owner or COMMONPLACE_HOME." in out
+    assert out[-1].startswith("BAD  database: /proc/sys/postgres cannot be made (")
