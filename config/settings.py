@@ -98,7 +98,7 @@ def _number(env: Mapping[str, str], name: str, default: N, kind: Callable[[str],
     except ValueError:
         raise ConfigError(f"{name} must be a number, not {raw!r}") from None
     if not low <= value <= high:
-        raise ConfigError(f"{name} must be between {low:g} and {high:g}, not {raw}")
+        raise ConfigError(f"{name} must be between {low:,} and {high:,}, not {raw}")
     return value
 
 

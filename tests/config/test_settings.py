@@ -54,6 +54,20 @@ def test_a_bad_value_is_refused_by_name(env, name, value):
         config.load({**env, name: value})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("COMMONPLACE_SOFT_CAP", "0", "must be between 1 and 10,000,000, not 0"),
+        ("COMMONPLACE_TOKEN_BUDGET", "1000001", "must be between 1 and 1,000,000, not 1000001"),
+        ("COMMONPLACE_MIN_SCORE", "1.5", "must be between 0 and 1, not 1.5"),
+    ],
+)
+def test_limits_are_written_out(env, name, value, said):
+    with pytest.raises(ConfigError) as refused:
+        config.load({**env, name: value})
+    assert str(refused.value) == f"{name} {said}"
+
+
 def test_no_part_of_a_password_is_repeated(env):
     with pytest.raises(ConfigError, match="REDIS_URL") as refused:
         config.load({**env, "REDIS_URL": "redis://me:hid#den@127.0.0.1/0"})
