@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
-from secrets_of_tests import PASSWORD
+from secrets_of_tests import PASSWORD, SECRET
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -170,6 +172,22 @@ def test_a_password_that_does_not_fit_replaces_nothing(run, app, ada, more, type
     result = run("user", "password", "--email", ada.email, *more, typed=typed)
     assert (result.exit_code, said in result.output) == (1, True)
     assert log_in(app, ada, PASSWORD).get("/memories").status_code == 200
+
+
+def test_a_password_is_not_asked_for_without_a_terminal(ada, home, database_url):
+    ours = {"COMMONPLACE_HOME": str(home), "DATABASE_URL": database_url, "COMMONPLACE_SECRET_KEY": SECRET}
+    done = subprocess.run(
+        [sys.executable, "-m", "webapp.cli", "user", "password", "--email", ada.email],
+        env={**os.environ, **ours},
+        input=f"{NEW}\n{NEW}\n",
+        capture_output=True,
+        text=True,
+        check=False,
+        # The tests may have been started from a terminal.
+        start_new_session=True,
+    )
+    said = "there is no terminal to ask for the password on: --password - reads it from standard input"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: {said}\n")
 
 
 def test_nobody_has_no_password(run):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from datetime import UTC, datetime
+from getpass import GetPassWarning
 
 import click
 
@@ -46,13 +48,21 @@ def password_(email: str, password: str | None) -> None:
     """Set another password, where the old one is lost; every browser of the user is logged out."""
     store = migrated_store()
     user_id = user_named(store, email)
-    if password is None:
-        secret = click.prompt("New password", hide_input=True, confirmation_prompt="Once more", err=True)
-    else:
-        secret = _secret(password)
+    secret = _asked() if password is None else _secret(password)
     with user_session(store.sessions, user_id) as session:
         set_password(session, user_id, secret, now=datetime.now(UTC), actor="system")
     click.echo(f"The password of {email} is changed. Every browser is logged out.")
+
+
+def _asked() -> str:
+    with warnings.catch_warnings():
+        # Without a terminal it would be asked for where it is seen.
+        warnings.simplefilter("error", GetPassWarning)
+        try:
+            return str(click.prompt("New password", hide_input=True, confirmation_prompt="Once more", err=True))
+        except GetPassWarning as error:
+            advice = "--password - reads it from standard input"
+            raise click.ClickException(f"there is no terminal to ask for the password on: {advice}") from error
 
 
 def _secret(given: str) -> str:
