@@ -61,7 +61,7 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
     return Settings(
         home=_folder(home),
         database_url=_url(env, "DATABASE_URL", {"postgresql", "postgres"}),
-        redis_url=_url(env, "REDIS_URL", {"redis", "rediss"}),
+        redis_url=redis_url(env),
         secret_key=_secret(env, home),
         searches_per_minute=_number(env, "COMMONPLACE_SEARCHES_PER_MINUTE", 10, int, 0, 1_000_000),
         embedding_model=env.get("COMMONPLACE_EMBEDDING_MODEL") or "bundled",
@@ -79,6 +79,11 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         trusted_proxies=_number(env, "COMMONPLACE_TRUSTED_PROXIES", 0, int, 0, 10),
         log_level=_choice(env, "COMMONPLACE_LOG_LEVEL", "INFO", {"DEBUG", "INFO", "WARNING", "ERROR"}),
     )
+
+
+def redis_url(env: Mapping[str, str] | None = None) -> str | None:
+    """Read this setting alone. Raises `ConfigError` when it cannot be used."""
+    return _url(os.environ if env is None else env, "REDIS_URL", {"redis", "rediss"})
 
 
 def _folder(home: Path) -> Path:

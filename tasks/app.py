@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import psycopg
@@ -13,6 +12,7 @@ from redis import ConnectionPool
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+import config
 from tasks.runtime import Runtime
 
 _runtime: list[Runtime] = []
@@ -36,7 +36,7 @@ def _connect() -> psycopg.Connection[Any]:
 
 def _make() -> Huey:
     # The one setting that must be known when the tasks are declared; the rest waits for `configure`.
-    if url := os.environ.get("REDIS_URL", "").strip():
+    if url := config.redis_url():
         return RedisHuey("commonplace", connection_pool=_redis_pool(url), results=False)
     return PostgresHuey("commonplace", connection=_connect, create_tables=False, results=False, read_timeout=1)
 

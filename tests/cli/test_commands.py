@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
@@ -92,6 +93,23 @@ def test_doctor_says_that_the_database_is_away(run):
 
 def test_doctor_says_that_a_setting_is_bad(run):
     assert "COMMONPLACE_SOFT_CAP" in run("doctor", COMMONPLACE_SOFT_CAP="lots").stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "start"),
+    [(["doctor"], "BAD  settings: "), (["up", "--port", "8875"], "Error: "), (["worker"], "Error: ")],
+)
+def test_an_address_of_redis_that_cannot_be_read_is_refused_by_name(home, command, start):
+    # Not in a process that has imported the queue already, which is where the address is read first.
+    done = subprocess.run(
+        [sys.executable, "-m", "webapp.cli", *command],
+        env={**os.environ, "COMMONPLACE_HOME": str(home), "REDIS_URL": "redis://127.0.0.1:notaport/0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).splitlines()
+    assert (done.returncode, said[0].startswith(f"{start}REDIS_URL has a host or a port")) == (1, True), said
 
 
 def test_doctor_asks_the_system_model(run):
