@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -30,6 +32,8 @@ logger = logging.getLogger(__name__)
 THREADS = 16
 # How long a taken port is waited for: the workers of a server that was killed hold it until they notice.
 PATIENCE = 5.0  # seconds
+# How long the worker's threads may take to end. One that waits for a task looks up every second.
+ENDING = 3.0  # seconds
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
 LONGEST_LINE, LONGEST_HEADER = 8_190, 16_380
@@ -144,3 +148,11 @@ def worker() -> None:
     threading.Thread(target=_preload, args=[runtime, False], name="model-preload", daemon=True).start()
     consumer = huey.create_consumer(workers=2, periodic=True, initial_delay=0.1, max_delay=1.0, scheduler_interval=1)
     consumer.run()
+    _join([consumer.scheduler, *(thread for _, thread in consumer.worker_threads)])
+
+
+def _join(threads: Iterable[threading.Thread]) -> None:
+    """Wait a little for those who read the queue: the last process on a data folder stops the database as it ends."""
+    deadline = time.monotonic() + ENDING
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
