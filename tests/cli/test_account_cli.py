@@ -20,13 +20,14 @@ from memory.embedding.backfill import utc_now
 from memory.erase import erase_user
 from memory.models import AuditEvent
 from memory.remember import remember
-from webapp.cli import account, accounts, erasure
+from webapp.cli import account, accounts, bring_in, erasure
 from webapp.cli.main import main
 
 
 @pytest.fixture
 def run(monkeypatch, runtime):
     monkeypatch.setattr(account, "migrated_store", lambda: runtime)
+    monkeypatch.setattr(bring_in, "migrated_store", lambda: runtime)
     monkeypatch.setattr(accounts, "migrated_store", lambda: runtime)
     monkeypatch.setattr(erasure.config, "load", lambda: runtime.settings)
     return lambda *words, typed=None: CliRunner().invoke(main, [str(word) for word in words], input=typed)

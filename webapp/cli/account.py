@@ -1,4 +1,4 @@
-"""`commonplace export` and `import export`: taking everything along."""
+"""`commonplace export`: taking everything along."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from tqdm import tqdm
 
 from memory.database import user_session
 from memory.export import export
-from memory.importing import Document, import_document
-from retrieval.policy import NAMED, policy_from
 from webapp.cli.wiring import migrated_store, user_named
 
 
@@ -56,33 +54,3 @@ def _write(pieces: Iterable[str], out: Path, on_piece: Callable[[], object]) -> 
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
-
-
-@click.command("export")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--email", required=True, help="Whose account it goes into; it must have nothing yet.")
-def import_export(file: Path, email: str) -> None:
-    """Bring an export FILE into an account that has nothing yet: all of it, or nothing.
-
-    Tokens and the keys of providers are not in an export. Vectors are made anew, by the server or by `backfill`.
-    Whoever writes to the account meanwhile waits until all is in.
-    """
-    store = migrated_store()
-    user_id = user_named(store, email)
-    with (
-        tqdm(unit="row", disable=None) as bar,
-        file.open("rb") as opened,
-        user_session(store.sessions, user_id) as session,
-    ):
-        counts = import_document(
-            session,
-            user_id,
-            Document(opened),
-            soft_cap=store.settings.soft_cap,
-            check_policy=lambda policy: policy_from(dict(policy), NAMED["balanced"]),
-            now=datetime.now(UTC),
-            actor="import",
-            on_rows=bar.update,
-        )
-    brought = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in counts.items() if number)
-    click.echo(f"Brought in: {brought}. A running server makes their vectors, and so does `commonplace backfill`.")

@@ -8,7 +8,7 @@ import_group = LazyGroup(
     "import",
     help="Bring in an export, or conversations from elsewhere.",
     lazy={
-        "export": Lazy("webapp.cli.account:import_export", "Bring an export into an account that has nothing yet."),
+        "export": Lazy("webapp.cli.bring_in:import_export", "Bring an export into an account that has nothing yet."),
         "locomo": Lazy("evals.cli:import_locomo", "Import the conversations of a LoCoMo file, a space for each."),
     },
 )
