@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retrieval import tokens
+from retrieval.passage import passage
 from retrieval.types import Candidate, Ranked
 
-# Above this length a summary, where there is one, stands in for the text.
+# Above this length a summary, where there is one, stands in for the text, else a passage where the whole does not fit.
 LONG_TEXT_TOKENS = 200
 
 
@@ -24,24 +25,32 @@ class Fitted:
     truncated: bool
 
 
-def fit(ranked: Sequence[Ranked], budget: int) -> Fitted:
+def fit(ranked: Sequence[Ranked], budget: int, question: str = "") -> Fitted:
     """The first hits whose texts together have at most `budget` tokens, the last one cut to what remains.
 
-    A budget of 0 or less holds nothing.
+    Of a long text that does not fit, the passage that speaks of the question is shown, of at most half of what remains
+    where hits follow, which have the rest. A budget of 0 or less holds nothing.
     """
     items: list[tuple[Ranked, str]] = []
-    used = 0
-    for hit in ranked:
+    used, truncated = 0, False
+    for place, hit in enumerate(ranked, 1):
         text, size = _shown(hit.scored.candidate)
-        if used + size > budget:
-            partial = tokens.cut(text, budget - used) if used < budget else ""
-            if partial.strip():
-                items.append((hit, partial))
-                used += tokens.count(partial)
-            return Fitted(tuple(items), used, truncated=True)
-        items.append((hit, text))
-        used += size
-    return Fitted(tuple(items), used, truncated=False)
+        left = budget - used
+        if size <= left:
+            items.append((hit, text))
+            used += size
+            continue
+        truncated = True
+        is_long = size > LONG_TEXT_TOKENS
+        share = max(LONG_TEXT_TOKENS, left // 2) if is_long and place < len(ranked) else left
+        most = min(left, share)
+        part = (passage(text, question, most) if is_long else tokens.cut(text, most)) if left > 0 else ""
+        if part.strip():
+            items.append((hit, part))
+            used += tokens.count(part)
+        if not is_long or left <= LONG_TEXT_TOKENS:
+            break
+    return Fitted(tuple(items), used, truncated)
 
 
 def _shown(candidate: Candidate) -> tuple[str, int]:

@@ -153,7 +153,7 @@ class _Run:
     def _cut(self, ranked: Sequence[Ranked], considered: int) -> Result:
         budget = self.source.query.token_budget
         with self._timed("budget"):
-            fitted = fit(ranked, budget if budget is not None else UNLIMITED)
+            fitted = fit(ranked, budget if budget is not None else UNLIMITED, self.source.query.text)
         return Result(
             tuple(Hit(hit, snippet) for hit, snippet in fitted.items),
             self.source.policy,

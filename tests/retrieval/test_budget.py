@@ -51,6 +51,18 @@ def test_a_character_that_does_not_fit_leaves_no_empty_item():
     assert fit([ranked(1, "\N{PARTY POPPER}")], 1).items == ()
 
 
+def test_of_a_long_text_that_does_not_fit_a_passage_is_shown_and_others_have_room():
+    found = f"{LONG * 3}The hint is marzipan. {LONG * 3}"
+    fitted = fit([ranked(1, found), ranked(2, "hello world")], 600, "marzipan")
+    part, other = texts(fitted)
+    assert ("The hint is marzipan." in part, count(part) <= 300, other) == (True, True, "hello world")
+    assert (fitted.truncated, fitted.token_count) == (True, count(part) + 2)
+
+
+def test_a_long_text_that_fits_is_shown_whole():
+    assert texts(fit([ranked(1, LONG)], 1000, "word")) == [LONG]
+
+
 def test_a_summary_stands_in_for_a_long_text():
     assert texts(fit([ranked(1, LONG, summary="in short")], 1000)) == ["in short"]
 

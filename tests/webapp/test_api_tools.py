@@ -168,7 +168,8 @@ def test_the_budget_is_1000_by_default(agent, long_memories):
 def test_a_long_memory_counts_as_much_as_is_shown(agent):
     agent.store("bees " * 6000)
     answer = agent.tool("memory_search", query="bees", token_budget=3000).json
-    assert count(answer["results"][0]["content_snippet"]) == answer["token_count"] == 3000
+    assert count(answer["results"][0]["content_snippet"]) == answer["token_count"]
+    assert 2900 < answer["token_count"] <= 3000
 
 
 def test_a_search_stays_in_its_space(agent, ada, told):

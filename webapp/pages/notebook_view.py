@@ -233,7 +233,7 @@ class _Shower:
     def _context(self, output: dict[str, Any], form: ContextForm) -> Block:
         answer = explain(result_of(output, self._texts))
         ranked = [each.hit.ranked for each in answer.hits]
-        block = assemble(fit(ranked, form.budget), budget=form.budget, fence=secrets.token_hex(8))
+        block = assemble(fit(ranked, form.budget, form.q), budget=form.budget, fence=secrets.token_hex(8))
         return Block(block, count(block), block.count("\n<memory "), answer)
 
     def _command(self, output: dict[str, Any], form: CellForm) -> Commanded:

@@ -7,19 +7,9 @@ from datetime import datetime
 
 from markupsafe import Markup, escape
 
+from retrieval.passage import stem, stems
+
 _WORD = re.compile(r"(\w+)")
-_ENDINGS = ("ingly", "edly", "ings", "ing", "ies", "ied", "es", "ed", "ly", "s", "e", "y")
-_SHORTEST_STEM = 3
-# Words that say nothing about what a text is about; the keyword leg leaves them out as well.
-_EMPTY = frozenset(
-    re.findall(
-        r"\w+",
-        """a about all also am an and any are as at be because been but by can could did do does for from had has have
-        he her him his how i if in into is it its just know me more my no not of on or our s she should so t tell than
-        that the their them then there these they this to us was we were what when where which who whom whose why will
-        with would you your""",
-    )
-)
 _UNITS = (
     (31_557_600, "year"),
     (2_629_800, "month"),
@@ -58,19 +48,9 @@ def ago(moment: datetime, now: datetime) -> str:
     return "just now" if seconds >= -1 else "in a moment"
 
 
-def stem(word: str) -> str:
-    """Return a word without its commonest English endings: near enough to show a reader why a text was found."""
-    word = word.casefold()
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            word = word.removesuffix(ending)
-            break
-    return word[:-1] if len(word) > _SHORTEST_STEM and word[-1] == word[-2] else word
-
-
 def mark(text: str, question: str) -> Markup:
     """Return the escaped text with each word that shares its stem with a word of the question in <mark>."""
-    wanted = {stem(word) for word in _WORD.findall(question) if word.casefold() not in _EMPTY}
+    wanted = stems(question)
     pieces = _WORD.split(text)
     # Every second piece is a word.
     return Markup("").join(

@@ -1,0 +1,84 @@
+"""The part of a long text that speaks of a question."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from retrieval import tokens
+
+_WORD = re.compile(r"\w+")
+_ENDINGS = ("ingly", "edly", "ings", "ing", "ies", "ied", "es", "ed", "ly", "s", "e", "y")
+_SHORTEST_STEM = 3
+# Words that say nothing about what a text is about; the keyword leg leaves them out as well.
+_EMPTY = frozenset(
+    re.findall(
+        r"\w+",
+        """a about all also am an and any are as at be because been but by can could did do does for from had has have
+        he her him his how i if in into is it its itself just know me more my no not of on or our s she should so t tell
+        than that the their them then there these they this to us was we were what when where which who whom whose why
+        will with would you your""",
+    )
+)
+# This share of a passage stands before the first of the words that it was chosen for.
+_BEFORE = 0.25
+ELLIPSIS = "…"
+
+
+def stem(word: str) -> str:
+    """Return a word without its commonest English endings: near enough to show a reader why a text was found."""
+    word = word.casefold()
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+            word = word.removesuffix(ending)
+            break
+    return word[:-1] if len(word) > _SHORTEST_STEM and word[-1] == word[-2] else word
+
+
+def stems(question: str) -> frozenset[str]:
+    """Return the stems of the words of a question that say what it is about.
+
+    >>> sorted(stems("Where are the spare keys?"))
+    ['key', 'spar']
+    """
+    return frozenset(stem(word) for word in _WORD.findall(question) if word.casefold() not in _EMPTY)
+
+
+def passage(text: str, question: str, most: int) -> str:
+    """Return the part of a text, of at most `most` tokens, that has most of a question's words; else its beginning.
+
+    A word counts the less the more often the text has it. Dots stand where something was left out.
+    """
+    wanted = stems(question)
+    found = [(each.start(), root) for each in _WORD.finditer(text) if (root := stem(each[0])) in wanted]
+    room = most - 2 * tokens.count(ELLIPSIS)
+    if not found or room <= 0:
+        return tokens.cut(text, most)
+    length = room * len(text) // max(1, tokens.count(text))
+    start = max(0, _best(found, length) - int(_BEFORE * length))
+    # At the beginning of a word.
+    start = 0 if start == 0 else text.find(" ", start) + 1
+    part = tokens.cut(text[start:], room).rstrip()
+    end = start + len(part)
+    return f"{ELLIPSIS if start else ''}{part}{ELLIPSIS if end < len(text.rstrip()) else ''}"
+
+
+def _best(found: Sequence[tuple[int, str]], length: int) -> int:
+    """Return the first place from which the next `length` characters have the words that tell most."""
+    often = Counter(root for _, root in found)
+    reach = int((1 - _BEFORE) * length)
+    best, place = 0.0, found[0][0]
+    inside: Counter[str] = Counter()
+    end, told = 0, 0.0
+    for first, root in found:
+        while end < len(found) and found[end][0] < first + reach:
+            following = found[end][1]
+            told += 1 / often[following] if inside[following] == 0 else 0.0
+            inside[following] += 1
+            end += 1
+        if told > best + 1e-9:
+            best, place = told, first
+        inside[root] -= 1
+        told -= 1 / often[root] if inside[root] == 0 else 0.0
+    return place

@@ -1,0 +1,52 @@
+"""Of a long text the part is shown that speaks of the question."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval import passage as module
+from retrieval.passage import ELLIPSIS, passage
+from retrieval.tokens import count
+
+FILLER = "The committee talked at length about the roof and who would pay for it. "
+LONG = FILLER * 60 + "The hint of the backup tape is marzipan otter. " + FILLER * 60
+
+
+def test_the_doctests_hold():
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize("question", ["marzipan otter", "What are the hints of our backup tapes?", "otters"])
+def test_the_part_with_the_words_of_the_question_is_shown(question):
+    part = passage(LONG, question, 80)
+    assert "The hint of the backup tape is marzipan otter." in part
+    assert (part[0], part[-1]) == (ELLIPSIS, ELLIPSIS)
+
+
+def test_a_rare_word_tells_more_than_one_that_is_everywhere():
+    assert "marzipan" in passage(LONG, "Who would pay for the marzipan?", 60)
+
+
+def test_without_a_word_of_the_question_it_begins_at_the_beginning():
+    beginning = "The committee talked at length about the roof and who"
+    assert [passage(LONG, question, 10) for question in ("giraffe", "")] == [beginning, beginning]
+
+
+def test_dots_stand_only_where_something_was_left_out():
+    assert passage(f"otter {FILLER * 9}", "otter", 20).startswith("otter The committee")
+    assert passage(f"{FILLER * 9}otter", "otter", 20).endswith("otter")
+
+
+@given(st.text(max_size=400), st.text(max_size=40), st.integers(0, 60))
+def test_whatever_the_text_no_more_tokens_are_shown_than_may_be(text, question, most):
+    assert count(passage(text, question, most)) <= most
+
+
+@given(st.lists(st.sampled_from(["otter", "roof", "pay", "tape", "the", "\N{PARTY POPPER}", "日本"]), max_size=300))
+def test_a_word_that_is_there_is_in_the_part(words):
+    text = " ".join(words)
+    assert "otter" not in words or "otter" in passage(text, "otter", 20)
