@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from itertools import islice
+from types import GenericAlias
 from typing import Annotated, Any, BinaryIO
 from uuid import UUID
 
@@ -30,7 +31,7 @@ from memory.embedding.queue import enqueue_missing
 from memory.errors import ConflictError, InvalidError
 from memory.export import FORMAT, VERSION, columns_of, sections
 from memory.journal import record
-from memory.models import TYPES, Base, Conversation, Entity, EntityMention, Memory, Message
+from memory.models import TYPES, Base, Conversation, Entity, EntityMention, Memory, Message, Tombstone
 from memory.notebooks.checks import check_title
 from memory.payloads import check_json
 from memory.preference_document import parse
@@ -48,6 +49,7 @@ _AT_ONCE = 500
 _LARGEST = 10**9
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _EXACT = ijson.get_backend("python")
+_NO_JSON = (ijson.JSONError, UnicodeDecodeError, RecursionError)
 
 Row = dict[str, Any]
 
@@ -65,12 +67,12 @@ class Document:
         self._parser = _EXACT if _has_half_pairs(file) else ijson
         try:
             head, names, lists = self._outline()
-        except ijson.JSONError:
+        except _NO_JSON:
             # Integers of more than 64 bits are JSON too, but not to the parser in C.
             self._parser = _EXACT
             try:
                 head, names, lists = self._outline()
-            except (ijson.JSONError, UnicodeDecodeError, RecursionError):
+            except _NO_JSON:
                 raise InvalidError("file", "is cut off, or no JSON in UTF-8") from None
         if head.get("format") != FORMAT:
             raise InvalidError("file", "is no export of Commonplace")
@@ -145,7 +147,7 @@ def import_document(
     may be committed.
     """
     lock_spaces(session, user_id)
-    _check_empty(session, user_id)
+    _check_empty(session, user_id, now)
     spaces = _Spaces(session, user_id, soft_cap, check_policy, now, actor)
     counts: dict[str, int] = {}
     for table in restored_tables():
@@ -168,11 +170,14 @@ def import_document(
     return counts
 
 
-def _check_empty(session: Session, user_id: UUID) -> None:
+def _check_empty(session: Session, user_id: UUID, now: datetime) -> None:
     for name in _CONTENT:
         table = Base.metadata.tables[name]
         if session.execute(select(table.c.user_id).where(table.c.user_id == user_id).limit(1)).first() is not None:
             raise ConflictError(f"this account has {name} already: an export is brought into one that has nothing yet")
+    stones = select(Tombstone.id).where(Tombstone.user_id == user_id, Tombstone.expires_at > now).limit(1)
+    if session.scalar(stones) is not None:
+        raise ConflictError("something was forgotten in this account less than 24 hours ago: the export may tell of it")
 
 
 class _Spaces:
@@ -237,22 +242,29 @@ def _prepared(section: str, row: Row) -> Row:
             check_json(value, name, most=_LARGEST, for_index=name != "payload")
     if "needs_embedding" in row:
         row["needs_embedding"] = True
-    if section == "themes":
-        check_slug(row["slug"])
-    if section == "revisions":
-        check_choice("type", row["type"], TYPES)
-    if section == "notebooks":
-        check_title(row["title"])
-    if section == "preferences":
-        parse(row["document"])
-    if section == "possible_updates" and row["memory_id"] == row["older_id"]:
-        raise InvalidError("older_id", "must be another memory")
+    if (check := _CHECKS.get(section)) is not None:
+        check(row)
     if section == "memories":
         # Checks what is stored as the write path does.
         draft = Draft(row["text"], row["type"], row["role"], tuple(row["tags"]), source_ids=tuple(row["source_ids"]))
         # What it replaces may come after it.
         row |= {**prepare(draft).columns, "supersedes": None}
     return row
+
+
+def _check_pair(row: Row) -> None:
+    if row["memory_id"] == row["older_id"]:
+        raise InvalidError("older_id", "must be another memory")
+
+
+# What the columns' types leave open, and pages rely on; each raises `InvalidError`.
+_CHECKS: dict[str, Callable[[Row], object]] = {
+    "themes": lambda row: check_slug(row["slug"]),
+    "revisions": lambda row: check_choice("type", row["type"], TYPES),
+    "notebooks": lambda row: check_title(row["title"]),
+    "preferences": lambda row: parse(row["document"]),
+    "possible_updates": _check_pair,
+}
 
 
 def _insert(session: Session, table: Table, user_id: UUID, batch: list[Row], first: int) -> None:
@@ -366,6 +378,6 @@ _KINDS: dict[type, Any] = {
 def _kind(column: Column[Any]) -> Any:
     if isinstance(column.type, ARRAY):
         item = column.type.item_type.python_type
-        return list[_KINDS.get(item, item)]  # type: ignore[misc]
+        return GenericAlias(list, (_KINDS.get(item, item),))
     python_type = column.type.python_type
     return _KINDS.get(python_type, python_type)

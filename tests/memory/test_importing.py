@@ -14,6 +14,7 @@ from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError
 from memory.export import export, sections
+from memory.forget import forget
 from memory.importing import LEFT_BEHIND, Document, import_document, restored_tables
 from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
@@ -145,6 +146,14 @@ def test_who_has_something_gets_nothing(full, bobs_book):
     assert bobs_book.all("SELECT text FROM memories") == ["Bob keeps bees"]
 
 
+def test_nothing_brings_back_what_was_just_forgotten(full, bobs_book):
+    memory_id = bobs_book.write("Ada wants aisle seats").id
+    bobs_book.do(forget, memory_id, keys=bobs_book.runtime.keys, undo=None)
+    with pytest.raises(ConflictError, match="forgotten in this account less than 24 hours ago"):
+        bring_in(bobs_book, exported(full))
+    assert bobs_book.all("SELECT text FROM memories") == []
+
+
 def test_it_comes_into_an_account_once(full, bobs_book):
     bring_in(bobs_book, exported(full))
     with pytest.raises(ConflictError):
@@ -172,6 +181,20 @@ def _deep(levels):
     for _ in range(levels):
         value = {"in": value}
     return value
+
+
+def _itself(document):
+    document["possible_updates"][0]["older_id"] = document["possible_updates"][0]["memory_id"]
+    return document
+
+
+def _far_too_deep(document):
+    document["cells"][-1]["input"] = "here"
+    return json.dumps(document).replace('"here"', '{"in":' * 3000 + "1" + "}" * 3000)
+
+
+def _half_pair_and_half_a_file(document):
+    return json.dumps({"half": "\ud800", **document})[:-200]
 
 
 def _circle(document):
@@ -202,8 +225,11 @@ def _circle(document):
         (_set("memories", text="\ud800 \U0001f600"), r"memories, row 4, text: .*surrogates"),
         (_set("notebooks", title=" "), r"notebooks, row 1, title: "),
         (_set("preferences", document="---\ndate_format: 5\n---\n"), r"preferences, row 1, date_format: "),
+        (_itself, r"possible_updates, row 1, older_id: must be another memory"),
         (_set("revisions", type="boss"), r"revisions, row 1, type: must be one of"),
         (_set("entities", name_key="%x" % 7**9000), r"entities, rows 1 to \d+: .*index row"),
+        (_far_too_deep, r"cells, row 2, input: "),
+        (_half_pair_and_half_a_file, "file: is cut off, or no JSON in UTF-8"),
         (_set("cells", input=_deep(200)), r"cells, row 2, input: must be nested at most 100 deep"),
         (_set("memories", importance="high"), r"memories, row 4, importance: "),
         (_set("memories", importance=7), r"memories, rows 1 to 4: .*constraint"),

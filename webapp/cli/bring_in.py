@@ -20,6 +20,8 @@ from webapp.cli.wiring import migrated_store, user_named
 def import_export(file: Path, email: str) -> None:
     """Bring an export FILE into an account that has nothing yet: all of it, or nothing.
 
+    An account that forgot something in the last 24 hours takes none, which might bring it back.
+
     Tokens and the keys of providers are not in an export. Vectors are made anew, by the server or by `backfill`.
     Whoever writes to the account meanwhile waits until all is in.
     """
