@@ -23,6 +23,7 @@ from evals.datasets import load
 from evals.errors import MeasureError
 from evals.examine import Examiner
 from evals.extra import needs
+from evals.long_notes import in_notes
 from evals.places import put
 from evals.policies import default_only, overridden, variants
 from evals.throwaway import throwaway
@@ -72,6 +73,14 @@ numbers_option = click.option(
 )
 
 
+notes_option = click.option(
+    "--notes",
+    type=click.IntRange(min=2),
+    metavar="NUMBER",
+    help="Put so many turns, or memories, together into one long note.",
+)
+
+
 def policies_options(command: F) -> F:
     """Add the options that say which policies to measure beside the default."""
     every = click.option("--all-policies", is_flag=True, help="Also measure the other policies, and each leg alone.")
@@ -94,13 +103,24 @@ def eval_group() -> None:
 )
 @click.option("--email", help="Whose memory to import into; needed with --own-data.")
 @click.option("--only-default", is_flag=True, help="Measure the default policy alone.")
+@notes_option
 @numbers_option
 @output_options
 def eval_locomo(
-    file: Path, own_data: bool, email: str | None, only_default: bool, numbers: Mapping[str, Any], **output: Any
+    file: Path,
+    own_data: bool,
+    email: str | None,
+    only_default: bool,
+    notes: int | None,
+    numbers: Mapping[str, Any],
+    **output: Any,
 ) -> None:
     """Ask the questions of a LoCoMo FILE; exits with 1 when the default policy is not good enough."""
     data = read(file, "locomo")
+    if notes is not None:
+        if own_data:
+            raise click.UsageError("--notes needs a database that is removed: leave out --own-data")
+        data = in_notes(data, notes)
     policies = _policies(not only_default, numbers)
     now = datetime.now(UTC)
     with own_data_of(email) if own_data else throwaway(now=now) as (runtime, user_id):
@@ -110,11 +130,16 @@ def eval_locomo(
 @eval_group.command("golden")
 @click.argument("file", type=FILE, default=golden.BUNDLED)
 @together_option
+@notes_option
 @policies_options
 @output_options
-def eval_golden(file: Path, as_one: bool, all_policies: bool, numbers: Mapping[str, Any], **output: Any) -> None:
+def eval_golden(
+    file: Path, as_one: bool, notes: int | None, all_policies: bool, numbers: Mapping[str, Any], **output: Any
+) -> None:
     """Ask the golden cases of FILE, by default those of this repository; exits with 1 on FAIL."""
-    _evaluate_apart(read(file, "golden", as_one=as_one), _policies(all_policies, numbers), Output(**output))
+    data = read(file, "golden", as_one=as_one)
+    data = in_notes(data, notes) if notes is not None else data
+    _evaluate_apart(data, _policies(all_policies, numbers), Output(**output))
 
 
 @eval_group.command("jsonl")

@@ -27,7 +27,7 @@ from retrieval.query import Dense
 WHOLE, NO_LEG, SILENT, HALF = "nothing is away", "vector leg off", "provider times out", "half without vectors"
 
 _TAKE_AWAY = text("""
-UPDATE embeddings SET state = 'pending', vector = NULL, due_at = 'infinity'
+UPDATE embeddings SET state = 'pending', vector = NULL, passages = NULL, due_at = 'infinity'
 WHERE user_id = :user_id AND memory_id = ANY(:ids) RETURNING 1
 """)
 

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 from memory.database import EF_SEARCH
 from memory.driver import Floats, Ids, Row, fetch
 from memory.embedding.likeness import likeness
+from memory.embedding.passages import passages
 from memory.shelves import EPISODES, MEMORIES
 from retrieval.dates import Period
 from retrieval.policy import Policy
@@ -158,10 +159,13 @@ class Source:
             for (candidate, _, distance), bm25 in zip(read, scores, strict=True)
         ]
 
-    def widen(self, scored: Sequence[Scored], model_id: UUID | None, *, saving: bool) -> list[Scored]:
+    def widen(
+        self, scored: Sequence[Scored], model_id: UUID | None, *, asked: Vector | None, saving: bool
+    ) -> list[Scored]:
         """Add text, tags, sources and vector; a row that cannot be read is skipped and logged, not served half.
 
-        With `saving`, the same round trip writes the last scores.
+        Of a long text the vector is that of the passage that comes nearest to what is `asked`. With `saving`, the same
+        round trip writes the last scores.
         """
         if not scored:
             return []
@@ -170,6 +174,7 @@ class Source:
             "user_id": self.query.user_id,
             "ids": Ids(each.candidate.id for each in scored),
             "model_id": model_id,
+            "vector": HalfVector(asked) if asked is not None else None,
             "long_text": LONG_TEXT_BYTES,
             "relevance": Floats(part.relevance for part in parts),
             "recency": Floats(part.recency for part in parts),
@@ -270,12 +275,21 @@ def _widened(scored: Iterable[Scored], rows: dict[UUID, Row]) -> Iterable[Scored
             continue  # Forgotten between the two reads.
         memory = each.candidate
         try:
-            _, memory.text, memory.type, memory.role, memory.theme, tags, sources, memory.summary, vector = row
+            _, memory.text, memory.type, memory.role, memory.theme, tags, sources, memory.summary, vector, place = row
             memory.tags, memory.source_ids, memory.vector = tuple(tags), tuple(sources), from_binary(vector)
+            memory.passage = _passage(memory.text, place)
         except (TypeError, ValueError):
             logger.exception("the memory %s is malformed and was skipped", memory.id)
         else:
             yield each
+
+
+def _passage(text: str, place: int | None) -> str | None:
+    """Return a passage of a text by its place, from 1 on; none where it was embedded in other passages."""
+    if place is None:
+        return None
+    parts = passages(text)
+    return parts[place - 1] if place <= len(parts) else None
 
 
 def from_binary(data: bytes | None) -> Vector | None:

@@ -22,6 +22,7 @@ def neighbours_of(
     """Return the active memories of its space that come nearest to a memory, the nearest first, with their cosines.
 
     These are on the scale where texts that have nothing to do with each other have 0 by the model.
+    What is compared is the whole of each: a text that says what one passage of this one says is not nearly the same.
     Empty while it has no vector by the model. Every vector of the space is compared while `scope_size`, the number of
     memories in it, is small; beyond that the model's index answers.
     """
@@ -30,9 +31,11 @@ def neighbours_of(
     if vector is None:
         return []
     if scope_size <= EXACT_SCAN_LIMIT:
-        statement = exact_statement(MEMORIES, most + 1, filtered=False)
+        statement = exact_statement(MEMORIES, most + 1, filtered=False, passages=False)
     else:
-        statement = approximate_statement(MEMORIES, str(model.id), vector.shape[0], most + 1, filtered=False)
+        statement = approximate_statement(
+            MEMORIES, str(model.id), vector.shape[0], most + 1, filtered=False, passages=False
+        )
     values = {
         "user_id": memory.user_id,
         "space_id": memory.space_id,

@@ -59,9 +59,16 @@ def passage(text: str, question: str, most: int) -> str:
     start = max(0, _best(found, length) - int(_BEFORE * length))
     # At the beginning of a word.
     start = 0 if start == 0 else text.find(" ", start) + 1
-    part = tokens.cut(text[start:], room).rstrip()
-    end = start + len(part)
-    return f"{ELLIPSIS if start else ''}{part}{ELLIPSIS if end < len(text.rstrip()) else ''}"
+    # What stands beside the dots may take a token more with them than without.
+    while tokens.count(part := _between(text, start, room)) > most:
+        room -= 1
+    return part
+
+
+def _between(text: str, start: int, most: int) -> str:
+    """Return at most so many tokens of a text from a place on, with dots where something was left out."""
+    part = tokens.cut(text[start:], most).rstrip()
+    return f"{ELLIPSIS if start else ''}{part}{ELLIPSIS if start + len(part) < len(text.rstrip()) else ''}"
 
 
 def _best(found: Sequence[tuple[int, str]], length: int) -> int:

@@ -17,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ WEIGHTS = Path(__file__).with_name("reader.npz")
 # the notes that it learned from: of more at once it makes anything.
 LONGEST = 192
 _LONGEST_QUESTION = 64
-_PART = 64
+_PART = 40
 _MOST_PARTS = 6
 # Log-odds that the rounded numbers may be off by for a sample that training computed: a few tenths are usual.
 _TOLERANCE = 0.6
@@ -69,6 +70,8 @@ _FOREIGN = frozenset(
 _WORD = re.compile(r"[^\W\d_]+")
 # Where a sentence ends: not after "Dr." or "St.", nor within "1.4.2" or "settings.py".
 _END = re.compile(r"(?<=[a-z]{4}\.)\s+|(?<=[!?])\s+|\n")
+# Also after short words: a part may well end within "Dr. Meyer".
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 # Characters of a text that is read: longer ones would be read in part, and what answers may be in the rest.
 LONGEST_TEXT = 600
 
@@ -162,12 +165,23 @@ class Reader:
 
     def _log_odds(self, question: str, text: str) -> float:
         asked = self._pieces(question)[:_LONGEST_QUESTION]
+        parts = islice(self._parts(text), _MOST_PARTS)
+        return max(self._read([self._begin, *asked, self._end, *part, self._end]) for part in parts)
+
+    def _parts(self, text: str) -> Iterator[list[int]]:
+        """Give the parts that a text is read in: sentences as far as they have room, the next begins with the last."""
+        held: list[list[int]] = []
         told = self._pieces(text)
-        step = _PART * 3 // 4
-        starts = range(0, max(1, len(told) - _PART + step), step)[:_MOST_PARTS]
-        return max(
-            self._read([self._begin, *asked, self._end, *told[start : start + _PART], self._end]) for start in starts
-        )
+        for sentence in map(self._pieces, _SENTENCE_END.split(text)) if len(told) > _PART else [told]:
+            if held and sum(map(len, held)) + len(sentence) > _PART:
+                yield [*chain.from_iterable(held)]
+                held = held[-1:] if len(held) > 1 and len(held[-1]) + len(sentence) <= _PART else []
+            if len(sentence) > _PART:
+                yield from (sentence[start : start + _PART] for start in range(0, len(sentence), _PART * 3 // 4))
+                continue
+            held.append(sentence)
+        if held:
+            yield [*chain.from_iterable(held)]
 
     def _pieces(self, text: str) -> list[int]:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids

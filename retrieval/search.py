@@ -118,7 +118,7 @@ class _Run:
             phrases = quoted(question)
             with self._timed("fetch"):
                 few = len(scored) if phrases else max(POOL * query.limit, policy.reads)
-                weighed = self._widen(scored[:few], model_id)
+                weighed = self._widen(scored[:few], model_id, near.vector)
             if phrases:
                 weighed = [each for each in weighed if says(each.candidate.text, phrases)]
             elif scored and judge.is_asked_for and not self._is_answered(judge, scored, weighed, dense, question):
@@ -146,7 +146,7 @@ class _Run:
         with self._timed("rank"):
             scored = rank_by_time(pool, policy, period, words=len(worded.question.lexemes), now=now)
         with self._timed("fetch"):
-            weighed = self._widen(scored[: self.source.query.limit], None)
+            weighed = self._widen(scored[: self.source.query.limit], None, None)
         ranked = [Ranked(each, mmr_penalty=0.0, rank=place) for place, each in enumerate(weighed, 1)]
         return replace(self._cut(ranked, len(pool)), period=period)
 
@@ -278,11 +278,12 @@ class _Run:
         return False
 
     def _read(self, reader: Reader, best: Sequence[Scored], question: str) -> None:
-        """Note how likely each answers, until one does; a long one, another language and a failure leave no word."""
+        """Note how likely each answers, until one does; another language and a failure leave no word."""
         # What ends the reading must be enough to answer, too: the rest, unread, would be judged by the rules.
         enough = max(self.source.policy.certain_reading, self.source.policy.sure_reading)
+        texts = [each.candidate.passage or each.candidate.text for each in best]
         try:
-            for each, sureness in zip(best, reader.each(question, [each.candidate.text for each in best]), strict=True):
+            for each, sureness in zip(best, reader.each(question, texts), strict=True):
                 each.candidate.sureness = sureness
                 if (sureness or 0.0) >= enough:
                     return
@@ -299,7 +300,7 @@ class _Run:
         if not about or most == 1 or len(about) > LOOKED_AT:
             return bool(about)
         with self._timed("rank"):
-            read = self.source.widen(about, None, saving=False)
+            read = self.source.widen(about, None, asked=None, saving=False)
             return any(says_an_amount(each.candidate.text) for each in read)
 
     def _answers_to_the_rest(self, named: Sequence[Scored], dense: Dense | None, question: str) -> list[Scored]:
@@ -315,19 +316,19 @@ class _Run:
             self.degraded.append("semantic")
             return []
         with self._timed("rank"):
-            read = self.source.widen(named[:LOOKED_AT], dense.model_id, saving=False)
+            read = self.source.widen(named[:LOOKED_AT], dense.model_id, asked=vector, saving=False)
             least = cosine_of(self.source.policy.rest_cosine, dense.unrelated)
             return [each for each in read if _cosine(each.candidate.vector, vector) >= least]
 
-    def _widen(self, scored: Sequence[Scored], model_id: UUID | None) -> list[Scored]:
+    def _widen(self, scored: Sequence[Scored], model_id: UUID | None, asked: Vector | None) -> list[Scored]:
         """Read what is shown and write the last scores; one forgotten at this moment must not cost the answer."""
         saving = self.source.query.shelf is MEMORIES
         try:
-            return self.source.widen(scored, model_id, saving=saving)
+            return self.source.widen(scored, model_id, asked=asked, saving=saving)
         except IntegrityError:
             self.source.session.rollback()
             logger.info("scores were not saved: a memory was forgotten meanwhile")
-            return self.source.widen(scored, model_id, saving=False)
+            return self.source.widen(scored, model_id, asked=asked, saving=False)
 
 
 def _cosine(one: Vector | None, other: Vector) -> float:

@@ -100,6 +100,19 @@ ORDER BY distance LIMIT {depth}
 # What an index gives late may be nearer than what came before. The sum keeps the planner from believing that it is not.
 _SORTED = "WITH near AS MATERIALIZED ({near}) SELECT * FROM near ORDER BY distance + 0"
 
+# A long text is as near as the nearest of its passages: one vector of everything says little of each. They are not in
+# the index, and all are compared, those of the few texts that are long. By their distance, so what an index gives late
+# is put in its place as well.
+_WITH_PASSAGES = """
+WITH near AS MATERIALIZED ({near}), long AS MATERIALIZED (
+    SELECT x.{item} AS id, x.{scope} AS scope_id, {nearest_passage} AS distance FROM {vectors} x {narrowed}
+    WHERE x.user_id = %(user_id)s AND {in_scope} AND x.model_id = {model} AND x.live AND x.passages IS NOT NULL
+)
+SELECT f.id, f.scope_id, min(f.distance) AS distance FROM (TABLE near UNION ALL TABLE long) f
+GROUP BY f.id, f.scope_id ORDER BY min(f.distance) LIMIT {depth}
+"""
+_NEAREST_PASSAGE = "(SELECT min(p.vector <=> %(vector)s::halfvec) FROM unnest({row}.passages) AS p(vector))"
+
 # BM25 as in Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework", in the form of Lucene 8 and
 # later: idf = ln(1 + (N - df + 0.5) / (df + 0.5)), summed over the question's distinct lexemes that an item
 # contains (OR, not AND), with N and the mean length of the caller's scope; `longest` is as in `retrieval.words`. With
@@ -154,7 +167,7 @@ WITH pool AS MATERIALIZED (
 )
 SELECT m.id, m.created_at, {ranked}, s.places, s.counts,
        coalesce(s.length, (SELECT sum(cardinality(t.positions)) FROM unnest(m.tsv) t), 0)::float8 AS length,
-       e.vector <=> %(vector)s::halfvec AS distance
+       least(e.vector <=> %(vector)s::halfvec, {nearest_passage}) AS distance
 FROM said s
 JOIN {items} m ON m.user_id = %(user_id)s AND m.id = s.id AND {served}{narrows}
 LEFT JOIN {vectors} e ON e.user_id = %(user_id)s
@@ -176,11 +189,16 @@ ORDER BY m.created_at DESC, m.id LIMIT %(depth)s
 """
 
 # The rest, for the few that may be shown. The vector comes in its binary form, as parsing its text would cost more
-# than everything else here.
+# than everything else here; of a long text it is that of the passage which
+# comes nearest, the `place`th.
 _WIDE = """
-SELECT m.id, {shown}, halfvec_send(e.vector) AS vector
+SELECT m.id, {shown}, halfvec_send(coalesce(p.vector, e.vector)) AS vector, p.place
 FROM {items} m {joined}
 LEFT JOIN {vectors} e ON e.user_id = m.user_id AND e.{item} = m.id AND e.model_id = %(model_id)s
+LEFT JOIN LATERAL (
+    SELECT x.vector, x.place FROM unnest(e.passages) WITH ORDINALITY AS x(vector, place)
+    WHERE %(vector)s::halfvec IS NOT NULL ORDER BY x.vector <=> %(vector)s::halfvec LIMIT 1
+) p ON true
 WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)b::uuid[])
 """
 
@@ -210,29 +228,40 @@ def keyword_statement(shelf: Shelf, *, filtered: bool) -> str:
 @cache
 def pool_statement(shelf: Shelf, *, filtered: bool, beside: bool) -> str:
     """The candidates of both legs, with `beside` also the neighbours of the best, of shelves that know neighbours."""
-    return _filled(_POOL, shelf, filtered=filtered, beside=_BESIDE.format_map(asdict(shelf)) if beside else "")
+    words = {"nearest_passage": _NEAREST_PASSAGE.format(row="e")}
+    words["beside"] = _BESIDE.format_map(asdict(shelf)) if beside else ""
+    return _filled(_POOL, shelf, filtered=filtered, **words)
 
 
 @lru_cache(maxsize=1024)
-def exact_statement(shelf: Shelf, depth: int, *, filtered: bool) -> str:
-    """The nearest items by cosine, every vector of the scope compared (recall 1.0).
+def exact_statement(shelf: Shelf, depth: int, *, filtered: bool, passages: bool = True) -> str:
+    """The nearest items by cosine, every vector of the scope compared (recall 1.0), with those of `passages` or not.
 
     How many are asked for stands in the text: not knowing it, the planner takes a tenth of all for likely, and plans
     each question anew.
     """
-    return _filled(_NEAREST, shelf, filtered=filtered, vector="x.vector", model="%(model_id)s", depth=str(int(depth)))
+    words = {"vector": "x.vector", "model": "%(model_id)s", "depth": str(int(depth))}
+    near = _filled(_NEAREST, shelf, filtered=filtered, **words)
+    return _with_passages(shelf, near, filtered=filtered, **words) if passages else near
 
 
 @lru_cache(maxsize=1024)
-def approximate_statement(shelf: Shelf, model_id: str, dimensions: int, depth: int, *, filtered: bool) -> str:
-    """The nearest items by the model's HNSW index.
+def approximate_statement(
+    shelf: Shelf, model_id: str, dimensions: int, depth: int, *, filtered: bool, passages: bool = True
+) -> str:
+    """The nearest items by the model's HNSW index, and with `passages` those with the nearest of these.
 
     The index is partial and on an expression, so the model and its dimensions stand in the text. Both come from
     our own tables, as a UUID and an integer.
     """
-    vector = f"x.vector::halfvec({int(dimensions)})"
-    near = _filled(_NEAREST, shelf, filtered=filtered, vector=vector, model=f"'{model_id}'", depth=str(int(depth)))
-    return _filled(_SORTED, shelf, near=near)
+    words = {"vector": f"x.vector::halfvec({int(dimensions)})", "model": f"'{model_id}'", "depth": str(int(depth))}
+    near = _filled(_NEAREST, shelf, filtered=filtered, **words)
+    return _with_passages(shelf, near, filtered=filtered, **words) if passages else _filled(_SORTED, shelf, near=near)
+
+
+def _with_passages(shelf: Shelf, near: str, *, filtered: bool, **words: str) -> str:
+    nearest = _NEAREST_PASSAGE.format(row="x")
+    return _filled(_WITH_PASSAGES, shelf, filtered=filtered, near=near, nearest_passage=nearest, **words)
 
 
 @cache

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import accumulate, chain, groupby, pairwise
 from typing import Any, TypeVar
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
@@ -24,8 +22,9 @@ from memory.embedding import queue
 from memory.embedding.base import EmbeddingError
 from memory.embedding.cache import Vector
 from memory.embedding.models import flip_if_complete, note_dimensions, reconcile
+from memory.embedding.passages import passages
 from memory.embedding.providers import Providers
-from memory.embedding.queue import Job
+from memory.embedding.queue import Job, Made
 from memory.errors import DomainError
 from memory.models import EmbeddingModel, Memory
 from memory.shelves import MEMORIES
@@ -33,6 +32,8 @@ from memory.shelves import MEMORIES
 logger = logging.getLogger(__name__)
 
 BATCH = 256
+# Characters that are embedded before what was made of them is stored: of long texts a batch would take minutes.
+PORTION = 1 << 18
 PATIENCE = 30.0  # seconds to wait for a database that is away
 Clock = Callable[[], datetime]
 T = TypeVar("T")
@@ -110,9 +111,9 @@ class Backfill:
                 break
         with Claims(self._sessions, jobs, self._clock) as claims:
             for (user_id, model_id), group in groupby(sorted(jobs, key=_model_of), key=_model_of):
-                batch = list(group)
-                self._embed(user_id, model_id, batch)
-                claims.settle(batch)
+                for batch in _portions(group):
+                    self._embed(user_id, model_id, batch)
+                    claims.settle(batch)
         return len(jobs)
 
     def next_due(self) -> datetime | None:
@@ -137,35 +138,38 @@ class Backfill:
             texts = [job.text for job in jobs if job.shelf is MEMORIES]
             known = self._providers.known_vectors(session, model, texts, self._clock())
         with self._failing(jobs):
-            vectors = self._vectors(model, jobs, known)
+            made = self._made(model, jobs, known)
             # The work is done: a deadlock or a database that starts again is no reason to do it twice.
-            self._patiently(lambda: self._store(model, jobs, vectors, known))
+            self._patiently(lambda: self._store(model, jobs, made, known))
         self._flip(user_id)
 
-    def _vectors(self, model: EmbeddingModel, jobs: list[Job], known: Mapping[str, Vector]) -> NDArray[np.float32]:
+    def _made(self, model: EmbeddingModel, jobs: list[Job], known: Mapping[str, Vector]) -> list[Made]:
+        parts = [passages(job.text) for job in jobs]
         try:
-            return self._providers.embed_texts(model, [job.text for job in jobs], known)
+            texts = [*(job.text for job in jobs), *chain.from_iterable(parts)]
+            rows = self._providers.embed_texts(model, texts, known)
         except (EmbeddingError, DomainError):
             raise
         except Exception as error:
             # The boundary to strangers' code: one text that it cannot bear must not stop everyone's.
             logger.exception("the embedding model %r failed", model.model)
             raise EmbeddingError(f"the model failed ({type(error).__name__})", permanent=True) from error
+        ends = list(accumulate(map(len, parts), initial=len(jobs)))
+        return [Made(row, rows[start:end]) for row, (start, end) in zip(rows, pairwise(ends), strict=False)]
 
-    def _store(
-        self, model: EmbeddingModel, jobs: list[Job], vectors: NDArray[np.float32], known: Mapping[str, Vector]
-    ) -> None:
+    def _store(self, model: EmbeddingModel, jobs: list[Job], made: Sequence[Made], known: Mapping[str, Vector]) -> None:
+        dimensions = made[0].vector.shape[0]
         with user_session(self._sessions, model.user_id) as session:
-            fixed = note_dimensions(session, model.user_id, model.id, vectors.shape[1])
+            fixed = note_dimensions(session, model.user_id, model.id, dimensions)
             if fixed is None:
                 return  # The model was replaced meanwhile.
-            if fixed != vectors.shape[1]:
+            if fixed != dimensions:
                 raise EmbeddingError(
-                    f"the model returned {vectors.shape[1]} dimensions, not {fixed} as before", permanent=True
+                    f"the model returned {dimensions} dimensions, not {fixed} as before", permanent=True
                 )
-            queue.store(session, jobs, vectors, self._clock())
-            made = {job.text: vector for job, vector in zip(jobs, vectors, strict=True) if job.text not in known}
-            self._keep(session, model, jobs, made)
+            queue.store(session, jobs, made, self._clock())
+            new = {job.text: each.vector for job, each in zip(jobs, made, strict=True) if job.text not in known}
+            self._keep(session, model, jobs, new)
 
     def _keep(self, session: Session, model: EmbeddingModel, jobs: Sequence[Job], made: Mapping[str, Vector]) -> None:
         """Keep the vectors of memories for the next time that their texts are embedded.
@@ -241,6 +245,20 @@ class Claims:
         for user_id, mine in groupby(jobs, key=lambda job: job.user_id):
             with user_session(self._sessions, user_id) as session:
                 queue.renew(session, list(mine), self._clock())
+
+
+def _portions(jobs: Iterable[Job]) -> Iterator[list[Job]]:
+    """Cut jobs into lists of at most `PORTION` characters, or of one text that has more."""
+    portion: list[Job] = []
+    size = 0
+    for job in jobs:
+        if portion and size + len(job.text) > PORTION:
+            yield portion
+            portion, size = [], 0
+        portion.append(job)
+        size += len(job.text)
+    if portion:
+        yield portion
 
 
 def _model_of(job: Job) -> tuple[UUID, UUID]:

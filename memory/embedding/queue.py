@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -58,7 +58,7 @@ FROM {items} m JOIN embedding_models e ON e.user_id = m.user_id
 WHERE m.user_id = :user_id AND m.id = ANY(:ids)
 FOR KEY SHARE OF e
 ON CONFLICT (user_id, {item}, model_id) DO UPDATE SET
-    state = 'pending', vector = NULL, version = excluded.version, attempts = 0, error = NULL,
+    state = 'pending', vector = NULL, passages = NULL, version = excluded.version, attempts = 0, error = NULL,
     due_at = excluded.due_at, created_at = excluded.created_at, updated_at = excluded.updated_at
 """
 
@@ -102,7 +102,7 @@ _LOCK = "SELECT id FROM {items} WHERE user_id = :user_id AND id = ANY(:ids) ORDE
 
 # A text that was changed while its vector was made has a newer version, and keeps waiting.
 _STORE = """
-UPDATE {vectors} SET state = 'ready', vector = :vector, error = NULL, updated_at = :now
+UPDATE {vectors} SET state = 'ready', vector = :vector, passages = :passages, error = NULL, updated_at = :now
 WHERE user_id = :user_id AND {item} = :item_id AND model_id = :model_id
   AND version = :version AND state <> 'ready'
 """
@@ -207,21 +207,33 @@ def by_shelf(jobs: Sequence[Job]) -> Iterator[tuple[Shelf, list[Job]]]:
         yield shelf, list(group)
 
 
-def store(session: Session, jobs: Sequence[Job], vectors: NDArray[np.float32], now: datetime) -> None:
-    """Write vectors, shape (len(jobs), dimensions), of jobs of one user and one model; the caller commits."""
-    vector_of = {id(job): vector for job, vector in zip(jobs, vectors, strict=True)}
+class Made(NamedTuple):
+    """The vector of a text, shape (dimensions,), and those of its passages, shape (passages, dimensions)."""
+
+    vector: NDArray[np.float32]
+    passages: NDArray[np.float32]
+
+
+def store(session: Session, jobs: Sequence[Job], made: Sequence[Made], now: datetime) -> None:
+    """Write what was made for jobs of one user and one model; the caller commits."""
+    made_for = {id(job): each for job, each in zip(jobs, made, strict=True)}
     for shelf, group in by_shelf(jobs):
-        _store_on(shelf, session, group, [vector_of[id(job)] for job in group], now)
+        _store_on(shelf, session, group, [made_for[id(job)] for job in group], now)
 
 
-def _store_on(
-    shelf: Shelf, session: Session, jobs: Sequence[Job], vectors: Sequence[NDArray[np.float32]], now: datetime
-) -> None:
+def _store_on(shelf: Shelf, session: Session, jobs: Sequence[Job], made: Sequence[Made], now: datetime) -> None:
     model = {"user_id": jobs[0].user_id, "model_id": jobs[0].model_id}
     ids = [job.item_id for job in jobs]
     rows = [
-        {**model, "item_id": job.item_id, "version": job.version, "vector": HalfVector(vector), "now": now}
-        for job, vector in zip(jobs, vectors, strict=True)
+        {
+            **model,
+            "item_id": job.item_id,
+            "version": job.version,
+            "vector": HalfVector(each.vector),
+            "passages": [HalfVector(passage) for passage in each.passages] or None,
+            "now": now,
+        }
+        for job, each in zip(jobs, made, strict=True)
     ]
     session.execute(statement(_LOCK, shelf), {"user_id": model["user_id"], "ids": ids})
     # Row by row in one round trip, each vector in its binary form: as one array they would travel as text.

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from pgvector.sqlalchemy import HALFVEC
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import ARRAY, CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from memory.models.base import Base, Id, Moment, Owner
@@ -52,6 +52,7 @@ class EmbeddingModel(Base):
 class Embedding(Base):
     """One vector per memory and model, in a narrow table of its own so that a scan reads little else.
 
+    A long text also has one for each of its `passages`, in order (`memory.embedding.passages`).
     `live` mirrors `status = 'active'` and `space_id` the memory's space; a trigger keeps both.
     """
 
@@ -63,12 +64,20 @@ class Embedding(Base):
         ),
         CheckConstraint("state IN ('pending', 'ready', 'error')", name="state"),
         CheckConstraint("(state = 'ready') = (vector IS NOT NULL)", name="ready_has_vector"),
+        CheckConstraint("passages IS NULL OR vector IS NOT NULL", name="passages_follow_vector"),
         Index(
             "ix_embeddings_scan",
             "user_id",
             "space_id",
             "model_id",
             postgresql_where=text("vector IS NOT NULL AND live"),
+        ),
+        Index(
+            "ix_embeddings_passages",
+            "user_id",
+            "space_id",
+            "model_id",
+            postgresql_where=text("passages IS NOT NULL AND live"),
         ),
         Index("ix_embeddings_due", "user_id", "due_at", postgresql_where=text("state = 'pending'")),
         Index("ix_embeddings_due_any", "due_at", postgresql_where=text("state = 'pending'")),
@@ -90,6 +99,7 @@ class Embedding(Base):
     due_at: Mapped[Moment]
     created_at: Mapped[Moment]
     updated_at: Mapped[Moment]
+    passages: Mapped[list[Any] | None] = mapped_column(ARRAY(HALFVEC()), deferred=True)
 
 
 class CachedEmbedding(Base):

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
+    ARRAY,
     CheckConstraint,
     ForeignKey,
     ForeignKeyConstraint,
@@ -39,7 +40,10 @@ class PostingsByLexeme:
 
 
 class Vectors:
-    """One vector per item and model; the vector follows the fixed columns, so that a scan reads little else."""
+    """One vector per item and model; the vector follows the fixed columns, so that a scan reads little else.
+
+    A long text also has one for each of its `passages`, in order (`memory.embedding.passages`).
+    """
 
     user_id: Mapped[Owner]
     item_id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -54,6 +58,7 @@ class Vectors:
     due_at: Mapped[Moment]
     created_at: Mapped[Moment]
     updated_at: Mapped[Moment]
+    passages: Mapped[list[Any] | None] = mapped_column(ARRAY(HALFVEC()), deferred=True)
 
     @staticmethod
     def arguments(kind: str) -> tuple[Any, ...]:
@@ -66,12 +71,20 @@ class Vectors:
             ForeignKeyConstraint(["user_id", "model_id"], models, ondelete="CASCADE"),
             CheckConstraint("state IN ('pending', 'ready', 'error')", name="state"),
             CheckConstraint("(state = 'ready') = (vector IS NOT NULL)", name="ready_has_vector"),
+            CheckConstraint("passages IS NULL OR vector IS NOT NULL", name="passages_follow_vector"),
             Index(
                 f"ix_{table}_scan",
                 "user_id",
                 "scope_id",
                 "model_id",
                 postgresql_where=sql("vector IS NOT NULL AND live"),
+            ),
+            Index(
+                f"ix_{table}_passages",
+                "user_id",
+                "scope_id",
+                "model_id",
+                postgresql_where=sql("passages IS NOT NULL AND live"),
             ),
             Index(f"ix_{table}_due", "user_id", "due_at", postgresql_where=waiting),
             Index(f"ix_{table}_due_any", "due_at", postgresql_where=waiting),

@@ -17,6 +17,7 @@ from memory.edit import update
 from memory.embedding import queue
 from memory.embedding.backfill import Backfill, Claims, utc_now
 from memory.embedding.models import active_model, flip_if_complete, reconcile
+from memory.embedding.passages import passages
 from memory.embedding.providers import Providers, System, clear_setting, save_setting
 from memory.remember import remember_many
 
@@ -132,6 +133,37 @@ def test_every_row_gets_its_vector(local):
     local.write()
     local.backfill.run()
     assert (local.waiting(), local.states("all-MiniLM-L6-v2")) == (0, ["ready"] * 4)
+
+
+def test_a_long_text_gets_a_vector_for_each_of_its_passages_too(local):
+    long = " ".join(f"In year {year} the bridge was painted anew." for year in range(1900, 1960))
+    memory_id, _ = local.write(long, "A short text beside it")
+    local.backfill.run()
+    expected = local.providers.embedder(local.active()).embedder.embed(passages(long))
+    with local.book.session() as session:
+        stored = dict(session.execute(text("SELECT memory_id, passages FROM embeddings")).all())
+    found = stored.pop(memory_id)
+    assert len(found) == len(expected) > 3
+    assert np.abs(np.stack([each.to_numpy() for each in found]) - expected).max() < 1e-3
+    assert list(stored.values()) == [None]
+    local.book.do(update, memory_id, {"text": "Short now"}, keys=local.book.runtime.keys, now=local.clock())
+    assert local.book.all("SELECT passages FROM embeddings WHERE state = 'pending'") == [None]
+    local.backfill.run()
+    assert local.book.all("SELECT passages FROM embeddings") == [None, None]
+
+
+def test_long_texts_are_stored_before_more_are_embedded(work, provider, monkeypatch):
+    monkeypatch.setattr("memory.embedding.backfill.PORTION", 1000)
+    stored = []
+
+    def note(body):
+        stored.append(work.states().count("ready"))
+        return eight_wide(body)
+
+    provider.answer = note
+    work.write(*(f"{number} " + "words of a long text. " * 40 for number in range(3)), "short", "shorter")
+    work.backfill.run()
+    assert (stored, work.states()) == ([0, 1, 2], ["ready"] * 5)
 
 
 def test_a_run_counts_what_it_settled(work):
@@ -260,7 +292,7 @@ def test_a_text_that_changed_meanwhile_gets_its_own_vector(work, provider):
     jobs = (work.backfill.sweep(), work.claim())[1]
     work.book.do(update, memory_id, {"text": "A new text"}, keys=work.book.runtime.keys, now=work.clock())
     with work.book.session() as session:
-        queue.store(session, jobs, np.ones((1, 8), dtype=np.float32), work.clock())
+        queue.store(session, jobs, [queue.Made(np.ones(8), np.empty((0, 8)))], work.clock())
     work.backfill.run()
     last = provider.requests[-1][3]["input"]
     assert (last, work.states()) == (["A new text"], ["ready"])
@@ -274,7 +306,7 @@ def test_a_claim_never_pairs_an_old_text_with_a_new_version(work):
         session.execute(text("UPDATE embeddings SET version = 2 WHERE memory_id = :id"), {"id": memory_id})
     jobs = work.claim()
     with work.book.session() as session:
-        queue.store(session, jobs, np.ones((1, 8), dtype=np.float32), work.clock())
+        queue.store(session, jobs, [queue.Made(np.ones(8), np.empty((0, 8)))], work.clock())
     assert work.states() == ["pending"]
 
 
@@ -349,7 +381,7 @@ def test_an_embedder_and_an_editor_do_not_wait_for_each_other(work):
 
     def store() -> None:
         with work.book.session() as session:
-            queue.store(session, jobs, np.ones((1, 8), dtype=np.float32), work.clock())
+            queue.store(session, jobs, [queue.Made(np.ones(8), np.empty((0, 8)))], work.clock())
         done.set()
 
     with work.book.session() as session:

@@ -108,7 +108,7 @@ def test_an_old_vector_serves_no_more(book, change, memory_id):
     with book.session() as session:
         reconcile(session, book.user_id, Target("local", "m"), now=utc_now())
         jobs = queue.claim(session, book.user_id, 1, utc_now())
-        queue.store(session, jobs, np.ones((1, 4), dtype=np.float32), utc_now())
+        queue.store(session, jobs, [queue.Made(np.ones(4), np.empty((0, 4)))], utc_now())
     assert book.one("SELECT count(*) FROM embeddings WHERE state = 'ready' AND vector IS NOT NULL") == 1
     change(memory_id, text="Ada keeps goats")
     assert book.one("SELECT count(*) FROM embeddings WHERE vector IS NOT NULL") == 0

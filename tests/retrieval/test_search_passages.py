@@ -1,0 +1,104 @@
+"""A long text is found by each of its passages, and read by the one that comes nearest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pgvector import HalfVector
+from shelf import DIMENSIONS, Shelf
+from sqlalchemy import text
+
+from memory.embedding.passages import passages
+from memory.models import EmbeddingModel, Memory
+from retrieval.nearest import neighbours_of
+from retrieval.reading import shared_reader
+
+LONG = """\
+The pottery club met at seven in the old school. Nobody had brought the key for the store room, so the chairs came from
+the library next door. Harald read the letter from the council, which wants the rent two weeks earlier from now on. We
+agreed to pay it from the savings until the spring fair is over. The new kiln needs a stronger fuse than the old one,
+and the electrician comes on Thursday to put one in. Until then nobody may use it. The glazes are running out. Tom will
+order cobalt and a bag of white clay from the shop in Leeds, and Ines looks after the bill. The shelves by the window
+are for finished pieces only, please. At the end we talked about the summer trip. Most want to go to the coast, a few to
+the mountains. Ines asks for prices of buses, and we decide in March."""
+TEXTS = (LONG, "Tea is kept in the blue tin", "The gate is locked after dusk")
+# The directions of the passages' vectors, away from those of the memories.
+FIRST = 100
+
+
+class LongShelf(Shelf):
+    """A shelf whose first memory is long."""
+
+    def __init__(self, runtime, person, texts):
+        super().__init__(runtime, person, texts)
+        self.parts = passages(texts[0])
+        vectors = np.eye(DIMENSIONS, dtype=np.float32)[FIRST : FIRST + len(self.parts)]
+        with self.session() as session:
+            (self.long_id,) = session.scalars(
+                text("SELECT id FROM memories WHERE user_id = :user_id AND octet_length(text) > 600"),
+                {"user_id": self.user_id},
+            )
+            session.execute(
+                text("UPDATE embeddings SET passages = :passages WHERE user_id = :user_id AND memory_id = :id"),
+                {
+                    "passages": [HalfVector(each) for each in vectors],
+                    "user_id": self.user_id,
+                    "id": self.long_id,
+                },
+            )
+
+
+@pytest.fixture
+def shelf(runtime, ada):
+    return LongShelf(runtime, ada, TEXTS)
+
+
+@pytest.mark.parametrize("size", [3, 10_000], ids=["exact", "by the index"])
+@pytest.mark.parametrize("narrowed", [{}, {"types": ("note",)}], ids=["whole", "narrowed"])
+def test_a_long_text_is_as_near_as_the_nearest_of_its_passages(shelf, size, narrowed):
+    shelf.size = size
+    found = shelf.ask("How is pottery baked?", near=FIRST + 1, cosine=0.8, policy={"legs": ["semantic"]}, **narrowed)
+    assert [hit.snippet for hit in found.hits][:1] == [LONG]
+    candidate = found.hits[0].ranked.scored.candidate
+    assert (round(candidate.cosine, 2), candidate.passage) == (0.8, shelf.parts[1])
+    assert round(float(candidate.vector[FIRST + 1]), 2) == 1.0, "it is weighed against others by the same passage"
+
+
+def test_what_the_keyword_leg_found_is_as_near_as_its_nearest_passage(shelf):
+    # Of so many the semantic leg lists none that is not nearer.
+    found = shelf.ask("the council", near=FIRST + 1, cosine=0.7, limit=1, policy={"depth": 1})
+    assert round(found.hits[0].ranked.scored.candidate.cosine, 2) == 0.7
+
+
+def test_the_nearest_passage_is_what_is_read(shelf):
+    asked = "Who purchases cobalt?"
+    (place,) = [place for place, each in enumerate(shelf.parts) if "cobalt" in each]
+    assert place > 0
+    assert shelf.found(asked, near=FIRST + place, cosine=0.3, reader=shared_reader) == [LONG]
+    # The beginning says nothing of it.
+    assert shelf.found(asked, near=FIRST, cosine=0.3, reader=shared_reader) == []
+
+
+def test_a_text_without_passages_is_read_whole(shelf):
+    found = shelf.ask("Where is the tea kept?", near=1, cosine=0.5, reader=shared_reader)
+    assert [(hit.snippet, hit.ranked.scored.candidate.passage) for hit in found.hits] == [(TEXTS[1], None)]
+
+
+def test_a_passage_that_the_text_no_longer_has_is_not_read(shelf):
+    """As after a change of how texts are cut."""
+    with shelf.session() as session:
+        more = text("UPDATE embeddings SET passages = passages || vector WHERE memory_id = :id")
+        session.execute(more, {"id": shelf.long_id})
+    assert shelf.ask("Any news?", near=0, cosine=0.9).hits[0].ranked.scored.candidate.passage is None
+
+
+def test_what_says_nearly_the_same_is_judged_by_the_whole(shelf):
+    with shelf.session() as session:
+        tea = next(each for each in session.query(Memory).filter_by(user_id=shelf.user_id) if each.text == TEXTS[1])
+        session.execute(
+            text("UPDATE embeddings SET vector = :vector WHERE memory_id = :id"),
+            {"vector": HalfVector(np.eye(DIMENSIONS, dtype=np.float32)[FIRST]), "id": tea.id},
+        )
+        model = session.get(EmbeddingModel, (shelf.user_id, shelf.model_id))
+        near = dict(neighbours_of(session, tea, model, scope_size=3, most=5))
+    assert near[shelf.long_id] < 0.1
