@@ -52,6 +52,7 @@ _EXACT = ijson.get_backend("python")
 _NO_JSON = (ijson.JSONError, UnicodeDecodeError, RecursionError)
 
 Row = dict[str, Any]
+Check = Callable[[Row], object]
 
 
 class Document:
@@ -135,6 +136,7 @@ def import_document(
     *,
     soft_cap: int,
     check_policy: Callable[[Mapping[str, Any]], object],
+    check_cell: Check,
     now: datetime,
     actor: str,
     on_rows: Callable[[int], object] = lambda _: None,
@@ -142,13 +144,15 @@ def import_document(
     """Bring a document into an account, and return how many rows of each kind came; the caller commits.
 
     Ids stay as they are, but for those of spaces. Vectors are made anew. `soft_cap` is of spaces until their own is
-    set; `check_policy` raises `ValueError` for a policy that no search could use; `on_rows` is told how many rows came.
+    set; `check_policy` raises `ValueError` for a policy that no search could use, `check_cell` raises `InvalidError`
+    for a cell that no page could show; `on_rows` is told how many rows came.
     Raises `ConflictError` for an account that has something, `InvalidError` on what cannot be stored; then nothing
     may be committed.
     """
     lock_spaces(session, user_id)
     _check_empty(session, user_id, now)
     spaces = _Spaces(session, user_id, soft_cap, check_policy, now, actor)
+    checks = {**_CHECKS, "cells": check_cell}
     counts: dict[str, int] = {}
     for table in restored_tables():
         rows = document.rows(table.name)
@@ -156,7 +160,7 @@ def import_document(
             counts[table.name] = spaces.take(rows)
             continue
         counts[table.name] = 0
-        for first, batch in _batches(spaces.placed(table.name, rows)):
+        for first, batch in _batches(spaces.placed(table.name, rows, checks.get(table.name))):
             _insert(session, table, user_id, batch, first)
             counts[table.name] += len(batch)
             on_rows(len(batch))
@@ -221,20 +225,20 @@ class _Spaces:
         session.flush()
         self._ids[row["id"]] = space.id
 
-    def placed(self, section: str, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows with the ids of the account's own spaces."""
+    def placed(self, section: str, rows: Iterable[Row], check: Check | None) -> Iterator[Row]:
+        """Yield checked rows with the ids of the account's own spaces."""
         for number, row in enumerate(rows, 1):
             if "space_id" in row:
                 if row["space_id"] not in self._ids:
                     raise InvalidError(_place(section, number, "space_id"), "there is no such space in the document")
                 row["space_id"] = self._ids[row["space_id"]]
             try:
-                yield _prepared(section, row)
+                yield _prepared(section, row, check)
             except InvalidError as error:
                 raise InvalidError(_place(section, number, error.field), error.message) from None
 
 
-def _prepared(section: str, row: Row) -> Row:
+def _prepared(section: str, row: Row, check: Check | None) -> Row:
     """Return a row with what an export leaves out because it is worked out from the rest."""
     row |= _COUNTED.get(section, {})
     for name, value in row.items():
@@ -242,7 +246,7 @@ def _prepared(section: str, row: Row) -> Row:
             check_json(value, name, most=_LARGEST, for_index=name != "payload")
     if "needs_embedding" in row:
         row["needs_embedding"] = True
-    if (check := _CHECKS.get(section)) is not None:
+    if check is not None:
         check(row)
     if section == "memories":
         # Checks what is stored as the write path does.
@@ -258,7 +262,7 @@ def _check_pair(row: Row) -> None:
 
 
 # What the columns' types leave open, and pages rely on; each raises `InvalidError`.
-_CHECKS: dict[str, Callable[[Row], object]] = {
+_CHECKS: dict[str, Check] = {
     "themes": lambda row: check_slug(row["slug"]),
     "revisions": lambda row: check_choice("type", row["type"], TYPES),
     "notebooks": lambda row: check_title(row["title"]),

@@ -21,6 +21,7 @@ from memory.notebooks.notebooks import create_notebook
 from memory.preferences import save
 from memory.spaces import list_spaces
 from retrieval.policy import NAMED, policy_from
+from webapp.pages.notebook_stored import check_cell
 
 # What differs though all came in: whose it is, what stays behind, and the ids of spaces.
 _OF_THE_ACCOUNT = {"exported_at", "user", *LEFT_BEHIND}
@@ -40,6 +41,7 @@ def bring_in(book, document):
             Document(io.BytesIO(text.encode())),
             soft_cap=200,
             check_policy=lambda policy: policy_from(dict(policy), NAMED["balanced"]),
+            check_cell=check_cell,
             now=utc_now(),
             actor="test",
         )
@@ -249,7 +251,11 @@ def _circle(document):
         (_set("recall_marks", question_digest=7), r"recall_marks, row 1, question_digest: must be hexadecimal"),
         (_set("messages", conversation_id="01a20000-0000-7000-8000-000000000000"), r"messages, rows 1 to 2: .*foreign"),
         (_set("messages", sequence=2**40), r"messages, row 2, sequence: .*less"),
-        (_set("cells", kind="dream"), r"cells, rows 1 to 2: .*constraint"),
+        (_set("cells", kind="dream"), r"cells, row 2, kind: must be one of"),
+        (_set("cells", input={"limit": "many"}), r"cells, row 2, input\.limit: "),
+        (_set("cells", output={"hits": [{"id": 7}]}), r"cells, row 2, output\.hits\.0\.id: "),
+        (_set("cells", output={}), r"cells, row 2, output\.hits: Field required"),
+        (_set("cells", ran_at="2026-01-01T00:00:00Z"), r"cells, row 2, duration_ms: must be there"),
     ],
 )
 def test_what_cannot_be_stored_is_named_and_nothing_of_it_comes_in(full, bobs_book, spoil, complaint):

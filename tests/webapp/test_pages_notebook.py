@@ -17,6 +17,7 @@ from sqlalchemy import text as sql
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
 from memory.forget import UNDO_WINDOW, purge
+from webapp.pages.notebook_stored import check_cell
 
 NUTS = "Ada is allergic to hazelnuts."
 
@@ -481,6 +482,54 @@ def test_an_answer_of_an_earlier_version_kept_nothing_back(desk: Desk) -> None:
     with user_session(desk.person.runtime.sessions, desk.person.id) as session:
         session.execute(sql("UPDATE cells SET output = output - 'withheld' WHERE output ? 'hits'"))
     assert "No memory matches." in desk.page()
+
+
+SPOILT = [
+    ("recall", "output", "output - 'policy'"),
+    ("recall", "output", "jsonb_set(output, '{policy,alpha}', '\"much\"')"),
+    ("recall", "output", "jsonb_set(output, '{hits,0,id}', '7')"),
+    ("recall", "output", "jsonb_set(output, '{hits,0,score}', '{}')"),
+    ("recall", "input", 'input || \'{"limit": "many"}\''),
+    ("context", "output", "jsonb_set(output, '{timings}', '3')"),
+    ("context", "input", 'input || \'{"budget": "much"}\''),
+    ("remember", "output", 'output || \'{"memory_id": "here"}\''),
+    ("remember", "output", "output || '{\"terms\": [{}]}'"),
+    ("remember", "input", '\'{"memory_id": "here"}\''),
+    ("command", "output", '\'{"offers": [{"until": "soon"}]}\''),
+    ("chart", "input", '\'{"chart": "dreams"}\''),
+]
+
+
+@pytest.mark.parametrize(("kind", "column", "spoilt"), SPOILT)
+def test_what_cannot_be_read_of_a_cell_is_said_in_its_place(desk: Desk, kind: str, column: str, spoilt: str) -> None:
+    _filled(desk)
+    desk.run("command", text="What do you remember about hazelnuts?")
+    with user_session(desk.person.runtime.sessions, desk.person.id) as session:
+        session.execute(sql(f"UPDATE cells SET {column} = {spoilt} WHERE kind = '{kind}'"))
+        cell_id = session.scalar(sql(f"SELECT id FROM cells WHERE kind = '{kind}' ORDER BY place DESC LIMIT 1"))
+    cell = desk.client.get(f"{desk.path}/cells/{cell_id}", headers=HTMX)
+    page = desk.client.get(f"{desk.path}?at={cell_id}")
+    for answer in (cell, page):
+        assert answer.status_code == 200
+        assert "What is stored of this cell cannot be read." in answer.text
+        assert problems_of(answer.text) == []
+    for name in ("export.md", "export.html"):
+        assert "cannot be read" in desk.client.get(f"{desk.path}/{name}").text
+    form = {"q": "hazelnuts", "text": "Ada likes tea.", "chart": "growth"}
+    again = desk.client.post(f"{desk.path}/cells/{cell_id}/run", data=form, headers=HTMX)
+    assert "cannot be read" not in again.text
+
+
+def test_what_cells_keep_is_what_an_import_takes(desk: Desk) -> None:
+    _filled(desk)
+    desk.run("command", text="What do you remember about hazelnuts?")
+    desk.run("command", text="Forget hazelnuts")
+    desk.run("remember", text="I always drink my tea black.")
+    with user_session(desk.person.runtime.sessions, desk.person.id) as session:
+        rows = [dict(row) for row in session.execute(sql("SELECT * FROM cells")).mappings()]
+    assert {row["kind"] for row in rows} == {"note", "recall", "remember", "context", "chart", "command"}
+    for row in rows:
+        check_cell(row)
 
 
 def test_a_notebook_is_exported_as_markdown(desk: Desk) -> None:

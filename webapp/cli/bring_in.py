@@ -12,6 +12,7 @@ from memory.database import user_session
 from memory.importing import Document, import_document
 from retrieval.policy import NAMED, policy_from
 from webapp.cli.wiring import migrated_store, user_named
+from webapp.pages.notebook_stored import check_cell
 
 
 @click.command("export")
@@ -38,6 +39,7 @@ def import_export(file: Path, email: str) -> None:
             Document(opened),
             soft_cap=store.settings.soft_cap,
             check_policy=lambda policy: policy_from(dict(policy), NAMED["balanced"]),
+            check_cell=check_cell,
             now=datetime.now(UTC),
             actor="import",
             on_rows=bar.update,

@@ -18,8 +18,9 @@ from webapp.operations import is_incognito
 from webapp.pages.notebook_charts import NAMES as CHARTS
 from webapp.pages.notebook_export import to_html_file, to_markdown
 from webapp.pages.notebook_forms import SLIDERS, scale_of
-from webapp.pages.notebook_run import INCOGNITO, form_of, run_cell
+from webapp.pages.notebook_run import INCOGNITO, run_cell
 from webapp.pages.notebook_sample import first_notebook
+from webapp.pages.notebook_stored import asked_of
 from webapp.pages.notebook_view import CellView, NotebookView, view_notebook
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
@@ -173,8 +174,10 @@ def runs(cell: Cell) -> bool:
 
 def _runs_well(notebook_id: UUID, cell_id: UUID) -> bool:
     cell = cells.get_cell(session(), credential().user_id, notebook_id, cell_id)
+    if (form := asked_of(cell)) is None:
+        return False
     try:
-        run_cell(cell, form_of(cell))
+        run_cell(cell, form)
     except (InvalidError, PolicyError, ValidationError):
         session().rollback()
         return False

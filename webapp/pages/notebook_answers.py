@@ -75,14 +75,19 @@ def answer_of(result: Result) -> dict[str, Any]:
 
 def result_of(answer: Mapping[str, Any], texts: Texts) -> Result:
     """Return the search again, without the hits that are not there any more."""
-    # An answer may be older than this version: what it says of fields that are no more is left out.
-    numbers = {name: value for name, value in answer["policy"].items() if name in _OF_POLICY}
-    policy = Policy(**{**numbers, "legs": tuple(numbers["legs"])})
+    policy = policy_of(answer["policy"])
     hits = [_hit(kept, found) for kept in answer["hits"] if (found := texts.found.get(UUID(kept["id"]))) is not None]
     plain = {name: answer[name] for name in ("token_count", "truncated", "considered", "timings")}
     # Answers of earlier versions do not say what they withheld.
     plain["withheld"] = answer.get("withheld", 0)
     return Result(tuple(hits), policy, degraded=tuple(answer["degraded"]), warnings=tuple(answer["warnings"]), **plain)
+
+
+def policy_of(kept: Mapping[str, Any]) -> Policy:
+    """Return the policy that an answer was ranked by."""
+    # An answer may be older than this version: what it says of fields that are no more is left out.
+    numbers = {name: value for name, value in kept.items() if name in _OF_POLICY}
+    return Policy(**{**numbers, "legs": tuple(numbers["legs"])})
 
 
 def ids_in(answer: Mapping[str, Any]) -> list[UUID]:

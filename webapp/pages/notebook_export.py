@@ -14,6 +14,7 @@ from webapp.pages.notebook_forms import CommandForm, ContextForm, NoteForm, Reca
 from webapp.pages.notebook_view import Block, CellView, Commanded, NotebookView, Recalled, Remembered
 
 FORGOTTEN = "*forgotten*"
+UNREADABLE = "*cannot be read*"
 
 
 def to_markdown(view: NotebookView, now: datetime) -> str:
@@ -46,6 +47,13 @@ def _cell(view: CellView) -> Iterator[str]:
         yield f"## {view.cell.kind.capitalize()}: {' '.join(form.q.split())}"
     elif not isinstance(shown, Chart):
         yield f"## {view.cell.kind.capitalize()}"
+    if view.unreadable:
+        yield UNREADABLE
+    yield from _answer(view)
+
+
+def _answer(view: CellView) -> Iterator[str]:
+    form, shown = view.form, view.shown
     if isinstance(shown, Recalled):
         yield "\n".join(_hits(shown)) or f"Nothing was found. {shown.answer.kept_back}".rstrip()
     elif isinstance(shown, Remembered):

@@ -17,7 +17,6 @@ from webapp.context import credential, session, utc_now
 from webapp.operations import is_incognito, store
 from webapp.pages.notebook_answers import answer_of
 from webapp.pages.notebook_forms import (
-    FORMS,
     CellForm,
     ChartForm,
     CommandForm,
@@ -26,6 +25,7 @@ from webapp.pages.notebook_forms import (
     RecallForm,
     RememberForm,
 )
+from webapp.pages.notebook_stored import asked_of, output_of
 from webapp.recall import find
 from webapp.recording import Recording, recalled
 
@@ -68,12 +68,6 @@ def run_cell(cell: Cell, form: CellForm) -> Ran:
     return ran
 
 
-def form_of(cell: Cell) -> CellForm:
-    """Return what a cell was asked last; a blanked cell asks nothing."""
-    known = FORMS[cell.kind].model_fields
-    return FORMS[cell.kind].model_validate({name: value for name, value in cell.input.items() if name in known})
-
-
 def _recall(cell: Cell, form: CellForm) -> Ran:
     assert isinstance(form, RecallForm)
     _asked(form.q)
@@ -91,7 +85,7 @@ def _recall(cell: Cell, form: CellForm) -> Ran:
 
 def _differs(cell: Cell, form: RecallForm, answer: dict[str, Any]) -> bool:
     """Tell whether this is another question, or another answer, than the last: a slider alone is neither."""
-    before = {each["id"] for each in (cell.output or {}).get("hits", ())}
+    before = {each["id"] for each in (output_of(cell) or {}).get("hits", ())}
     return cell.input.get("q") != form.q or before != {each["id"] for each in answer["hits"]}
 
 
@@ -135,7 +129,7 @@ def _remember(cell: Cell, form: CellForm) -> Ran:
 
 
 def _said_before(cell: Cell) -> Memory | None:
-    memory_id = cell.input.get("memory_id")
+    memory_id = cell.input.get("memory_id") if asked_of(cell) is not None else None
     return session().get(Memory, (credential().user_id, memory_id)) if memory_id else None
 
 

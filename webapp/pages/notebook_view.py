@@ -29,9 +29,9 @@ from webapp.operations import is_incognito, space_for
 from webapp.pages.explain import Answer, Explained, explain
 from webapp.pages.notebook_answers import Found, Texts, ids_in, result_of, texts_of
 from webapp.pages.notebook_charts import Chart, chart_of
-from webapp.pages.notebook_forms import CellForm, ChartForm, ContextForm, NoteForm, RecallForm
+from webapp.pages.notebook_forms import FORMS, CellForm, ChartForm, ContextForm, NoteForm, RecallForm
 from webapp.pages.notebook_notes import to_html
-from webapp.pages.notebook_run import form_of
+from webapp.pages.notebook_stored import asked_of, output_of
 from webapp.recall import policy_for
 
 
@@ -98,7 +98,10 @@ DONE = {
 
 @dataclass(frozen=True, slots=True)
 class CellView:
-    """A cell as a page shows it. `shown` is its output in the form that its kind has, None before a run."""
+    """A cell as a page shows it. `shown` is its output in the form that its kind has, None before a run.
+
+    Where what is stored of it cannot be read it is `unreadable`: without its output, or else without what it asked.
+    """
 
     cell: Cell
     form: CellForm
@@ -106,6 +109,7 @@ class CellView:
     policy: Policy | None = None
     blanked: bool = False
     later: bool = False
+    unreadable: bool = False
     error: str = ""
     notice: str = ""
 
@@ -167,9 +171,9 @@ def _put_off(stored: Sequence[Cell], at: UUID | None) -> frozenset[UUID]:
 def _weight(cell: Cell) -> float:
     if cell.collapsed or cell.removed_at is not None:
         return FOLDED_WEIGHT
-    hits = len((cell.output or {}).get("hits", ())) if cell.kind in {"recall", "command"} else 0
+    form, hits = asked_of(cell), len(_ids(cell)) if cell.kind in {"recall", "command"} else 0
     typed = 2 * len(str(cell.input.get("text", ""))) / 1000
-    told = 4 * float(cell.input.get("budget", 400)) / 1000 if cell.kind == "context" and cell.output else 0.0
+    told = 4 * form.budget / 1000 if isinstance(form, ContextForm) and cell.output else 0.0
     return CELL_WEIGHT.get(cell.kind, PLAIN_WEIGHT) + HIT_WEIGHT * hits + typed + told
 
 
@@ -199,14 +203,15 @@ class _Shower:
             return CellView(cell, CellForm(), later=cell.removed_at is None)
         told = self._secrets is not None and self._secrets.needles.in_value(cell.input)
         if told or cell.input == REDACTED:
-            return CellView(cell, form_of(_emptied(cell)), policy=_policy(cell, None), blanked=True)
-        form = form_of(cell)
-        return CellView(cell, form, self._shown(cell, form), _policy(cell, form))
-
-    def _shown(self, cell: Cell, form: CellForm) -> Any:
-        if cell.output is None or (cell.collapsed and not self._whole) or (self._closed and cell.kind != "note"):
-            return None
-        return getattr(self, f"_{cell.kind}")(cell.output, form)
+            return CellView(cell, FORMS[cell.kind](), policy=_policy(cell, None), blanked=True)
+        if (form := asked_of(cell)) is None:
+            return CellView(cell, FORMS[cell.kind](), policy=_policy(cell, None), unreadable=True)
+        output = output_of(cell)
+        if (cell.collapsed and not self._whole) or (self._closed and cell.kind != "note"):
+            return CellView(cell, form, None, _policy(cell, form))
+        if output is None:
+            return CellView(cell, form, None, _policy(cell, form), unreadable=cell.output is not None)
+        return CellView(cell, form, getattr(self, f"_{cell.kind}")(output, form), _policy(cell, form))
 
     def _recall(self, output: dict[str, Any], form: RecallForm) -> Recalled:
         answer = explain(result_of(output, self._texts))
@@ -258,12 +263,8 @@ class _Shower:
 
 
 def _ids(cell: Cell) -> list[UUID]:
-    output = cell.output or {}
+    output = output_of(cell) or {}
     return [UUID(output["memory_id"])] if output.get("memory_id") else ids_in(output)
-
-
-def _emptied(cell: Cell) -> Cell:
-    return Cell(kind=cell.kind, input={})
 
 
 def _policy(cell: Cell, form: CellForm | None) -> Policy | None:
