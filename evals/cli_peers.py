@@ -20,7 +20,7 @@ from evals.peers.install import install
 from evals.peers.measure import measure_all, part_of, peer_contender
 from evals.peers.models import make_models
 from evals.peers.ours import our_contender
-from evals.throwaway import ending_at_sigterm
+from memory.ending import ending_at_sigterm
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 PLACE = click.Path(file_okay=False, path_type=Path)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
 from uuid import UUID
 
 from sqlalchemy.orm import Session, sessionmaker
@@ -21,6 +17,7 @@ import config
 from memory import schema
 from memory.accounts import create_user
 from memory.database import make_engine
+from memory.ending import ending_at_sigterm
 from tasks.runtime import Runtime, build
 
 EMAIL = "measure@example.org"
@@ -42,26 +39,6 @@ def throwaway(*, now: datetime, role: str = "user") -> Iterator[tuple[Runtime, U
             yield runtime, _prepare(runtime, now, role)
         finally:
             close(runtime)
-
-
-@contextmanager
-def ending_at_sigterm() -> Iterator[None]:
-    """Let SIGTERM end this process as an exception does; by itself it would leave running what was started."""
-    # Only the main thread may say what a signal does, and only there would the exception be raised.
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _end(number: int, _frame: FrameType | None) -> None:
-    # Whoever asks twice must not interrupt the clearing up.
-    signal.signal(number, signal.SIG_IGN)
-    sys.exit(128 + number)
 
 
 @contextmanager

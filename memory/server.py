@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import psycopg
 
+from memory.ending import undisturbed
 from memory.errors import ServerError, ServerFolderError
 
 # Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
@@ -42,7 +43,9 @@ class EmbeddedServer:
         try:
             self._check_folder()
             self._prune()
-            self._server: PostgresServer = get_server(self.folder)
+            # Until it is started, nobody is on the list of its users, and nobody would stop it.
+            with undisturbed():
+                self._server: PostgresServer = get_server(self.folder)
         except ServerFolderError:
             raise
         except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError, ValueError) as error:

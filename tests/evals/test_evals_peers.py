@@ -26,7 +26,7 @@ from evals.peers.compare import Comparison, to_text, to_values
 from evals.peers.cutoff import as_silent
 from evals.peers.measure import Found, Same, measure_all, memories_of, outcome_of, part_of, peer_contender
 from evals.report import Variant
-from evals.throwaway import ending_at_sigterm
+from memory.ending import ending_at_sigterm
 
 MODULES = Path(__file__).with_name("peers")
 REAL = "COMMONPLACE_TEST_PEERS"

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from config import ConfigError
+from memory.ending import end_at_sigterm
 from memory.errors import DomainError, ServerError
 from webapp.cli.lazy import Lazy, LazyGroup
 from webapp.logs import set_up_logging
@@ -52,4 +53,6 @@ class Commands(LazyGroup):
 @click.version_option(package_name="commonplace")
 def main() -> None:
     """Long-term memory for AI agents that its owner can read, question, correct and make forget."""
+    # Before a database is started: the last process on a data folder stops it as it ends.
+    end_at_sigterm()
     set_up_logging("WARNING")
