@@ -136,6 +136,9 @@ def _url(env: Mapping[str, str], name: str, schemes: set[str]) -> str | None:
         raise ConfigError(f"{name} has a host or a port that cannot be read; {advice}") from None
     if parts.netloc.endswith(":"):
         raise ConfigError(f"{name} has no port behind its colon")
+    if "postgresql" in schemes and not parts.path.strip("/"):
+        # Its role is named after it.
+        raise ConfigError(f"{name} names no database: its name follows the host, as in postgresql://localhost/notes")
     # A database or Redis without a host is one on this machine.
     if host is None and "http" in schemes:
         raise ConfigError(f"{name} has no host")

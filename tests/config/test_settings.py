@@ -68,6 +68,16 @@ def test_limits_are_written_out(env, name, value, said):
     assert str(refused.value) == f"{name} {said}"
 
 
+@pytest.mark.parametrize(
+    "url", ["postgresql://", "postgresql://u:p@h", "postgresql://u:p/w@h:5432/", "postgres:///?dbname=notes"]
+)
+def test_an_address_without_the_name_of_a_database_is_refused_in_one_line(env, url):
+    with pytest.raises(ConfigError) as refused:
+        config.load({**env, "DATABASE_URL": url})
+    said = "DATABASE_URL names no database: its name follows the host, as in postgresql://localhost/notes"
+    assert str(refused.value) == said
+
+
 def test_no_part_of_a_password_is_repeated(env):
     with pytest.raises(ConfigError, match="REDIS_URL") as refused:
         config.load({**env, "REDIS_URL": "redis://me:hid#den@127.0.0.1/0"})
