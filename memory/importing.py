@@ -12,6 +12,8 @@ from typing import Annotated, Any, BinaryIO
 from uuid import UUID
 
 import ijson
+import psycopg
+from psycopg import errors
 from pydantic import (
     AfterValidator,
     AwareDatetime,
@@ -22,7 +24,20 @@ from pydantic import (
     ValidationError,
     create_model,
 )
-from sqlalchemy import ARRAY, Column, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    Index,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
@@ -108,7 +123,7 @@ class Document:
                 yield model.model_validate(row).model_dump()
             except ValidationError as error:
                 wrong = error.errors(include_input=False, include_url=False)[0]
-                place = ".".join(str(each) for each in wrong["loc"]) or "row"
+                place = ".".join(str(each) for each in wrong["loc"])
                 raise InvalidError(_place(section, number, place), wrong["msg"].removeprefix("Value error, ")) from None
 
 
@@ -272,13 +287,51 @@ _CHECKS: dict[str, Check] = {
 
 
 def _insert(session: Session, table: Table, user_id: UUID, batch: list[Row], first: int) -> None:
+    """Insert rows, the first of which has this number; raises `InvalidError` on the one that cannot be stored."""
     try:
-        session.execute(insert(table).values([{**row, "user_id": user_id} for row in batch]))
+        with session.begin_nested():
+            session.execute(insert(table).values([{**row, "user_id": user_id} for row in batch]))
     except DBAPIError as error:
-        if error.connection_invalidated:
+        wrong = _wrong(table, error)
+        if wrong is None:
             raise
-        said = getattr(getattr(error.orig, "diag", None), "message_primary", None) or "they cannot be stored"
-        raise InvalidError(f"{table.name}, rows {first} to {first + len(batch) - 1}", said) from None
+        if len(batch) == 1:
+            field, said = wrong
+            raise InvalidError(_place(table.name, first, field), said) from None
+        # Which row it is the database does not say: each half is tried by itself.
+        middle = len(batch) // 2
+        _insert(session, table, user_id, batch[:middle], first)
+        _insert(session, table, user_id, batch[middle:], first + middle)
+
+
+def _wrong(table: Table, error: DBAPIError) -> tuple[str, str] | None:
+    """Return the field that cannot be stored, empty if that is not known, and why; None where no row is to blame."""
+    refused = error.orig
+    if not isinstance(refused, psycopg.Error):
+        return None
+    name = refused.diag.constraint_name or ""
+    if isinstance(refused, errors.CheckViolation):
+        return _known(table, [name.removeprefix(f"ck_{table.name}_")]), "has a value that is not possible there"
+    if isinstance(refused, errors.ForeignKeyViolation):
+        links = {each.name: each.column_keys for each in table.foreign_key_constraints}
+        return _known(table, links.get(name, ())), "there is no such row in the document"
+    if isinstance(refused, errors.UniqueViolation):
+        unique = [each for each in (*table.constraints, *table.indexes) if isinstance(each, _UNIQUE)]
+        keys = {each.name: each.columns.keys() for each in unique}
+        return _known(table, keys.get(name, ())), "is there twice"
+    if isinstance(refused, errors.ProgramLimitExceeded):
+        return "", "holds a text that is too long"
+    return ("", "holds what cannot be stored") if isinstance(refused, psycopg.DataError) else None
+
+
+_UNIQUE = (PrimaryKeyConstraint, UniqueConstraint, Index)
+
+
+def _known(table: Table, names: Iterable[str]) -> str:
+    """Return the last of these columns as the document has it: a digest stands for what it is of."""
+    written = {column.name for column in columns_of(table)}
+    found = [name if name in written else name.removesuffix("_digest") for name in names]
+    return next((name for name in reversed(found) if name in written), "")
 
 
 def _link(session: Session, user_id: UUID, document: Document) -> None:
@@ -330,7 +383,7 @@ def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:
 
 
 def _place(section: str, number: int, field: str) -> str:
-    return f"{section}, row {number}, {field}"
+    return f"{section}, row {number}" + (f", {field}" if field else "")
 
 
 @cache

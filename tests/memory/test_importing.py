@@ -15,6 +15,7 @@ from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError
 from memory.export import export, sections
 from memory.forget import forget
+from memory.ids import new_id
 from memory.importing import LEFT_BEHIND, Document, import_document, restored_tables
 from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
@@ -23,6 +24,7 @@ from memory.spaces import list_spaces
 from retrieval.policy import NAMED, policy_from
 from webapp.pages.notebook_stored import check_cell
 
+NOBODY = "01a20000-0000-7000-8000-000000000000"
 # What differs though all came in: whose it is, what stays behind, and the ids of spaces.
 _OF_THE_ACCOUNT = {"exported_at", "user", *LEFT_BEHIND}
 
@@ -178,6 +180,14 @@ def _drop(section, field):
     return spoil
 
 
+def _twice(section, **fields):
+    def spoil(document):
+        document[section].append({**document[section][-1], **fields})
+        return document
+
+    return spoil
+
+
 def _deep(levels):
     value = {}
     for _ in range(levels):
@@ -229,17 +239,17 @@ def _circle(document):
         (_set("preferences", document="---\ndate_format: 5\n---\n"), r"preferences, row 1, date_format: "),
         (_itself, r"possible_updates, row 1, older_id: must be another memory"),
         (_set("revisions", type="boss"), r"revisions, row 1, type: must be one of"),
-        (_set("entities", name_key="%x" % 7**9000), r"entities, rows 1 to \d+: .*index row"),
+        (_set("entities", name_key="%x" % 7**9000), r"entities, row \d: holds a text that is too long"),
         (_far_too_deep, r"cells, row 2, input: "),
         (_half_pair_and_half_a_file, "file: is cut off, or no JSON in UTF-8"),
         (_set("cells", input=_deep(200)), r"cells, row 2, input: must be nested at most 100 deep"),
         (_set("memories", importance="high"), r"memories, row 4, importance: "),
-        (_set("memories", importance=7), r"memories, rows 1 to 4: .*constraint"),
+        (_set("memories", importance=7), r"memories, row 4, importance: has a value that"),
         (_set("memories", type="dream"), r"memories, row 4, type: must be one of"),
         (_set("memories", mood="good"), r"memories, row 4, mood: "),
-        (_set("memories", space_id="01a20000-0000-7000-8000-000000000000"), r"row 4, space_id: there is no such space"),
+        (_set("memories", space_id=NOBODY), r"row 4, space_id: there is no such space"),
         (
-            _set("memories", supersedes="01a20000-0000-7000-8000-000000000000"),
+            _set("memories", supersedes=NOBODY),
             r"supersedes what is not in the document",
         ),
         (_circle, r"supersedes itself"),
@@ -249,8 +259,12 @@ def _circle(document):
         (_set("spaces", soft_cap=0), r"spaces, row 2, soft_cap: must be between"),
         (_set("themes", slug="A B"), r"themes, row 1, slug: "),
         (_set("recall_marks", question_digest=7), r"recall_marks, row 1, question_digest: must be hexadecimal"),
-        (_set("messages", conversation_id="01a20000-0000-7000-8000-000000000000"), r"messages, rows 1 to 2: .*foreign"),
         (_set("messages", sequence=2**40), r"messages, row 2, sequence: .*less"),
+        (_twice("memories"), r"memories, row 5, id: is there twice"),
+        (_twice("memories", id=NOBODY), r"memories, row 5, text: is there twice"),
+        (_twice("recall_marks"), r"recall_marks, row 2, question_digest: is there twice"),
+        (_set("cells", notebook_id=NOBODY), r"cells, row 2, notebook_id: there is no such row in the document"),
+        (_set("messages", conversation_id=NOBODY), r"messages, row 2, conversation_id: there is no such row"),
         (_set("cells", kind="dream"), r"cells, row 2, kind: must be one of"),
         (_set("cells", input={"limit": "many"}), r"cells, row 2, input\.limit: "),
         (_set("cells", output={"hits": [{"id": 7}]}), r"cells, row 2, output\.hits\.0\.id: "),
@@ -264,6 +278,15 @@ def test_what_cannot_be_stored_is_named_and_nothing_of_it_comes_in(full, bobs_bo
         bring_in(bobs_book, document)
     left = exported(bobs_book)
     assert [left["memories"], left["messages"], left["cells"], len(left["spaces"])] == [[], [], [], 1]
+
+
+def test_the_row_that_cannot_be_stored_is_found_among_many(full, bobs_book):
+    document = exported(full)
+    [spoilt, *_] = document["memories"]
+    others = [{**spoilt, "id": str(new_id()), "text": f"Room {n} is free."} for n in range(40)]
+    document["memories"] = [*others[:30], {**spoilt, "importance": 2}, *others[30:]]
+    with pytest.raises(InvalidError, match=r"^memories, row 31, importance: has a value that is not possible there$"):
+        bring_in(bobs_book, document)
 
 
 def test_it_comes_in_piece_by_piece(full, bobs_book, monkeypatch):
