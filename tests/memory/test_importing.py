@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
 from enrichment_desk import Desk
+from sqlalchemy import event
+from sqlalchemy.engine.interfaces import CacheStats
 
 from memory import importing
 from memory.edit import update
@@ -47,6 +50,15 @@ def bring_in(book, document):
             now=utc_now(),
             actor="test",
         )
+
+
+@contextmanager
+def listening(target, name, listener):
+    event.listen(target, name, listener)
+    try:
+        yield
+    finally:
+        event.remove(target, name, listener)
 
 
 def slugs(document):
@@ -294,6 +306,21 @@ def test_it_comes_in_piece_by_piece(full, bobs_book, monkeypatch):
     document = exported(full)
     bring_in(bobs_book, document)
     assert comparable(exported(bobs_book)) == comparable(document)
+
+
+def test_the_rows_of_a_batch_go_as_one_statement_that_is_written_once(full, bobs_book, monkeypatch):
+    monkeypatch.setattr(importing, "_AT_ONCE", 2)
+    sent = []
+    engine = bobs_book.runtime.sessions.kw["bind"]
+
+    def note(_connection, _cursor, statement, _parameters, context, _executemany):
+        if statement.startswith("INSERT INTO memories"):
+            sent.append((statement.count("), (") + 1, context.cache_hit))
+
+    with listening(engine, "before_cursor_execute", note):
+        bring_in(bobs_book, exported(full))
+    assert [rows for rows, _ in sent] == [2, 2]
+    assert sent[-1][1] is CacheStats.CACHE_HIT
 
 
 def test_what_json_can_say_and_few_parsers_read_comes_in_as_it_was(book, bobs_book):
