@@ -9,6 +9,7 @@ from html import unescape
 import pytest
 from api_agent import Agent, add_space, embed, rows
 from pages_browser import at_browser, stored
+from pages_markup import problems_of
 from sqlalchemy import text
 
 from memory.embedding.backfill import utc_now
@@ -97,6 +98,30 @@ def test_all_that_fit_the_filters_can_be_taken(ada, browser, three):
 
 def test_without_a_choice_nothing_is_asked(browser, three):
     assert ask(browser, [], "forget").status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("act", "more", "said", "then", "asked"),
+    [
+        ("tag", {}, "The tag must not be empty.", {"tag": "attic"}, "Tag 2 memories with #attic?"),
+        ("untag", {"tag": "x" * 65}, "The tag must be at most", {"tag": "attic"}, "Take #attic off 2 memories?"),
+        (
+            "move",
+            {"target": "gone"},
+            "There is no space",
+            {"target": "default"},
+            "Move 2 memories to default?",
+        ),
+    ],
+)
+def test_what_was_chosen_stays_so_while_a_field_is_asked_for_again(browser, three, act, more, said, then, asked):
+    again = ask(browser, three[:2], act, **more)
+    assert again.status_code == 422
+    assert said in unescape(again.text)
+    assert problems_of(again.text) == []
+    assert 'action="/memories/bulk"' in again.text
+    assert (hidden(again, "id"), hidden(again, "act")) == (three[:2], [act])
+    assert asked in ask(browser, hidden(again, "id"), act, **then).text
 
 
 @pytest.mark.parametrize(

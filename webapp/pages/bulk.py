@@ -98,25 +98,36 @@ def ask() -> Response:
     form = _form()
     if is_incognito(None):
         return make_response(render_template("memories/closed.html"))
-    value, ids = form.value, _chosen(form)
+    ids = _chosen(form)
     if not ids:
         flash("Choose some memories first: tick them, or take all that fit.")
         given: dict[str, Any] = {**_filters().chosen()}
         return make_response(redirect(url_for("browse.index", **given), HTTPStatus.SEE_OTHER))
-    items = listed(ids[:SHOWN])
     word, these = WORDS[form.act][0], counted(len(ids), "memory", "memories")
+    value, problem, asked = "", "", f"{word} {these}"
+    try:
+        value = form.value
+    except InvalidError as error:
+        # Asked for here, where what was chosen is still chosen.
+        said = f"the tag {error.message}" if error.field == "tag" else error.message
+        problem = f"{said[:1].upper()}{said[1:]}."
+    else:
+        asked = _ASKED.get(form.act, f"{word} {{these}}").format(these=these, value=value)
     page = render_template(
         "memories/bulk.html",
         act=form.act,
         word=word,
-        asked=_ASKED.get(form.act, f"{word} {{these}}").format(these=these, value=value),
+        asked=asked,
         value=value,
+        problem=problem,
+        tag=form.tag,
+        places=choices().space_pairs,
         ids=ids,
-        items=items,
+        items=listed(ids[:SHOWN]),
         most=bulk.MOST,
         filters=_filters().chosen(),
     )
-    return make_response(page)
+    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
 
 
 @bp.post("/memories/bulk/do")
