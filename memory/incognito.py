@@ -23,7 +23,10 @@ def start(session: Session, user_id: UUID, session_key: str, *, now: datetime, a
 
 
 def end(session: Session, user_id: UUID, session_key: str, *, now: datetime, actor: str) -> int:
-    """Turn incognito off for a session, against a space's default too; returns how many writes it refused."""
+    """Turn incognito off for a session, also where a space is so by default; returns how many writes it refused.
+
+    A space that becomes incognito by default later is so for this session too: see `follow_defaults`.
+    """
     row = session.get(IncognitoSession, (user_id, session_key), with_for_update=True)
     refused = row.refused_writes if row else 0
     _set(session, user_id, session_key, active=False, now=now)
@@ -41,6 +44,13 @@ def _set(session: Session, user_id: UUID, session_key: str, *, active: bool, now
         values = {"active": False, "refused_writes": 0, "ended_at": now}
     keys = [IncognitoSession.user_id, IncognitoSession.session_key]
     session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values))
+    session.expire_all()
+
+
+def follow_defaults(session: Session, user_id: UUID) -> None:
+    """Let sessions that ended incognito follow the defaults of spaces again: an end was not said against a new one."""
+    ended = (IncognitoSession.user_id == user_id) & IncognitoSession.active.is_(False)
+    session.execute(update(IncognitoSession).where(ended).values(active=None))
     session.expire_all()
 
 

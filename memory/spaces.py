@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
+from memory.incognito import follow_defaults
 from memory.journal import record
 from memory.models import Memory, Space, Theme
 
@@ -87,6 +88,8 @@ def create_space(
     _apply(space, {**fields, "name": fields.get("name") or slug})
     session.add(space)
     session.flush()
+    if space.incognito_default:
+        follow_defaults(session, user_id)
     record(session, user_id, "space.created", actor=actor, now=now, subject_id=space.id, details={"slug": slug})
     return space
 
@@ -96,8 +99,12 @@ def update_space(
 ) -> Space:
     """Change settings of a space; unknown fields are refused."""
     space = lock_space(session, user_id, slug)
+    was_incognito = space.incognito_default
     _apply(space, changes)
     space.updated_at = now
+    if space.incognito_default and not was_incognito:
+        session.flush()
+        follow_defaults(session, user_id)
     details = {"slug": slug, "fields": sorted(changes)}
     record(session, user_id, "space.changed", actor=actor, now=now, subject_id=space.id, details=details)
     return space

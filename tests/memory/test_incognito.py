@@ -7,7 +7,7 @@ import pytest
 from memory import incognito
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
-from memory.spaces import get_space, update_space
+from memory.spaces import create_space, get_space, update_space
 
 
 @pytest.fixture
@@ -63,6 +63,33 @@ def test_a_space_may_be_incognito_by_default(is_on, private_space):
 def test_the_sessions_own_switch_outweighs_the_space(book, is_on, private_space):
     book.do(incognito.end, "tab")
     assert not is_on(space=private_space)
+
+
+def test_an_end_does_not_outweigh_a_default_that_is_set_later(book, is_on, second_space):
+    book.do(incognito.end, "tab")
+    book.do(update_space, second_space, {"incognito_default": True}, actor="t")
+    assert (is_on(), is_on(space=second_space)) == (False, True)
+    book.do(incognito.end, "tab")
+    assert not is_on(space=second_space)
+
+
+def test_an_end_does_not_outweigh_the_default_of_a_new_space(book, is_on):
+    book.do(incognito.end, "tab")
+    book.do(create_space, "diary", soft_cap=200, actor="t", incognito_default=True)
+    assert is_on(space="diary")
+
+
+def test_other_settings_leave_an_end_as_it_is(book, is_on, private_space):
+    book.do(incognito.end, "tab")
+    book.do(update_space, private_space, {"incognito_default": True, "name": "Quiet"}, actor="t")
+    assert not is_on(space=private_space)
+
+
+def test_a_start_outlasts_every_default(book, is_on, private_space):
+    book.do(incognito.start, "tab")
+    book.do(update_space, private_space, {"incognito_default": False}, actor="t")
+    book.do(update_space, private_space, {"incognito_default": True}, actor="t")
+    assert is_on()
 
 
 def test_the_end_tells_how_many_writes_were_refused(book, refuse):
