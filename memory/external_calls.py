@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,9 +13,12 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from memory.errors import InvalidError
+from memory.errors import ConflictError, InvalidError
 from memory.ids import new_id
 from memory.models import Conversation, Message, ToolCall
+from memory.redaction import is_redacted
+
+_SAID = ("arguments", "result", "error", "affected_paths")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ def record_calls(
     """Append calls that an agent made; returns the id of each and whether it is new. The caller commits.
 
     The id of a call with a `client_id` is made of that and of the token: whoever repeats it names the same call, and
-    no other token meets it.
+    no other token meets it. With other content it raises `ConflictError`.
     """
     ids = [_id_of(draft, token_id or user_id) for draft in drafts]
     rows: dict[UUID, dict[str, Any]] = {}
@@ -57,7 +61,32 @@ def record_calls(
     statement = insert(ToolCall).on_conflict_do_nothing().returning(ToolCall.id)
     added = set(session.scalars(statement, list(rows.values())))
     # Of one that is there twice, the first is the new one.
-    return [(call_id, call_id in added and ids.index(call_id) == place) for place, call_id in enumerate(ids)]
+    kept = [(call_id, call_id in added and ids.index(call_id) == place) for place, call_id in enumerate(ids)]
+    repeats = [place for place, (_, new) in enumerate(kept) if not new]
+    mine = (ToolCall.user_id == user_id, ToolCall.id.in_(ids[place] for place in repeats))
+    known = {call.id: call for call in session.scalars(select(ToolCall).where(*mine))} if repeats else {}
+    for place in repeats:
+        if not _is_repeat(known[ids[place]], drafts[place]):
+            name = drafts[place].client_id
+            raise ConflictError(f"{name!r} names a call with other content already", f"calls.{place}.client_id")
+    return kept
+
+
+def _is_repeat(call: ToolCall, draft: CallDraft) -> bool:
+    """Tell whether a call that is kept says what the draft says, as far as it still says it."""
+    said = _row(draft, call.user_id, call.id, call.token_id, call.correlation_id, call.created_at)
+    compared = set(said) - set(_SAID if is_redacted(call) else ())
+    return all(_canonical(getattr(call, name)) == _canonical(said[name]) for name in compared)
+
+
+def _canonical(value: Any) -> str:
+    """Return a value as text in one form: JSONB gives 1e23 back as a whole number, and -0.0 as zero."""
+    written = json.dumps(value, default=str)
+    return json.dumps(json.loads(written, parse_int=_number, parse_float=_number), sort_keys=True)
+
+
+def _number(digits: str) -> float:
+    return float(digits) + 0.0
 
 
 def _id_of(draft: CallDraft, caller: UUID) -> UUID:

@@ -141,8 +141,12 @@ class _Found:
 
 
 def _is_blank(call: Any, secrets: Secrets) -> bool:
-    told = (call.arguments, call.result, call.error)
-    return told == (REDACTED, REDACTED, None) and not secrets.needles.in_value(call.affected_paths)
+    return is_redacted(call) and not secrets.needles.in_value(call.affected_paths)
+
+
+def is_redacted(call: Any) -> bool:
+    """Tell whether what a call said was taken out of the record."""
+    return bool((call.arguments, call.result, call.error) == (REDACTED, REDACTED, None))
 
 
 def _few(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -> Sequence[UUID]:

@@ -119,7 +119,7 @@ def _domain(error: DomainError) -> Response:
     db.session.rollback()
     status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
     more: dict[str, Any] = {}
-    if isinstance(error, InvalidError):
+    if isinstance(error, InvalidError | ConflictError) and error.field:
         more["errors"] = [{"field": error.field, "message": error.message}]
     if isinstance(error, RefusedError):
         more["reason"] = error.reason

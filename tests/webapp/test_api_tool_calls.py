@@ -261,8 +261,9 @@ def test_no_calls_or_too_many_are_refused(agent, calls):
 
 
 def test_a_call_that_is_reported_again_is_kept_once(agent):
-    first = report(agent, call(client_id="call_abc"), call(client_id="call_abc", operation="delete"))
-    again = report(agent, call(client_id="call_abc", operation="create"), call(client_id="call_def"))
+    said = call(client_id="call_abc", arguments={"n": 1e23, "zero": -0.0, "whole": 2.0}, result=[1, None])
+    first = report(agent, said, said)
+    again = report(agent, said, call(client_id="call_def"))
     assert [each["status"] for each in first.json["calls"] + again.json["calls"]] == [
         "stored",
         "known",
@@ -271,7 +272,40 @@ def test_a_call_that_is_reported_again_is_kept_once(agent):
     ]
     assert first.json["calls"][0]["id"] == again.json["calls"][0]["id"]
     assert (again.status_code, report(agent, call(client_id="call_def")).status_code) == (201, 200)
-    assert sorted(each["operation"] for each in listed(agent)) == ["update", "update"]
+    assert len(listed(agent)) == 2
+
+
+OTHER = {
+    "operation": "delete",
+    "arguments": {"a": True},
+    "result": [1],
+    "success": False,
+    "affected_paths": [],
+    "created_at": "2026-01-15T10:00:00Z",
+}
+
+
+@pytest.mark.parametrize("field", OTHER)
+def test_a_call_with_other_content_is_no_repeat(agent, field):
+    kept = call(client_id="call_abc", arguments={"a": 1})
+    report(agent, kept)
+    answer = report(agent, call(), {**kept, field: OTHER[field]})
+    assert (answer.status_code, fields(answer)) == (409, ["calls.1.client_id"])
+    assert [each["operation"] for each in listed(agent)] == ["update"]
+
+
+def test_two_calls_of_one_client_id_with_other_content_are_refused_together(agent):
+    answer = report(agent, call(client_id="call_abc"), call(client_id="call_abc", operation="delete"))
+    assert (answer.status_code, fields(answer), listed(agent)) == (409, ["calls.1.client_id"], [])
+
+
+def test_a_call_that_was_redacted_is_known_when_it_is_reported_again(agent):
+    memory_id = agent.store("Her locker has the number 4711-ABC")
+    said = call(client_id="call_abc", arguments={"text": "Her locker has the number 4711-ABC"})
+    report(agent, said)
+    agent.delete(f"{ENTRIES}/{memory_id}")
+    assert report(agent, said).json["calls"][0]["status"] == "known"
+    assert report(agent, {**said, "operation": "delete"}).status_code == 409
 
 
 def test_a_client_id_means_nothing_to_another_token(agent, client, ada, stranger):

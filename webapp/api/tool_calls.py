@@ -55,7 +55,10 @@ def _is_broken(value: str) -> bool:
 
 
 class CallBody(Strict):
-    """A call that the agent made of a tool of its own; said again with the same `client_id`, it is kept once."""
+    """A call that the agent made of a tool of its own.
+
+    Said again with the same `client_id`, it is kept once; with other content it is refused.
+    """
 
     tool: Name
     operation: Name | None = Field(None, max_length=50, description="search, read, create, update, delete or another")
