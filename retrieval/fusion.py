@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from retrieval.policy import Leg, Policy
+from retrieval.policy import NAMED, Leg, Policy
 from retrieval.types import Candidate
 
 
@@ -51,6 +51,15 @@ def evidence(candidate: Candidate, policy: Policy, bound: float) -> float:
     keyword = keyword_share(candidate.bm25, bound) if "keyword" in policy.legs else 0.0
     semantic = clip(candidate.cosine or 0.0) if "semantic" in policy.legs else 0.0
     return max(keyword, semantic)
+
+
+def speaks_by_meaning(candidate: Candidate, policy: Policy) -> bool:
+    """Tell whether the cosine of a candidate is evidence enough by itself.
+
+    Where the policy asks for no evidence, anything comes: it is enough where it would be by default.
+    """
+    least = policy.min_score or NAMED["balanced"].min_score
+    return "semantic" in policy.legs and candidate.cosine is not None and candidate.cosine >= least
 
 
 def _weights(candidates: Sequence[Candidate], policy: Policy) -> dict[Leg, float]:

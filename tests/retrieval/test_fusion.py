@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from retrieval_builders import candidate, candidate_lists
 
 from retrieval import fusion
-from retrieval.fusion import evidence, fuse, keyword_share, rrf_score
+from retrieval.fusion import evidence, fuse, keyword_share, rrf_score, speaks_by_meaning
 from retrieval.policy import FUSIONS, LEGS, Policy
 
 policies = st.builds(
@@ -134,6 +134,18 @@ def test_evidence_is_the_stronger_leg():
 def test_evidence_ignores_a_leg_that_is_off():
     found = candidate(cosine=0.3, bm25=4.0)
     assert evidence(found, Policy(legs=("semantic",)), 10.0) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("cosine", "min_score", "speaks"),
+    [(0.17, 0.15, True), (0.17, 0.2, False), (0.12, 0.1, True), (0.17, 0, True), (0.05, 0, False), (None, 0, False)],
+)
+def test_meaning_speaks_for_what_it_is_evidence_enough_for(cosine, min_score, speaks):
+    assert speaks_by_meaning(candidate(cosine=cosine), Policy(min_score=min_score)) is speaks
+
+
+def test_meaning_that_was_not_asked_speaks_for_nothing():
+    assert not speaks_by_meaning(candidate(cosine=0.9), Policy(legs=("keyword",)))
 
 
 @given(candidate_lists(), policies, st.floats(-1, 100))

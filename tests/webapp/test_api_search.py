@@ -84,6 +84,14 @@ def test_a_paraphrase_is_found_by_its_meaning_alone(agent, told):
     assert (hit["id"], hit["signals"]) == (told["tea"], {"fts": False, "semantic": True})
 
 
+@pytest.mark.parametrize(("query", "least"), [("what is on top of the house", 0.05), ("coffee", 0.15)])
+def test_meaning_speaks_for_whatever_it_brought_alone(agent, told, query, least):
+    policy = {"legs": ["semantic"], "sure_cosine": 0, "min_score": least}
+    hits = agent.tool("memory_search", query=query, policy=policy).json["results"]
+    assert hits
+    assert all(hit["signals"]["semantic"] for hit in hits)
+
+
 def test_nothing_is_forced(agent, told):
     answer = agent.tool("memory_search", query="quantum chromodynamics lattice").json
     assert (answer["results"], answer["count"], answer["token_count"]) == ([], 0, 0)

@@ -253,8 +253,10 @@ class PartsAnswer(BaseModel):
 class SignalsAnswer(BaseModel):
     """Which legs speak for a hit: its words, its meaning."""
 
-    fts: bool
-    semantic: bool
+    fts: bool = Field(description="It has a word of the question.")
+    semantic: bool = Field(
+        description="Its cosine alone is evidence enough: min_score, or what that is by default where it is 0."
+    )
 
 
 class LegAnswer(BaseModel):

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from retrieval.dates import Period
+from retrieval.fusion import speaks_by_meaning
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
-from retrieval.types import Candidate
 from webapp.pages.words import ordinal
 from webapp.ratelimit import LIMITED
-from webapp.tools.shown import NEAR_COSINE
 
 NOTICES = {
     "semantic": "Searched by words alone: meaning was out of reach, because no embedding model answered in time.",
@@ -115,7 +114,7 @@ def _explained(hit: Hit, policy: Policy, after: Hit | None, asked: Set[str]) -> 
         Bar("Total", score.total, most=policy.alpha + policy.beta + policy.gamma),
     )
     lead = _lead(hit, after, policy) if after is not None else ""
-    return Explained(hit, _reason(hit), bars, (_words(hit, asked), _meaning(hit, asked)), lead)
+    return Explained(hit, _reason(hit, policy), bars, (_words(hit, asked), _meaning(hit, policy, asked)), lead)
 
 
 # What likeness to a better hit takes is told from where it moves a hit among its neighbours.
@@ -153,15 +152,11 @@ def _words(hit: Hit, asked: Set[str]) -> Leg:
     return Leg("Words", _place(memory.keyword_rank), memory.bm25, matched=True)
 
 
-def _meaning(hit: Hit, asked: Set[str]) -> Leg:
+def _meaning(hit: Hit, policy: Policy, asked: Set[str]) -> Leg:
     memory = hit.ranked.scored.candidate
     if memory.cosine is None:
         return Leg("Meaning", "no vector yet" if "semantic" in asked else UNASKED, None, matched=False)
-    return Leg("Meaning", _place(memory.semantic_rank), memory.cosine, matched=_is_near(memory))
-
-
-def _is_near(memory: Candidate) -> bool:
-    return memory.cosine is not None and memory.cosine >= NEAR_COSINE
+    return Leg("Meaning", _place(memory.semantic_rank), memory.cosine, matched=speaks_by_meaning(memory, policy))
 
 
 def _place(rank: int | None) -> str:
@@ -174,7 +169,7 @@ PROBABLY, SURELY = 0.5, 0.8
 SHOWN_CONTEXT = 0.05
 
 
-def _reason(hit: Hit) -> str:
+def _reason(hit: Hit, policy: Policy) -> str:
     """Say in one sentence what brought the hit here."""
     scored = hit.ranked.scored
     memory = scored.candidate
@@ -182,7 +177,7 @@ def _reason(hit: Hit) -> str:
         f"{ordinal(rank)} by {leg}"
         for leg, rank, matched in (
             ("words", memory.keyword_rank, True),
-            ("meaning", memory.semantic_rank, _is_near(memory)),
+            ("meaning", memory.semantic_rank, speaks_by_meaning(memory, policy)),
         )
         if rank is not None and matched
     ]

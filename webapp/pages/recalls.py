@@ -18,12 +18,13 @@ from webapp.context import credential, session, utc_now
 from webapp.htmx import render
 from webapp.operations import is_incognito, space_for, visible_entry
 from webapp.pages.visitor import guarded
-from webapp.tools.shown import NEAR_COSINE
 
 bp = guarded("recalls")
 
 MOST_RECALLS = 30
 MOST_NEIGHBOURS = 5
+# Cosines of memories that have nothing to do with each other scatter around zero; from here on one comes near.
+NEAR_COSINE = 0.2
 # The picture's measures in its own units: a column for each recall, with a gap between them.
 COLUMN, GAP, HEIGHT = 10, 3, 24
 

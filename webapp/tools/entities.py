@@ -13,6 +13,7 @@ from memory.entities import in_force
 from memory.models import Conversation, Entity, Space
 from memory.shelves import ENTITIES
 from memory.spaces import DEFAULT_SPACE
+from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import Line, Question, Strict, moment
 from webapp.context import credential, session, utc_now
@@ -38,7 +39,7 @@ class EntityArguments(Strict):
 def _search(arguments: EntityArguments) -> ToolResult:
     result = find(arguments.query, shelf=ENTITIES, **arguments.model_dump(exclude={"query"}))
     entities = _entities(result)
-    hits = [_hit_json(hit, entities[hit.ranked.scored.candidate.id]) for hit in result.hits if _id(hit) in entities]
+    hits = [_hit_json(hit, result.policy, entities[_id(hit)]) for hit in result.hits if _id(hit) in entities]
     if not _SWITCHES & set(result.degraded) and _in_the_pool(arguments):
         # Over the limit too: there is nothing to ask again for.
         result = replace(result, degraded=(NO_ENTITIES,))
@@ -67,7 +68,7 @@ def _in_the_pool(arguments: EntityArguments) -> bool:
     return session().scalar(select(Space.slug).join(Conversation, joined).where(*mine)) == DEFAULT_SPACE
 
 
-def _hit_json(hit: Hit, entity: Entity) -> dict[str, Any]:
+def _hit_json(hit: Hit, policy: Policy, entity: Entity) -> dict[str, Any]:
     return {
         "id": str(entity.id),
         "name": entity.name,
@@ -75,7 +76,7 @@ def _hit_json(hit: Hit, entity: Entity) -> dict[str, Any]:
         "content_snippet": hit.snippet,
         "mentions": entity.mentions,
         "created_at": moment(entity.created_at),
-        **why_json(hit),
+        **why_json(hit, policy),
     }
 
 

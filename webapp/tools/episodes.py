@@ -11,6 +11,7 @@ from sqlalchemy import select
 from memory.errors import InvalidError
 from memory.models import Conversation
 from memory.shelves import EPISODES
+from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import Line, Overrides, Question, Share, Strict, moment
 from webapp.context import credential, session
@@ -40,7 +41,7 @@ def _search(arguments: EpisodeArguments) -> ToolResult:
         raise InvalidError("conversation", "is needed to search within it")
     result = find(arguments.query, shelf=EPISODES, **arguments.model_dump(exclude={"query"}))
     conversations = _conversations(result)
-    answer = answer_json(result, [_hit_json(hit, conversations) for hit in result.hits])
+    answer = answer_json(result, [_hit_json(hit, result.policy, conversations) for hit in result.hits])
     ids = tuple(hit["id"] for hit in answer["results"])
     summary = {"ids": list(ids), "truncated": result.truncated, "degraded": list(result.degraded)}
     return ToolResult(answer, summary, affected=ids, hits=len(ids), private="incognito" in result.degraded)
@@ -58,7 +59,7 @@ def _places(hit: Hit) -> tuple[UUID, UUID, UUID]:
     return conversation, message, reply
 
 
-def _hit_json(hit: Hit, conversations: dict[UUID, Conversation]) -> dict[str, Any]:
+def _hit_json(hit: Hit, policy: Policy, conversations: dict[UUID, Conversation]) -> dict[str, Any]:
     episode = hit.ranked.scored.candidate
     conversation_id, message_id, reply_id = _places(hit)
     conversation = conversations.get(conversation_id)
@@ -73,7 +74,7 @@ def _hit_json(hit: Hit, conversations: dict[UUID, Conversation]) -> dict[str, An
         "reply_id": str(reply_id),
         "content_snippet": hit.snippet,
         "created_at": moment(episode.created_at),
-        **why_json(hit),
+        **why_json(hit, policy),
     }
 
 

@@ -13,6 +13,7 @@ from memory.browse import possible_updates
 from memory.drafts import Draft
 from memory.errors import InvalidError
 from memory.spaces import list_themes
+from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import (
     Line,
@@ -103,7 +104,7 @@ class QueryArguments(Strict):
 
 def _search(arguments: SearchArguments) -> ToolResult:
     result = find(arguments.query, **arguments.model_dump(exclude={"query"}))
-    return _found(result, answer_json(result, [_hit_json(hit) for hit in result.hits]))
+    return _found(result, answer_json(result, [_hit_json(hit, result.policy) for hit in result.hits]))
 
 
 def _found(result: Result, answer: dict[str, Any]) -> ToolResult:
@@ -113,7 +114,7 @@ def _found(result: Result, answer: dict[str, Any]) -> ToolResult:
     return ToolResult(answer, summary, affected=ids, hits=len(ids), private="incognito" in result.degraded)
 
 
-def _hit_json(hit: Hit) -> dict[str, Any]:
+def _hit_json(hit: Hit, policy: Policy) -> dict[str, Any]:
     memory = hit.ranked.scored.candidate
     return {
         "id": str(memory.id),
@@ -123,7 +124,7 @@ def _hit_json(hit: Hit) -> dict[str, Any]:
         "created_at": moment(memory.created_at),
         "tags": list(memory.tags),
         "source_ids": list(memory.source_ids),
-        **why_json(hit),
+        **why_json(hit, policy),
     }
 
 

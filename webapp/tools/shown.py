@@ -6,14 +6,13 @@ from typing import Any
 
 from flask import g
 
+from retrieval.fusion import speaks_by_meaning
+from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.ratelimit import LIMITED
 
-# Cosines, as candidates have them, scatter around zero for unrelated texts; from here on the vector says something.
-NEAR_COSINE = 0.2
 
-
-def why_json(hit: Hit) -> dict[str, Any]:
+def why_json(hit: Hit, policy: Policy) -> dict[str, Any]:
     """Return the score of a hit, its parts, and what each leg made of it."""
     scored, item = hit.ranked.scored, hit.ranked.scored.candidate
     parts = scored.score
@@ -25,7 +24,7 @@ def why_json(hit: Hit) -> dict[str, Any]:
             "importance": round(parts.importance, 6),
             "total": round(parts.total, 6),
         },
-        "signals": {"fts": item.bm25 > 0, "semantic": item.cosine is not None and item.cosine >= NEAR_COSINE},
+        "signals": {"fts": item.bm25 > 0, "semantic": speaks_by_meaning(item, policy)},
         "explanation": {
             "keyword": {"rank": item.keyword_rank, "score": round(item.bm25, 6)},
             "semantic": {
