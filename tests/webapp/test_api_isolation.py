@@ -295,6 +295,14 @@ def test_a_confined_token_adds_no_theme_by_itself(confined):
     assert confined.post("/v1/memory/themes", {"slug": "safes"}).status_code == 403
 
 
+@pytest.mark.parametrize(("method", "path"), [("PUT", ""), ("DELETE", ""), ("POST", "/test")])
+def test_a_confined_token_does_not_choose_what_embeds_the_others(confined, owner, method, path):
+    endpoint = {"provider_type": "openai", "endpoint_url": "http://127.0.0.1:9/v1", "model": "m"}
+    answer = confined.ask(method, f"/v1/providers{path}", **({} if method == "DELETE" else {"json": endpoint}))
+    assert answer.status_code == 403
+    assert owner.get("/v1/providers").json["setting"] is None
+
+
 @pytest.mark.parametrize("ask", [lambda a: a.get("/v1/memory/themes"), lambda a: a.tool("memory_list_themes")])
 def test_a_confined_token_lists_the_themes_of_its_space(confined, ask):
     assert [theme["slug"] for theme in ask(confined).json["themes"]] == ["meetings"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
-from flask import Response, jsonify
+from flask import Response, abort, jsonify
 
 from memory.embedding.progress import Progress
 from memory.models import EmbeddingModel
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ProviderBody
+from webapp.context import credential
+from webapp.errors import problem
 from webapp.guards import needs
 from webapp.providers import remove, save, standing, try_out
 
@@ -44,6 +47,7 @@ def _model_json(model: EmbeddingModel, progress: Progress) -> dict[str, Any]:
 @needs("write")
 def put(body: ProviderBody) -> Response:
     """Check that it can be an endpoint, store it with the key encrypted, and begin to re-embed."""
+    _refuse_confined()
     save(body.model_dump())
     return _state()
 
@@ -52,6 +56,7 @@ def put(body: ProviderBody) -> Response:
 @needs("write")
 def delete() -> Response:
     """Forget the endpoint and its key, and begin to re-embed."""
+    _refuse_confined()
     remove()
     return _state()
 
@@ -60,7 +65,14 @@ def delete() -> Response:
 @needs("write")
 def test(body: ProviderBody) -> Response:
     """Embed one sentence with it; answer the dimensions and the seconds, or what went wrong."""
+    _refuse_confined()
     trial = try_out(body.model_dump())
     if trial.error is not None:
         return jsonify({"ok": False, "error": trial.error})
     return jsonify({"ok": True, "dimensions": trial.dimensions, "seconds": round(trial.seconds, 3)})
+
+
+def _refuse_confined() -> None:
+    if credential().space_id is not None:
+        detail = "a token that is confined to one space cannot choose what embeds the others"
+        abort(problem(HTTPStatus.FORBIDDEN, detail))
