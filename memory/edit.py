@@ -26,7 +26,7 @@ from memory.tombstones import graveyard
 # Checked as a draft's fields are; the rest have rules of their own below.
 _DRAFT_FIELDS = ("text", "type", "tags", "source_ids", "theme", "importance", "expires_at", "manually_saved")
 _OTHER_FIELDS = ("status", "pinned", "supersedes")
-_CLEARABLE = frozenset({"theme", "expires_at"})
+_CLEARABLE = frozenset({"theme", "expires_at", "supersedes"})
 
 
 def pin(session: Session, user_id: UUID, memory_id: UUID, *, pinned: bool, now: datetime, actor: str) -> Memory:
@@ -105,10 +105,11 @@ def update(
 ) -> Memory:
     """Change the given fields of a memory, all or none; what it said before is kept as a version of it.
 
-    A new text is fingerprinted and embedded again. `restored` is the number of the version that this brings back, if
-    it does. Raises `InvalidError` for a bad field, `ConflictError` when
-    another memory of the space has this text, `RefusedError` when the text was forgotten, or when memory is off in the
-    space and another version of the memory would be stored there.
+    A new text is fingerprinted and embedded again. With None for `supersedes` what was superseded has the status again
+    that it had before, unless another memory supersedes it too. `restored` is the number of the version that this
+    brings back, if it does. Raises `InvalidError` for a bad field, `ConflictError` when another memory of the space has
+    this text, or that of what is no longer superseded, `RefusedError` when the text was forgotten, or when memory is
+    off in the space and another version of the memory would be stored there.
     """
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
@@ -117,12 +118,14 @@ def update(
     if not space.memory_enabled and VERSIONED.intersection(changes):
         raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
     older = _superseded(session, memory, older_id) if older_id else None
+    freed = _freed(session, memory) if "supersedes" in changes and older is None else None
     # All that may refuse comes before the first change: a caller that goes on must not store half of one.
     rewritten = _fingerprinted(session, space, memory, draft, keys, now) if "text" in changes else None
     _refuse_twin(session, memory, rewritten, changes.get("status") or memory.status)
+    if freed is not None:
+        _refuse_twin(session, freed[0], None, freed[1])
     before = content_of(session, memory)
-    if older is not None:
-        older.status, older.updated_at, memory.supersedes = "superseded", now, older.id
+    linked = _link(memory, older, freed, now) if "supersedes" in changes else {}
     _apply(session, space, memory, draft, changes, now, actor)
     memory.updated_at = now
     if rewritten is not None:
@@ -131,7 +134,7 @@ def update(
         _rewrite(session, memory, rewritten, now)
     session.flush()
     keep(session, memory, before, now=now, actor=actor, restored=restored)
-    details = {"fields": sorted(changes), **({"restored": restored} if restored is not None else {})}
+    details = {"fields": sorted(changes), **linked, **({"restored": restored} if restored is not None else {})}
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
     return memory
 
@@ -227,6 +230,39 @@ def _superseded(session: Session, memory: Memory, older_id: UUID) -> Memory:
             raise InvalidError("supersedes", "must be another memory, and none that this one was superseded by")
         link = session.get(Memory, (memory.user_id, link.supersedes)) if link.supersedes else None
     return older
+
+
+def _freed(session: Session, memory: Memory) -> tuple[Memory, str] | None:
+    """Return what no memory but this one supersedes, with the status that it had before; None where there is none."""
+    mine = Memory.user_id == memory.user_id
+    locked = select(Memory).where(mine, Memory.id == memory.supersedes).with_for_update()
+    older = session.scalar(locked.execution_options(populate_existing=True))
+    if older is None or older.status != "superseded":
+        return None
+    others = select(Memory.id).where(mine, Memory.supersedes == older.id, Memory.id != memory.id)
+    if session.scalar(others.limit(1)) is not None:
+        return None
+    was = (
+        select(AuditEvent.details["was"].astext)
+        .where(
+            AuditEvent.user_id == memory.user_id,
+            AuditEvent.subject_id == memory.id,
+            AuditEvent.action == "memory.updated",
+            AuditEvent.details["older"].astext == str(older.id),
+        )
+        .order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
+    )
+    return older, "archived" if session.scalar(was.limit(1)) == "archived" else "active"
+
+
+def _link(memory: Memory, older: Memory | None, freed: tuple[Memory, str] | None, now: datetime) -> dict[str, Any]:
+    """Let a memory supersede another one or none; returns what the record is to tell of it."""
+    memory.supersedes = older.id if older is not None else None
+    other, status = (older, "superseded") if older is not None else freed or (None, "")
+    if other is None:
+        return {}
+    was, other.status, other.updated_at = other.status, status, now
+    return {"older": str(other.id), "was": was, "became": status} if was != status else {}
 
 
 def _refuse_twin(session: Session, memory: Memory, rewritten: Prepared | None, status: str) -> None:

@@ -445,6 +445,40 @@ def test_what_is_superseded_says_so(agent, memory_id):
     assert agent.entry(memory_id)["status"] == "superseded"
 
 
+@pytest.mark.parametrize("status", ["active", "archived"])
+def test_superseding_can_be_taken_back(agent, memory_id, status):
+    agent.patch(f"{ENTRIES}/{memory_id}", {"status": status})
+    newer = agent.store("Ada sold the bees")
+    for _ in range(2):
+        agent.patch(f"{ENTRIES}/{newer}", {"supersedes": memory_id})
+    assert agent.patch(f"{ENTRIES}/{newer}", {"supersedes": None}).json["supersedes"] is None
+    assert agent.entry(memory_id)["status"] == status
+
+
+def test_what_another_memory_supersedes_too_stays_superseded(agent, memory_id):
+    newer, newest = agent.store("Ada sold the bees"), agent.store("Ada sold the hives")
+    for each in (newer, newest):
+        agent.patch(f"{ENTRIES}/{each}", {"supersedes": memory_id})
+    agent.patch(f"{ENTRIES}/{newer}", {"supersedes": None})
+    assert agent.entry(memory_id)["status"] == "superseded"
+    agent.patch(f"{ENTRIES}/{newest}", {"supersedes": None})
+    assert agent.entry(memory_id)["status"] == "active"
+
+
+def test_superseding_is_not_taken_back_where_the_text_was_stored_again(agent, memory_id):
+    newer = agent.store("Ada sold the bees")
+    agent.patch(f"{ENTRIES}/{newer}", {"supersedes": memory_id})
+    agent.store("Ada keeps bees on the roof")
+    assert agent.patch(f"{ENTRIES}/{newer}", {"supersedes": None}).status_code == 409
+    assert agent.entry(newer)["supersedes"] == memory_id
+
+
+def test_taking_back_what_was_never_said_changes_nothing_else(agent, memory_id):
+    before = agent.entry(memory_id)
+    after = agent.patch(f"{ENTRIES}/{memory_id}", {"supersedes": None}).json
+    assert {name for name in after if after[name] != before[name]} <= {"updated_at"}
+
+
 @pytest.mark.parametrize("name", ["theme", "expires_at"])
 def test_null_takes_away(agent, name):
     memory_id = agent.store("a", theme="things", expires_at="2999-01-01T00:00:00Z")
@@ -452,7 +486,7 @@ def test_null_takes_away(agent, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["text", "type", "tags", "source_ids", "importance", "status", "pinned", "manually_saved", "supersedes"]
+    "name", ["text", "type", "tags", "source_ids", "importance", "status", "pinned", "manually_saved"]
 )
 def test_null_is_refused_where_it_means_nothing(agent, memory_id, name):
     response = agent.patch(f"{ENTRIES}/{memory_id}", {name: None})

@@ -253,9 +253,12 @@ class BatchBody(Strict):
 
 
 class EntryPatch(Patch):
-    """Fields to change; what is left out stays as it is. Null takes a theme or an expiry away."""
+    """Fields to change; what is left out stays as it is. Null takes a theme or an expiry away.
 
-    nullable: ClassVar = frozenset({"theme", "expires_at"})
+    With null for `supersedes`, what this memory superseded is as it was before, unless another one supersedes it too.
+    """
+
+    nullable: ClassVar = frozenset({"theme", "expires_at", "supersedes"})
 
     text: str | None = None
     type: MemoryType | None = None
