@@ -161,6 +161,19 @@ def get_theme(session: Session, user_id: UUID, slug: str) -> Theme:
     return theme
 
 
+def check_theme(session: Session, user_id: UUID, slug: str, *, space_id: UUID | None = None) -> None:
+    """Raise `InvalidError` on the field `theme` when the user has no such theme.
+
+    With `space_id` that is one which no memory of that space has: another space's themes would tell what is in it.
+    """
+    found = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == slug)
+    if space_id is not None:
+        of_it = (Memory.user_id == Theme.user_id, Memory.theme_id == Theme.id, Memory.space_id == space_id)
+        found = found.where(select(Memory.id).where(*of_it).exists())
+    if session.scalar(found) is None:
+        raise InvalidError("theme", f"there is no theme {slug!r}")
+
+
 def ensure_themes(session: Session, user_id: UUID, slugs: set[str], now: datetime) -> dict[str, UUID]:
     """Return the ids of the named themes, adding those that are missing under their slug as name."""
     if not slugs:

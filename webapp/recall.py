@@ -15,7 +15,7 @@ from memory.errors import InvalidError
 from memory.models import Conversation, EmbeddingModel, Entity
 from memory.scope import Place, Scope, read_scope
 from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
-from memory.spaces import DEFAULT_SPACE
+from memory.spaces import DEFAULT_SPACE, check_theme
 from retrieval.policy import NAMED, Policy, policy_from
 from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import search
@@ -64,6 +64,8 @@ def find(
     chosen = policy_for(target.space.policy, policy, min_score)
     if why := _closed(target):
         return Result((), chosen, degraded=(why,))
+    if theme is not None:
+        check_theme(session(), who.user_id, theme, space_id=who.space_id)
     query = Query(
         user_id=who.user_id,
         space_id=target.space.id,

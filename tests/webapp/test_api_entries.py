@@ -353,6 +353,7 @@ def test_filters_combine(agent, shelf):
         ({"space": "nowhere"}, "space"),
         ({"space": "\x00"}, "space"),
         ({"theme": "\x00"}, "theme"),
+        ({"theme": "unheard-of"}, "theme"),
         ({"tag": "\x00"}, "tag"),
         ({"source_id": "\x00"}, "source_id"),
         ({"type": "rumour"}, "type"),

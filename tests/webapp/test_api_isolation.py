@@ -94,15 +94,23 @@ def test_anothers_id_supersedes_nothing(stranger, owner, secret):
 
 @pytest.mark.parametrize(
     "query",
-    [{}, {"tag": "code"}, {"theme": "safes"}, {"source_id": "vault-1"}, {"status": "any"}, {"space": "default"}],
+    [{}, {"tag": "code"}, {"source_id": "vault-1"}, {"status": "any"}, {"space": "default"}],
 )
 def test_a_list_holds_ones_own(stranger, secret, query):
     assert stranger.texts(**query) == []
 
 
-@pytest.mark.parametrize("more", [{}, {"theme": "safes"}, {"policy": {"legs": ["keyword"]}}, {"min_score": 0}])
+@pytest.mark.parametrize("more", [{}, {"policy": {"legs": ["keyword"]}}, {"min_score": 0}])
 def test_a_search_finds_ones_own(stranger, secret, more):
     assert stranger.found("The safe code is 4711", **more) == []
+
+
+ASKED_OF_A_THEME = [lambda a, t: a.get(ENTRIES, theme=t), lambda a, t: a.tool("memory_search", query="a", theme=t)]
+
+
+@pytest.mark.parametrize("ask", ASKED_OF_A_THEME)
+def test_anothers_theme_is_no_theme(stranger, secret, ask):
+    assert [fields(ask(stranger, theme)) for theme in ("safes", "unheard")] == [["theme"], ["theme"]]
 
 
 @pytest.mark.parametrize("path", ["summary", "prompt", "themes", "settings"])
@@ -285,6 +293,12 @@ def test_another_space_is_no_space_to_a_confined_token(confined, method, path, r
 
 def test_a_confined_token_lists_one_space(confined):
     assert [space["slug"] for space in confined.get("/v1/spaces").json["spaces"]] == ["work"]
+
+
+@pytest.mark.parametrize("ask", ASKED_OF_A_THEME)
+def test_a_theme_of_another_space_is_no_theme_to_a_confined_token(confined, owner, ask):
+    owner.store("The safe is red", theme="safes")
+    assert [ask(confined, theme).status_code for theme in ("meetings", "safes", "unheard")] == [200, 422, 422]
 
 
 def test_a_confined_token_adds_no_space(confined):

@@ -135,8 +135,10 @@ def test_no_types_are_any_type(agent, told, tool, found):
     assert len(answers[0]) == len(answers[1]) > 0
 
 
-def test_an_unknown_theme_finds_nothing(agent, told):
-    assert agent.found("bees", theme="unheard-of") == []
+@pytest.mark.parametrize("field", ["theme", "space"])
+def test_what_is_not_known_is_refused_by_its_field(agent, told, field):
+    answer = agent.tool("memory_search", query="bees", **{field: "unheard-of"})
+    assert (answer.status_code, fields(answer)) == (422, [field])
 
 
 def test_a_higher_threshold_leaves_less(agent, told):

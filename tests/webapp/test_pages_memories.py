@@ -15,6 +15,7 @@ from pages_browser import HTMX, at_browser, flashes, stored
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.models import Forgotten
+from memory.spaces import create_theme
 
 TEXT = "The studio key hangs behind the blue door."
 
@@ -55,16 +56,20 @@ def test_a_filter_keeps_what_fits(reader: FlaskClient, ada, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["type=note", "tag=key", "theme=home", "status=archived", "pinned=true", "embedding=error"]
+    "query", ["type=note", "tag=key", "theme=house", "status=archived", "pinned=true", "embedding=error"]
 )
 def test_a_filter_takes_out_what_does_not_fit(reader: FlaskClient, ada, query: str) -> None:
     stored(ada, TEXT, type="fact", tags=("keys",), theme="studio")
+    with user_session(ada.runtime.sessions, ada.id) as session:
+        create_theme(session, ada.id, "house", now=utc_now())
     text = reader.get(f"/memories?{query}").text
     assert TEXT not in text
     assert "No memory fits these filters" in text
 
 
-@pytest.mark.parametrize("query", ["type=poem", "status=lost", "cursor=nonsense", "space=nowhere", "tag=%00"])
+@pytest.mark.parametrize(
+    "query", ["type=poem", "status=lost", "cursor=nonsense", "space=nowhere", "theme=home", "tag=%00"]
+)
 def test_a_filter_that_does_not_exist_is_refused(reader: FlaskClient, query: str) -> None:
     assert reader.get(f"/memories?{query}").status_code == 422
 

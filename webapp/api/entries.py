@@ -13,6 +13,7 @@ from memory.errors import InvalidError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.models import Revision
 from memory.revisions import list_revisions
+from memory.spaces import check_theme
 from memory.tool_calls import uses
 from webapp.api.answers import (
     BatchAnswer,
@@ -66,6 +67,8 @@ def list_(query: EntryQuery) -> Response:
     scope = space_for(query.space) if query.space or credential().space_id else None
     if is_incognito(scope):
         return jsonify({"entries": [], "next_cursor": None, "skipped": "incognito"})
+    if query.theme is not None:
+        check_theme(session(), credential().user_id, query.theme, space_id=credential().space_id)
     values: dict[str, Any] = {f.name: getattr(query, f.name) for f in fields(Filters) if hasattr(query, f.name)}
     values["space"] = scope.slug if scope else None
     values["status"] = None if query.status == "any" else query.status

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from memory.browse import MOST_COUNTED, Entry, Page, get_entry, list_counted, possible_updates
 from memory.models import Memory, PossibleUpdate, Space
-from memory.spaces import DEFAULT_SPACE, list_spaces, list_themes
+from memory.spaces import DEFAULT_SPACE, check_theme, list_spaces, list_themes
 from memory.trace import Neighbour, Outcome
 from retrieval.elsewhere import spaces_with_words
 from webapp.context import credential, session, utc_now
@@ -97,6 +97,8 @@ def elsewhere(form: SearchForm) -> list[tuple[str, dict[str, Any]]]:
 def listing(form: BrowseForm) -> Listing:
     """Return the page of memories that the form asks for."""
     user_id, now = credential().user_id, utc_now()
+    if form.theme is not None:
+        check_theme(session(), user_id, form.theme)
     filters = form.to_filters(now)
     page, total = list_counted(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
     hidden = frozenset() if form.space else incognito_spaces()
