@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from typing import Any
@@ -11,10 +12,26 @@ from pydantic import BaseModel
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import TestResponse
 
-from webapp.api import answers
+from webapp.api import account_answers, answers, command, conversation_answers, record_answers
 
+SHAPES = {
+    name: shape
+    for module in (answers, conversation_answers, record_answers, account_answers, command)
+    for name, shape in vars(module).items()
+    if isinstance(shape, type) and issubclass(shape, BaseModel)
+}
 # Which of the shapes that the description offers a tool's answer has.
-TOOLS = {"/v1/tools/memory_search": answers.SearchAnswer, "/v1/tools/query_memory": answers.QueryMemoryAnswer}
+TOOLS: dict[str, type[BaseModel]] = {
+    "/v1/tools/memory_search": answers.SearchAnswer,
+    "/v1/tools/episode_search": answers.EpisodeSearchAnswer,
+    "/v1/tools/entity_search": answers.EntitySearchAnswer,
+    "/v1/tools/query_memory": answers.QueryMemoryAnswer,
+    "/v1/tools/memory_add": answers.AddedAnswer,
+    "/v1/tools/memory_get": answers.ItemAnswer,
+    "/v1/tools/memory_update": answers.UpdatedAnswer,
+    "/v1/tools/memory_delete": answers.DeletedAnswer,
+    "/v1/tools/memory_list_themes": answers.ListedThemesAnswer,
+}
 
 
 def check(app: Flask, method: str, path: str, response: TestResponse) -> None:
@@ -27,21 +44,25 @@ def check(app: Flask, method: str, path: str, response: TestResponse) -> None:
     content = described["content"].get(response.mimetype)
     assert content is not None, f"{method} {path} answers {response.mimetype}, which is not described"
     name = content["schema"].get("$ref", "").rpartition("/")[2]
-    model = TOOLS.get(path) if name == "ToolAnswer" else getattr(answers, name, None)
+    model = TOOLS[path] if name == "ToolAnswer" else SHAPES.get(name)
     if model is not None:
-        _check_fields(model, response.json)
+        # Half a surrogate pair, which a payload may have, is no JSON to pydantic.
+        answer = json.dumps(response.json, ensure_ascii=False).encode("utf-8", "replace")
+        read = model.model_validate_json(answer, strict=True)
+        assert read.model_dump(mode="json", exclude_unset=True) == json.loads(answer)
 
 
-def _check_fields(model: type[BaseModel], answer: Any) -> None:
-    assert model.model_validate(answer, strict=True).model_dump(mode="json", exclude_unset=True) == answer
-
-
-def _operation(app: Flask, method: str, path: str) -> dict[str, Any] | None:
+def template(app: Flask, method: str, path: str) -> str:
+    """Return the described path that an address is of; empty where there is nothing at it."""
     try:
         rule, _ = app.url_map.bind("").match(path.partition("?")[0], method=method, return_rule=True)
     except HTTPException:
-        return None
-    item = _paths(app).get(re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule), {})
+        return ""
+    return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
+
+
+def _operation(app: Flask, method: str, path: str) -> dict[str, Any] | None:
+    item = _paths(app).get(template(app, method, path), {})
     found: dict[str, Any] | None = item.get(method.lower())
     return found
 

@@ -14,6 +14,15 @@ from memory.journal import record
 from memory.operators import Account, list_accounts
 from memory.telemetry import telemetry as numbers
 from tasks.embedding import nudge, sweep
+from webapp.api.account_answers import (
+    BacklogAnswer,
+    JobsAnswer,
+    RetriedAnswer,
+    RoleAnswer,
+    StartedAnswer,
+    TelemetryAnswer,
+    UsersAnswer,
+)
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Line, Strict, moment
 from webapp.context import credential, session, utc_now
@@ -61,7 +70,7 @@ class JobPath(UserPath):
     item_id: UUID
 
 
-@bp.get("/users", summary="Accounts, with counts")
+@bp.get("/users", summary="Accounts, with counts", responses={"200": UsersAnswer})
 @needs("admin")
 def users(query: UsersQuery) -> Response:
     """Answer accounts by address: role, since when, and how much of each kind they have; never what."""
@@ -82,7 +91,7 @@ def _account_json(account: Account) -> dict[str, Any]:
     }
 
 
-@bp.put("/users/<uuid:user_id>/role", summary="Make a user an admin, or a plain user")
+@bp.put("/users/<uuid:user_id>/role", summary="Make a user an admin, or a plain user", responses={"200": RoleAnswer})
 @needs("admin")
 def set_role(path: UserPath, body: RoleBody) -> Response:
     """Change a role; 409 for the last admin. A plain user keeps no token with the scope admin or service."""
@@ -90,7 +99,7 @@ def set_role(path: UserPath, body: RoleBody) -> Response:
     return jsonify({"id": str(path.user_id), "role": body.role, "changed": changed})
 
 
-@bp.get("/jobs", summary="Vectors that failed or are stuck")
+@bp.get("/jobs", summary="Vectors that failed or are stuck", responses={"200": JobsAnswer})
 @needs("admin")
 def jobs(query: JobsQuery) -> Response:
     """Answer single jobs of all users, the oldest first: whose, of which item, since when; never of what text."""
@@ -109,7 +118,9 @@ def jobs(query: JobsQuery) -> Response:
     return jsonify({"jobs": shown, "stuck_after_seconds": STUCK_AFTER.total_seconds()})
 
 
-@bp.post("/jobs/<kind>/<uuid:user_id>/<uuid:item_id>/retry", summary="Try one job again")
+@bp.post(
+    "/jobs/<kind>/<uuid:user_id>/<uuid:item_id>/retry", summary="Try one job again", responses={"200": RetriedAnswer}
+)
 @needs("admin")
 def retry_job(path: JobPath) -> Response:
     """Let a job that failed or is stuck wait again as if it were new; 404 when there is none such."""
@@ -117,7 +128,7 @@ def retry_job(path: JobPath) -> Response:
     return jsonify({"retried": True})
 
 
-@bp.post("/backfill", summary="Start a backfill of vectors and enrichment")
+@bp.post("/backfill", summary="Start a backfill of vectors and enrichment", responses={"200": StartedAnswer})
 @needs("admin")
 def backfill(body: BackfillBody) -> Response:
     """Queue a sweep over all users; in the background rows embed, and then what waits is read for names and tags."""
@@ -129,14 +140,14 @@ def backfill(body: BackfillBody) -> Response:
     return jsonify({"started": True, "retried": retried, **_backlog()})
 
 
-@bp.get("/backfill", summary="How far the backfill is")
+@bp.get("/backfill", summary="How far the backfill is", responses={"200": BacklogAnswer})
 @needs("admin")
 def progress() -> Response:
     """Answer how many rows wait for a vector or to be read, how old the oldest is, and how many failed."""
     return jsonify(_backlog())
 
 
-@bp.get("/telemetry", summary="Counts over all users")
+@bp.get("/telemetry", summary="Counts over all users", responses={"200": TelemetryAnswer})
 @needs("admin")
 def telemetry() -> Response:
     """Answer the numbers behind `/metrics`."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, Field, RootModel
 
+from retrieval.policy import Policy
 from webapp.api.schemas import EmbeddingState, MemoryRole, MemoryStatus, MemoryType
 
 Skipped = Field(None, description="Why nothing is shown: `incognito` or `memory_off`. Left out otherwise.")
@@ -287,7 +288,16 @@ class ExplanationAnswer(BaseModel):
     mmr_penalty: float
 
 
-class HitAnswer(BaseModel):
+class ReasonsAnswer(BaseModel):
+    """Why a hit was found, and why it stands where it stands."""
+
+    score: float
+    scores: PartsAnswer
+    signals: SignalsAnswer
+    explanation: ExplanationAnswer
+
+
+class HitAnswer(ReasonsAnswer):
     """A memory that was found."""
 
     id: str
@@ -297,19 +307,166 @@ class HitAnswer(BaseModel):
     created_at: str = Moment
     tags: list[str]
     source_ids: list[str]
-    score: float
-    scores: PartsAnswer
-    signals: SignalsAnswer
-    explanation: ExplanationAnswer
+
+
+class RevisionAnswer(BaseModel):
+    """What a memory said before it was changed, and what was changed then."""
+
+    number: int
+    text: str
+    type: MemoryType
+    tags: list[str]
+    source_ids: list[str]
+    theme: str | None
+    importance: float
+    actor: str
+    restored: int | None = Field(description="The number of the version that the change brought back, if it did.")
+    changed: list[str]
+    replaced_at: str = Moment
+
+
+class RevisionsAnswer(BaseModel):
+    """Versions that were replaced, the newest first; `current` is the number of the memory as it is."""
+
+    current: int
+    revisions: list[RevisionAnswer]
+    next_before: int | None
+
+
+class DeletedAnswer(BaseModel):
+    """What was deleted."""
+
+    id: str
+    deleted: bool
+
+
+class TouchedAnswer(BaseModel):
+    """How many of each thing the removal of a space touches; what a choice never touches is left out."""
+
+    memories_moved: int | None = None
+    memories_merged: int | None = None
+    memories_trimmed: int | None = None
+    memories_archived: int | None = None
+    memories_forgotten: int | None = None
+    restorable_dropped: int | None = None
+    conversations_moved: int | None = None
+    conversations_renamed: int | None = None
+    conversations_archived: int | None = None
+    conversations_deleted: int | None = None
+    messages_deleted: int | None = None
+    episodes_deleted: int | None = None
+    entities_dropped: int
+    tokens_revoked: int
+
+
+class ContentsAnswer(BaseModel):
+    """What is in a space, what each choice would touch, and the word to `expect`; the default has no choice."""
+
+    space: str
+    memories: dict[MemoryStatus, int]
+    conversations: int
+    messages: int
+    episodes: int
+    entities: int
+    tokens: int
+    restorable: int
+    plans: dict[Literal["move", "archive", "forget"], TouchedAnswer]
+    expect: str
+
+
+class RemovedSpaceAnswer(TouchedAnswer):
+    """What became of a space and what was in it."""
+
+    space: str
+    removed: bool
+    contents: Literal["move", "archive", "forget"]
+
+
+class PoliciesAnswer(BaseModel):
+    """The named ranking policies."""
+
+    policies: list[Policy]
+
+
+class TagAnswer(BaseModel):
+    """A tag, and how many memories have it."""
+
+    tag: str
+    count: int
+
+
+class HighlightAnswer(BaseModel):
+    """One of the memories that matter most."""
+
+    id: str
+    text: str
+    type: MemoryType
+    pinned: bool
+
+
+class SummaryAnswer(BaseModel):
+    """A space in words and numbers; the numbers are left out where nothing is shown."""
+
+    space: str
+    total: int | None = None
+    by_type: dict[MemoryType, int] | None = None
+    pinned: int | None = None
+    waiting_for_embedding: int | None = None
+    tags: list[TagAnswer] | None = None
+    highlights: list[HighlightAnswer] | None = None
+    summary: str
+    skipped: str | None = Skipped
+
+
+class EntityAnswer(BaseModel):
+    """Someone or something that the texts of a space name."""
+
+    id: str
+    space: str
+    name: str
+    type: str
+    notes: list[str]
+    mentions: int
+    needs_embedding: bool
+    created_at: str = Moment
+    updated_at: str = Moment
+
+
+class EntitiesAnswer(BaseModel):
+    """A page of entities."""
+
+    entities: list[EntityAnswer]
+    next_cursor: str | None
+    skipped: str | None = Skipped
+    degraded: list[str] | None = Field(None, description=f"{Degraded} Left out when nothing was skipped.")
+
+
+class MentionAnswer(BaseModel):
+    """A sentence that names an entity; where it stands is null where the caller does not see that place."""
+
+    sentence: str
+    role: MemoryRole | None
+    confidence: float
+    created_at: str = Moment
+    memory_id: str | None
+    episode_id: str | None
+    conversation_id: str | None
+    message_id: str | None
+
+
+class WholeEntityAnswer(EntityAnswer):
+    """An entity with a page of the sentences that name it."""
+
+    mentioned_in: list[MentionAnswer]
+    next_cursor: str | None
 
 
 OutOfReach = Field(None, description="true when memory was out of reach and the answer is empty; left out otherwise.")
 
 
-class SearchAnswer(BaseModel):
-    """What `memory_search` answers."""
+class FoundAnswer(BaseModel):
+    """How a search went."""
 
-    results: list[HitAnswer]
     count: int
     truncated: bool
     token_count: int
@@ -318,6 +475,54 @@ class SearchAnswer(BaseModel):
     warnings: list[str] | None = Warnings
     withheld: int | None = Withheld
     error: bool | None = OutOfReach
+
+
+class SearchAnswer(FoundAnswer):
+    """What `memory_search` answers."""
+
+    results: list[HitAnswer]
+
+
+class SpokenAnswer(BaseModel):
+    """The conversation that an episode is of."""
+
+    id: str
+    external_id: str | None
+    title: str | None
+
+
+class EpisodeHitAnswer(ReasonsAnswer):
+    """An episode that was found, and the messages that it is made of."""
+
+    id: str
+    conversation: SpokenAnswer
+    message_id: str
+    reply_id: str
+    content_snippet: str
+    created_at: str = Moment
+
+
+class EpisodeSearchAnswer(FoundAnswer):
+    """What `episode_search` answers."""
+
+    results: list[EpisodeHitAnswer]
+
+
+class EntityHitAnswer(ReasonsAnswer):
+    """An entity that was found."""
+
+    id: str
+    name: str
+    type: str
+    content_snippet: str
+    mentions: int
+    created_at: str = Moment
+
+
+class EntitySearchAnswer(FoundAnswer):
+    """What `entity_search` answers."""
+
+    results: list[EntityHitAnswer]
 
 
 class RecalledAnswer(BaseModel):
@@ -347,11 +552,88 @@ class QueryMemoryAnswer(BaseModel):
     error: bool | None = OutOfReach
 
 
-class OtherToolAnswer(BaseModel):
-    """What the other tools answer; the fields are the tool's own."""
+class AddedStatusAnswer(BaseModel):
+    """What became of a text that was added, and of its vector."""
 
-    model_config = ConfigDict(extra="allow")
+    outcome: Literal["created", "merged", "refused"]
+    embedding: Literal["pending", "ready", "none"]
 
 
-class ToolAnswer(RootModel[SearchAnswer | QueryMemoryAnswer | OtherToolAnswer]):
-    """What a tool answers."""
+class AddedAnswer(BaseModel):
+    """What `memory_add` answers."""
+
+    id: str | None
+    status: AddedStatusAnswer
+    trace: TraceAnswer
+    reason: str | None = Field(None, description="Why it was refused; left out otherwise.")
+
+
+class UpdatedAnswer(EntryAnswer):
+    """What `memory_update` answers."""
+
+    content: str
+
+
+class NamedUpdateAnswer(BaseModel):
+    """Another memory that may be an update of this one, or this one of it."""
+
+    id: str
+    differs_in: str
+
+
+class GotAnswer(UpdatedAnswer):
+    """A memory as `memory_get` answers it."""
+
+    possible_updates: list[NamedUpdateAnswer]
+
+
+class NoItemAnswer(BaseModel):
+    """That nothing is recalled, and why."""
+
+    item: None
+    degraded: list[str] = Field(description=Degraded)
+
+
+class ItemAnswer(RootModel[GotAnswer | NoItemAnswer]):
+    """What `memory_get` answers."""
+
+
+class ListedThemeAnswer(BaseModel):
+    """A theme with the number of its memories."""
+
+    slug: str
+    display_name: str
+    memories: int
+
+
+class ListedThemesAnswer(BaseModel):
+    """What `memory_list_themes` answers."""
+
+    themes: list[ListedThemeAnswer]
+    degraded: list[str] | None = Field(None, description=f"{Degraded} Left out when nothing was skipped.")
+
+
+class ToolAnswer(
+    RootModel[
+        SearchAnswer
+        | EpisodeSearchAnswer
+        | EntitySearchAnswer
+        | QueryMemoryAnswer
+        | AddedAnswer
+        | ItemAnswer
+        | UpdatedAnswer
+        | DeletedAnswer
+        | ListedThemesAnswer
+    ]
+):
+    """What a tool answers; each has its own."""
+
+
+class DescribedToolsAnswer(BaseModel):
+    """The tools, each with its name, its description and the schema of its arguments."""
+
+    tools: list[dict[str, Any]]
+
+
+class ToolsAnswer(RootModel[DescribedToolsAnswer | list[dict[str, Any]]]):
+    """The tools in the shape that an ecosystem expects: an object, a list for `openai` and `anthropic`."""

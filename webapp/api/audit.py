@@ -11,6 +11,7 @@ from pydantic import Field
 
 from memory.audit import LARGEST_PAGE, EventFilters, LinkedEvent, list_events, to_head, verify
 from webapp.api.blueprint import api_blueprint
+from webapp.api.record_answers import EventsAnswer, VerifiedAnswer
 from webapp.api.schemas import Line, Moment, Strict, moment
 from webapp.context import credential, session
 from webapp.errors import problem
@@ -37,7 +38,7 @@ class VerifyQuery(Strict):
     expect: Line | None = None
 
 
-@bp.get("", summary="List audit events, newest first")
+@bp.get("", summary="List audit events, newest first", responses={"200": EventsAnswer})
 @needs("read")
 def list_(query: EventsQuery) -> Response:
     """Answer a page of events, ids and numbers only; a token confined to a space sees what it did itself."""
@@ -70,7 +71,7 @@ def _event_json(linked: LinkedEvent) -> dict[str, Any]:
     }
 
 
-@bp.get("/verify", summary="Check the chain of audit events")
+@bp.get("/verify", summary="Check the chain of audit events", responses={"200": VerifiedAnswer})
 @needs("read")
 def check(query: VerifyQuery) -> Response:
     """Answer whether the chain holds, or where it breaks first; note `head` elsewhere to find a cut end later."""

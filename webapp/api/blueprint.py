@@ -31,15 +31,10 @@ PROBLEMS = {
 
 
 _OBJECT = {"application/json": {"schema": {"type": "object"}}}
-# Of endpoints that answer 201 when something is new, and 200 when all of it was known.
-NEW_OR_KNOWN: dict[str | int | HTTPStatus, type[BaseModel] | dict[Any, Any] | None] = {
-    "201": {"description": "Something is new", "content": _OBJECT},
-    "200": {"description": "All of it was known", "content": _OBJECT},
-}
 
 
 def describe_success(app: OpenAPI) -> None:
-    """Describe as 200 what each operation answers that does not say itself what it answers when all is well."""
+    """Describe as 200, an object and no more, what an operation answers that does not say it itself."""
     for item in app.paths.values():
         for method in ("get", "post", "put", "patch", "delete"):
             operation = getattr(item, method)
@@ -82,6 +77,12 @@ def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
     bp.after_request(_keep_private)
     bp.after_request(_say_when)
     return bp
+
+
+def new_or_known(answer: type[BaseModel]) -> dict[str | int | HTTPStatus, type[BaseModel] | dict[Any, Any] | None]:
+    """Return the description of an endpoint that answers 201 when something is new, 200 when all of it was known."""
+    known = {"description": "All of it was known", "content": {"application/json": _of(answer.__name__)}}
+    return {"201": answer, "200": known}
 
 
 def refusing(answer: type[BaseModel]) -> dict[str, Any]:

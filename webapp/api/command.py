@@ -8,7 +8,7 @@ from flask import Response, jsonify
 from pydantic import BaseModel, Field
 
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Line, Question, Strict, moment
+from webapp.api.schemas import Line, MemoryType, Question, Strict, moment
 from webapp.command_answers import CommandResult, Item, Offer
 from webapp.commands import run, take_slip
 from webapp.guards import ANY, needs, recorded
@@ -23,6 +23,17 @@ class CommandBody(Strict):
     conversation: Line | None = Field(None, max_length=256, description="The id or external id of a conversation here.")
     confirm: Line | None = Field(None, description="The slip of a question that the user has said yes to.")
     undo: Line | None = Field(None, description="The slip of what the user wants undone.")
+
+
+class CommandMemory(BaseModel):
+    """A memory that a command's answer is about."""
+
+    id: str
+    text: str
+    type: MemoryType
+    space: str
+    pinned: bool
+    created_at: str
 
 
 class OfferJson(BaseModel):
@@ -40,7 +51,7 @@ class CommandAnswer(BaseModel):
     confidence: float = Field(ge=0, le=1)
     done: bool
     answer: str
-    memories: list[dict[str, Any]]
+    memories: list[CommandMemory]
     undo: OfferJson | None = Field(description="takes it back, for ten minutes")
     confirm: OfferJson | None = Field(description="does what was asked about, to exactly these ids, for five minutes")
     reason: str | None

@@ -16,6 +16,7 @@ from retrieval.recap import Question
 from retrieval.turns import Turn
 from retrieval.window import MOST_MESSAGES, Answer, History, Summary, Wish, draft, finish
 from webapp.api.blueprint import api_blueprint
+from webapp.api.conversation_answers import FittedHistoryAnswer, StateAnswer
 from webapp.api.conversation_schemas import ConversationPath
 from webapp.api.schemas import Line, Strict
 from webapp.context import credential, runtime, session, utc_now
@@ -50,7 +51,11 @@ class StateBody(Strict):
     goal: Line | None = Field(max_length=LONGEST_GOAL)
 
 
-@bp.get("/<uuid:conversation_id>/context", summary="A history that fits a token budget")
+@bp.get(
+    "/<uuid:conversation_id>/context",
+    summary="A history that fits a token budget",
+    responses={"200": FittedHistoryAnswer},
+)
 @needs("read")
 def context(path: ConversationPath, query: HistoryQuery) -> Response:
     """Answer the newest whole messages, with `summarise` and `hybrid` preceded by a summary of what was left out.
@@ -122,7 +127,11 @@ def _summary_json(summary: Summary) -> dict[str, Any]:
     }
 
 
-@bp.get("/<uuid:conversation_id>/state", summary="The last messages and the goal of a conversation")
+@bp.get(
+    "/<uuid:conversation_id>/state",
+    summary="The last messages and the goal of a conversation",
+    responses={"200": StateAnswer},
+)
 @needs("read")
 def read_state(path: ConversationPath, query: StateQuery) -> Response:
     """Answer the goal that was set within the last day, and the last messages, the oldest first."""
@@ -130,7 +139,7 @@ def read_state(path: ConversationPath, query: StateQuery) -> Response:
     return _state(conversation, query.max_messages)
 
 
-@bp.put("/<uuid:conversation_id>/state", summary="Set the goal of a conversation")
+@bp.put("/<uuid:conversation_id>/state", summary="Set the goal of a conversation", responses={"200": StateAnswer})
 @needs("write")
 def put_state(path: ConversationPath, body: StateBody) -> Response:
     """Keep the goal for a day from the last change of the conversation's state, and answer the state."""

@@ -9,7 +9,17 @@ from flask import Response, jsonify, make_response
 from memory.errors import InvalidError
 from memory.threads import Filters, words_of
 from memory.transcript import get_message, list_episodes, list_messages
-from webapp.api.blueprint import NEW_OR_KNOWN, api_blueprint
+from webapp.api.blueprint import api_blueprint, new_or_known
+from webapp.api.conversation_answers import (
+    AppendedAnswer,
+    ConversationAnswer,
+    ConversationsAnswer,
+    DeletedConversationAnswer,
+    EpisodesAnswer,
+    MergedAnswer,
+    MessageAnswer,
+    MessagePageAnswer,
+)
 from webapp.api.conversation_schemas import (
     AppendBody,
     ConversationBody,
@@ -56,7 +66,7 @@ _LINES = {
 _ARCHIVED = {"false": False, "true": True, "any": None}
 
 
-@bp.get("", summary="List conversations, the latest first")
+@bp.get("", summary="List conversations, the latest first", responses={"200": ConversationsAnswer})
 @needs("read")
 def list_(query: ConversationQuery) -> Response:
     """Answer a page; `next_cursor` is null at the end. With `q`, those in which all the words occur, and where."""
@@ -68,7 +78,7 @@ def list_(query: ConversationQuery) -> Response:
     return jsonify({**answer, **({"skipped": skipped} if skipped else {})})
 
 
-@bp.post("", summary="Open or resume a conversation", responses=NEW_OR_KNOWN)
+@bp.post("", summary="Open or resume a conversation", responses=new_or_known(ConversationAnswer))
 @needs("write")
 def create(body: ConversationBody) -> Response:
     """Answer 201 when it is new, and 200 with the one that has this `external_id` already: in `space`, if named."""
@@ -77,14 +87,16 @@ def create(body: ConversationBody) -> Response:
     return make_response(jsonify(conversation_json(thread.conversation, thread.space)), 201 if new else 200)
 
 
-@bp.get("/<uuid:conversation_id>", summary="Read a conversation's head")
+@bp.get("/<uuid:conversation_id>", summary="Read a conversation's head", responses={"200": ConversationAnswer})
 @needs("read")
 def read(path: ConversationPath) -> Response:
     """Answer the conversation without its messages."""
     return jsonify(thread_json(readable_thread(path.conversation_id)))
 
 
-@bp.patch("/<uuid:conversation_id>", summary="Rename, move or archive a conversation")
+@bp.patch(
+    "/<uuid:conversation_id>", summary="Rename, move or archive a conversation", responses={"200": ConversationAnswer}
+)
 @needs("write")
 def patch(path: ConversationPath, body: ConversationPatch) -> Response:
     """Change what was sent. A move acts at once, also on what was said before."""
@@ -96,7 +108,7 @@ def patch(path: ConversationPath, body: ConversationPatch) -> Response:
     return jsonify(thread_json(change_thread(path.conversation_id, changes)))
 
 
-@bp.delete("/<uuid:conversation_id>", summary="Delete a conversation")
+@bp.delete("/<uuid:conversation_id>", summary="Delete a conversation", responses={"200": DeletedConversationAnswer})
 @needs("forget")
 def delete(path: ConversationPath) -> Response:
     """Delete it with all that was said, for good. Memories learned from it stay, without their source."""
@@ -104,7 +116,9 @@ def delete(path: ConversationPath) -> Response:
     return jsonify({"id": str(path.conversation_id), "deleted": True, **asdict(done)})
 
 
-@bp.get("/<uuid:conversation_id>/messages", summary="Read messages in their order")
+@bp.get(
+    "/<uuid:conversation_id>/messages", summary="Read messages in their order", responses={"200": MessagePageAnswer}
+)
 @needs("read")
 def read_messages(path: ConversationPath, query: MessagesQuery) -> Response:
     """Answer a page of messages, or with `format` the same page as a history of that library."""
@@ -125,7 +139,9 @@ def read_messages(path: ConversationPath, query: MessagesQuery) -> Response:
     return jsonify({"messages": shown, "next_cursor": page.next_cursor})
 
 
-@bp.get("/<uuid:conversation_id>/messages/<uuid:message_id>", summary="Read a message")
+@bp.get(
+    "/<uuid:conversation_id>/messages/<uuid:message_id>", summary="Read a message", responses={"200": MessageAnswer}
+)
 @needs("read")
 def read_message(path: MessagePath) -> Response:
     """Answer one message with its payload."""
@@ -134,7 +150,7 @@ def read_message(path: MessagePath) -> Response:
     return jsonify(message_json(message, payload=True))
 
 
-@bp.get("/<uuid:conversation_id>/episodes", summary="Read episodes in their order")
+@bp.get("/<uuid:conversation_id>/episodes", summary="Read episodes in their order", responses={"200": EpisodesAnswer})
 @needs("read")
 def read_episodes(path: ConversationPath, query: EpisodesQuery) -> Response:
     """Answer a page of turns with their replies, as `episode_search` finds them; `next_cursor` is null at the end."""
@@ -143,7 +159,7 @@ def read_episodes(path: ConversationPath, query: EpisodesQuery) -> Response:
     return jsonify({"episodes": [episode_json(each) for each in page.episodes], "next_cursor": page.next_cursor})
 
 
-@bp.post("/<uuid:conversation_id>/messages", summary="Append messages", responses=NEW_OR_KNOWN)
+@bp.post("/<uuid:conversation_id>/messages", summary="Append messages", responses=new_or_known(AppendedAnswer))
 @needs("write")
 def append(path: ConversationPath, body: AppendBody) -> Response:
     """Answer once they are stored, all or none: 201 when something is new, 200 when all of it was known."""
@@ -153,7 +169,7 @@ def append(path: ConversationPath, body: AppendBody) -> Response:
 @bp.post(
     "/<uuid:conversation_id>/messages/stream",
     summary="Append a message as it comes",
-    responses=NEW_OR_KNOWN,
+    responses=new_or_known(AppendedAnswer),
     openapi_extensions={"requestBody": _LINES},
 )
 @needs("write")
@@ -168,7 +184,7 @@ def stream(path: ConversationPath) -> Response:
     return _stored(receive_message(path.conversation_id))
 
 
-@bp.post("/<uuid:conversation_id>/merge", summary="Merge a client's history")
+@bp.post("/<uuid:conversation_id>/merge", summary="Merge a client's history", responses={"200": MergedAnswer})
 @needs("write")
 def merge(path: ConversationPath, body: MergeBody) -> Response:
     """Keep what is here first and as it is, and append what is new in the client's history, in its order."""

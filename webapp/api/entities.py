@@ -23,6 +23,7 @@ from memory.errors import RefusedError
 from memory.models import Space
 from memory.spaces import DEFAULT_SPACE
 from tasks.embedding import nudge
+from webapp.api.answers import DeletedAnswer, EntitiesAnswer, EntityAnswer, WholeEntityAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Line, Strict, moment
 from webapp.context import credential, session, utc_now
@@ -62,7 +63,7 @@ class RetagBody(Strict):
     space: Line
 
 
-@bp.get("", summary="List entities, the most mentioned first")
+@bp.get("", summary="List entities, the most mentioned first", responses={"200": EntitiesAnswer})
 @needs("read")
 def list_(query: EntitiesQuery) -> Response:
     """Answer a page; without `space`, of all spaces that have any. The shared pool has none."""
@@ -79,7 +80,9 @@ def list_(query: EntitiesQuery) -> Response:
     return jsonify({"entities": shown, "next_cursor": page.next_cursor, **none})
 
 
-@bp.get("/<uuid:entity_id>", summary="Read an entity with the sentences that name it")
+@bp.get(
+    "/<uuid:entity_id>", summary="Read an entity with the sentences that name it", responses={"200": WholeEntityAnswer}
+)
 @needs("read")
 def read(path: EntityPath, query: MentionsQuery) -> Response:
     """Answer the notes, and a page of mentions: the episode or memory that each stands in, and whose words they are."""
@@ -93,7 +96,7 @@ def read(path: EntityPath, query: MentionsQuery) -> Response:
     return jsonify({**_entity_json(named), "mentioned_in": mentioned_in, "next_cursor": page.next_cursor})
 
 
-@bp.delete("/<uuid:entity_id>", summary="Delete an entity")
+@bp.delete("/<uuid:entity_id>", summary="Delete an entity", responses={"200": DeletedAnswer})
 @needs("forget")
 def delete(path: EntityPath) -> Response:
     """Delete it with its notes; the texts that name it stay, and one that names it later brings it back.
@@ -106,7 +109,7 @@ def delete(path: EntityPath) -> Response:
     return jsonify({"id": str(path.entity_id), "deleted": True})
 
 
-@bp.post("/<uuid:entity_id>/space", summary="Give an entity another space")
+@bp.post("/<uuid:entity_id>/space", summary="Give an entity another space", responses={"200": EntityAnswer})
 @needs("write")
 def retag(path: EntityPath, body: RetagBody) -> Response:
     """Answer the entity in its new space: one of the same name and type that is there takes its mentions over."""

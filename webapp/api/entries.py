@@ -21,9 +21,11 @@ from webapp.api.answers import (
     EntryAnswer,
     ForgottenAnswer,
     OutcomeAnswer,
+    RevisionsAnswer,
     WholeEntryAnswer,
 )
 from webapp.api.blueprint import api_blueprint, refusing
+from webapp.api.record_answers import UsesAnswer
 from webapp.api.schemas import (
     BatchBody,
     DeleteQuery,
@@ -137,7 +139,7 @@ def read(path: EntryPath) -> Response:
     return jsonify({**entry_json(entry), "possible_updates": updates})
 
 
-@bp.get("/<uuid:entry_id>/uses", summary="Where a memory was used")
+@bp.get("/<uuid:entry_id>/uses", summary="Where a memory was used", responses={"200": UsesAnswer})
 @needs("read")
 def list_uses(path: EntryPath, query: UsesQuery) -> Response:
     """Answer which calls received the memory: when, by which token, in which conversation, at which rank."""
@@ -155,7 +157,7 @@ def list_uses(path: EntryPath, query: UsesQuery) -> Response:
     return jsonify({"uses": [use_json(use) for use in page.uses], "next_cursor": page.next_cursor})
 
 
-@bp.get("/<uuid:entry_id>/revisions", summary="What a memory said before")
+@bp.get("/<uuid:entry_id>/revisions", summary="What a memory said before", responses={"200": RevisionsAnswer})
 @needs("read")
 def revisions(path: EntryPath, query: RevisionsQuery) -> Response:
     """Answer the versions that were replaced, the newest first: what each said, what changed then, by whom and when."""

@@ -15,7 +15,15 @@ from memory.summary import summarise
 from retrieval.budget import Fitted
 from retrieval.context import assemble
 from retrieval.tokens import count
-from webapp.api.answers import ContextAnswer, IncognitoAnswer, PromptAnswer, SpaceAnswer, ThemeAnswer, ThemesAnswer
+from webapp.api.answers import (
+    ContextAnswer,
+    IncognitoAnswer,
+    PromptAnswer,
+    SpaceAnswer,
+    SummaryAnswer,
+    ThemeAnswer,
+    ThemesAnswer,
+)
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, space_json
 from webapp.context import credential, runtime, session, utc_now
@@ -30,7 +38,7 @@ from webapp.tools.shown import remarks
 bp = api_blueprint("memory", "Switches, themes and what goes into a prompt", "/v1/memory")
 
 
-@bp.get("/summary", summary="What is remembered, in words and numbers")
+@bp.get("/summary", summary="What is remembered, in words and numbers", responses={"200": SummaryAnswer})
 @needs("read")
 def summary(query: SpaceQuery) -> Response:
     """Answer a human-readable summary of a space; empty while recall is off."""

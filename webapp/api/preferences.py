@@ -14,6 +14,7 @@ from memory.errors import NotFoundError, RefusedError
 from memory.models import Preferences
 from memory.preference_document import PreferencesError, parse
 from retrieval.tokens import count
+from webapp.api.account_answers import PreferencesAnswer, PreferencesPromptAnswer, VersionsAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Strict, moment
 from webapp.context import credential, session, utc_now
@@ -46,7 +47,7 @@ class VersionsQuery(Strict):
     before: int | None = Field(None, ge=1, le=LARGEST_VERSION)
 
 
-@bp.put("", summary="Put a document in force")
+@bp.put("", summary="Put a document in force", responses={"200": PreferencesAnswer})
 @needs("write")
 def put(body: PreferencesBody) -> Response:
     """Answer the version in force; `new` is false when the document already was. A bad one changes nothing."""
@@ -58,7 +59,7 @@ def put(body: PreferencesBody) -> Response:
     return _shown(preferences.get_version(session(), who.user_id, saved.version), new=saved.new)
 
 
-@bp.get("", summary="The document in force")
+@bp.get("", summary="The document in force", responses={"200": PreferencesAnswer})
 @needs("read")
 def read() -> Response:
     """Answer the document, what its front matter says with defaults, and the keys that are not known."""
@@ -70,7 +71,7 @@ def read() -> Response:
     return _shown(row)
 
 
-@bp.get("/versions", summary="Every version, the newest first")
+@bp.get("/versions", summary="Every version, the newest first", responses={"200": VersionsAnswer})
 @needs("read")
 def versions(query: VersionsQuery) -> Response:
     """Answer a page without the documents; `next_before` is null at the end."""
@@ -81,7 +82,7 @@ def versions(query: VersionsQuery) -> Response:
     return jsonify({"versions": shown, "next_before": more})
 
 
-@bp.get("/versions/<int:version>", summary="One version")
+@bp.get("/versions/<int:version>", summary="One version", responses={"200": PreferencesAnswer})
 @needs("read")
 def read_version(path: VersionPath) -> Response:
     """Answer the document of a version as it was put in force."""
@@ -90,7 +91,11 @@ def read_version(path: VersionPath) -> Response:
     return _shown(preferences.get_version(session(), credential().user_id, path.version))
 
 
-@bp.post("/versions/<int:version>/restore", summary="Put an older document in force again")
+@bp.post(
+    "/versions/<int:version>/restore",
+    summary="Put an older document in force again",
+    responses={"200": PreferencesAnswer},
+)
 @needs("write")
 def restore(path: VersionPath) -> Response:
     """Add its document as a new version; `new` is false when it is the one in force."""
@@ -102,7 +107,11 @@ def restore(path: VersionPath) -> Response:
     return _shown(preferences.get_version(session(), who.user_id, saved.version), new=saved.new)
 
 
-@bp.get("/prompt", summary="The preferences in natural language, for a system prompt")
+@bp.get(
+    "/prompt",
+    summary="The preferences in natural language, for a system prompt",
+    responses={"200": PreferencesPromptAnswer},
+)
 @needs("read")
 def prompt() -> Response:
     """Answer the block; empty without preferences, and in an incognito session. Any space's agent may have it."""

@@ -9,6 +9,7 @@ from flask import Response, abort, jsonify
 
 from memory.embedding.progress import Progress
 from memory.models import EmbeddingModel
+from webapp.api.account_answers import ProvidersAnswer, TrialAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ProviderBody
 from webapp.context import credential
@@ -19,7 +20,7 @@ from webapp.providers import remove, save, standing, try_out
 bp = api_blueprint("providers", "Embedding providers", "/v1/providers")
 
 
-@bp.get("", summary="The provider in force")
+@bp.get("", summary="The provider in force", responses={"200": ProvidersAnswer})
 @needs("read")
 def read() -> Response:
     """Answer the models of the user, the user's own setting, and whether the system's endpoint overrides it."""
@@ -43,7 +44,7 @@ def _model_json(model: EmbeddingModel, progress: Progress) -> dict[str, Any]:
     return {"id": str(model.id), **{name: getattr(model, name) for name in names}, "progress": counts}
 
 
-@bp.put("", summary="Use an embedding endpoint of one's own")
+@bp.put("", summary="Use an embedding endpoint of one's own", responses={"200": ProvidersAnswer})
 @needs("write")
 def put(body: ProviderBody) -> Response:
     """Check that it can be an endpoint, store it with the key encrypted, and begin to re-embed."""
@@ -52,7 +53,7 @@ def put(body: ProviderBody) -> Response:
     return _state()
 
 
-@bp.delete("", summary="Go back to the local model")
+@bp.delete("", summary="Go back to the local model", responses={"200": ProvidersAnswer})
 @needs("write")
 def delete() -> Response:
     """Forget the endpoint and its key, and begin to re-embed."""
@@ -61,7 +62,7 @@ def delete() -> Response:
     return _state()
 
 
-@bp.post("/test", summary="Try an endpoint without storing it")
+@bp.post("/test", summary="Try an endpoint without storing it", responses={"200": TrialAnswer})
 @needs("write")
 def test(body: ProviderBody) -> Response:
     """Embed one sentence with it; answer the dimensions and the seconds, or what went wrong."""

@@ -14,7 +14,7 @@ from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import create_space, list_spaces, update_space
 from retrieval.policy import NAMED, policy_from
-from webapp.api.answers import SpaceAnswer, SpacesAnswer
+from webapp.api.answers import ContentsAnswer, PoliciesAnswer, RemovedSpaceAnswer, SpaceAnswer, SpacesAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Line, SpaceBody, SpacePatch, SpacePath, Strict, space_json
 from webapp.context import credential, runtime, session, utc_now
@@ -86,7 +86,11 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
     return jsonify(space_json(space))
 
 
-@bp.get("/<slug>/contents", summary="What is in a space, and what its removal would touch")
+@bp.get(
+    "/<slug>/contents",
+    summary="What is in a space, and what its removal would touch",
+    responses={"200": ContentsAnswer},
+)
 @needs("read")
 def contents(path: SpacePath) -> Response:
     """Answer how much is in a space, how many of each thing each choice touches, and the word to `expect`."""
@@ -97,7 +101,7 @@ def contents(path: SpacePath) -> Response:
     return jsonify({"space": space.slug, **shown, "expect": digest})
 
 
-@bp.delete("/<slug>", summary="Remove a space")
+@bp.delete("/<slug>", summary="Remove a space", responses={"200": RemovedSpaceAnswer})
 @needs("write")
 def delete(path: SpacePath, query: RemovalQuery) -> Response:
     """Move what is in it to the default space, archive it there, or forget it; 409 if it has changed since.
@@ -129,7 +133,7 @@ def _refuse_confined() -> None:
         abort(problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot remove it"))
 
 
-@bp.get("/policies", summary="The named ranking policies")
+@bp.get("/policies", summary="The named ranking policies", responses={"200": PoliciesAnswer})
 @needs("read")
 def policies() -> Response:
     """Answer every number of every named policy."""

@@ -14,7 +14,8 @@ from pydantic_core import PydanticCustomError
 from memory.external_calls import CallDraft, Links, record_calls
 from memory.models import Token, ToolCall
 from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, Call, CallFilters, Use, affected_paths, list_calls
-from webapp.api.blueprint import NEW_OR_KNOWN, api_blueprint
+from webapp.api.blueprint import api_blueprint, new_or_known
+from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
 from webapp.api.schemas import Line, Moment, Strict, moment
 from webapp.context import credential, request_id, session, utc_now
 from webapp.guards import needs
@@ -139,7 +140,7 @@ def own_calls_only() -> UUID | None:
     return who.token_id if who.space_id is not None else None
 
 
-@bp.get("", summary="What was done, newest first")
+@bp.get("", summary="What was done, newest first", responses={"200": CallsAnswer})
 @needs("read")
 def list_(query: CallsQuery) -> Response:
     """Answer a page of calls; `next_cursor` is null at the end."""
@@ -156,7 +157,7 @@ def list_(query: CallsQuery) -> Response:
     return jsonify({"calls": [_call_json(call) for call in page.calls], "next_cursor": page.next_cursor})
 
 
-@bp.get("/paths", summary="Every path that was affected")
+@bp.get("/paths", summary="Every path that was affected", responses={"200": PathsAnswer})
 @needs("read")
 def paths(query: PathsQuery) -> Response:
     """Answer each path once, in order, with how many of the calls affected it and when the last did."""
@@ -168,7 +169,7 @@ def paths(query: PathsQuery) -> Response:
     return jsonify({"paths": [{"path": p.path, "calls": p.calls, "last_at": moment(p.last_at)} for p in found]})
 
 
-@bp.post("", summary="Report calls of an agent's own tools", responses=NEW_OR_KNOWN)
+@bp.post("", summary="Report calls of an agent's own tools", responses=new_or_known(ReportedAnswer))
 @needs("write")
 def report(body: CallsBody) -> Response:
     """Answer 201 when at least one is new, else 200; a bad field stores none of them."""

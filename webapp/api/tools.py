@@ -8,7 +8,7 @@ from typing import Any, Literal
 from flask import Response, jsonify, make_response
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from webapp.api.answers import ToolAnswer
+from webapp.api.answers import ToolAnswer, ToolsAnswer
 from webapp.api.blueprint import api_blueprint, refusing
 from webapp.api.schemas import Omittable, Strict
 from webapp.context import session
@@ -40,7 +40,7 @@ class ToolBody(Omittable):
     model_config = ConfigDict(extra="allow")
 
 
-@bp.get("", summary="Describe the tools")
+@bp.get("", summary="Describe the tools", responses={"200": ToolsAnswer})
 @needs(ANY)
 def list_(query: ToolsQuery) -> Response:
     """Answer the tools in the shape that an ecosystem expects."""

@@ -1,0 +1,182 @@
+"""Every operation answers in the shape that its description gives: `Agent.ask` checks each answer."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import described
+import pytest
+from api_agent import ENTRIES, Agent, add_space, embed, rows
+from api_talk import CONVERSATIONS, Talk
+from embedding_endpoint import running
+
+from memory.embedding.backfill import utc_now
+from memory.enrichment.enrich import Enricher
+
+# One document that is written while it is read: docs and the tests of exports tell what is in it.
+WITHOUT_A_SHAPE = {"GET /v1/export"}
+LINES = '{"role": "user", "client_id": "s1"}\n{"delta": "Under the flowerpot."}\n{"done": true}\n'
+
+
+class Walker(Agent):
+    """An agent that notes which operations it was answered."""
+
+    walked: ClassVar[set[str]] = set()
+
+    def ask(self, method, path, **kwargs):
+        response = super().ask(method, path, **kwargs)
+        assert response.status_code < 300, (method, path, response.text)
+        self.walked.add(f"{method} {described.template(self.client.application, method, path)}")
+        return response
+
+
+@pytest.fixture
+def agent(client, root):
+    Walker.walked.clear()
+    return Walker(client, root.new_token("read", "write", "forget", "admin"))
+
+
+def operations(app):
+    paths = app.test_client().get("/v1/openapi.json").json["paths"]
+    return {f"{method.upper()} {path}": operation for path, item in paths.items() for method, operation in item.items()}
+
+
+def test_every_operation_describes_the_shape_of_its_answer(app):
+    shapeless = {
+        name
+        for name, operation in operations(app).items()
+        for status, answer in operation["responses"].items()
+        if status.startswith("2") and "$ref" not in answer["content"]["application/json"]["schema"]
+    }
+    assert shapeless == WITHOUT_A_SHAPE
+
+
+def test_every_operation_answers_as_it_is_described(app, agent, root):
+    remember(agent)
+    talk_with(agent, root)
+    keep_house(agent, root)
+    administer(agent, root)
+    agent.get("/v1/export")
+    assert set(operations(app)) - agent.walked == set()
+
+
+def remember(agent):
+    """Do all that can be done with memories, by the interface and by the tools."""
+    bees = agent.store("Ada keeps bees on the roof", type="fact", theme="hobbies", tags=["bees"])
+    ticket = agent.store("The build ticket is ZX-81-QUUX")
+    agent.store("The build ticket is ZX-82-QUUX")
+    agent.post(ENTRIES, {"text": "The build ticket is ZX-81-QUUX"})
+    agent.post(f"{ENTRIES}/batch", {"entries": [{"text": "Tea"}, {"text": "Coffee"}]})
+    agent.get(ENTRIES)
+    agent.patch(f"{ENTRIES}/{bees}", {"text": "Ada keeps bees in the garden"})
+    agent.post(f"{ENTRIES}/{bees}/pin")
+    agent.delete(f"{ENTRIES}/{bees}/pin")
+    agent.post(f"{ENTRIES}/{bees}/revisions/1/restore")
+    agent.get(f"{ENTRIES}/{bees}/revisions")
+    agent.entry(ticket)
+    for name in ("memory_search", "query_memory"):
+        assert agent.tool(name, query="build ticket ZX-81-QUUX").json
+    agent.post("/v1/memory/context", {"query": "build ticket ZX-81-QUUX"})
+    assert agent.get(f"{ENTRIES}/{ticket}/uses").json["uses"]
+    added = agent.tool("memory_add", type="note", content="The ferry leaves at seven").json["id"]
+    agent.tool("memory_get", item_id=added)
+    agent.tool("memory_update", item_id=added, content="The ferry leaves at eight")
+    agent.tool("memory_delete", item_id=added)
+    agent.tool("memory_list_themes")
+    for format_ in ("plain", "openai", "anthropic", "mcp"):
+        agent.get("/v1/tools", format=format_)
+    agent.delete(f"{ENTRIES}/{bees}", undo="true")
+    agent.post(f"{ENTRIES}/{bees}/restore")
+    for said in ("what do you remember about the ticket", "forget everything about the ticket"):
+        agent.post("/v1/command", {"text": said})
+
+
+def talk_with(agent, person):
+    """Do all that can be done with conversations, and with those whom they name."""
+    add_space(person, "trip")
+    add_space(person, "work")
+    talk = Talk(agent, space="trip")
+    Talk(agent, space="trip", external_id=talk.opened.json["external_id"])
+    talk.turn("My sister Beatrice called about the ferry.", "How is she?")
+    talk.say("The spare key is under the third flowerpot", client_id="m1", remember=True)
+    talk.say("The spare key is under the third flowerpot", client_id="m1", remember=True)
+    agent.ask("POST", f"{talk.path}/messages/stream", data=LINES)
+    offered = [{"role": "user", "content": "Where is the key?"}, {"role": "user", "content": "Ah", "client_id": "m1x"}]
+    agent.post(f"{talk.path}/merge", {"messages": offered})
+    assert talk.history("openai")
+    agent.get(f"{talk.path}/messages/{talk.messages(payload='true')[0]['id']}")
+    agent.get(f"{talk.path}/episodes")
+    talk.change(title="The ferry")
+    talk.head()
+    assert agent.get(CONVERSATIONS, q="ferry").json["conversations"][0]["match"]
+    for strategy in ("truncate", "window", "summarise", "hybrid"):
+        agent.get(f"{talk.path}/context", strategy=strategy, token_budget=40)
+    agent.ask("PUT", f"{talk.path}/state", json={"goal": "Catch the ferry"})
+    agent.get(f"{talk.path}/state")
+    embed(person)
+    while Enricher(person.runtime.sessions, utc_now).enrich_user(person.id):
+        pass
+    assert agent.tool("episode_search", query="ferry", space="trip").json["results"]
+    assert agent.tool("entity_search", query="Beatrice", space="trip").json["results"]
+    entity = agent.get("/v1/entities", space="trip").json["entities"][0]["id"]
+    assert agent.get(f"/v1/entities/{entity}").json["mentioned_in"]
+    entity = agent.post(f"/v1/entities/{entity}/space", {"space": "work"}).json["id"]
+    agent.delete(f"/v1/entities/{entity}")
+    assert agent.get("/v1/spaces/trip/contents").json["plans"]
+    agent.delete(talk.path)
+
+
+def keep_house(agent, person):
+    """Do all that can be done with spaces, switches, preferences, providers and the record."""
+    agent.post("/v1/spaces", {"slug": "attic"})
+    for path in ("", "/attic", "/policies"):
+        agent.get(f"/v1/spaces{path}")
+    agent.patch("/v1/spaces/attic", {"name": "Attic"})
+    expected = agent.get("/v1/spaces/attic/contents").json["expect"]
+    agent.delete("/v1/spaces/attic", contents="move", expect=expected)
+    agent.post("/v1/memory/themes", {"slug": "house"})
+    agent.post("/v1/memory/settings", {"incognito_default": False})
+    for path in ("summary", "settings", "themes", "prompt"):
+        agent.get(f"/v1/memory/{path}")
+    hidden = Walker(agent.client, agent.headers, {"X-Commonplace-Session": "hidden"})
+    hidden.post("/v1/memory/incognito/start")
+    for path in ("/v1/memory/summary", "/v1/memory/themes", "/v1/memory/prompt", ENTRIES, CONVERSATIONS):
+        assert hidden.get(path).json["skipped"] == "incognito"
+    for path in ("/v1/entities", "/v1/tool-calls", "/v1/tool-calls/paths", "/v1/preferences/prompt"):
+        assert hidden.get(path).json["skipped"] == "incognito"
+    hidden.tool("memory_list_themes")
+    hidden.post("/v1/memory/incognito/end")
+    for document in ("---\ndate_format: DD.MM.YYYY\nmood: calm\n---\nBe brief.", "Be brief."):
+        agent.ask("PUT", "/v1/preferences", json={"document": document})
+    agent.post("/v1/preferences/versions/1/restore")
+    for path in ("", "/versions", "/versions/1", "/prompt"):
+        agent.get(f"/v1/preferences{path}")
+    reported = {"tool": "notes", "affected_paths": ["a.md"], "client_id": "c1"}
+    for _ in range(2):
+        agent.post("/v1/tool-calls", {"calls": [reported]})
+    for path in ("/v1/tool-calls", "/v1/tool-calls/paths", "/v1/audit", "/v1/audit/verify"):
+        agent.get(path)
+    with running() as server:
+        endpoint = {"provider_type": "openai", "endpoint_url": server.url, "model": "loom-5"}
+        agent.post("/v1/providers/test", endpoint)
+        agent.ask("PUT", "/v1/providers", json=endpoint)
+    agent.post("/v1/providers/test", endpoint)
+    agent.get("/v1/providers")
+    agent.delete("/v1/providers")
+
+
+def administer(agent, person):
+    """Do all that admins may."""
+    agent.get("/v1/admin/users")
+    agent.ask("PUT", f"/v1/admin/users/{person.id}/role", json={"role": "admin"})
+    given_up = agent.store("A vector of this is never made")
+    rows(
+        person,
+        "UPDATE embeddings SET state = 'error', attempts = 6 WHERE user_id = :user AND memory_id = :id RETURNING 1",
+        id=given_up,
+    )
+    assert agent.get("/v1/admin/jobs", limit=1000).json["jobs"]
+    agent.post(f"/v1/admin/jobs/memory/{person.id}/{given_up}/retry")
+    agent.post("/v1/admin/backfill", {"retry_failed": True})
+    agent.get("/v1/admin/backfill")
+    agent.get("/v1/admin/telemetry")

@@ -1,0 +1,199 @@
+"""The shapes that providers, preferences and administration are answered in, for the description of the interface."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from memory.preference_document import Structured
+from webapp.api.answers import Moment, Skipped
+
+
+class ProgressAnswer(BaseModel):
+    """How far a model is with what is searched."""
+
+    total: int
+    ready: int
+    failed: int
+
+
+class ModelAnswer(BaseModel):
+    """A model that embeds, or will once it is through."""
+
+    id: str
+    provider_type: str
+    endpoint_url: str | None
+    model: str
+    dimensions: int | None
+    state: str
+    progress: ProgressAnswer
+
+
+class ProviderAnswer(BaseModel):
+    """The user's own endpoint; its key is never told."""
+
+    provider_type: str
+    endpoint_url: str
+    model: str
+    dimensions: int | None
+    enabled: bool
+    has_api_key: bool
+
+
+class ProvidersAnswer(BaseModel):
+    """The user's models, the active one first, and the user's own setting."""
+
+    models: list[ModelAnswer]
+    setting: ProviderAnswer | None
+    locked_by_system: bool
+
+
+class TrialAnswer(BaseModel):
+    """What came of trying an endpoint."""
+
+    ok: bool
+    dimensions: int | None = Field(None, description="Left out when it failed.")
+    seconds: float | None = Field(None, description="Left out when it failed.")
+    error: str | None = Field(None, description="What went wrong; left out otherwise.")
+
+
+class PlaceAnswer(BaseModel):
+    """A key of the front matter that is not known, and its line."""
+
+    field: str
+    line: int
+
+
+class PreferencesAnswer(BaseModel):
+    """One version of the document, and what its front matter says with defaults."""
+
+    version: int
+    new: bool | None = Field(None, description="Whether this made a version; left out where nothing was to be made.")
+    document: str
+    preferences: Structured
+    body: str
+    unknown: list[PlaceAnswer]
+    source: str
+    created_at: str = Moment
+
+
+class VersionAnswer(BaseModel):
+    """One version without its document; `size` is in bytes."""
+
+    version: int
+    source: str
+    size: int
+    created_at: str = Moment
+
+
+class VersionsAnswer(BaseModel):
+    """A page of versions, the newest first."""
+
+    versions: list[VersionAnswer]
+    next_before: int | None
+
+
+class PreferencesPromptAnswer(BaseModel):
+    """The preferences as a block for a system prompt."""
+
+    prompt: str
+    token_count: int
+    version: int | None
+    skipped: str | None = Skipped
+
+
+class UserAnswer(BaseModel):
+    """An account, and how much of each kind it has."""
+
+    id: str
+    email: str
+    role: Literal["user", "admin"]
+    created_at: str = Moment
+    disabled_at: str | None
+    memories: int
+    conversations: int
+    tokens: int
+    failed: int
+
+
+class UsersAnswer(BaseModel):
+    """Accounts by address."""
+
+    users: list[UserAnswer]
+
+
+class RoleAnswer(BaseModel):
+    """The role of a user, and whether it was another one before."""
+
+    id: str
+    role: Literal["user", "admin"]
+    changed: bool
+
+
+class JobAnswer(BaseModel):
+    """A vector that is not made: whose, of which item, since when."""
+
+    user_id: str
+    item_id: str
+    since: str = Moment
+    kind: str
+    email: str
+    state: Literal["failed", "stuck"]
+    attempts: int
+
+
+class JobsAnswer(BaseModel):
+    """Jobs, the oldest first."""
+
+    jobs: list[JobAnswer]
+    stuck_after_seconds: float
+
+
+class RetriedAnswer(BaseModel):
+    """That a job waits again."""
+
+    retried: bool
+
+
+class BacklogAnswer(BaseModel):
+    """How many rows wait for a vector or to be read, for how many seconds the oldest has, and how many failed."""
+
+    embedding_backlog: int | None
+    embedding_backlog_age: float | None
+    embedding_errors: int | None
+    enrichment_backlog: int | None
+
+
+class StartedAnswer(BacklogAnswer):
+    """That a backfill was queued, and how many rows of the caller in error get another try."""
+
+    started: bool
+    retried: int
+
+
+class LatencyAnswer(BaseModel):
+    """Seconds within the last hour."""
+
+    count: int
+    p50: float | None
+    p95: float | None
+
+
+class SearchLatencyAnswer(LatencyAnswer):
+    """Seconds of searches within the last hour, and the share of them that found anything."""
+
+    hit_rate: float | None
+
+
+class TelemetryAnswer(BacklogAnswer):
+    """Counts over all users."""
+
+    embed: LatencyAnswer
+    search: SearchLatencyAnswer
+    tool_calls: int
+    tool_failures: int
+    actions: dict[str, int] = Field(description="How often each audited action was done.")
+    users: int
+    memories: int
+    full_spaces: Any

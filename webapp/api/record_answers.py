@@ -1,0 +1,129 @@
+"""The shapes that the record of what was done is answered in, for the description of the interface."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from webapp.api.answers import Moment, Skipped
+
+
+class TokenAnswer(BaseModel):
+    """The token that made a call; without a name when it is gone."""
+
+    id: str
+    name: str | None
+    prefix: str | None
+
+
+class OutlineAnswer(BaseModel):
+    """Who called which tool, where and when."""
+
+    id: str
+    tool: str
+    operation: str | None
+    token: TokenAnswer | None
+    conversation_id: str | None
+    message_id: str | None
+    correlation_id: str
+    created_at: str = Moment
+
+
+class CallAnswer(OutlineAnswer):
+    """One call of a tool, of this server or of an agent's own."""
+
+    origin: Literal["server", "external"]
+    arguments: Any
+    result: Any
+    success: bool
+    error: str | None
+    duration_ms: float
+    hits: int | None
+    affected_ids: list[str]
+    affected_paths: list[str]
+    query_hash: str | None
+
+
+class CallsAnswer(BaseModel):
+    """A page of calls."""
+
+    calls: list[CallAnswer]
+    next_cursor: str | None
+    skipped: str | None = Skipped
+
+
+class PathAnswer(BaseModel):
+    """A path that calls affected."""
+
+    path: str
+    calls: int
+    last_at: str = Moment
+
+
+class PathsAnswer(BaseModel):
+    """Paths, in order."""
+
+    paths: list[PathAnswer]
+    skipped: str | None = Skipped
+
+
+class ReportedCallAnswer(BaseModel):
+    """What became of one reported call."""
+
+    id: str
+    client_id: str | None
+    status: Literal["stored", "known"]
+
+
+class ReportedAnswer(BaseModel):
+    """What became of each reported call, in order, and how many are new."""
+
+    calls: list[ReportedCallAnswer]
+    stored: int
+
+
+class UseAnswer(OutlineAnswer):
+    """A call that received a memory, as the `rank`-th of its hits."""
+
+    query_hash: str | None
+    rank: int
+
+
+class UsesAnswer(BaseModel):
+    """A page of uses."""
+
+    uses: list[UseAnswer]
+    next_cursor: str | None
+
+
+class EventAnswer(BaseModel):
+    """An audit event, with its link in the chain."""
+
+    id: str
+    action: str
+    actor: str
+    subject_id: str | None
+    count: int
+    details: dict[str, Any]
+    created_at: str = Moment
+    sequence: int | None
+    hash: str | None
+
+
+class EventsAnswer(BaseModel):
+    """A page of audit events."""
+
+    events: list[EventAnswer]
+    next_cursor: str | None
+
+
+class VerifiedAnswer(BaseModel):
+    """Whether the chain holds."""
+
+    ok: bool
+    events: int
+    head: str | None
+    reason: str | None
+    sequence: int | None = Field(description="Where it breaks first.")
+    event_id: str | None
