@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -76,9 +77,23 @@ def _back() -> str:
 def field_errors(error: ValidationError) -> list[dict[str, str]]:
     """Return pydantic's findings as {field, message}, the field as a dotted path."""
     return [
-        {"field": ".".join(str(part) for part in found["loc"]) or "body", "message": found["msg"]}
-        for found in error.errors(include_url=False, include_context=False, include_input=False)
+        {"field": ".".join(str(part) for part in found["loc"]) or "body", "message": _message(found)}
+        for found in error.errors(include_url=False, include_input=False)
     ]
+
+
+def _message(found: Mapping[str, Any]) -> str:
+    """Return what is wrong in the words of our own checks where pydantic's speak of how it validates."""
+    said = found.get("ctx", {})
+    match found["type"]:
+        case "too_long":
+            return f"must have at most {said['max_length']}, not {said['actual_length']}"
+        case "too_short":
+            return f"must have at least {said['min_length']}, not {said['actual_length']}"
+        case "value_error":
+            return str(said["error"])
+        case _:
+            return str(found["msg"])
 
 
 def invalid_request(error: ValidationError) -> Response:

@@ -641,3 +641,26 @@ def test_a_deeply_nested_cursor_is_refused(reader):
 
     cursor = base64.urlsafe_b64encode(json.dumps([]).encode()[:1] * 50_000).decode()
     assert fields(reader.get(ENTRIES, cursor=cursor)) == ["cursor"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        (f"{ENTRIES}/batch", {"entries": []}, "entries: must have at least 1, not 0"),
+        (f"{ENTRIES}/batch", {"entries": [{"text": "a"}] * 1001}, "entries: must have at most 1000, not 1001"),
+        (
+            "/v1/tool-calls",
+            {"calls": [{"tool": "t", "affected_paths": ["a"] * 101}]},
+            "calls.0.affected_paths: must have at most 100, not 101",
+        ),
+        (ENTRIES, {"text": "a", "tags": ["b", 1]}, "tags.1: Input should be a valid string"),
+    ],
+)
+def test_a_list_that_does_not_fit_is_refused_in_plain_words(agent, path, body, said):
+    assert agent.post(path, body).json["detail"] == said
+
+
+def test_fields_that_do_not_go_together_are_refused_in_plain_words(agent):
+    talk = agent.post("/v1/conversations", {}).json["id"]
+    answer = agent.post(f"/v1/conversations/{talk}/messages", {}).json
+    assert answer["detail"] == "body: send one of message, messages and history"
