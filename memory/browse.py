@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -149,6 +149,20 @@ def get_entry(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime
     return _with_sources(session, user_id, [_to_entry(row)])[0] if row else None
 
 
+def find_source(session: Session, user_id: UUID, message_id: UUID) -> Source | None:
+    """Return where a message is, None when there is none."""
+    row = session.execute(_sources(user_id, {message_id})).one_or_none()
+    return Source(*row) if row else None
+
+
+def _sources(user_id: UUID, ids: Collection[UUID | None]) -> Select[*tuple[Any, ...]]:
+    return (
+        select(Message.id, Message.conversation_id, Message.sequence, Conversation.space_id)
+        .join(Conversation, (Conversation.user_id == Message.user_id) & (Conversation.id == Message.conversation_id))
+        .where(Message.user_id == user_id, Message.id.in_(ids))
+    )
+
+
 def possible_updates(session: Session, user_id: UUID, memory_id: UUID) -> Sequence[tuple[PossibleUpdate, Memory]]:
     """Return the memories that may be an update of this one, or it of them, for the user to decide."""
     statement = (
@@ -254,12 +268,7 @@ def _with_sources(session: Session, user_id: UUID, entries: list[Entry]) -> list
     ids = {entry.memory.source_message_id for entry in entries} - {None}
     if not ids:
         return entries
-    statement = (
-        select(Message.id, Message.conversation_id, Message.sequence, Conversation.space_id)
-        .join(Conversation, (Conversation.user_id == Message.user_id) & (Conversation.id == Message.conversation_id))
-        .where(Message.user_id == user_id, Message.id.in_(ids))
-    )
-    sources: dict[UUID | None, Source] = {row.id: Source(*row) for row in session.execute(statement)}
+    sources: dict[UUID | None, Source] = {row.id: Source(*row) for row in session.execute(_sources(user_id, ids))}
     return [replace(entry, source=sources.get(entry.memory.source_message_id)) for entry in entries]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from uuid import UUID
 
 import pytest
-from api_agent import rows
+from api_agent import Agent, rows
+from api_talk import Talk
 from pages_browser import HTMX, at_browser, flashes, stored
 
 TEXT = "Ada hides the zephyrine in the attic."
@@ -40,6 +42,19 @@ def test_letting_go_leaves_nothing(ada, browser, memory):
     assert "Gone for good." in flashes(page)
     assert told(ada) == []
     assert browser.post(f"/memories/{memory}/restore").status_code == 404
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_of_what_came_from_a_conversation_the_message_stays_and_is_led_to(ada, client, browser, headers):
+    talk = Talk(Agent(client, ada.headers))
+    message = talk.say(TEXT)
+    memory_id = stored(ada, TEXT, source_message_id=UUID(message["id"]))
+    browser.post(f"/memories/{memory_id}/forget")
+    page = browser.post(f"/memories/{memory_id}/let-go", headers=headers, follow_redirects=not headers)
+    assert "Nothing of it is left" not in page.text
+    assert f'<a href="/conversations/{talk.id}?at=1#m-1">message that it came from</a> stays' in page.text
+    assert "messages" in told(ada)
+    assert "only the messages that it came from are in it" in " ".join(browser.get("/account").text.split())
 
 
 def test_the_audit_says_who_did_it(ada, browser, memory):

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from flask import Response, flash, request, url_for
 
+from memory.browse import Source
 from memory.letting_go import let_go
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import swap_or_go, wants_fragment
@@ -14,21 +15,29 @@ from webapp.pages.visitor import guarded, local_path
 
 bp = guarded("letting_go")
 
-SAID = "Gone for good. Nothing of it is left."
-
 
 @bp.post("/memories/<uuid:memory_id>/let-go")
 def now(memory_id: UUID) -> Response:
     """Purge a memory that was forgotten."""
-    purge_now(memory_id)
+    source = purge_now(memory_id)
+    place = _address(source) if source is not None else ""
     if not wants_fragment():
-        flash(SAID)
+        flash(place, "gone")
     back = local_path(request.form.get("next"), url_for("browse.index"))
-    return swap_or_go("letting_go/_gone.html", back, memory_id=memory_id, said=SAID, **beside_list())
+    return swap_or_go("letting_go/_gone.html", back, memory_id=memory_id, place=place, **beside_list())
 
 
-def purge_now(memory_id: UUID) -> None:
-    """Purge a memory that was forgotten, in a transaction of its own; raises `NotFoundError`."""
+def purge_now(memory_id: UUID) -> Source | None:
+    """Purge a memory that was forgotten, in a transaction of its own; raises `NotFoundError`.
+
+    Returns the message that it was said in: that stays.
+    """
     who = credential()
-    let_go(session(), who.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=who.actor)
+    source = let_go(session(), who.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=who.actor)
     session().commit()
+    return source
+
+
+def _address(source: Source) -> str:
+    anchor = f"m-{source.sequence}"
+    return url_for("conversations.show", conversation_id=source.conversation_id, at=source.sequence, _anchor=anchor)
