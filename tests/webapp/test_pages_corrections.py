@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from api_agent import rows
-from pages_browser import at_browser, stored
+from pages_browser import at_browser, flashes, stored
 
 
 @pytest.fixture
@@ -28,6 +30,11 @@ def decide(browser, memory_id, other_id, keep):
     return browser.post(f"/memories/{memory_id}/updates/{other_id}", data={"keep": keep})
 
 
+def line(browser, memory_id):
+    page = browser.get(f"/memories/{memory_id}").text
+    return " ".join(re.search(r'<h2 id="line">(.*?)</h2>', page, re.S)[1].split())
+
+
 def test_two_that_differ_are_both_shown_until_decided(browser, pair):
     page = browser.get(f"/memories/{pair[1]}").text
     assert "Possible updates" in page
@@ -46,6 +53,28 @@ def test_both_may_hold(ada, browser, pair):
     decide(browser, pair[1], pair[0], "both")
     assert [state(ada, each) for each in pair] == [("active", None)] * 2
     assert rows(ada, "SELECT FROM possible_updates") == []
+
+
+@pytest.mark.parametrize(
+    ("keep", "said"),
+    [
+        ("this", "Decided. The other one is replaced: it is out of search"),
+        ("other", "Decided. This one is replaced: it is out of search"),
+        ("both", "Decided. Both stay as they are."),
+    ],
+)
+def test_the_page_says_what_was_decided(browser, pair, keep, said):
+    decide(browser, pair[1], pair[0], keep)
+    assert said in flashes(browser.get(f"/memories/{pair[1]}"))
+
+
+def test_the_heading_fits_what_replaces_and_what_is_replaced(ada, browser, pair):
+    decide(browser, pair[1], pair[0], "this")
+    assert line(browser, pair[1]) == "What it replaces"
+    assert line(browser, pair[0]) == "What replaces it"
+    third = stored(ada, "The spare key is under the flowerpot number 5")
+    decide(browser, third, pair[1], "this")
+    assert line(browser, pair[1]) == "What replaces it, and what it replaces"
 
 
 def test_a_decision_is_made_once(browser, pair):

@@ -42,6 +42,12 @@ _FORBIDDEN = {
     "tombstone": "was forgotten less than 24 hours ago",
 }
 
+_DECIDED = {
+    "this": "Decided. The other one is replaced: it is out of search, and can be read here.",
+    "other": "Decided. This one is replaced: it is out of search, and can be read here.",
+    "both": "Decided. Both stay as they are.",
+}
+
 
 @bp.get("/memories/<uuid:memory_id>")
 def show(memory_id: UUID) -> Response:
@@ -107,8 +113,9 @@ def restore(memory_id: UUID) -> Response:
 @bp.post("/memories/<uuid:memory_id>/updates/<uuid:other_id>")
 def decide(memory_id: UUID, other_id: UUID) -> Response:
     """Say which of two that nearly say the same holds: the one replaces the other, or both stay."""
-    settle(memory_id, other_id, request.form.get("keep", ""))
-    flash("Decided. What was replaced is out of search, and can be read here.")
+    keep = request.form.get("keep", "")
+    settle(memory_id, other_id, keep)
+    flash(_DECIDED[keep])
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
 
 
