@@ -122,7 +122,7 @@ def is_password(user: User, password: str) -> bool:
 
 def check_password(session: Session, email: str, password: str) -> UUID | None:
     """Return the id of the user with this address and password, None for any other; takes equally long."""
-    row = session.execute(select("*").select_from(func.find_login(email.strip()))).one_or_none()
+    row = session.execute(select("*").select_from(func.find_login(email.strip().lower()))).one_or_none()
     try:
         _hasher.verify(row.password_hash if row else _nobody(), password)
     except (VerificationError, InvalidHashError):
@@ -132,7 +132,7 @@ def check_password(session: Session, email: str, password: str) -> UUID | None:
 
 def find_user(session: Session, name: str) -> UUID | None:
     """Return the id of the user with this address or id; for service tokens and the command line."""
-    return session.scalar(select(func.find_user(name.strip())))
+    return session.scalar(select(func.find_user(name.strip().lower())))
 
 
 def create_token(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -48,6 +49,15 @@ def test_the_three_steps_with_a_pointer(log_in_by_hand: LogIn, novice: Any, scri
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
     page.goto("/memories")
     expect(page.get_by_text("Nothing is remembered yet.")).to_be_visible()
+
+
+@BOTH
+def test_an_address_with_an_umlaut_opens_the_pages(
+    log_in_by_hand: LogIn, new_person: Callable[..., Any], scripts: bool
+) -> None:
+    joerg = new_person("jörg", email=f"jörg.müßig-{uuid4().hex[:8]}@example.org")
+    page = log_in_by_hand(joerg, java_script_enabled=scripts)
+    expect(page.get_by_role("button", name="Log out")).to_be_visible()
 
 
 def test_the_three_steps_by_keyboard(log_in_by_hand: LogIn, novice: Any) -> None:

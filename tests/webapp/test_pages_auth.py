@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -30,6 +32,14 @@ def test_the_right_password_opens_the_pages(door: FlaskClient, ada) -> None:
 
 def test_the_address_may_be_written_in_capitals(door: FlaskClient, ada) -> None:
     assert _log_in(door, f" {ada.email.upper()} ").status_code == 303
+
+
+@pytest.mark.parametrize("spelled", [str, str.upper])
+def test_the_address_may_have_letters_that_browsers_take_for_no_address(door, new_person, spelled) -> None:
+    # A field of the type `email` refuses them before the server is asked.
+    assert 'type="email"' not in door.get("/login").text
+    joerg = new_person("jörg", email=f"jörg.müller-{uuid4().hex[:8]}@example.org")
+    assert _log_in(door, spelled(joerg.email)).status_code == 303
 
 
 def test_a_wrong_password_says_what_to_do_and_keeps_the_address(door: FlaskClient, ada) -> None:
