@@ -26,18 +26,18 @@ def render(page: str, fragment: str, status: int = HTTPStatus.OK, **context: Any
     return response
 
 
-def at_address(response: Response, url: str, *, instead_of: str = "", growing: bool = False) -> Response:
+def at_address(response: Response, url: str, *, instead_of: str = "", typed: bool = False) -> Response:
     """Let the browser stand at `url` once it shows the fragment: a step of its own, to which Back returns.
 
-    While the page has the parameter `instead_of` already, the address is replaced: typing on makes no more steps.
-    With `growing`, only as long as the one value begins with the other: another question is a step of its own.
+    While the page has the same value of the parameter `instead_of`, the address is replaced: another setting makes no
+    step. With `typed`, while it has any value: typing on makes no more steps.
     """
     if wants_fragment():
         before, after = (
             parse_qs(urlsplit(each).query).get(instead_of, [""])[0] for each in (request.htmx.current_url or "", url)
         )
-        typing = before and (not growing or after.startswith(before) or before.startswith(after))
-        response.headers["HX-Replace-Url" if typing else "HX-Push-Url"] = url
+        replaced = before and (typed or before == after)
+        response.headers["HX-Replace-Url" if replaced else "HX-Push-Url"] = url
     return response
 
 

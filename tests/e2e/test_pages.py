@@ -71,12 +71,19 @@ def test_the_scores_of_a_memory_stay_in_their_column(log_in: LogIn, reader: Any)
             assert not any(bars.evaluate(STICKS_OUT) for bars in page.locator(".bars").all())
 
 
-def test_search_runs_as_one_types(log_in: LogIn, library: Any) -> None:
+def test_a_search_waits_until_the_question_is_finished(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/search")
-    page.get_by_label("Ask your memory").press_sequentially("hazelnuts", delay=10)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/search" in request.url else None)
+    box = page.get_by_label("Ask your memory")
+    for words in ("what of ", "hazelnuts"):
+        box.press_sequentially(words, delay=10)
+        page.wait_for_timeout(900)
+    assert asked == []
+    page.keyboard.press("Enter")
     expect(page.locator(".entry").first).to_contain_text("hazelnuts")
-    expect(page).to_have_url(re.compile(r"/search\?q=hazelnuts"))
-    expect(page.get_by_label("Ask your memory")).to_be_focused()
+    expect(page).to_have_url(re.compile(r"/search\?q=what\+of\+hazelnuts"))
+    expect(box).to_be_focused()
 
 
 def test_a_search_is_asked_once(log_in: LogIn, library: Any) -> None:

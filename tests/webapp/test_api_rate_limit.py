@@ -203,7 +203,7 @@ def pages_about(limited_app, ada, *questions):
 
 def test_the_page_says_that_nothing_was_searched_and_when_to_try_again(agent, limited_app, ada):
     *_, page = pages_about(limited_app, ada, "bees", "honey", "summer")
-    assert "There were too many searches in this minute" in page
+    assert "There were too many searches in this minute, yours here and those of your agents together" in page
     assert "Search again in a minute." in page
 
 

@@ -373,11 +373,21 @@ def test_a_search_of_another_browser_user_is_not_meant(app: Flask, reader: Flask
     assert len(texts_of(bob)) == 1
 
 
-def test_a_question_that_is_typed_on_is_recorded_once(reader: FlaskClient, ada) -> None:
-    for typed in ("baker", "bakery", "bakery Mon"):
-        reader.get("/search", query_string={"q": typed}, headers=HTMX)
-    calls = rows(ada, "SELECT arguments ->> 'query' AS q, hits FROM tool_calls WHERE tool = 'memory_search'")
-    assert [call.hits for call in calls].count(1) == 1
+def recorded(person) -> list[str]:
+    found = "SELECT arguments ->> 'query' FROM tool_calls WHERE tool = 'memory_search' ORDER BY created_at, id"
+    return [question for (question,) in rows(person, found)]
+
+
+def test_every_question_that_is_asked_is_recorded(reader: FlaskClient, ada) -> None:
+    for question in ("bakery", "bakery on Mondays", "bakery"):
+        reader.get("/search", query_string={"q": question}, headers=HTMX)
+    assert recorded(ada) == ["bakery", "bakery on Mondays", "bakery"]
+
+
+def test_a_question_that_is_ranked_anew_with_the_same_answer_is_recorded_once(reader: FlaskClient, ada) -> None:
+    for policy in ("", "specified"):
+        reader.get("/search", query_string={"q": "bakery", "policy": policy}, headers=HTMX)
+    assert recorded(ada) == ["bakery"]
 
 
 def test_a_page_that_is_asked_again_is_recorded_again(reader: FlaskClient, ada) -> None:
@@ -396,13 +406,14 @@ def test_a_search_in_incognito_is_not_recorded(reader: FlaskClient, ada) -> None
     ("before", "after", "step"),
     [
         ("", "q=bees", True),
-        ("?q=be", "q=bees", False),
-        ("?q=bees+and", "q=bees", False),
+        ("?q=be", "q=bees", True),
+        ("?q=bees+and", "q=bees", True),
+        ("?q=bees&policy=specified", "q=bees", False),
         ("?q=honey", "q=bees", True),
         ("?q=bees", "q=bees&types=fact&types=note&space=default&policy=&limit=10", False),
     ],
 )
-def test_another_question_is_a_step_and_typing_on_is_none(app, ada, before: str, after: str, step: bool) -> None:
+def test_another_question_is_a_step_and_another_setting_is_none(app, ada, before: str, after: str, step: bool) -> None:
     headers = {**HTMX, "HX-Current-URL": f"http://localhost/search{before}"}
     found = at_browser(app, ada).get(f"/search?{after}", headers=headers).headers
     address = found.get("HX-Push-Url" if step else "HX-Replace-Url", "")

@@ -39,4 +39,4 @@ def index() -> Response:
     if form.cursor:
         return page
     given: dict[str, Any] = {**form.chosen()}
-    return at_address(page, url_for("browse.index", **given), instead_of="q")
+    return at_address(page, url_for("browse.index", **given), instead_of="q", typed=True)

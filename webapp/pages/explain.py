@@ -16,8 +16,8 @@ from webapp.ratelimit import LIMITED
 NOTICES = {
     "semantic": "Searched by words alone: meaning was out of reach, because no embedding model answered in time.",
     "vectors": "Many of the memories here still wait for their embeddings: until then their words alone find them.",
-    "rate_limited": "There were too many searches in this minute, those of your agents among them, so this one was not "
-    "made. If the same question was answered before, that answer is shown. Search again in a minute.",
+    "rate_limited": "There were too many searches in this minute, yours here and those of your agents together, so "
+    "this one was not made. If the same question was answered before, that answer is shown. Search again in a minute.",
     "incognito": "Incognito is on: nothing is recalled. End it to search.",
     "memory_off": "Memory is off in this space: nothing is recalled from it.",
     "database": "The database does not answer. Nothing is lost; try again in a moment.",

@@ -48,7 +48,7 @@ def index() -> Response:
         policies=tuple(NAMED),
     )
     # Who empties the field is about to ask something else.
-    return at_address(page, url_for("search.index", **form.chosen()), instead_of="q", growing=True) if form.q else page
+    return at_address(page, url_for("search.index", **form.chosen()), instead_of="q") if form.q else page
 
 
 def _is_full(question: str) -> bool:
@@ -71,9 +71,9 @@ def _ask(form: SearchForm) -> Answer:
 
 
 def _note(recording: Recording, form: SearchForm, result: Result) -> None:
-    """Record what was recalled: "that" in a command means it. Who types on and is shown the same asks nothing new."""
+    """Record what was recalled: "that" in a command means it. The same answer to the same question is nothing new."""
     told = recalled(result.hits)
-    shown = hashlib.blake2b(" ".join(told["ids"]).encode(), digest_size=12).hexdigest()
+    shown = hashlib.blake2b("\0".join([*told["ids"], form.q]).encode(), digest_size=12).hexdigest()
     if wants_fragment() and cookie.get("shown") == shown:
         return
     cookie["shown"] = shown
