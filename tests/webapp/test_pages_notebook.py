@@ -91,6 +91,18 @@ def test_a_recall_shows_why(desk: Desk) -> None:
         assert part in answer.text
 
 
+def test_of_a_long_note_a_recall_shows_the_part_that_speaks_of_the_question(desk: Desk) -> None:
+    boxes = "A box of letters stands on the shelf. " * 50
+    stored(desk.person, f"{boxes}Benedita gave the samovar away. {boxes}")
+    _, answer = desk.run("recall", q="samovar")
+    shown, _, rest = answer.text.partition("Show all of it")
+    assert "…" in shown
+    assert shown.count("box of letters") < 50
+    assert "gave the <mark>samovar</mark> away" in shown
+    assert rest.count("box of letters") == 100
+    assert problems_of(desk.page()) == []
+
+
 @pytest.mark.parametrize("kind", ["recall", "remember", "note", "context", "chart", "command"])
 def test_a_new_cell_is_sound_and_so_is_its_page(desk: Desk, kind: str) -> None:
     cell = desk.add(kind)

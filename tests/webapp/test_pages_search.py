@@ -41,6 +41,30 @@ def test_a_hit_is_shown_with_its_words_marked(reader: FlaskClient) -> None:
     assert "Ada is <mark>allergic</mark> to <mark>hazelnuts</mark>." in reader.get("/search?q=hazelnut+allergic").text
 
 
+LONG_NOTE = " ".join(
+    [
+        *(f"On shelf {number} stands a box of letters." for number in range(60)),
+        "Benedita gave the samovar to the museum.",
+        *(f"Drawer {number} holds maps & plans." for number in range(60)),
+    ]
+)
+
+
+def test_of_a_long_note_the_part_is_shown_that_speaks_of_the_question(app: Flask, ada) -> None:
+    stored(ada, LONG_NOTE)
+    stored(ada, "The samovar is of brass.")
+    page = at_browser(app, ada).get("/search?q=samovar+museum").text
+    found = re.search(r'entry-text"><span class="verbatim">(….*?…)</span>(.*?)<p class="entry-why">', page, re.S)
+    assert "Benedita gave the <mark>samovar</mark> to the <mark>museum</mark>." in found[1]
+    assert len(found[1]) < 1200
+    whole = re.search(
+        r"<details.*<summary>Show all of it</summary>.*verbatim\">(.*?)</span>.*</details>", found[2], re.S
+    )
+    assert "to the <mark>museum</mark>." in whole[1]
+    assert html.unescape(re.sub(r"</?mark>", "", whole[1])) == LONG_NOTE
+    assert page.count("Show all of it") == 1
+
+
 @pytest.mark.parametrize(
     "part", ["Relevance", "Recency", "Importance", "Total", "Evidence", "Likeness", "1st by words"]
 )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from webapp.pages.words import ago, mark, ordinal, stem
+from webapp.pages.words import LONG, ago, mark, ordinal, part, stem
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -66,3 +66,14 @@ def test_everything_else_is_escaped() -> None:
 @pytest.mark.parametrize("question", ["", "   ", "()[*", "\\"])
 def test_a_question_without_words_marks_nothing(question: str) -> None:
     assert mark("plain (text)", question) == "plain (text)"
+
+
+def test_a_short_text_is_shown_whole() -> None:
+    assert part("a" * LONG, "b") == "a" * LONG
+
+
+def test_a_long_text_without_a_word_of_the_question_is_shown_from_its_beginning() -> None:
+    shown = part("Boxes of letters. " * 200, "samovar")
+    assert shown.startswith("Boxes of letters. ")
+    assert shown.endswith("…")
+    assert len(shown) < LONG

@@ -14,7 +14,7 @@ from jinja2.ext import Extension
 
 from webapp.context import utc_now
 from webapp.pages.appearance import CHOICES, chosen
-from webapp.pages.words import ago, counted, mark, ordinal
+from webapp.pages.words import ago, counted, mark, ordinal, part
 
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
@@ -37,6 +37,7 @@ def init_app(app: Flask) -> None:
     app.add_template_filter(counted, "counted")
     app.add_template_filter(mark, "mark")
     app.add_template_filter(ordinal, "ordinal")
+    app.add_template_filter(part, "part")
     app.add_template_global(asset)
     app.context_processor(_frame)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from markupsafe import Markup, escape
 
-from retrieval.passage import stem, stems
+from retrieval.passage import ELLIPSIS, passage, stem, stems
 
 _WORD = re.compile(r"(\w+)")
 _UNITS = (
@@ -46,6 +46,19 @@ def ago(moment: datetime, now: datetime) -> str:
             return f"{spoken} ago" if seconds > 0 else f"in {spoken}"
     # Clocks that differ by a little make nothing of the past a thing to come.
     return "just now" if seconds >= -1 else "in a moment"
+
+
+# Of a longer text a page shows at first the part that speaks of the question, of so many tokens.
+LONG, PART = 1200, 200
+
+
+def part(text: str, question: str) -> str:
+    """Return what is shown at first of a text that was found: all of it, or the passage that speaks of the question."""
+    if len(text) <= LONG:
+        return text
+    found = passage(text, question, PART)
+    # A text that has no word of the question is shown from its beginning, which ends anywhere.
+    return f"{found.rstrip()}{ELLIPSIS}" if text.startswith(found) else found
 
 
 def mark(text: str, question: str) -> Markup:
