@@ -214,13 +214,13 @@ def test_a_leg_that_was_not_asked_does_not_say_that_it_found_nothing(legs, degra
     assert tuple(leg.place for leg in explain(result).hits[0].legs) == places
 
 
-def judged(**fields) -> str:
+def judged(text: str = "a", question: str = "", **fields) -> str:
     """Return the reason that a page gives for a hit with these signals."""
-    memory = Candidate(UUID(int=1), "a", "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.5, cosine=0.2)
+    memory = Candidate(UUID(int=1), text, "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.5, cosine=0.2)
     memory.sureness = fields.pop("sureness", None)
     fields = {"evidence": 0.5, "keyword_share": 0.0, "date_match": 0.0, **fields}
     scored = Scored(memory, Score(0.5, 0.5, 0.5, 1.5), **fields)
-    return explain(Result((Hit(Ranked(scored, 0.0, 1), "a"),), Policy())).hits[0].reason
+    return explain(Result((Hit(Ranked(scored, 0.0, 1), text),), Policy()), question).hits[0].reason
 
 
 @pytest.mark.parametrize(
@@ -235,6 +235,19 @@ def judged(**fields) -> str:
 )
 def test_a_reason_claims_no_more_than_is_so(signals, reason) -> None:
     assert judged(**signals) == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("The office has moved to Graz.", True),
+        ("The dentist has her practice there since May. " + "The office is in Graz. " * 30, False),
+        ("The office has moved to Graz. " + "The dentist is in Linz. " * 30, True),
+        ("- dentist: now in Linz\n- office: Graz\n" * 20, False),
+    ],
+)
+def test_a_long_note_says_what_has_changed_only_beside_words_of_the_question(text: str, told: bool) -> None:
+    assert ("says what has changed" in judged(text, "Where are the offices?", change_match=True)) == told
 
 
 def test_a_time_alone_brings_what_was_kept_then_and_says_so(reader: FlaskClient) -> None:

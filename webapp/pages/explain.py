@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Set
 from dataclasses import dataclass
 from datetime import timedelta
 
 from retrieval.dates import Period
 from retrieval.fusion import speaks_by_meaning
+from retrieval.passage import stems
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
+from retrieval.times import says_change
+from retrieval.types import Candidate
 from webapp.pages.words import ordinal
 from webapp.ratelimit import LIMITED
 
@@ -85,8 +89,8 @@ class Answer:
         return f"{number} come{'s' if number == 1 else ''} near it, but none is clearly about it." if number else ""
 
 
-def explain(result: Result) -> Answer:
-    """Return the result with its reasons."""
+def explain(result: Result, question: str = "") -> Answer:
+    """Return the result with its reasons; `question` is what was asked."""
     notices = (*(NOTICES.get(name, name) for name in result.degraded), *(f"Note: {text}." for text in result.warnings))
     if result.period is not None:
         notices = (_period(result.period), *notices)
@@ -94,7 +98,8 @@ def explain(result: Result) -> Answer:
     following: tuple[Hit | None, ...] = (*result.hits[1:], None)[: len(result.hits)]
     asked = frozenset(result.policy.legs) - set(result.degraded) if result.period is None else frozenset[str]()
     hits = tuple(
-        _explained(hit, result.policy, after, asked) for hit, after in zip(result.hits, following, strict=True)
+        _explained(hit, question, result.policy, after, asked)
+        for hit, after in zip(result.hits, following, strict=True)
     )
     return Answer(result, hits, tuple(dict.fromkeys(notices)), timings, bool(CLOSED & set(result.degraded)))
 
@@ -105,7 +110,7 @@ def _period(period: Period) -> str:
     return f"You ask for a time and nothing else, so this is what was kept then ({when}, in UTC)."
 
 
-def _explained(hit: Hit, policy: Policy, after: Hit | None, asked: Set[str]) -> Explained:
+def _explained(hit: Hit, question: str, policy: Policy, after: Hit | None, asked: Set[str]) -> Explained:
     score = hit.ranked.scored.score
     bars = (
         Bar("Relevance", score.relevance, weight=policy.alpha),
@@ -114,7 +119,9 @@ def _explained(hit: Hit, policy: Policy, after: Hit | None, asked: Set[str]) -> 
         Bar("Total", score.total, most=policy.alpha + policy.beta + policy.gamma),
     )
     lead = _lead(hit, after, policy) if after is not None else ""
-    return Explained(hit, _reason(hit, policy), bars, (_words(hit, asked), _meaning(hit, policy, asked)), lead)
+    return Explained(
+        hit, _reason(hit, policy, question), bars, (_words(hit, asked), _meaning(hit, policy, asked)), lead
+    )
 
 
 # What likeness to a better hit takes is told from where it moves a hit among its neighbours.
@@ -169,7 +176,20 @@ PROBABLY, SURELY = 0.5, 0.8
 SHOWN_CONTEXT = 0.05
 
 
-def _reason(hit: Hit, policy: Policy) -> str:
+# A text of more characters says somewhere that something has changed, whatever is asked.
+SHORT = 300
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def _says_change(text: str, question: str) -> bool:
+    """Tell whether what a text says of the question has changed: of a long one, a sentence with a word of it."""
+    if len(text) <= SHORT:
+        return True
+    wanted = stems(question)
+    return any(says_change(each) and not wanted.isdisjoint(stems(each)) for each in _SENTENCES.split(text))
+
+
+def _reason(hit: Hit, policy: Policy, question: str) -> str:
     """Say in one sentence what brought the hit here."""
     scored = hit.ranked.scored
     memory = scored.candidate
@@ -191,7 +211,7 @@ def _reason(hit: Hit, policy: Policy) -> str:
         found.append(f"said by {memory.speaker}, whom you name")
     if scored.time_match:
         found.append("says a time, as you ask for one")
-    if scored.change_match:
+    if scored.change_match and _says_change(memory.text, question):
         found.append("says what has changed")
     if not found:
         # Listed by neither leg, it still came along with what was: by a likeness that is not much.

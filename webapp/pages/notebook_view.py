@@ -214,7 +214,7 @@ class _Shower:
         return CellView(cell, form, getattr(self, f"_{cell.kind}")(output, form), _policy(cell, form))
 
     def _recall(self, output: dict[str, Any], form: RecallForm) -> Recalled:
-        answer = explain(result_of(output, self._texts))
+        answer = explain(result_of(output, self._texts), form.q)
         by_id = {each.hit.ranked.scored.candidate.id: each for each in answer.hits}
         right = marked(session(), credential().user_id, form.q)
         return Recalled(answer, tuple(self._place(each, by_id.get(each), right) for each in ids_in(output)))
@@ -236,7 +236,7 @@ class _Shower:
         return Remembered(outcome, entry, near if entry else (), place)
 
     def _context(self, output: dict[str, Any], form: ContextForm) -> Block:
-        answer = explain(result_of(output, self._texts))
+        answer = explain(result_of(output, self._texts), form.q)
         ranked = [each.hit.ranked for each in answer.hits]
         block = assemble(fit(ranked, form.budget, form.q), budget=form.budget, fence=secrets.token_hex(8))
         return Block(block, count(block), block.count("\n<memory "), answer)

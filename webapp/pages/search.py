@@ -63,7 +63,7 @@ def _ask(form: SearchForm) -> Answer:
         policy["sure_cosine"] = 0.0
     result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy or None)
     session().commit()
-    answer = explain(result)
+    answer = explain(result, form.q)
     # What is found in vain over the limit is a search all the same: "that" must not mean the one before.
     if not answer.closed or LIMITED in result.degraded:
         _note(recording, form, result)
