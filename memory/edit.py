@@ -21,7 +21,7 @@ from memory.models import AuditEvent, Memory, Space
 from memory.remember import Prepared, apply_pinning_policy, prepare
 from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
 from memory.spaces import check_slug, ensure_themes, lock_space_of
-from memory.tombstones import graveyard
+from memory.tombstones import graveyard, refusal
 
 # Checked as a draft's fields are; the rest have rules of their own below.
 _DRAFT_FIELDS = ("text", "type", "tags", "source_ids", "theme", "importance", "expires_at", "manually_saved")
@@ -176,8 +176,8 @@ def _fingerprinted(
         return None
     item = prepare(draft)
     stones = graveyard(session, memory.user_id, space.id, keys, now)
-    if stones.blocks(draft.text, item.normalised, item.simhash) is not None:
-        raise RefusedError("tombstone", "this text was forgotten less than 24 hours ago")
+    if (stone := stones.blocks(draft.text, item.normalised, item.simhash)) is not None:
+        raise RefusedError("tombstone", f"this text was {refusal(session, stone, now)}")
     return item
 
 

@@ -32,7 +32,7 @@ from memory.markers import is_marked, without_marked
 from memory.models import Memory, PossibleUpdate, Space
 from memory.spaces import ensure_themes, lock_space
 from memory.text import NEAR, bands, folded, folded_digest, from_signed, hamming, normalise, simhash64, to_signed
-from memory.tombstones import Graveyard, graveyard
+from memory.tombstones import Graveyard, graveyard, refusal
 from memory.trace import Neighbour, Outcome, Trace
 
 # Between two memories of one sitting no more time passes than this.
@@ -201,8 +201,8 @@ class _Writer:
         """Refuse, merge or insert one prepared draft."""
         if is_marked(item.draft.text):
             return _refused(item, "recalled", "this is nothing but what was recalled from here")
-        if stones.blocks(item.draft.text, item.normalised, item.simhash) is not None:
-            return _refused(item, "tombstone", "this was forgotten less than 24 hours ago")
+        if (stone := stones.blocks(item.draft.text, item.normalised, item.simhash)) is not None:
+            return _refused(item, "tombstone", f"this was {refusal(self.session, stone, self.now)}")
         neighbours = self._neighbours(item)
         for memory, neighbour in neighbours:
             if neighbour.differs_in is None:
@@ -396,9 +396,9 @@ def _trace(
     )
 
 
-def _refused(item: Prepared, refusal: str, reason: str) -> Outcome:
+def _refused(item: Prepared, by: str, reason: str) -> Outcome:
     trace = Trace(normalised=item.normalised, simhash=f"{item.simhash:016x}", reason=reason)
-    return Outcome(None, "refused", "none", trace, refusal)
+    return Outcome(None, "refused", "none", trace, by)
 
 
 def _with_trim(outcome: Outcome, trimmed: tuple[UUID, ...]) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from unicodedata import category
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from memory.addresses import pages, spelled
 from memory.difference import digest_material
 from memory.keys import Keys
-from memory.models import Memory, Tombstone
+from memory.models import Forgotten, Memory, Tombstone
 from memory.text import NEAR, from_signed, hamming, normalise, simhash64, to_signed
 
 LIFETIME = timedelta(hours=24)
@@ -32,14 +32,18 @@ class Graveyard:
     keys: Keys
 
     def blocks(self, text: str, normalised: str, simhash: int) -> Tombstone | None:
-        """Return the tombstone of this text or of a near-duplicate that differs in nothing that matters."""
+        """Return the tombstone of this text or of a near-duplicate that differs in nothing that matters.
+
+        Of several it is the one that stands longest.
+        """
         if not self.stones:
             return None
         said = [_said(self.keys, text, normalised, simhash)]
         if (whole := spelled(text, self._addresses())) != text:
             read = normalise(whole)
             said.append(_said(self.keys, whole, read, simhash64(read)))
-        return next((stone for stone in self.stones if any(each.repeats(stone) for each in said)), None)
+        found = (stone for stone in self.stones if any(each.repeats(stone) for each in said))
+        return max(found, key=lambda stone: stone.expires_at, default=None)
 
     def _addresses(self) -> Callable[[str], bool]:
         """Return what tells whether an address is among those that were forgotten here."""
@@ -103,6 +107,17 @@ def graveyard(session: Session, user_id: UUID, space_id: UUID, keys: Keys, now: 
         Tombstone.user_id == user_id, Tombstone.space_id == space_id, Tombstone.expires_at > now
     )
     return Graveyard(session.scalars(statement).all(), keys)
+
+
+def refusal(session: Session, stone: Tombstone, now: datetime) -> str:
+    """Say until when a tombstone keeps its text away, and until when the forgetting can be undone, if it still can."""
+    said = (
+        f"forgotten less than 24 hours ago, and is refused until {stone.expires_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    )
+    forgotten = session.get(Forgotten, (stone.user_id, stone.memory_id))
+    if forgotten is None or forgotten.purge_at <= now:
+        return said
+    return f"{said}; until {forgotten.purge_at.astimezone(UTC):%H:%M} UTC the forgetting can be undone instead"
 
 
 def bury(session: Session, memory: Memory, keys: Keys, now: datetime) -> None:

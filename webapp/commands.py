@@ -158,7 +158,6 @@ _CLOSED = {
     "memory_off": "Memory is off in this space.",
     "rate_limited": "These were too many searches in a minute. Try again shortly.",
     "away": "Memory is out of reach. Nothing was changed.",
-    "tombstone": "This was forgotten less than 24 hours ago, and is not stored again before that.",
     "recalled": "This was recalled from memory, so it is stored already.",
 }
 
@@ -172,6 +171,9 @@ def _remember(asked: Asked, intent: Intent) -> CommandResult:
     draft = Draft(text=intent.subject, manually_saved=True)
     outcome = store([draft], space_of(asked).slug)[0]
     if outcome.outcome == "refused" or outcome.id is None:
+        if outcome.refusal == "tombstone":
+            said = f"{outcome.trace.reason[0].upper()}{outcome.trace.reason[1:]}."
+            return CommandResult("remember", intent.confidence, False, said, reason="tombstone")
         return _closed("remember", intent, outcome.refusal or "refused")
     if outcome.outcome == "merged":
         items = listed([outcome.id])

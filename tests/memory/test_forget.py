@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import inspect, text
@@ -176,6 +176,15 @@ def test_the_same_text_is_refused_for_a_day(book, drop):
     drop(book.write(SECRET).id)
     again = book.write(f"  {SECRET.upper()} ")
     assert (again.outcome, again.refusal) == ("refused", "tombstone")
+
+
+def test_a_refusal_says_until_when_and_how_long_it_can_be_undone(book, drop):
+    noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
+    drop(book.write(SECRET, now=noon).id, undo=UNDO_WINDOW, now=noon)
+    said = "this was forgotten less than 24 hours ago, and is refused until 2026-05-05 12:00 UTC"
+    undo = "; until 12:10 UTC the forgetting can be undone instead"
+    for minutes, more in ((9, undo), (11, "")):
+        assert book.write(SECRET, now=noon + timedelta(minutes=minutes)).trace.reason == said + more
 
 
 @pytest.mark.parametrize(("said", "again"), [("{}", "{}!"), ("{}.", "{}"), ("{}...", "{}?")])

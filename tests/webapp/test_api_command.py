@@ -335,6 +335,7 @@ def test_what_was_forgotten_is_not_stored_nor_written_down(agent, ada, notes):
     say(agent, f"forget {notes['nuts']}")
     answer = say(agent, "remember that Ada is allergic to hazelnuts")
     assert (answer["done"], answer["reason"]) == (False, "tombstone")
+    assert answer["answer"].startswith("This was forgotten less than 24 hours ago, and is refused until 20")
     assert "hazelnuts" not in str(rows(ada, "SELECT arguments FROM tool_calls"))
 
 

@@ -140,4 +140,4 @@ def test_a_correction_to_what_was_forgotten_is_refused_and_not_lost(browser, pai
     browser.post(f"/memories/{pair[1]}/forget")
     response = browser.post(f"/memories/{pair[0]}/edit", data={"text": text, "type": "note"})
     assert (response.status_code, text in response.text) == (422, True)
-    assert "was forgotten less than 24 hours ago" in response.text
+    assert "was forgotten less than 24 hours ago, and is refused until 20" in response.text

@@ -91,7 +91,9 @@ def test_what_was_forgotten_is_refused_with_the_reason(writer: FlaskClient, ada)
     writer.post(f"/memories/{stored(ada, TEXT)}/forget")
     response = writer.post("/remember", data={"text": TEXT})
     assert response.status_code == 422
-    assert "forgotten less than 24 hours ago" in response.text
+    said = r"This was forgotten less than 24 hours ago, and is refused until 20\d\d-\d\d-\d\d \d\d:\d\d UTC; "
+    assert re.search(said + r"until \d\d:\d\d UTC the forgetting can be undone instead\.", response.text)
+    assert 'on the page <a href="/memories">Memories</a>' in response.text
 
 
 def test_nothing_is_stored_while_incognito(writer: FlaskClient) -> None:

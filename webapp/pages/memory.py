@@ -36,11 +36,8 @@ from webapp.settling import settle
 
 bp = guarded("memory")
 
-# What is said beside a text that a policy forbids; one of incognito is not shown again.
-_FORBIDDEN = {
-    "memory_off": "cannot be stored: memory is off in its space",
-    "tombstone": "was forgotten less than 24 hours ago",
-}
+# What is said beside a text that a policy forbids, by default its own words; one of incognito is not shown again.
+_FORBIDDEN = {"memory_off": "cannot be stored: memory is off in its space", "tombstone": ""}
 
 _DECIDED = {
     "this": "Decided. The other one is replaced: it is out of search, and can be read here.",
@@ -146,7 +143,9 @@ def save(memory_id: UUID) -> Response:
         if error.reason not in _FORBIDDEN:
             raise
         session().rollback()
-        return _form(visible_entry(memory_id), {"text": _FORBIDDEN[error.reason]})
+        return _form(
+            visible_entry(memory_id), {"text": _FORBIDDEN[error.reason] or str(error).removeprefix("this text ")}
+        )
     flash("Changed.")
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
 
