@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
-from api_agent import add_space, rows
+from api_agent import Agent, add_space, rows
+from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, stored
-from sqlalchemy import update
+from sqlalchemy import text, update
 
 from memory.database import user_session
 from memory.models import Memory, Space
@@ -363,6 +364,79 @@ def test_an_offer_recalls_and_writes_nothing(studio: FlaskClient, ada) -> None:
     assert [(call.hits, call.affected_ids) for call in calls] == [(0, [])]
     scored = "SELECT FROM last_scores s JOIN memories m ON m.id = s.memory_id WHERE m.text LIKE 'The rent%'"
     assert rows(ada, scored) == []
+
+
+# --- conversations, which are not searched here ---
+
+SAID = "Conversations in Default have words of it"
+
+
+@pytest.fixture
+def talker(client: FlaskClient, app: Flask, reader: FlaskClient, ada) -> FlaskClient:
+    """The reader, who has talked of tiles."""
+    talk = Talk(Agent(client, ada.headers))
+    talk.turn("Which tiles did we choose for the wall behind the stove?", "Sage green, from the shop on Mill Lane.")
+    return reader
+
+
+def offered(reader: FlaskClient, question: str, **query) -> str | None:
+    """Return the address of the search of conversations that the page offers."""
+    page = reader.get("/search", query_string={"q": question, **query}).text
+    link = re.search(rf'<a href="([^"]+)">{SAID}</a>', page)
+    return html.unescape(link[1]) if link else None
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("What tiles are behind the stove?", "tiles+behind+stove"),
+        ("Which tile did you choose?", "tile+choose"),
+        ("Who has the greenest walls?", "wall"),
+        ("Were TILES bought by Benedita?", "tiles"),
+    ],
+)
+def test_conversations_that_have_words_of_the_question_are_offered(talker, question: str, words: str) -> None:
+    address = offered(talker, question)
+    assert address == f"/conversations?q={words}&space=default"
+    assert "/conversations/" in talker.get(address, headers=HTMX).text
+
+
+@pytest.mark.parametrize(
+    "question", ["zeppelins", "what was it", "which month did Grandmother, Hugo and Lena tile the bath in Iceland"]
+)
+def test_conversations_without_words_of_the_question_are_not_offered(talker, question: str) -> None:
+    assert offered(talker, question) is None
+
+
+def test_conversations_of_another_space_are_not_offered(talker, ada) -> None:
+    add_space(ada, "studio")
+    assert offered(talker, "tiles", space="studio") is None
+
+
+def test_conversations_of_somebody_else_are_not_offered(app: Flask, talker, bob) -> None:
+    assert offered(at_browser(app, bob), "tiles") is None
+
+
+def test_an_archived_conversation_is_not_offered(talker, ada) -> None:
+    with ada.session() as session:
+        session.execute(text("UPDATE conversations SET archived_at = now()"))
+    assert offered(talker, "tiles") is None
+
+
+def test_where_enough_was_found_conversations_are_not_offered(talker, ada) -> None:
+    for wall in ("north", "south", "east"):
+        stored(ada, f"The tiles of the {wall} wall are white.")
+    assert offered(talker, "tiles of the wall") is None
+
+
+def test_conversations_are_not_offered_in_incognito(talker) -> None:
+    talker.post("/incognito/start")
+    assert offered(talker, "tiles") is None
+
+
+def test_the_search_page_says_where_conversations_are_searched(reader: FlaskClient) -> None:
+    page = reader.get("/search").text
+    assert 'What was said in <a href="/conversations">conversations</a> is searched there.' in page
 
 
 # --- what a search means to the next command ---

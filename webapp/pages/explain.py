@@ -13,7 +13,6 @@ from retrieval.passage import stems
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from retrieval.times import says_change
-from retrieval.types import Candidate
 from webapp.pages.words import ordinal
 from webapp.ratelimit import LIMITED
 

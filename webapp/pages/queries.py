@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,14 +12,18 @@ from sqlalchemy import select
 
 from memory.browse import MOST_COUNTED, Entry, Page, get_entry, list_counted, possible_updates
 from memory.models import Memory, PossibleUpdate, Space
+from memory.said import said_words
 from memory.spaces import DEFAULT_SPACE, check_theme, list_spaces, list_themes
 from memory.trace import Neighbour, Outcome
 from retrieval.elsewhere import spaces_with_words
+from retrieval.passage import stem, stems
+from retrieval.query import MAX_QUERY
 from webapp.context import credential, session, utc_now
 from webapp.operations import incognito_spaces, visible_entry
 from webapp.pages.forms import BrowseForm, SearchForm
 
 PAGE = 20
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,14 @@ def elsewhere(form: SearchForm) -> list[tuple[str, dict[str, Any]]]:
     )
     # Whether to show what is near all the same is decided anew where it is another answer.
     return [(name, form.model_copy(update={"space": slug, "nearest": False}).chosen()) for slug, name in found]
+
+
+def in_conversations(form: SearchForm) -> dict[str, Any] | None:
+    """Return the search of the conversations of the space for words of the question that were said in one."""
+    wanted, space = stems(form.q), form.space or DEFAULT_SPACE
+    words = {word.lower(): stem(word) for word in _WORD.findall(form.q[:MAX_QUERY]) if stem(word) in wanted}
+    said = said_words(session(), credential().user_id, space, words)
+    return {"q": " ".join(said), "space": space} if said else None
 
 
 def listing(form: BrowseForm) -> Listing:

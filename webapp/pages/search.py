@@ -15,7 +15,7 @@ from webapp.context import session
 from webapp.htmx import at_address, render, wants_fragment
 from webapp.pages.explain import Answer, explain
 from webapp.pages.forms import LONGEST_QUESTION, SearchForm, parse
-from webapp.pages.queries import choices, elsewhere
+from webapp.pages.queries import choices, elsewhere, in_conversations
 from webapp.pages.visitor import guarded
 from webapp.ratelimit import LIMITED
 from webapp.recall import find
@@ -23,7 +23,7 @@ from webapp.recording import Recording, recalled
 
 bp = guarded("search")
 
-# With fewer hits than these it is worth a look whether another space has words of the question.
+# With fewer hits than these it is worth a look whether another space or a conversation has words of the question.
 FEW = 3
 
 
@@ -33,7 +33,7 @@ def index() -> Response:
     form = parse(SearchForm, request.args)
     answer = _ask(form) if form.q else None
     offered = choices()
-    little = answer is not None and not answer.closed and len(answer.hits) < FEW and len(offered.spaces) > 1
+    little = answer is not None and not answer.closed and len(answer.hits) < FEW
     page = render(
         "search/index.html",
         "search/_results.html",
@@ -43,7 +43,8 @@ def index() -> Response:
         answer=answer,
         choices=offered,
         searched=offered.name_of(form.space),
-        elsewhere=elsewhere(form) if little else (),
+        elsewhere=elsewhere(form) if little and len(offered.spaces) > 1 else (),
+        conversations=in_conversations(form) if little else None,
         types=TYPES,
         policies=tuple(NAMED),
     )
