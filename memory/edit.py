@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -124,7 +124,7 @@ def update(
     _refuse_twin(session, memory, rewritten, changes.get("status") or memory.status)
     if freed is not None:
         _refuse_twin(session, freed[0], None, freed[1])
-    before = content_of(session, memory)
+    before, were = content_of(session, memory), _values(memory, changes)
     linked = _link(memory, older, freed, now) if "supersedes" in changes else {}
     _apply(session, space, memory, draft, changes, now, actor)
     memory.updated_at = now
@@ -134,9 +134,18 @@ def update(
         _rewrite(session, memory, rewritten, now)
     session.flush()
     keep(session, memory, before, now=now, actor=actor, restored=restored)
-    details = {"fields": sorted(changes), **linked, **({"restored": restored} if restored is not None else {})}
+    fields = [name for name, value in _values(memory, changes).items() if value != were[name]]
+    if "manually_saved" in changes and "manually_saved" not in fields:
+        # That it was said again tells an unpinning that it was not the pin alone.
+        fields.append("manually_saved")
+    details = {"fields": sorted(fields), **linked, **({"restored": restored} if restored is not None else {})}
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
     return memory
+
+
+def _values(memory: Memory, names: Iterable[str]) -> dict[str, Any]:
+    """Return what a memory has in the fields of these names."""
+    return {name: getattr(memory, "theme_id" if name == "theme" else name) for name in names}
 
 
 def bring_back(

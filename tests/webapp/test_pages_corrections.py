@@ -125,6 +125,24 @@ def test_nothing_is_corrected_incognito(browser, pair):
     assert decide(browser, pair[1], pair[0], "this").status_code == 409
 
 
+@pytest.mark.parametrize(
+    ("changed", "fields"),
+    [
+        ({"text": "The spare key is in the shed"}, ["text"]),
+        ({"tags": "keys", "type": "fact"}, ["tags", "type"]),
+        ({"theme": "house"}, ["theme"]),
+        ({}, []),
+    ],
+)
+def test_the_audit_names_what_was_changed(ada, browser, changed, fields):
+    text = "The spare key is under the mat"
+    memory_id = stored(ada, text)
+    form = {"text": text, "type": "note", "tags": "", "theme": "", **changed}
+    assert browser.post(f"/memories/{memory_id}/edit", data=form).status_code == 303
+    found = rows(ada, "SELECT details -> 'fields' FROM audit_events WHERE action = 'memory.updated'")
+    assert found == [(fields,)]
+
+
 def test_with_memory_off_a_correction_is_refused_and_not_lost(ada, browser, pair):
     browser.post("/memory/off")
     form = {"text": "The spare key is in the shed", "type": "note"}
