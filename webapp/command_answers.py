@@ -172,6 +172,25 @@ def unsure() -> CommandResult:
     return CommandResult("none", 0.0, False, answer)
 
 
+# What is known, each as it can be said.
+KNOWN = (
+    ("what do you remember about …",),
+    ("remember that …",),
+    ("forget that", "forget the second one", "forget what I said about …"),
+    ("pin this", "unpin that"),
+    ("turn memory off", "turn memory on"),
+    ("start incognito", "end incognito"),
+    ("undo",),
+)
+
+
+def helping() -> CommandResult:
+    """Return the answer to who asks which commands there are."""
+    known = "; ".join(", ".join(f"“{each}”" for each in forms) for forms in KNOWN)
+    answer = f"I know these: {known}. Where I ask back, say yes or no, or which one."
+    return CommandResult("none", 0.0, False, answer)
+
+
 def done(
     asked: Asked, intent: str, answer: str, ids: Sequence[UUID], back: Act | None, *, touched: Sequence[UUID] = ()
 ) -> CommandResult:

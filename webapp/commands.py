@@ -8,7 +8,7 @@ from uuid import UUID
 
 from flask import g
 
-from memory.commands.parse import LIKELY, SURE, Intent, parse, share_of, speaks_of, words_of
+from memory.commands.parse import LIKELY, SURE, Intent, asks_for_help, parse, share_of, speaks_of, words_of
 from memory.commands.slips import unseal
 from memory.commands.trail import TOOL, last_change, last_memories, open_question
 from memory.drafts import Draft
@@ -22,6 +22,7 @@ from webapp.command_answers import (
     context_of,
     counted,
     done,
+    helping,
     listed,
     quote,
     unsure,
@@ -62,6 +63,8 @@ def run(text: str, conversation: str | None = None) -> CommandResult:
     """
     asked = context_of(conversation)
     intent = parse(text)
+    if intent.kind == "none" and asks_for_help(text):
+        return _recorded(asked, text, helping)
     return _recorded(asked, text, lambda: _carry_out(asked, intent))
 
 

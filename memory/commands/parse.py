@@ -96,6 +96,22 @@ def parse(text: str) -> Intent:
     return NONE
 
 
+_HELP = re.compile(
+    r"help(?: me)?|commands|(?:list|show)(?: me)? (?:all |the |your )*commands"
+    r"|(?:what|which) (?:can|do) (?:you|i) (?:do|say|know)(?: here)?|(?:what|which) commands (?:are there|do you know)",
+    re.IGNORECASE,
+)
+
+
+def asks_for_help(text: str) -> bool:
+    """Tell whether a sentence asks which orders there are.
+
+    >>> asks_for_help("Help!"), asks_for_help("Help me with the taxes")
+    (True, False)
+    """
+    return len(text) <= LONGEST_ORDER and _HELP.fullmatch(bare(text)) is not None
+
+
 def bare(text: str) -> str:
     """Return a sentence without what is said around an order: greetings, politeness, the full stop."""
     sentence = " ".join(text.split()) if len(text) <= LONGEST_ORDER else text.strip()

@@ -9,7 +9,9 @@ import pytest
 from api_agent import Agent, add_space, embed, fields, memories_of, rows
 
 from memory.commands import slips
+from memory.commands.parse import SURE, parse
 from memory.embedding.backfill import utc_now
+from webapp.command_answers import KNOWN
 
 COMMAND = "/v1/command"
 
@@ -457,3 +459,16 @@ def test_an_undone_pin_leaves_no_trace_on_the_memory(agent, ada, notes):
     say(agent, f"pin {notes['nuts']}")
     say(agent, "undo")
     assert rows(ada, f"SELECT {columns} FROM memories WHERE id = :id", id=notes["nuts"]) == before
+
+
+@pytest.mark.parametrize("said", ["help", "Help, please!", "What can I say?", "show me the commands"])
+def test_help_lists_what_is_known(agent, notes, said):
+    answer = say(agent, said)
+    assert (answer["done"], answer["intent"]) == (False, "none")
+    assert answer["answer"].startswith("I know these: “what do you remember about …”; “remember that …”; “forget that”")
+    assert "That is no command" in say(agent, "help me with the taxes")["answer"]
+
+
+def test_what_help_lists_is_known():
+    for each in (each.replace("…", "the bakery is closed") for forms in KNOWN for each in forms):
+        assert parse(each).confidence >= SURE, each
