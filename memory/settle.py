@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from memory.edit import update
-from memory.errors import InvalidError, NotFoundError
+from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import get_memory
 from memory.journal import record
 from memory.keys import Keys
@@ -47,3 +47,37 @@ def settle_update(
         update(session, user_id, winner, {"supersedes": loser}, keys=keys, now=now, actor=actor)
     details = {"other": str(other_id), "keep": CHOICES.index(keep)}
     record(session, user_id, "memory.update_settled", actor=actor, now=now, subject_id=memory_id, details=details)
+
+
+def replace(
+    session: Session, user_id: UUID, memory_id: UUID, older_id: UUID, *, keys: Keys, now: datetime, actor: str
+) -> None:
+    """Let a memory that replaces none yet replace another of its space.
+
+    Raises `ConflictError` where one of them replaces or is replaced already, and what `update` raises.
+    """
+    memory, older = get_memory(session, user_id, memory_id), get_memory(session, user_id, older_id)
+    lock_space_of(session, memory, older_id)
+    if memory.supersedes is not None or {memory.status, older.status} != {"active"}:
+        raise ConflictError("one of these memories replaces another, or is replaced, already")
+    for pair in ((memory_id, older_id), (older_id, memory_id)):
+        if (link := session.get(PossibleUpdate, (user_id, *pair))) is not None:
+            session.delete(link)
+    update(session, user_id, memory_id, {"supersedes": older_id}, keys=keys, now=now, actor=actor)
+
+
+def bring_back_replaced(
+    session: Session, user_id: UUID, memory_id: UUID, older_id: UUID, *, keys: Keys, now: datetime, actor: str
+) -> None:
+    """Undo that a memory replaces another: both hold.
+
+    Raises `ConflictError` where it does not replace it, or where the same text was stored again since.
+    """
+    memory, older = get_memory(session, user_id, memory_id), get_memory(session, user_id, older_id)
+    lock_space_of(session, memory, older_id)
+    if memory.supersedes != older_id or older.status != "superseded":
+        raise ConflictError("this memory does not replace the other one")
+    update(session, user_id, older_id, {"status": "active"}, keys=keys, now=now, actor=actor)
+    memory.supersedes, memory.updated_at = None, now
+    details = {"fields": ["supersedes"]}
+    record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memory.settle import settle_update
+from memory.settle import bring_back_replaced, replace, settle_update
 from webapp.context import credential, runtime, session, utc_now
 from webapp.operations import refuse_in_incognito, visible_entry
 
@@ -21,3 +21,25 @@ def settle(memory_id: UUID, other_id: UUID, keep: str) -> None:
         session(), who.user_id, memory_id, other_id, keep, keys=runtime().keys, now=utc_now(), actor=who.actor
     )
     session().commit()
+
+
+def replace_other(memory_id: UUID, other_id: UUID) -> None:
+    """Let a memory replace another; raises `ConflictError` where one of them has a part in such a line already."""
+    who = credential()
+    _may_change(memory_id, other_id)
+    replace(session(), who.user_id, memory_id, other_id, keys=runtime().keys, now=utc_now(), actor=who.actor)
+    session().commit()
+
+
+def restore_replaced(memory_id: UUID, other_id: UUID) -> None:
+    """Let both hold again; raises `ConflictError` where the one does not replace the other."""
+    who = credential()
+    _may_change(memory_id, other_id)
+    now = utc_now()
+    bring_back_replaced(session(), who.user_id, memory_id, other_id, keys=runtime().keys, now=now, actor=who.actor)
+    session().commit()
+
+
+def _may_change(memory_id: UUID, other_id: UUID) -> None:
+    visible_entry(other_id)
+    refuse_in_incognito(visible_entry(memory_id).memory.space_id)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from api_agent import rows
+from api_agent import embed, rows
 from pages_browser import at_browser, flashes, stored
+from sqlalchemy import delete
+
+from memory.models import PossibleUpdate
 
 
 @pytest.fixture
@@ -123,6 +126,56 @@ def test_nothing_is_corrected_incognito(browser, pair):
     assert "Closed while incognito" in browser.get(f"/memories/{pair[0]}/edit").text
     assert browser.post(f"/memories/{pair[0]}/edit", data={"text": "Mine"}).status_code == 409
     assert decide(browser, pair[1], pair[0], "this").status_code == 409
+
+
+TEA, COFFEE = "Ada drinks tea in the morning.", "Ada drinks coffee in the morning since May."
+
+
+@pytest.fixture
+def near(ada):
+    """Two memories that come near one another and are linked by nothing; their vectors are there."""
+    ids = [stored(ada, text) for text in (TEA, COFFEE)]
+    with ada.session() as session:
+        session.execute(delete(PossibleUpdate).where(PossibleUpdate.user_id == ada.id))
+    embed(ada)
+    return ids
+
+
+def test_one_that_comes_near_can_be_replaced_once_that_is_confirmed(ada, browser, near):
+    path = f"/memories/{near[1]}/replaces/{near[0]}"
+    assert f'href="{path}">This one replaces it</a>' in browser.get(f"/memories/{near[1]}/neighbours").text
+    asked = browser.get(path).text
+    assert all(part in asked for part in (TEA, COFFEE, f'action="{path}"'))
+    assert state(ada, near[0]) == ("active", None)
+    page = browser.post(path, follow_redirects=True)
+    assert "out of search, and can be brought back here" in flashes(page)
+    assert [state(ada, each) for each in near] == [("superseded", None), ("active", near[0])]
+
+
+def test_what_was_replaced_can_be_brought_back(ada, browser, near):
+    path = f"/memories/{near[1]}/replaces/{near[0]}"
+    browser.post(path)
+    assert f'action="{path}/undo"' in browser.get(f"/memories/{near[1]}").text
+    assert "Both hold again." in flashes(browser.post(f"{path}/undo", follow_redirects=True))
+    assert [state(ada, each) for each in near] == [("active", None)] * 2
+    assert TEA.split()[2] in browser.get("/search?q=tea").text
+    assert browser.post(f"{path}/undo").status_code == 409
+
+
+def test_a_memory_replaces_one_alone(ada, browser, near):
+    third = stored(ada, "Ada keeps bees.")
+    browser.post(f"/memories/{near[1]}/replaces/{near[0]}")
+    assert browser.post(f"/memories/{near[1]}/replaces/{third}").status_code == 409
+    assert browser.post(f"/memories/{third}/replaces/{near[0]}").status_code == 409
+    assert browser.post(f"/memories/{third}/replaces/{third}").status_code in {409, 422}
+
+
+def test_nobody_replaces_what_is_not_theirs(app, ada, bob, near):
+    theirs = stored(bob, "Bob keeps bees.")
+    stranger = at_browser(app, bob)
+    for path in (f"/memories/{theirs}/replaces/{near[0]}", f"/memories/{near[1]}/replaces/{near[0]}"):
+        assert (stranger.get(path).status_code, stranger.post(path).status_code) == (404, 404)
+        assert stranger.post(f"{path}/undo").status_code == 404
 
 
 @pytest.mark.parametrize(

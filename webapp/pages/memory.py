@@ -32,7 +32,7 @@ from webapp.pages.recalls import recalled_of
 from webapp.pages.record import used_in
 from webapp.pages.visitor import guarded, local_path
 from webapp.plain import problems
-from webapp.settling import settle
+from webapp.settling import replace_other, restore_replaced, settle
 
 bp = guarded("memory")
 
@@ -113,6 +113,31 @@ def decide(memory_id: UUID, other_id: UUID) -> Response:
     keep = request.form.get("keep", "")
     settle(memory_id, other_id, keep)
     flash(_DECIDED[keep])
+    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+
+
+@bp.get("/memories/<uuid:memory_id>/replaces/<uuid:other_id>")
+def ask_replace(memory_id: UUID, other_id: UUID) -> Response:
+    """Ask whether a memory is to replace another."""
+    entry, other = visible_entry(memory_id), visible_entry(other_id)
+    if is_incognito(space_for(entry.space)):
+        return render("memories/closed.html", "memories/_closed.html")
+    return make_response(render_template("memories/replace.html", entry=entry, other=other))
+
+
+@bp.post("/memories/<uuid:memory_id>/replaces/<uuid:other_id>")
+def replaces(memory_id: UUID, other_id: UUID) -> Response:
+    """Let a memory replace another."""
+    replace_other(memory_id, other_id)
+    flash("It is replaced: it is out of search, and can be brought back here.")
+    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+
+
+@bp.post("/memories/<uuid:memory_id>/replaces/<uuid:other_id>/undo")
+def replaces_no_more(memory_id: UUID, other_id: UUID) -> Response:
+    """Let both hold again."""
+    restore_replaced(memory_id, other_id)
+    flash("Both hold again.")
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
 
 
