@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LONGEST_NAME = 80
 LONGEST_SENTENCE = 500
@@ -81,9 +81,28 @@ def derived_tags(findings: Findings, given: Iterable[str], most: int, longest: i
     return tags[:most]
 
 
+def _in_full(names: Sequence[Name]) -> list[Name]:
+    """Return the names with a bare surname as the one full name of a person in the text that ends with it.
+
+    With a title it may be somebody else of that family.
+    """
+    full: dict[str, set[str]] = {}
+    for name in names:
+        if name.type == "person" and " " in name.key:
+            full.setdefault(name.key.rpartition(" ")[2], set()).add(name.key)
+    shown = {name.key: name.name for name in reversed(names)}
+    return [
+        replace(name, name=shown[next(iter(full[name.key]))])
+        if name.type == "person" and name.name.casefold() == name.key and len(full.get(name.key, ())) == 1
+        else name
+        for name in names
+    ]
+
+
 def merged(names: Sequence[Name]) -> tuple[Name, ...]:
     """Return each name once per sentence, all mentions of one name with the type of the surest; not too many."""
     best: dict[str, Name] = {}
+    names = _in_full(names)
     for name in names:
         if name.key not in best or name.confidence > best[name.key].confidence:
             best[name.key] = name

@@ -57,6 +57,26 @@ def test_a_name_takes_the_type_of_its_surest_mention():
     }
 
 
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        ([("Anneke Vermeulen", "person"), ("Vermeulen", "person")], {"Anneke Vermeulen"}),
+        ([("Vermeulen", "person"), ("Dr. Anneke Vermeulen", "person")], {"Dr. Anneke Vermeulen"}),
+        (
+            [("Anneke Baker", "person"), ("Tom Baker", "person"), ("Baker", "person")],
+            {"Anneke Baker", "Tom Baker", "Baker"},
+        ),
+        ([("Anneke Vermeulen", "person"), ("Mr. Vermeulen", "person")], {"Anneke Vermeulen", "Mr. Vermeulen"}),
+        ([("Anneke Paris", "person"), ("Paris", "place")], {"Anneke Paris", "Paris"}),
+        ([("New York", "place"), ("York", "person")], {"New York", "York"}),
+        ([("Anneke Vermeulen", "person"), ("Anneke", "person")], {"Anneke Vermeulen", "Anneke"}),
+    ],
+)
+def test_a_bare_surname_is_the_one_person_of_the_text_who_has_it(found, shown):
+    names = merged([Name(name, kind, "one", 0.9) for name, kind in found])
+    assert {name.name for name in names} == shown
+
+
 def test_of_a_text_that_names_everyone_the_surest_are_kept():
     names = [Name(f"Ann{n}", "person", f"Ann{n} came.", 0.5 + n / 1000) for n in range(200)]
     kept = merged(names)
