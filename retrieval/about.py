@@ -144,11 +144,10 @@ def understand(text: str, question: Question) -> Asked:
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC}
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
-    numbered = (frozenset().union(*(_lexemes_of(each, lexemes) for each in code)) for code in _codes(text))
+    written = _codes(text)
+    numbered = (frozenset().union(*(_lexemes_of(each, lexemes) for each in code)) for code in written)
     codes = tuple(filter(None, numbered))
-    whole = [
-        frozenset().union(*(_parts_of(each, lexemes) for each in code)) for code in (*_codes(text), *_lettered(text))
-    ]
+    whole = (frozenset().union(*(_parts_of(each, lexemes) for each in code)) for code in written)
     joined = tuple(_joined(text, lexemes)) if "_" in text else ()
     proper = _names(text)
     coded = frozenset().union(*codes, *chain(*joined))
@@ -222,9 +221,11 @@ def _codes(text: str) -> list[list[str]]:
     found: list[list[str]] = []
     end = -1
     for each in _TOKEN.finditer(text):
-        if not _is_code(token := _bare(each[0])):
+        token, beside = _bare(each[0]), bool(found) and not text[end : each.start()].strip()
+        # The last group of a long number may be short.
+        if not _is_code(token) and not (beside and len(found[-1]) > 1 and re.fullmatch(r"\d\d+", token)):
             continue
-        if found and not text[end : each.start()].strip():
+        if beside:
             found[-1].append(token)
         else:
             found.append([token])
@@ -248,6 +249,8 @@ def _is_code(token: str) -> bool:
     """
     if _AMOUNT.fullmatch(token):
         return False
+    if _LETTERED.fullmatch(token):
+        return True
     if _VERSION.fullmatch(token):
         return _DATE.fullmatch(token) is None
     digits = sum(each.isdigit() for each in token)
@@ -255,11 +258,6 @@ def _is_code(token: str) -> bool:
         return False
     joined = any(sign in token for sign in "-_#") and (token[0] == "#" or not token.replace("-", "").isdigit())
     return joined or digits >= 4
-
-
-def _lettered(text: str) -> list[list[str]]:
-    """Return what looks like "VN207": it may be written otherwise too, so what lacks it may still be meant."""
-    return [[each] for each in map(_bare, _TOKEN.findall(text)) if _LETTERED.fullmatch(each)]
 
 
 def _parts_of(code: str, lexemes: dict[int, str]) -> frozenset[int]:

@@ -91,7 +91,7 @@ class Source:
     def nearest(self, dense: Dense, vector: Vector) -> Near:
         """Run the semantic leg: exact while the scope is small, by HNSW above."""
         query = self.query
-        values = {**self._scope(), "vector": HalfVector(vector), "model_id": dense.model_id}
+        values = {**self.scope(), "vector": HalfVector(vector), "model_id": dense.model_id}
         if query.scope_size <= (FILTERED_SCAN_LIMIT if query.filtered else EXACT_SCAN_LIMIT):
             statement = exact_statement(query.shelf, self.depth, filtered=query.filtered)
         else:
@@ -117,7 +117,7 @@ class Source:
 
     def worded(self, question: str) -> Worded:
         """Run the keyword leg."""
-        values = {**self._scope(), "question": question, "k1": self.policy.k1, "b": self.policy.b, "longest": LONGEST}
+        values = {**self.scope(), "question": question, "k1": self.policy.k1, "b": self.policy.b, "longest": LONGEST}
         rows = fetch(self.session, keyword_statement(self.query.shelf, filtered=self.query.filtered), values)
         if not rows:
             return NOTHING_WORDED
@@ -126,7 +126,7 @@ class Source:
 
     def of_the_time(self, period: Period) -> list[UUID]:
         """Return the latest memories of a time."""
-        values = {**self._scope(), "now": self.now, "start": period.start, "end": period.end}
+        values = {**self.scope(), "now": self.now, "start": period.start, "end": period.end}
         return [row[0] for row in fetch(self.session, of_the_time_statement(filtered=self.query.filtered), values)]
 
     def pool(self, worded: Worded, near: Near, model_id: UUID | None, also: Sequence[UUID] = ()) -> list[Candidate]:
@@ -136,7 +136,7 @@ class Source:
         """
         shelf, policy, question = self.query.shelf, self.policy, worded.question
         values = {
-            **self._scope(),
+            **self.scope(),
             "listed": Ids(dict.fromkeys([*worded.ids, *near.cosines, *also])),
             "best": Ids([*worded.ids[:BEST], *islice(near.cosines, BEST)]),
             "near": Ids(near.cosines),
@@ -190,7 +190,8 @@ class Source:
         """Return how many candidates each leg lists at most."""
         return max(self.policy.depth, self.query.limit)
 
-    def _scope(self) -> dict[str, Any]:
+    def scope(self) -> dict[str, Any]:
+        """Return what every statement asks of the items."""
         query = self.query
         types = list(query.types) if query.types is not None else None
         return {

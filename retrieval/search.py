@@ -30,6 +30,7 @@ from retrieval.dates import Period
 from retrieval.mmr import select as diversify
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
+from retrieval.respelling import respelled, rewritten
 from retrieval.scoring import in_talk, look_again, rank, rank_by_time
 from retrieval.silence import Judge
 from retrieval.types import Ranked, Scored, Vector
@@ -98,37 +99,54 @@ class _Run:
     withheld: int = 0
 
     def search(self, dense: Dense | None) -> Result:
-        query, policy = self.source.query, self.source.policy
+        """Search, and where words are written otherwise in what is searched, search by these."""
         with self._timed("total"):
-            question = self._question()
-            # Notes may tell of a time in which none was kept: then it is searched for as anything else.
-            if (period := self._period(question)) is not None and (found := self._of_the_time(period)).hits:
-                return found
-            worded, near = self._legs(dense, question)
-            model_id = dense.model_id if dense is not None else None
-            with self._timed("join"):
-                pool = self.source.pool(worded, near, model_id)
-            if near.vector is not None and many_wait(self.source, near, pool):
-                self.degraded.append(WAITING)
-            with self._timed("rank"):
-                bound, now = worded.question.bound, self.source.now
-                asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
-                scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
-            judge = Judge(policy, asked, talk=in_talk(pool))
-            phrases = quoted(question)
-            with self._timed("fetch"):
-                few = len(scored) if phrases else max(POOL * query.limit, policy.reads)
-                weighed = self._widen(scored[:few], model_id, near.vector)
-            if phrases:
-                weighed = [each for each in weighed if says(each.candidate.text, phrases)]
-            elif scored and judge.is_asked_for and not self._is_answered(judge, scored, weighed, dense, question):
-                self.withheld, weighed = min(len(scored), query.limit), []
-            weighed = weighed[: POOL * query.limit]
-            with self._timed("rank"):
-                weighed = look_again(weighed, policy, question=question, now=self.source.now)
-                lam, unrelated = policy.mmr_lambda, near.unrelated
-                ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
-            return self._cut(ranked, len(pool))
+            return self._search(dense, self._question(), may_respell=True)
+
+    def _search(self, dense: Dense | None, question: str, *, may_respell: bool) -> Result:
+        query, policy = self.source.query, self.source.policy
+        # Notes may tell of a time in which none was kept: then it is searched for as anything else.
+        if (period := self._period(question)) is not None and (found := self._of_the_time(period)).hits:
+            return found
+        worded, near = self._legs(dense, question)
+        if may_respell and (written := self._respelled(question, worded)) is not None:
+            return self._search(dense, written, may_respell=False)
+        model_id = dense.model_id if dense is not None else None
+        with self._timed("join"):
+            pool = self.source.pool(worded, near, model_id)
+        if near.vector is not None and many_wait(self.source, near, pool):
+            self.degraded.append(WAITING)
+        with self._timed("rank"):
+            bound, now = worded.question.bound, self.source.now
+            asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
+            scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
+        judge = Judge(policy, asked, talk=in_talk(pool))
+        phrases = quoted(question)
+        with self._timed("fetch"):
+            few = len(scored) if phrases else max(POOL * query.limit, policy.reads)
+            weighed = self._widen(scored[:few], model_id, near.vector)
+        if phrases:
+            weighed = [each for each in weighed if says(each.candidate.text, phrases)]
+        elif scored and judge.is_asked_for and not self._is_answered(judge, scored, weighed, dense, question):
+            if may_respell and (written := self._respelled(question, worded, thorough=True)) is not None:
+                return self._search(dense, written, may_respell=False)
+            self.withheld, weighed = min(len(scored), query.limit), []
+        weighed = weighed[: POOL * query.limit]
+        with self._timed("rank"):
+            weighed = look_again(weighed, policy, question=question, now=self.source.now)
+            lam, unrelated = policy.mmr_lambda, near.unrelated
+            ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
+        return self._cut(ranked, len(pool))
+
+    def _respelled(self, question: str, worded: Worded, *, thorough: bool = False) -> str | None:
+        """Return the question with its words as they are written in what is searched; None where they are so."""
+        if "keyword" not in self.source.policy.legs or quoted(question):
+            return None
+        with self._timed("respell"):
+            known = [each for each, count in zip(worded.question.lexemes, worded.question.counts, strict=True) if count]
+            spellings = respelled(self.source, question, known, thorough=thorough)
+        self.warnings += [f"“{each.asked}” is written “{each.written}” here" for each in spellings]
+        return rewritten(question, spellings) if spellings else None
 
     def _period(self, question: str) -> Period | None:
         """Return the time that is asked for where nothing else is; entities and exchanges have no time of their own."""

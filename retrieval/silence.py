@@ -45,7 +45,10 @@ class Judge:
 
         Who names a thing wants whatever is known of it.
         """
-        return self.asked.has_code(scored.candidate.places) or (key_words and scored.coverage > ALL)
+        places = scored.candidate.places
+        if self.asked.lacks_code(places):
+            return False
+        return self.asked.has_code(places) or (key_words and scored.coverage > ALL)
 
     def readable(self, scored: Sequence[Scored]) -> list[Scored]:
         """Return those that may answer, in their order: none that lacks the identifier that is asked for."""

@@ -126,7 +126,7 @@ WITH scope AS MATERIALIZED ({statistics}
     )::float8 AS df
     FROM unnest(to_tsvector('english'::regconfig, %(question)s::text)) q
 ), words AS MATERIALIZED (
-    SELECT c.lexeme, ln(1 + (s.n - c.df + 0.5::float8) / (c.df + 0.5::float8)) AS idf FROM scope s CROSS JOIN counted c
+    SELECT c.*, ln(1 + (s.n - c.df + 0.5::float8) / (c.df + 0.5::float8)) AS idf FROM scope s CROSS JOIN counted c
 ), scored AS (
     SELECT x.{item} AS id, sum(w.idf * x.tf / (
         x.tf + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * least(
@@ -138,7 +138,8 @@ WITH scope AS MATERIALIZED ({statistics}
     GROUP BY x.{item} ORDER BY score DESC, id LIMIT %(depth)s
 )
 SELECT c.id, (SELECT array_agg(lexeme ORDER BY lexeme) FROM words) AS lexemes,
-       (SELECT array_agg(idf ORDER BY lexeme) FROM words) AS idfs, (SELECT mean_length FROM scope) AS mean_length
+       (SELECT array_agg(idf ORDER BY lexeme) FROM words) AS idfs, (SELECT mean_length FROM scope) AS mean_length,
+       (SELECT array_agg(df ORDER BY lexeme) FROM words) AS counts
 FROM scored c ORDER BY c.score DESC, c.id
 """
 
@@ -181,6 +182,28 @@ _BESIDE = """
     WHERE m.user_id = %(user_id)s AND m.id = ANY(%(best)b::uuid[]) AND m.previous_id IS NOT NULL
     UNION
     SELECT m.id FROM {items} m WHERE m.user_id = %(user_id)s AND m.previous_id = ANY(%(best)b::uuid[])"""
+
+# The texts that have most of some lexemes, or of what lies between two: each is looked up by itself, as nobody can
+# foretell how few there are.
+_SPELLED = """
+SELECT {text} AS text FROM (
+    SELECT x.{item} AS id, count(*) AS n FROM unnest(%(first)s::text[], %(last)s::text[]) AS p(first, last)
+    CROSS JOIN LATERAL (
+        SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope}
+          AND x.lexeme >= p.first COLLATE "C" AND x.lexeme <= p.last COLLATE "C"
+    ) x GROUP BY x.{item} ORDER BY count(*) DESC, x.{item} LIMIT %(most)s
+) f JOIN {items} m ON m.user_id = %(user_id)s AND m.id = f.id AND {served}{narrows}
+ORDER BY f.n DESC, m.id
+"""
+
+# The words of a scope with a first letter, or with one that only other languages have, and how many items have each.
+_VOCABULARY = """
+SELECT x.lexeme, count(*) FROM {postings} x
+WHERE x.user_id = %(user_id)s AND {in_scope} AND char_length(x.lexeme) BETWEEN %(shortest)s AND %(longest)s
+  AND (x.lexeme >= %(first)s COLLATE "C" AND x.lexeme < %(after)s COLLATE "C"
+    OR x.lexeme >= U&'\\00C0' COLLATE "C" AND x.lexeme < U&'\\0250' COLLATE "C")
+GROUP BY x.lexeme
+"""
 
 _OF_THE_TIME = """
 SELECT m.id FROM memories m
@@ -262,6 +285,18 @@ def approximate_statement(
 def _with_passages(shelf: Shelf, near: str, *, filtered: bool, **words: str) -> str:
     nearest = _NEAREST_PASSAGE.format(row="x")
     return _filled(_WITH_PASSAGES, shelf, filtered=filtered, near=near, nearest_passage=nearest, **words)
+
+
+@cache
+def spelled_statement(shelf: Shelf, *, filtered: bool) -> str:
+    """The texts of the items that have most of some lexemes."""
+    return _filled(_SPELLED, shelf, filtered=filtered)
+
+
+@cache
+def vocabulary_statement(shelf: Shelf) -> str:
+    """The lexemes of a scope with a first letter, and in how many items each is."""
+    return _filled(_VOCABULARY, shelf)
 
 
 @cache

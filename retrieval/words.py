@@ -21,11 +21,15 @@ LONGEST = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question's distinct lexemes with their idf, and the mean length in lexemes of what is searched."""
+    """A question's distinct lexemes with their idf, and the mean length in lexemes of what is searched.
+
+    `counts` says how many items have each lexeme.
+    """
 
     lexemes: list[str] = field(default_factory=list)
     idfs: list[float] = field(default_factory=list)
     mean_length: float = 1.0
+    counts: list[float] = field(default_factory=list)
 
     @property
     def bound(self) -> float:

@@ -1,0 +1,311 @@
+"""Ask by how a thing is written here: who copies a number or remembers a name seldom writes it as it was noted.
+
+A question whose words are not in the memories is compared with what is: numbers and codes without the signs between
+their parts, days whatever their form, names without their accents, and other unusual words but for one slip.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from rapidfuzz.distance import OSA
+
+from memory.driver import fetch
+from memory.embedding.bundled import MINILM
+from retrieval.candidates import Source
+from retrieval.statements import spelled_statement, vocabulary_statement
+
+# So many words of a question are looked for, so many forms of its numbers, and so many texts that have parts of one are looked at.
+_MOST, _FORMS = 4, 12
+_TEXTS = 30
+# From so many letters on one slip leaves a word what it was, and from so many two.
+_ONE_SLIP, _TWO_SLIPS = 5, 9
+
+_TOKEN = re.compile(r"[^\W_]+")
+_SIGNS = re.compile(r"[\s\-/.()_\u2010-\u2013:]{1,3}")
+_BETWEEN = r"[\s\-/.()_\u2010-\u2013:]{0,3}"
+# Where a code ends, and no number goes on.
+_BEFORE, _AFTER = r"(?<![^\W_])(?<!\d[\-/.])", r"(?![^\W_])(?![\-/.]\d)"
+# A code has at most so many parts; its letters stand in groups of at most four.
+_PARTS = 8
+_GROUP = re.compile(r"[^\W\d_]{1,4}")
+# Words of up to four letters that stand beside numbers and are no part of them.
+_SMALL = frozenset(
+    """
+    a an and are at be by can car code did do does for from had has have he her his how i in is it its me my no not of on
+    or our pin she that the they this to us was we were what when who whom why will with you your
+    """.split()  # noqa: SIM905  # A list of fifty quoted words cannot be read.
+)
+_PLAIN = re.compile(r"\d{1,3}|(?:19|20)\d\d")
+# Shorter ones stand for a country, or are said of too many things.
+_LEAST_NUMBER = 6
+_HEAD = 3
+_DAY = re.compile(
+    r"(?<![\w.])(?:(?P<year>\d{4})-(?P<month>\d\d?)-(?P<day>\d\d?)|(?P<first>\d\d?)[./](?P<second>\d\d?)[./](?P<last>\d{4}))(?!\w)"
+)
+_MONTHS = (
+    "january february march april may june july august september october november december".split()  # noqa: SIM905
+)
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "\u0131": "i"}
+)
+_WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What a question has, at `start`, and how a text that is searched writes it."""
+
+    start: int
+    asked: str
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Thing:
+    """Something in a question: `probes` are lexemes of which a text that has it has some, `pattern` finds it there."""
+
+    start: int
+    asked: str
+    probes: Sequence[str]
+    pattern: re.Pattern[str]
+
+
+def respelled(source: Source, question: str, known: Sequence[str], *, thorough: bool = False) -> list[Spelling]:
+    """Return how what is in a question is written in what is searched, where that is otherwise.
+
+    `known` are the lexemes of the question that are there. `thorough` compares every other word without accents, not
+    only those that no English text has.
+    """
+    found = [] if thorough else [*_things_written(source, _days(question)), *_things_written(source, _codes(question))]
+    taken = [range(each.start, each.start + len(each.asked)) for each in found]
+    words = [
+        each
+        for each in _unknown(question, known)
+        if not any(each.start() in span for span in taken) and (thorough or _is_unusual(each[0]))
+    ]
+    found += filter(None, (_word_written(source, each.start(), each[0]) for each in islice(words, _MOST)))
+    return [each for each in found if each.asked.lower() != each.written.lower()]
+
+
+def rewritten(question: str, spellings: Iterable[Spelling]) -> str:
+    """Return a question with its words as they are written elsewhere.
+
+    >>> rewritten("Who drives FRKM2087?", [Spelling(11, "FRKM2087", "FR-KM 2087")])
+    'Who drives FR-KM 2087?'
+    """
+    for each in sorted(spellings, key=lambda spelling: -spelling.start):
+        rest = question[each.start + len(each.asked) :]
+        # What ends a sentence would be read as part of an address: "0761/443?".
+        apart = " " if rest and not rest[0].isspace() and "/" in each.written else ""
+        question = question[: each.start] + each.written + apart + rest
+    return question
+
+
+def _things_written(source: Source, things: Iterable[_Thing]) -> Iterator[Spelling]:
+    end = 0
+    for thing in islice(things, _FORMS):
+        if thing.start < end:
+            continue  # Part of what was found.
+        spellings = [found[0] for text in _texts(source, thing.probes) if (found := thing.pattern.search(text))]
+        if spellings:
+            end = thing.start + len(thing.asked)
+            # One that writes it as it is asked is found anyway.
+            same = (each for each in spellings if each.lower() == thing.asked.lower())
+            yield Spelling(thing.start, thing.asked, next(same, spellings[0]))
+
+
+def _texts(source: Source, probes: Sequence[str]) -> list[str]:
+    """Return the texts that have most of some lexemes."""
+    # A probe that ends with a star is how a lexeme begins.
+    values = {
+        **source.scope(),
+        "now": source.now,
+        "first": [each.removesuffix("*") for each in probes],
+        "last": [each.removesuffix("*") + "~" if each.endswith("*") else each for each in probes],
+        "most": _TEXTS,
+    }
+    statement = spelled_statement(source.query.shelf, filtered=source.query.filtered)
+    return [text for (text,) in fetch(source.session, statement, values)]
+
+
+def _codes(question: str) -> Iterator[_Thing]:
+    """Give what may be a number or code, each with its longest form first."""
+    tokens = list(_TOKEN.finditer(question))
+    for first, token in enumerate(tokens):
+        if first and _is_part(tokens[first - 1][0]) and _joined(question, tokens[first - 1], token):
+            continue  # The forms that begin before it have it, or nothing does.
+        last = first
+        while (
+            last + 1 < len(tokens) and last + 1 - first < _PARTS and _joined(question, tokens[last], tokens[last + 1])
+        ):
+            last += 1
+        for start in range(first, last + 1):
+            for end in range(last, start - 1, -1):
+                # Part of a number is another number.
+                cut = (start > first and _numbered(tokens[start - 1])) or (end < last and _numbered(tokens[end + 1]))
+                if not cut and (thing := _code(question, tokens[start : end + 1])):
+                    yield thing
+
+
+def _joined(question: str, one: re.Match[str], other: re.Match[str]) -> bool:
+    """Tell whether two tokens may be parts of one code."""
+    return _is_part(one[0]) and _is_part(other[0]) and _SIGNS.fullmatch(question[one.end() : other.start()]) is not None
+
+
+def _numbered(token: re.Match[str]) -> bool:
+    return any(map(str.isdigit, token[0]))
+
+
+def _is_part(token: str) -> bool:
+    return any(map(str.isdigit, token)) or (_GROUP.fullmatch(token) is not None and token.lower() not in _SMALL)
+
+
+def _code(question: str, tokens: Sequence[re.Match[str]]) -> _Thing | None:
+    start, end = tokens[0].start(), tokens[-1].end()
+    key = "".join(each[0] for each in tokens)
+    digits = sum(map(str.isdigit, key))
+    if digits < 2 or len(key) < 3 or not (tokens[0][0][0].isalnum() and key.isascii()):
+        return None
+    if len(tokens) == 1 and (_PLAIN.fullmatch(key) or len(key) > 40):
+        return None
+    plus = question[start - 1 : start] == "+"
+    if plus:
+        start -= 1
+    return _Thing(start, question[start:end], _parts(key.lower()), _pattern(key, plus=plus))
+
+
+def _parts(key: str) -> list[str]:
+    """Return the lexemes that a text with a code may have, as the database reads numbers: some with a sign."""
+    parts = {key[start:end] for start in range(len(key)) for end in range(start + 1, min(len(key), start + 24) + 1)}
+    numbered = {each for each in parts if any(map(str.isdigit, each))} or parts
+    # With a slash between them the database keeps all parts as one.
+    beginnings = {each[:_HEAD] + "*" for each in (key, key.lstrip("0"), f"0{key[2:]}") if each[:_HEAD].isdigit()}
+    return [*numbered, *(f"-{each}" for each in numbered if each.isdigit()), *beginnings]
+
+
+def _pattern(key: str, *, plus: bool) -> re.Pattern[str]:
+    """Match a code with any signs between its parts; a telephone number with or without its country."""
+    forms = [_spread(key)]
+    if key.isdigit() and len(key) > _LEAST_NUMBER + 1 and (plus or key.startswith("0")):
+        abroad = plus or key.startswith("00")
+        bare = key.lstrip("0")
+        cores = [bare[cut:] for cut in (1, 2, 3)] if abroad else [bare]
+        country = rf"(?:\+|00){_BETWEEN}\d{{1,3}}{_BETWEEN}(?:\(0\){_BETWEEN})?"
+        forms += [rf"(?:{country}|0{_BETWEEN}){_spread(core)}" for core in cores if len(core) >= _LEAST_NUMBER]
+    return re.compile(rf"{_BEFORE}\+?(?:{'|'.join(forms)}){_AFTER}", re.IGNORECASE)
+
+
+def _spread(key: str) -> str:
+    return _BETWEEN.join(map(re.escape, key))
+
+
+def _days(question: str) -> Iterator[_Thing]:
+    for found in _DAY.finditer(question):
+        days = list(_read_days(found))
+        if days:
+            probes = dict.fromkeys(each for day in days for each in _day_lexemes(day))
+            pattern = re.compile("|".join(form for day in days for form in _day_forms(day)), re.IGNORECASE)
+            yield _Thing(found.start(), found[0], list(probes), pattern)
+
+
+def _read_days(found: re.Match[str]) -> Iterator[date]:
+    """Give the days that are meant: with slashes the month may come first."""
+    if found["year"]:
+        orders = [(found["year"], found["month"], found["day"])]
+    else:
+        orders = [(found["last"], found["second"], found["first"]), (found["last"], found["first"], found["second"])]
+        orders = orders if "/" in found[0] else orders[:1]
+    for each in orders:
+        try:
+            yield date(*map(int, each))
+        except ValueError:
+            continue
+
+
+def _day_lexemes(day: date) -> list[str]:
+    month = _MONTHS[day.month - 1]
+    numbers = [f"{day.year}", f"{day.day}", f"{day.day:02}", f"-{day.day:02}", f"-{day.month:02}"]
+    ordinals = [f"{day.day}{ending}" for ending in ("st", "nd", "rd", "th")]
+    return [month, month.rstrip("y") + "i", month[:3], *numbers, *ordinals, *_numeric(day)]
+
+
+def _numeric(day: date) -> list[str]:
+    forms = ("{d}.{m}.{y}", "{d:02}.{m:02}.{y}", "{d}/{m}/{y}", "{d:02}/{m:02}/{y}", "{m}/{d}/{y}", "{y}-{m:02}-{d:02}")
+    return [form.format(d=day.day, m=day.month, y=day.year) for form in forms]
+
+
+def _day_forms(day: date) -> list[str]:
+    month = _MONTHS[day.month - 1]
+    named = rf"{month[:3]}(?:{month[3:]})?\.?"
+    number = rf"0?{day.day}(?:st|nd|rd|th)?"
+    forms = (rf"{number}\s+(?:of\s+)?{named},?\s+{day.year}", rf"{named}\s+{number},?\s+{day.year}")
+    return [rf"(?<!\w)(?:{form})(?!\w)" for form in (*forms, *map(re.escape, _numeric(day)))]
+
+
+def _unknown(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:
+    """Give the words of at least four letters, or with a capital, of which nothing has the stem."""
+    for found in _TOKEN.finditer(question):
+        word = found[0]
+        if word.isalpha() and len(word) > (2 if word[0].isupper() else 3):
+            low = word.lower()
+            if not any(low.startswith(each[:-1] or each) and len(low) - len(each) <= 3 for each in known):
+                yield found
+
+
+def _is_unusual(word: str) -> bool:
+    return word[0].isupper() or not word.isascii() or word.lower() not in _english()
+
+
+@cache
+def _english() -> frozenset[str]:
+    """Return the words that English texts have, and names among them: those that the bundled model's vocabulary has."""
+    lines = (Path(MINILM) / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(each for each in lines if each.isalpha())
+
+
+def _word_written(source: Source, start: int, word: str) -> Spelling | None:
+    """Return how the nearest word that is searched is written: without accents the same, or one slip away."""
+    low = word.lower()
+    slips = 0 if low in _english() else (len(low) >= _ONE_SLIP) + (len(low) >= _TWO_SLIPS)
+    folded = _folded(low)
+    values = {
+        **source.scope(),
+        "first": min(folded)[0],
+        "after": chr(ord(min(folded)[0]) + 1),
+        "shortest": len(low) - 2 - slips,
+        "longest": len(low) + 2 + slips,
+    }
+    rows = fetch(source.session, vocabulary_statement(source.query.shelf), values)
+    near = sorted((_slips(folded, lexeme), -count, lexeme) for lexeme, count in rows)
+    # A stem lacks the ending of its word, in which nothing may be wrong.
+    for off, _, lexeme in near[:_MOST]:
+        if off > slips:
+            break
+        written = {each[0] for text in _texts(source, [lexeme])[:3] for each in _TOKEN.finditer(text)}
+        best = min(written, key=lambda each: (_slips(folded, each.lower()), each), default="")
+        if best and _slips(folded, best.lower()) <= slips:
+            return Spelling(start, word, best)
+    return None
+
+
+def _slips(folded: frozenset[str], word: str) -> int:
+    """Return how many slips lie between words without their accents; one that begins otherwise is another word."""
+    return min(OSA.distance(one, other) if one[:1] == other[:1] else 99 for one in folded for other in _folded(word))
+
+
+def _folded(word: str) -> frozenset[str]:
+    """Return the ways to write a word without accents: "ö" as "o" or as "oe"."""
+    plain = word.translate(_LETTERS)
+    return frozenset(_without_marks(each.translate(_LETTERS)) for each in (plain, word.translate(_WRITTEN_OUT)))
+
+
+def _without_marks(word: str) -> str:
+    return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each)) or word

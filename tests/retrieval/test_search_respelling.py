@@ -1,0 +1,135 @@
+"""What is asked for in another spelling is found as it was noted; what is near to it and another thing is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from evals.examine import Vectors
+from evals.stock import model_of, stock
+from memory.database import user_session
+from retrieval.policy import NAMED, policy_from
+from retrieval.query import Dense, Query
+from retrieval.reading import shared_reader
+from retrieval.respelling import Spelling, rewritten
+from retrieval.search import search
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+NOTES = {
+    "landlord": "Our landlord Herr Schönwälder can be called at +49 761 555 0183",
+    "adviser": "The tax adviser Ibáñez: 0761/443-21-90",
+    "dentist": "The dentist's number is 0176 / 9988 1234",
+    "iban": "My IBAN is DE89 3704 0044 0532 0130 00",
+    "skoda": "The Skoda has the plate FR-KM 2087",
+    "train": "We take the ICE 9580 to Marseille on 21 December 2026",
+    "policy": "The insurance has the number 11-4872",
+    "dishes": "The dish washer is a Miele G 7110 SC",
+    "error": "The washing machine shows error F24 when the filter is full",
+    "lock": "The bike lock opens with 4-9-1-6",
+    "bug": "The bug E-1042 is fixed in the parser",
+    "midwife": "My midwife was Käthe Öttinger",
+    "tires": "Jürgen Klöpfer changes the winter tires in Görlitz",
+    "ladder": "Søren Åkesson borrowed the ladder",
+    "boss": "Hedwig Straßer is my boss and retires in 2029",
+    "born": "Mia was born on 17 August 2014",
+    "cellist": "Kathrin plays the cello in Bern",
+    "pills": "Thyroid pills: one every morning",
+    "colour": "Petrol blue is the colour that I like most",
+}
+
+
+@pytest.fixture(scope="module")
+def ask(runtime, new_person):
+    person = new_person("ada")
+    space_id = stock(runtime, person.id, list(NOTES.values()), now=NOW, vectors=None)
+    with user_session(runtime.sessions, person.id) as session:
+        model = model_of(session, person.id)
+        session.expunge(model)
+    dense = Dense.by(model, Vectors(runtime.providers.embedder(model, asked=True)))
+    names = {text: name for name, text in NOTES.items()}
+
+    def asked(question, policy=None, **fields):
+        query = Query(person.id, space_id, question, scope_size=len(NOTES), **fields)
+        chosen = policy_from(policy or {}, NAMED["balanced"])
+        with user_session(runtime.sessions, person.id) as session:
+            found = search(session, query, chosen, dense=dense, now=NOW, reader=shared_reader)
+        return [names[hit.snippet] for hit in found.hits], list(found.warnings)
+
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "written"),
+    [
+        ("Whose number is +497615550183?", "landlord", "+49 761 555 0183"),
+        ("0761 5550183", "landlord", "+49 761 555 0183"),
+        ("0049 761 5550183", "landlord", "+49 761 555 0183"),
+        ("0761 443 21 90", "adviser", "0761/443-21-90"),
+        ("017699881234", "dentist", "0176 / 9988 1234"),
+        ("+49 176 99881234", "dentist", "0176 / 9988 1234"),
+        ("DE89370400440532013000", "iban", "DE89 3704 0044 0532 0130 00"),
+        ("FRKM2087", "skoda", "FR-KM 2087"),
+        ("Which car is fr km2087?", "skoda", "FR-KM 2087"),
+        ("Which train is ICE9580?", "train", "ICE 9580"),
+        ("114872", "policy", "11-4872"),
+        ("Miele G7110", "dishes", "G 7110"),
+        ("What does error F 24 mean?", "error", "F24"),
+        ("bike lock 4916", "lock", "4-9-1-6"),
+        ("What is E1042?", "bug", "E-1042"),
+        ("Who is Oettinger?", "midwife", "Öttinger"),
+        ("Goerlitz", "tires", "Görlitz"),
+        ("Who is Soren Akesson?", "ladder", "Søren"),
+        ("Hedwig Strasser", "boss", "Straßer"),
+        ("Who is Schoenwaelder?", "landlord", "Schönwälder"),
+        ("Who was born on 17.08.2014?", "born", "17 August 2014"),
+        ("Who was born on 2014-08-17?", "born", "17 August 2014"),
+        ("12/21/2026", "train", "21 December 2026"),
+        ("What does Katrin play?", "cellist", "Kathrin"),
+        ("thyroyd pills", "pills", "Thyroid"),
+    ],
+)
+def test_another_spelling_is_found_and_told(ask, question, name, written):
+    found, warnings = ask(question)
+    assert found[:1] == [name]
+    assert any(f"is written “{written}” here" in each for each in warnings), warnings
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("DE89 3704 0044 0532 0130 01", "ICE 9581", "error F25", "0761 443 21 91", "11-4873", "Who is Müller?"),
+        *("Where does Martin live?", "0761 443 21"),
+    ],
+)
+def test_what_is_near_to_it_and_another_thing_is_not_found(ask, question):
+    assert ask(question) == ([], [])
+
+
+@pytest.mark.parametrize("question", ["FR-KM 2087", "Käthe", "petrol blue", "0761/443-21-90", "Mia, 17 August 2014"])
+def test_nothing_is_told_of_what_is_written_as_it_is_asked(ask, question):
+    found, warnings = ask(question)
+    assert (len(found) > 0, warnings) == (True, [])
+
+
+def test_an_ordinary_word_is_no_slip_of_another(ask):
+    assert ask("Which color do I like most?")[1] == []
+    assert ask("What is the dish water for?")[1] == []
+    assert ask("What does Cathrin play?")[1] == [], "who begins otherwise is somebody else"
+
+
+def test_a_quoted_phrase_is_taken_as_it_is_written(ask):
+    assert ask('"FRKM2087"') == ([], [])
+
+
+def test_what_is_narrowed_away_lends_no_spelling(ask):
+    assert ask("FRKM2087", types=("preference",)) == ([], [])
+
+
+def test_without_words_nothing_is_respelled(ask):
+    assert ask("FRKM2087", {"legs": ["semantic"]})[1] == []
+
+
+def test_all_that_is_written_otherwise_is_put_in_its_place():
+    spellings = [Spelling(4, "Soren", "Søren"), Spelling(10, "0761443", "0761/443")]
+    assert rewritten("Did Soren 0761443?", spellings) == "Did Søren 0761/443 ?"
