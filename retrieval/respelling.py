@@ -22,7 +22,7 @@ from memory.embedding.bundled import MINILM
 from retrieval.candidates import Source
 from retrieval.statements import spelled_statement, vocabulary_statement
 
-# So many words of a question are looked for, so many forms of its numbers, and so many texts that have parts of one are looked at.
+# So many words of a question are looked for, and forms of its numbers, in so many texts that have parts of one.
 _MOST, _FORMS = 4, 12
 _TEXTS = 30
 # From so many letters on one slip leaves a word what it was, and from so many two.
@@ -39,8 +39,8 @@ _GROUP = re.compile(r"[^\W\d_]{1,4}")
 # Words of up to four letters that stand beside numbers and are no part of them.
 _SMALL = frozenset(
     """
-    a an and are at be by can car code did do does for from had has have he her his how i in is it its me my no not of on
-    or our pin she that the they this to us was we were what when who whom why will with you your
+    a an and are at be by can car code did do does for from had has have he her his how i in is it its me my no not of
+    on or our pin she that the they this to us was we were what when who whom why will with you your
     """.split()  # noqa: SIM905  # A list of fifty quoted words cannot be read.
 )
 _PLAIN = re.compile(r"\d{1,3}|(?:19|20)\d\d")

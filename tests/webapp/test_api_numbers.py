@@ -125,7 +125,7 @@ def test_a_number_and_a_switch_are_taken_as_ever(agent):
 
 
 NULLABLE = {
-    "EntryPatch": {"theme", "expires_at"},
+    "EntryPatch": {"theme", "expires_at", "supersedes"},
     "SpacePatch": set(),
     "ConversationPatch": {"title", "space"},
     "SettingsBody": {"space"},
