@@ -145,7 +145,8 @@ class _Run:
         with self._timed("respell"):
             known = [each for each, count in zip(worded.question.lexemes, worded.question.counts, strict=True) if count]
             spellings = respelled(self.source, question, known, thorough=thorough)
-        self.warnings += [f"“{each.asked}” is written “{each.written}” here" for each in spellings]
+        # Answers are kept, and what is told with them must not outlive the memory that it stands in: so not how.
+        self.warnings += [f"“{each.asked}” is spelled otherwise here" for each in spellings]
         return rewritten(question, spellings) if spellings else None
 
     def _period(self, question: str) -> Period | None:

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from memory.models import Memory
 from memory.rates import count_use
+from retrieval.passage import ELLIPSIS
 from retrieval.policy import Policy
 from retrieval.query import Hit, Query, Result
 from retrieval.tokens import count
@@ -89,4 +90,4 @@ def _unchanged(session: Session, query: Query, ids: list[UUID], at: datetime, no
 
 def _own_text(hit: Hit) -> bool:
     """Tell whether the snippet is the memory's own: a summary that stood in for it may be forgotten by now."""
-    return hit.ranked.scored.candidate.text.startswith(hit.snippet)
+    return hit.snippet.strip(ELLIPSIS) in hit.ranked.scored.candidate.text

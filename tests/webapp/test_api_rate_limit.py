@@ -59,6 +59,15 @@ def test_over_the_limit_the_last_answer_comes_again(agent):
     assert (third["count"], third["token_count"]) == (first["count"], first["token_count"])
 
 
+def test_over_the_limit_the_passage_of_a_long_text_comes_again(agent):
+    agent.store(
+        "The club met. " + "They spoke of chairs and the hall. " * 60 + "The glacier hike is in June. " + "End. " * 80
+    )
+    first, _, third = (search(agent, "glacier hike", token_budget=100) for _ in range(3))
+    assert first["results"][0]["content_snippet"].startswith("\u2026")
+    assert (ids(third), third["results"][0]["content_snippet"]) == (ids(first), first["results"][0]["content_snippet"])
+
+
 def test_over_the_limit_nothing_is_told_of_what_was_kept_back(agent):
     asked = {"query": "Does honey own yachts, zeppelins or submarines?", "min_score": 0.01}
     asked |= {"policy": {"legs": ["keyword"]}}
