@@ -12,7 +12,7 @@ _WORD = re.compile(r"\w+")
 _ENDINGS = ("ingly", "edly", "ings", "ing", "ies", "ied", "es", "ed", "ly", "s", "e", "y")
 _SHORTEST_STEM = 3
 # Words that say nothing about what a text is about; the keyword leg leaves them out as well.
-_EMPTY = frozenset(
+EMPTY = frozenset(
     re.findall(
         r"\w+",
         """a about all also am an and any are as at be because been but by can could did do does for from had has have
@@ -42,7 +42,7 @@ def stems(question: str) -> frozenset[str]:
     >>> sorted(stems("Where are the spare keys?"))
     ['key', 'spar']
     """
-    return frozenset(stem(word) for word in _WORD.findall(question) if word.casefold() not in _EMPTY)
+    return frozenset(stem(word) for word in _WORD.findall(question) if word.casefold() not in EMPTY)
 
 
 def passage(text: str, question: str, most: int) -> str:

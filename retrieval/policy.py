@@ -46,6 +46,9 @@ class Policy:
     question without the name. Without a vector four sevenths of `sure_share` are enough. With 0 for `min_score` or
     `sure_cosine` nothing is asked for.
 
+    So many numbers and words as `respellings` that no memory has are looked for in another spelling, and the question
+    asked again as they are written there (`retrieval.respelling`).
+
     `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
     `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an
     answer stands beside its question. The boosts add at most so much to the relevance: `date_boost` where the memory
@@ -77,6 +80,7 @@ class Policy:
     worded_reading: float = 0.01
     certain_reading: float = 0.5
     reading_weight: float = 0.1
+    respellings: int = 4
     mmr_lambda: float = 0.975
     depth: int = 30
     context_weight: float = 0.7
@@ -115,6 +119,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "worded_reading": (0, 1),
     "certain_reading": (0, 1),
     "reading_weight": (0, 1),
+    "respellings": (0, 50),
     "mmr_lambda": (0, 1),
     "depth": (1, 500),
     "context_weight": (0, 1),
@@ -151,6 +156,7 @@ NAMED: dict[str, Policy] = {
         change_boost=0.0,
         detail_boost=0.0,
         reading_weight=0.0,
+        respellings=0,
     ),
 }
 
@@ -193,7 +199,7 @@ def _number(key: str, value: Any) -> float:
     # Compared before any conversion: NaN fails here, and so does an integer too large for a float.
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise PolicyError(key, f"must be a number between {low:g} and {high:g}")
-    if key not in {"rrf_k", "depth", "reads"}:
+    if key not in {"rrf_k", "depth", "reads", "respellings"}:
         return float(value)
     if value != int(value):
         raise PolicyError(key, "must be a whole number")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from rapidfuzz.distance import OSA
@@ -20,11 +20,12 @@ from rapidfuzz.distance import OSA
 from memory.driver import fetch
 from memory.embedding.bundled import MINILM
 from retrieval.candidates import Source
+from retrieval.passage import EMPTY
 from retrieval.statements import spelled_statement, vocabulary_statement
 
-# So many words of a question are looked for, and forms of its numbers, in so many texts that have parts of one.
-_MOST, _FORMS = 4, 12
-_TEXTS = 30
+# So many forms of a number are tried, in so many texts that have parts of it; so many words that are not there, and so
+# many that are like one.
+_FORMS, _TEXTS, _UNKNOWN, _WORDS = 12, 30, 8, 4
 # From so many letters on one slip leaves a word what it was, and from so many two.
 _ONE_SLIP, _TWO_SLIPS = 5, 9
 
@@ -84,14 +85,19 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
     `known` are the lexemes of the question that are there. `thorough` compares every other word without accents, not
     only those that no English text has.
     """
-    found = [] if thorough else [*_things_written(source, _days(question)), *_things_written(source, _codes(question))]
+    most = source.policy.respellings
+    things = (
+        () if thorough else chain(_things_written(source, _days(question)), _things_written(source, _codes(question)))
+    )
+    found = list(islice(things, most))
     taken = [range(each.start, each.start + len(each.asked)) for each in found]
     words = [
         each
         for each in _unknown(question, known)
         if not any(each.start() in span for span in taken) and (thorough or _is_unusual(each[0]))
     ]
-    found += filter(None, (_word_written(source, each.start(), each[0]) for each in islice(words, _MOST)))
+    written = (_word_written(source, each.start(), each[0]) for each in islice(words, _UNKNOWN))
+    found += islice(filter(None, written), most - len(found))
     return [each for each in found if each.asked.lower() != each.written.lower()]
 
 
@@ -254,7 +260,7 @@ def _unknown(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:
     """Give the words of at least four letters, or with a capital, of which nothing has the stem."""
     for found in _TOKEN.finditer(question):
         word = found[0]
-        if word.isalpha() and len(word) > (2 if word[0].isupper() else 3):
+        if word.isalpha() and word.lower() not in EMPTY and len(word) > (2 if word[0].isupper() else 3):
             low = word.lower()
             if not any(low.startswith(each[:-1] or each) and len(low) - len(each) <= 3 for each in known):
                 yield found
@@ -286,7 +292,7 @@ def _word_written(source: Source, start: int, word: str) -> Spelling | None:
     rows = fetch(source.session, vocabulary_statement(source.query.shelf), values)
     near = sorted((_slips(folded, lexeme), -count, lexeme) for lexeme, count in rows)
     # A stem lacks the ending of its word, in which nothing may be wrong.
-    for off, _, lexeme in near[:_MOST]:
+    for off, _, lexeme in near[:_WORDS]:
         if off > slips:
             break
         written = {each[0] for text in _texts(source, [lexeme])[:3] for each in _TOKEN.finditer(text)}

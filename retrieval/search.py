@@ -140,7 +140,8 @@ class _Run:
 
     def _respelled(self, question: str, worded: Worded, *, thorough: bool = False) -> str | None:
         """Return the question with its words as they are written in what is searched; None where they are so."""
-        if "keyword" not in self.source.policy.legs or quoted(question):
+        policy = self.source.policy
+        if not policy.respellings or "keyword" not in policy.legs or quoted(question):
             return None
         with self._timed("respell"):
             known = [each for each, count in zip(worded.question.lexemes, worded.question.counts, strict=True) if count]

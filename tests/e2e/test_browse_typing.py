@@ -112,4 +112,4 @@ def test_neighbours_come_when_they_come_into_view(log_in: LogIn, library: Any) -
     page = log_in(library, at="/memories?q=Shelf+29")
     page.get_by_role("link", name="Open").click()
     page.get_by_role("heading", name="What comes near it").scroll_into_view_if_needed()
-    expect(page.locator("#memories-neighbours a")).to_have_count(5)
+    expect(page.locator("#memories-neighbours .entry-text")).to_have_count(5)

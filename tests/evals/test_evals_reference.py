@@ -40,7 +40,7 @@ def scope(place: tuple[Runtime, UUID]) -> Iterator[tuple[Session, UUID, UUID]]:
 
 
 def ours(session: Session, user_id: UUID, space_id: UUID, question: str, k1: float, b: float) -> Found:
-    policy = Policy(legs=("keyword",), k1=k1, b=b, min_score=0.0, depth=500, mmr_lambda=1.0)
+    policy = Policy(legs=("keyword",), k1=k1, b=b, min_score=0.0, depth=500, mmr_lambda=1.0, respellings=0)
     query = Query(user_id, space_id, question, limit=500, token_budget=None)
     found = search(session, query, policy, dense=None, now=NOW)
     candidates = [hit.ranked.scored.candidate for hit in found.hits]

@@ -131,6 +131,11 @@ def test_what_is_narrowed_away_lends_no_spelling(ask):
     assert ask("FRKM2087", types=("preference",)) == ([], [])
 
 
+def test_a_policy_may_respell_nothing(ask):
+    assert ask("FRKM2087", {"respellings": 0})[1] == []
+    assert len(ask("Did Soeren see Goerlitz?", {"respellings": 1})[1]) == 1
+
+
 def test_without_words_nothing_is_respelled(ask):
     assert ask("FRKM2087", {"legs": ["semantic"]})[1] == []
 
