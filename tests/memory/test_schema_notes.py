@@ -1,4 +1,4 @@
-"""Notes that were written before they told what is in force are written anew."""
+"""Migrations that change what is stored: entities' notes are written anew, long texts wait for their passages."""
 
 from __future__ import annotations
 
@@ -57,3 +57,30 @@ def test_the_migration_takes_out_of_notes_what_is_not_in_force(scratch, runtime)
     assert notes(engine) == ("dancing Ann\nsinging Ann\nrowing Ann", 3)
     schema.upgrade(engine, databases, runtime.keys)
     assert notes(engine) == ("dancing Ann", 2)
+
+
+MODEL = (
+    f"INSERT INTO embedding_models (user_id, id, provider_type, model, dimensions, state, created_at)"
+    f" VALUES ('{USER}', '{USER}', 'local', 'tiny', 3, 'active', now())",
+    f"INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, status,"
+    f" needs_embedding, created_at, updated_at)"
+    f" SELECT '{USER}', uuidv7(), '{USER}', 'note', 'user', repeat('word ', n), n::text::bytea, 0, 0, 'active', false,"
+    f" now(), now() FROM (VALUES (120), (121)) AS v(n)",
+    f"INSERT INTO embeddings (user_id, memory_id, model_id, space_id, vector, state, version, attempts, due_at,"
+    f" created_at, updated_at) SELECT '{USER}', id, '{USER}', '{USER}', '[1,2,3]', 'ready', version, 3,"
+    f" 'infinity', now(), now() FROM memories",
+)
+
+
+def test_the_migration_lets_long_texts_wait_for_their_passages(scratch, runtime):
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys, "0011")
+    with engine.begin() as connection:
+        for statement in (*BEFORE[:2], *MODEL):
+            connection.execute(text(statement))
+    schema.upgrade(engine, databases, runtime.keys)
+    states = """SELECT octet_length(m.text), m.needs_embedding, e.state, e.vector IS NULL, e.attempts, e.due_at <= now()
+        FROM memories m JOIN embeddings e ON e.memory_id = m.id ORDER BY m.id"""
+    with engine.connect() as connection:
+        found = [tuple(row) for row in connection.execute(text(states))]
+    assert found == [(600, False, "ready", False, 3, False), (605, True, "pending", True, 0, True)]
