@@ -25,7 +25,7 @@ from retrieval.statements import spelled_statement, vocabulary_statement
 
 # So many forms of a number are tried, in so many texts that have parts of it; so many words that are not there, and so
 # many that are like one.
-_FORMS, _TEXTS, _UNKNOWN, _WORDS = 12, 30, 8, 4
+_FORMS, _TEXTS, _UNKNOWN, _WORDS = 12, 30, 4, 4
 # From so many letters on one slip leaves a word what it was, and from so many two.
 _ONE_SLIP, _TWO_SLIPS = 5, 9
 
@@ -34,8 +34,8 @@ _SIGNS = re.compile(r"[\s\-/.()_\u2010-\u2013:]{1,3}")
 _BETWEEN = r"[\s\-/.()_\u2010-\u2013:]{0,3}"
 # Where a code ends, and no number goes on.
 _BEFORE, _AFTER = r"(?<![^\W_])(?<!\d[\-/.])", r"(?![^\W_])(?![\-/.]\d)"
-# A code has at most so many parts; its letters stand in groups of at most four.
-_PARTS = 8
+# A code has at most so many parts and signs; its letters stand in groups of at most four.
+_PARTS, _LONGEST = 8, 40
 _GROUP = re.compile(r"[^\W\d_]{1,4}")
 # Words of up to four letters that stand beside numbers and are no part of them.
 _SMALL = frozenset(
@@ -178,9 +178,9 @@ def _code(question: str, tokens: Sequence[re.Match[str]]) -> _Thing | None:
     start, end = tokens[0].start(), tokens[-1].end()
     key = "".join(each[0] for each in tokens)
     digits = sum(map(str.isdigit, key))
-    if digits < 2 or len(key) < 3 or not (tokens[0][0][0].isalnum() and key.isascii()):
+    if digits < 2 or not 3 <= len(key) <= _LONGEST or not key.isascii():
         return None
-    if len(tokens) == 1 and (_PLAIN.fullmatch(key) or len(key) > 40):
+    if len(tokens) == 1 and _PLAIN.fullmatch(key):
         return None
     plus = question[start - 1 : start] == "+"
     if plus:

@@ -110,7 +110,7 @@ class _Run:
             return found
         worded, near = self._legs(dense, question)
         if may_respell and (written := self._respelled(question, worded)) is not None:
-            return self._search(dense, written, may_respell=False)
+            return self._again(dense, written)
         model_id = dense.model_id if dense is not None else None
         with self._timed("join"):
             pool = self.source.pool(worded, near, model_id)
@@ -129,7 +129,7 @@ class _Run:
             weighed = [each for each in weighed if says(each.candidate.text, phrases)]
         elif scored and judge.is_asked_for and not self._is_answered(judge, scored, weighed, dense, question):
             if may_respell and (written := self._respelled(question, worded, thorough=True)) is not None:
-                return self._search(dense, written, may_respell=False)
+                return self._again(dense, written)
             self.withheld, weighed = min(len(scored), query.limit), []
         weighed = weighed[: POOL * query.limit]
         with self._timed("rank"):
@@ -137,6 +137,11 @@ class _Run:
             lam, unrelated = policy.mmr_lambda, near.unrelated
             ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
         return self._cut(ranked, len(pool))
+
+    def _again(self, dense: Dense | None, question: str) -> Result:
+        """Search for what is written otherwise; the passages that are shown speak of that, too."""
+        self.source = replace(self.source, query=replace(self.source.query, text=question))
+        return self._search(dense, question, may_respell=False)
 
     def _respelled(self, question: str, worded: Worded, *, thorough: bool = False) -> str | None:
         """Return the question with its words as they are written in what is searched; None where they are so."""
@@ -180,7 +185,8 @@ class _Run:
             token_count=fitted.token_count,
             truncated=fitted.truncated,
             considered=considered,
-            degraded=tuple(self.degraded),
+            # Who asked again went without the same twice.
+            degraded=tuple(dict.fromkeys(self.degraded)),
             warnings=tuple(self.warnings),
             timings=self.timings,
             withheld=self.withheld,

@@ -50,13 +50,17 @@ def ask(runtime, new_person):
     dense = Dense.by(model, Vectors(runtime.providers.embedder(model, asked=True)))
     names = {text: name for name, text in NOTES.items()}
 
-    def asked(question, policy=None, **fields):
+    def whole(question, policy=None, by=dense, **fields):
         query = Query(person.id, space_id, question, scope_size=len(NOTES), **fields)
         chosen = policy_from(policy or {}, NAMED["balanced"])
         with user_session(runtime.sessions, person.id) as session:
-            found = search(session, query, chosen, dense=dense, now=NOW, reader=shared_reader)
+            return search(session, query, chosen, dense=by, now=NOW, reader=shared_reader)
+
+    def asked(question, policy=None, **fields):
+        found = whole(question, policy, **fields)
         return [names[hit.snippet] for hit in found.hits], list(found.warnings)
 
+    asked.whole = whole
     return asked
 
 
@@ -138,6 +142,18 @@ def test_a_policy_may_respell_nothing(ask):
 
 def test_without_words_nothing_is_respelled(ask):
     assert ask("FRKM2087", {"legs": ["semantic"]})[1] == []
+
+
+def test_what_is_missing_is_told_once_however_often_it_is_asked(ask):
+    found = ask.whole("Goerlitz", by=None)
+    assert ([hit.snippet for hit in found.hits], found.degraded) == ([NOTES["tires"]], ("semantic",))
+
+
+def test_a_long_number_is_not_taken_apart(ask):
+    """Each of its parts would be looked for: thousands."""
+    found = ask.whole("-".join(["0123456789abcdef"] * 8) + " Goerlitz")
+    assert found.timings["respell"] < 500
+    assert list(found.warnings) == ["“Goerlitz” is spelled otherwise here"]
 
 
 def test_all_that_is_written_otherwise_is_put_in_its_place():
