@@ -13,7 +13,7 @@ from sqlalchemy import select, text
 from memory.embedding.backfill import utc_now
 from memory.enrichment.findings import Name
 from memory.mentions import Origin, mention
-from memory.models import Cell, Entity, Notebook, Space, ToolCall
+from memory.models import Cell, Entity, Memory, Notebook, Space, ToolCall
 from webapp.cli.demo import fill
 
 TALK = (
@@ -60,6 +60,7 @@ class Furnished:
     """One id of each kind that the pages take, as text."""
 
     memory_id: str
+    other_id: str
     conversation_id: str
     entity_id: str
     notebook_id: str
@@ -106,6 +107,7 @@ def furnish(app: Flask, person: Any) -> Furnished:
     notebook = _fill_notebooks(house)
     return Furnished(
         memory_id=memory,
+        other_id=house.one(select(Memory.id).where(Memory.text.startswith("Benedita's gallery hangs 14 framed"))),
         conversation_id=conversation,
         entity_id=house.one(select(Entity.id).where(Entity.name == "Benedita")),
         notebook_id=notebook,
