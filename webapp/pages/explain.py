@@ -31,6 +31,7 @@ STAGES = {
     "embed": "embed the question",
     "semantic": "by meaning",
     "keyword": "by words",
+    "respell": "look for other spellings",
     "join": "bring together",
     "fetch": "fetch",
     "rank": "rank",

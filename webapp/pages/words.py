@@ -49,7 +49,7 @@ def ago(moment: datetime, now: datetime) -> str:
 
 
 # Of a longer text a page shows at first the part that speaks of the question, of so many tokens.
-LONG, PART = 1200, 200
+LONG, PART = 700, 120
 
 
 def part(text: str, question: str) -> str:
