@@ -127,7 +127,7 @@ class _Run:
             weighed = self._widen(scored[:few], model_id, near.vector)
         if phrases:
             weighed = [each for each in weighed if says(each.candidate.text, phrases)]
-        elif scored and judge.is_asked_for and not self._is_answered(judge, scored, weighed, dense, question):
+        elif judge.is_asked_for and not (scored and self._is_answered(judge, scored, weighed, dense, question)):
             if may_respell and (written := self._respelled(question, worded, thorough=True)) is not None:
                 return self._again(dense, written)
             self.withheld, weighed = min(len(scored), query.limit), []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import random
 
 import pytest
 from hypothesis import given
@@ -50,3 +51,23 @@ def test_whatever_the_text_no_more_tokens_are_shown_than_may_be(text, question, 
 def test_a_word_that_is_there_is_in_the_part(words):
     text = " ".join(words)
     assert "otter" not in words or "otter" in passage(text, "otter", 20)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_passage_has_no_more_tokens_than_it_may(seed: int) -> None:
+    chance = random.Random(seed)
+    words = [
+        "Caroline",
+        "counselling",
+        "10:30",
+        "they're",
+        "(later)",
+        "glazing",
+        "Ölfarbe",
+        "\n",
+        "anxiously",
+        "e-mails",
+    ]
+    for most in (5, 9, 37, 60):
+        text = " ".join(chance.choices(words, k=400))
+        assert count(passage(text, chance.choice(words), most)) <= most

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from pgvector import HalfVector
-from shelf import DIMENSIONS, Shelf
+from shelf import DIMENSIONS, Shelf, pointing
 from sqlalchemy import text
 
 from memory.embedding.passages import passages
@@ -65,9 +65,13 @@ def test_a_long_text_is_as_near_as_the_nearest_of_its_passages(shelf, size, narr
 
 
 def test_what_the_keyword_leg_found_is_as_near_as_its_nearest_passage(shelf):
-    # Of so many the semantic leg lists none that is not nearer.
+    with shelf.session() as session:
+        nearer = text("UPDATE embeddings SET vector = :vector WHERE user_id = :user_id AND memory_id <> :id")
+        vector = HalfVector(pointing(FIRST + 1, 0.7))
+        session.execute(nearer, {"vector": vector, "user_id": shelf.user_id, "id": shelf.long_id})
     found = shelf.ask("the council", near=FIRST + 1, cosine=0.7, limit=1, policy={"depth": 1})
-    assert round(found.hits[0].ranked.scored.candidate.cosine, 2) == 0.7
+    candidate = found.hits[0].ranked.scored.candidate
+    assert (candidate.id, candidate.semantic_rank, round(candidate.cosine, 2)) == (shelf.long_id, None, 0.7)
 
 
 def test_the_nearest_passage_is_what_is_read(shelf):

@@ -37,6 +37,12 @@ NOTES = {
     "cellist": "Kathrin plays the cello in Bern",
     "pills": "Thyroid pills: one every morning",
     "colour": "Petrol blue is the colour that I like most",
+    "mine": "Locker A-77 has the skis",
+    "theirs": "Locker A77 is somebody else's",
+    "piano": "Señor Vidal tunes the piano",
+    "diary": "We talked about the roof and the garden wall. " * 12
+    + "Höfner mends the gutter. "
+    + "It rained a lot. " * 12,
 }
 
 
@@ -108,14 +114,16 @@ def test_another_spelling_is_found_and_told(ask, question, name, written):
     "question",
     [
         *("DE89 3704 0044 0532 0130 01", "ICE 9581", "error F25", "0761 443 21 91", "11-4873", "Who is Müller?"),
-        *("Where does Martin live?", "0761 443 21"),
+        *("Where does Martin live?", "0761 443 21", "0761 5550183 9"),
     ],
 )
 def test_what_is_near_to_it_and_another_thing_is_not_found(ask, question):
     assert ask(question) == ([], [])
 
 
-@pytest.mark.parametrize("question", ["FR-KM 2087", "Käthe", "petrol blue", "0761/443-21-90", "Mia, 17 August 2014"])
+@pytest.mark.parametrize(
+    "question", ["A77", "A-77", "FR-KM 2087", "Käthe", "petrol blue", "0761/443-21-90", "Mia, 17 August 2014"]
+)
 def test_nothing_is_told_of_what_is_written_as_it_is_asked(ask, question):
     found, warnings = ask(question)
     assert (len(found) > 0, warnings) == (True, [])
@@ -124,6 +132,7 @@ def test_nothing_is_told_of_what_is_written_as_it_is_asked(ask, question):
 def test_an_ordinary_word_is_no_slip_of_another(ask):
     assert ask("Which color do I like most?")[1] == []
     assert ask("What is the dish water for?")[1] == []
+    assert ask("patrol") == ([], [])
     assert ask("What does Cathrin play?")[1] == [], "who begins otherwise is somebody else"
 
 
@@ -138,6 +147,15 @@ def test_what_is_narrowed_away_lends_no_spelling(ask):
 def test_a_policy_may_respell_nothing(ask):
     assert ask("FRKM2087", {"respellings": 0})[1] == []
     assert len(ask("Did Soeren see Goerlitz?", {"respellings": 1})[1]) == 1
+
+
+def test_where_nothing_else_is_found_ordinary_words_are_compared_too(ask):
+    assert ask("senor", {"legs": ["keyword"]}) == (["piano"], ["“senor” is spelled otherwise here"])
+
+
+def test_the_passage_that_is_shown_speaks_of_what_was_found(ask):
+    (hit,) = ask.whole("Hoefner", token_budget=40).hits
+    assert "Höfner" in hit.snippet
 
 
 def test_without_words_nothing_is_respelled(ask):
