@@ -39,7 +39,7 @@ NOTES = {
     "colour": "Petrol blue is the colour that I like most",
     "mine": "Locker A-77 has the skis",
     "theirs": "Locker A77 is somebody else's",
-    "piano": "Señor Vidal tunes the piano",
+    "piano": "The café Vidal has a piano",
     "diary": "We talked about the roof and the garden wall. " * 12
     + "Höfner mends the gutter. "
     + "It rained a lot. " * 12,
@@ -150,7 +150,7 @@ def test_a_policy_may_respell_nothing(ask):
 
 
 def test_where_nothing_else_is_found_ordinary_words_are_compared_too(ask):
-    assert ask("senor", {"legs": ["keyword"]}) == (["piano"], ["“senor” is spelled otherwise here"])
+    assert ask("cafe", {"legs": ["keyword"]}) == (["piano"], ["“cafe” is spelled otherwise here"])
 
 
 def test_the_passage_that_is_shown_speaks_of_what_was_found(ask):
