@@ -11,19 +11,25 @@ from evals import golden, silence
 from evals.cli_eval import eval_group, placed, read
 from evals.cli_output import FILE
 from evals.cli_support import progress
+from evals.dataset import joined
 from evals.datasets import is_held_out
 from evals.throwaway import throwaway
 
 
 @eval_group.command("silence")
-@click.argument("file", type=FILE, default=golden.BUNDLED)
-@click.option("--held-out-too", is_flag=True, help="Take a file that nothing should be tuned on.")
+@click.argument("files", type=FILE, nargs=-1)
+@click.option("--held-out-too", is_flag=True, help="Take files that nothing should be tuned on.")
 @click.option("--rules", is_flag=True, help="Fit the rules that decide where nothing is read.")
-def eval_silence(file: Path, held_out_too: bool, rules: bool) -> None:
-    """Fit on any data set FILE when a search should find nothing; the defaults stay as they are."""
-    if is_held_out(file) and not held_out_too:
-        raise click.ClickException(f"{file} is held out: what is tuned on it can no longer be measured on it")
-    data, now, grid = read(file), datetime.now(UTC), silence.RULES if rules else silence.READING
+def eval_silence(files: tuple[Path, ...], held_out_too: bool, rules: bool) -> None:
+    """Fit on any data sets FILES when a search should find nothing; the defaults stay as they are.
+
+    Without FILES on the golden cases and the near misses.
+    """
+    files = files or (golden.BUNDLED, golden.NEAR_MISSES)
+    if (kept := [each for each in files if is_held_out(each)]) and not held_out_too:
+        raise click.ClickException(f"{kept[0]} is held out: what is tuned on it can no longer be measured on it")
+    data = joined([read(each) for each in files])
+    grid, now = silence.RULES if rules else silence.READING, datetime.now(UTC)
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)
         with progress(len(silence.policies(grid)), "choices") as advance:

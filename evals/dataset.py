@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from evals.locomo import Conversation
@@ -70,3 +70,19 @@ class DataSet:
     def size(self) -> int:
         """Return how many memories all collections have at most."""
         return sum(each.size for each in self.collections)
+
+
+def joined(sets: Sequence[DataSet]) -> DataSet:
+    """Return several data sets as one of the first's kind, each one's name before those of its collections."""
+    if len(sets) == 1:
+        return sets[0]
+    collections = (replace(each, name=f"{data.name}/{each.name}") for data in sets for each in data.collections)
+    questions = (replace(each, collection=f"{data.name}/{each.collection}") for data in sets for each in data.questions)
+    return replace(
+        sets[0],
+        name="+".join(each.name for each in sets),
+        collections=tuple(collections),
+        questions=tuple(questions),
+        unscored=sum(each.unscored for each in sets),
+        persons=any(each.persons for each in sets),
+    )

@@ -13,6 +13,7 @@ from evals.dataset import Collection, DataSet, Item, Question
 
 BUNDLED = Path(__file__).with_name("golden.json")
 HELD_OUT = Path(__file__).with_name("golden_held_out.json")
+NEAR_MISSES = Path(__file__).with_name("near_misses.json")
 
 
 class Setup(BaseModel):

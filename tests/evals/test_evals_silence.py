@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from evals import golden
 from evals.cli import eval_group
-from evals.dataset import Collection, DataSet, Item, Question
+from evals.dataset import Collection, DataSet, Item, Question, joined
 from evals.errors import MeasureError
 from evals.examine import Examiner
 from evals.places import put
@@ -86,3 +86,25 @@ def test_held_out_cases_are_not_tuned_on(tmp_path: Path) -> None:
     copy.write_bytes(golden.HELD_OUT.read_bytes())
     result = CliRunner().invoke(eval_group, ["silence", str(copy)])
     assert (result.exit_code, "held out" in result.output) == (1, True)
+
+
+def test_data_sets_are_joined_with_their_collections_apart() -> None:
+    one, other = (
+        DataSet(
+            "golden",
+            name,
+            (Collection("golden-0", (Item("0", name),)),),
+            (Question("q", "c", "?", "golden-0", expected),),
+        )
+        for name, expected in (("one", frozenset("0")), ("other", frozenset[str]()))
+    )
+    both = joined([one, other])
+    assert [each.name for each in both.collections] == ["one/golden-0", "other/golden-0"]
+    assert [each.collection for each in both.questions] == ["one/golden-0", "other/golden-0"]
+    assert (both.name, both.size, joined([one])) == ("one+other", 2, one)
+
+
+def test_near_misses_are_as_often_unanswered_as_they_should_be() -> None:
+    data = golden.read(golden.NEAR_MISSES)
+    assert len(data.collections) == 36
+    assert sum(not each.expected for each in data.questions) == 360
