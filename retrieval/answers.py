@@ -19,6 +19,18 @@ _SENTENCE = re.compile(
       | that|these|those|the|tell|remind|show|give|list|find|look|let|please)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Who asks so wants each of several memories, not the one that answers.
+_ASKS_ALL = re.compile(
+    r"""\b(?:
+        everything | anything\s+(?:about|on|of) | overview | rundown | lists? | details
+      | (?<!at\s)(?<!after\s)(?<!in\s)all\b(?!\s+(?:day|night|right|along|at\s+once|but)\b)
+      | summar(?:y|ies|i[sz]e[sd]?) | sums?\s+up | tell\s+me\s+about | (?:go|run|walk\s+me)\s+through
+      | what\s+(?:do|did|have)\s+(?:i|we|you)\s+(?:\w+\s+)?(?:know|note|noted|written|kept|got)
+      | steps | to\s+be\s+done | (?:has|have)\s+to\s+happen | (?:is|what['\u2019]s|still)\s+left
+      | (?:must|should|need\s+to|have\s+to)\s+(?:i\s+|we\s+|you\s+)?(?:do|get\s+done)
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 # Also what stands for an amount: none, all, an only child, a dozen.
 _SAYS = re.compile(
     r"""\d | \b(?:
@@ -70,6 +82,17 @@ def asks(text: str) -> bool:
     (True, True, False)
     """
     return "?" in text or _SENTENCE.search(text) is not None
+
+
+def wants_all(question: str) -> bool:
+    """Tell whether a question asks for each of several memories.
+
+    >>> wants_all("Everything about the new oven"), wants_all("List my allergies"), wants_all("Is all well?")
+    (True, True, True)
+    >>> wants_all("Who has the spare key?"), wants_all("Was it open at all?")
+    (False, False)
+    """
+    return _ASKS_ALL.search(question) is not None
 
 
 def wants_an_amount(question: str) -> bool:

@@ -33,9 +33,9 @@ class Policy:
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate
     answers what is asked (`retrieval.silence`). Notes in English are read together with the question, the `reads` best
-    one after another until one is `certain_reading` likely to answer it (and `sure_reading`, where that is more); none
-    that lacks an identifier that is asked for, and what has it whole answers unread. One of them must be at least
-    `sure_reading` likely, or `worded_reading` if its words have all that the question's words tell.
+    one after another until one is `certain_reading` likely to answer it and they are enough; none that lacks an
+    identifier that is asked for, and what has it whole answers unread. Taken together they must be at least
+    `sure_reading` likely, or `worded_reading` if the words of one have all that the question's words tell.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -76,7 +76,8 @@ class Policy:
     rest_cosine: float = 0.22
     sure_share: float = 0.7
     reads: int = 4
-    sure_reading: float = 0.2
+    list_reads: int = 8
+    sure_reading: float = 0.1
     worded_reading: float = 0.01
     certain_reading: float = 0.5
     reading_weight: float = 0.1
@@ -115,6 +116,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "rest_cosine": (0, 1),
     "sure_share": (0, 1),
     "reads": (0, 50),
+    "list_reads": (0, 50),
     "sure_reading": (0, 1),
     "worded_reading": (0, 1),
     "certain_reading": (0, 1),
@@ -199,7 +201,7 @@ def _number(key: str, value: Any) -> float:
     # Compared before any conversion: NaN fails here, and so does an integer too large for a float.
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise PolicyError(key, f"must be a number between {low:g} and {high:g}")
-    if key not in {"rrf_k", "depth", "reads", "respellings"}:
+    if key not in {"rrf_k", "depth", "reads", "list_reads", "respellings"}:
         return float(value)
     if value != int(value):
         raise PolicyError(key, "must be a whole number")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -22,7 +23,7 @@ from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
 from retrieval import dates
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
-from retrieval.answers import asks, quoted, says, says_an_amount, wants_an_amount
+from retrieval.answers import asks, quoted, says, says_an_amount, wants_all, wants_an_amount
 from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
@@ -123,7 +124,7 @@ class _Run:
         judge = Judge(policy, asked, talk=in_talk(pool))
         phrases = quoted(question)
         with self._timed("fetch"):
-            few = len(scored) if phrases else max(POOL * query.limit, policy.reads)
+            few = len(scored) if phrases else max(POOL * query.limit, self._reads(question))
             weighed = self._widen(scored[:few], model_id, near.vector)
         if phrases:
             weighed = [each for each in weighed if says(each.candidate.text, phrases)]
@@ -276,9 +277,14 @@ class _Run:
         # The reader learned from notes; an entity is a name and what was gathered of it.
         reader = self.reader() if self.source.query.shelf is MEMORIES and judge.is_for_readers else None
         if reader is not None and reader.can_take(question):
-            best = judge.readable(weighed)[: self.source.policy.reads]
+            best = judge.readable(weighed)[: self._reads(question)]
             return self._is_read(reader, judge, scored, best, dense, question)
         return self._is_about(judge, scored, dense, question)
+
+    def _reads(self, question: str) -> int:
+        """Return how many of the best are read."""
+        policy = self.source.policy
+        return policy.reads and max(policy.reads, policy.list_reads if wants_all(question) else 0)
 
     def _is_read(
         self,
@@ -291,11 +297,13 @@ class _Run:
     ) -> bool:
         """Tell whether one of the best answers the question to who reads both, or is told without reading."""
         key_words = not asks(question)
-        if any(judge.is_told(each, key_words=key_words) for each in scored):
+        told = any(judge.is_told(each, key_words=key_words) for each in scored)
+        # Who wants all that there is has them read even so, to have before the rest what belongs to it.
+        if told and not wants_all(question):
             return True
         with self._timed("read"):
-            self._read(reader, best, question)
-        if any((each.candidate.sureness or 0.0) >= judge.least_sureness(each) for each in best):
+            self._read(reader, judge, best, question)
+        if told or judge.is_answered(best):
             return True
         # Key words ask for what is about them. What cannot be read is judged as if there were no reader.
         unread = [each for each in scored if each.candidate.sureness is None]
@@ -303,15 +311,16 @@ class _Run:
             return self._is_about(judge, scored if key_words else unread, dense, question)
         return False
 
-    def _read(self, reader: Reader, best: Sequence[Scored], question: str) -> None:
+    def _read(self, reader: Reader, judge: Judge, best: Sequence[Scored], question: str) -> None:
         """Note how likely each answers, until one does; another language and a failure leave no word."""
-        # What ends the reading must be enough to answer, too: the rest, unread, would be judged by the rules.
-        enough = max(self.source.policy.certain_reading, self.source.policy.sure_reading)
+        # Where each of several is wanted, one is never enough.
+        enough = self.source.policy.certain_reading if not wants_all(question) else math.inf
         texts = [each.candidate.passage or each.candidate.text for each in best]
         try:
             for each, sureness in zip(best, reader.each(question, texts), strict=True):
                 each.candidate.sureness = sureness
-                if (sureness or 0.0) >= enough:
+                # What ends the reading must be enough to answer, too: the rest, unread, would be judged by the rules.
+                if sureness is not None and sureness >= enough and judge.is_answered(best):
                     return
         except Exception:  # Whatever a runtime raises: a search goes on without.
             logger.exception("a note was not read")

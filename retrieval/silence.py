@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,12 @@ from retrieval.types import Candidate, Scored
 UNSEEN = 4 / 7
 # The share of the words from which on it is all of them, added up in whatever order.
 ALL = 0.999
+# How much the best in rank counts beside the likeliest of the others: ranking knows what reading does not.
+FIRST = 2.0
+# Beyond these log-odds nothing is surer.
+SUREST = 6.0
+# What stands for the others, in log-odds, where there are none: what has nothing to do with a question has less.
+NO_OTHER = -4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +43,17 @@ class Judge:
         """Tell whether what was found may be read: notes, which speak for themselves."""
         return self.policy.reads > 0 and not self.talk
 
-    def least_sureness(self, scored: Scored) -> float:
-        """Return how likely it must be to the reader that one answers."""
-        return self.policy.worded_reading if scored.coverage > ALL else self.policy.sure_reading
+    def is_answered(self, read: Sequence[Scored]) -> bool:
+        """Tell whether the best, in order of rank, are likely enough to answer, as far as they were read.
+
+        Their likelihood is that of the mean of the log-odds of the first, counted twice, and of the likeliest other.
+        """
+        found = [_log_odds(each.candidate.sureness) for each in read if each.candidate.sureness is not None]
+        if not found:
+            return False
+        mean = (FIRST * found[0] + max(found[1:], default=NO_OTHER)) / (FIRST + 1)
+        worded = any(each.coverage > ALL for each in read)
+        return mean >= _log_odds(self.policy.worded_reading if worded else self.policy.sure_reading)
 
     def is_told(self, scored: Scored, *, key_words: bool) -> bool:
         """Tell whether one has the identifier that is asked for, or all of nothing but key words.
@@ -93,3 +108,9 @@ class Judge:
         # The name of who speaks makes no turn more alike than another.
         own = self.talk and self.asked.calls(candidate.speaker)
         return not own and self.asked.names_alone(candidate.places)
+
+
+def _log_odds(likelihood: float) -> float:
+    if not 0 < likelihood < 1:
+        return math.copysign(SUREST, likelihood - 0.5)
+    return max(-SUREST, min(SUREST, math.log(likelihood / (1 - likelihood))))

@@ -141,3 +141,21 @@ def test_reading_never_ends_with_what_is_not_enough_to_answer(runtime, ada):
     lax = {"min_score": 0.01, "sure_share": 0.05, "certain_reading": 0.0}
     assert shelf.found("What did the kitchen tap cost us?", cosine=0.9, policy={**lax, "reads": 0}) != []
     assert shelf.found("What did the kitchen tap cost us?", cosine=0.9, policy=lax) == []
+
+
+def test_where_all_are_wanted_more_are_read_and_what_belongs_to_it_comes_first(runtime, ada):
+    texts = (
+        "Rex will be nine in May",
+        "Rex sleeps in the hall",
+        "The hall is painted white",
+        "Rex eats at six",
+        *TEXTS,
+    )
+    shelf = ReadShelf(runtime, ada, texts)
+    hits = shelf.ask("All about Rex", cosine=0.9).hits
+    sure = [hit.ranked.scored.candidate.sureness for hit in hits[:6]]
+    assert None not in sure
+    assert {hit.snippet for hit in hits[:4]} == {texts[0], texts[1], texts[3], texts[4]}
+    few = shelf.ask("All about Rex", cosine=0.9, policy={"list_reads": 0}).hits
+    assert sum(hit.ranked.scored.candidate.sureness is not None for hit in few) == 4
+    assert "read" not in shelf.ask("All about Rex", cosine=0.9, policy={"reads": 0}).timings
