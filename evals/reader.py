@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,13 @@ from retrieval.reading import LONGEST
 
 FOLDER = Path(__file__).with_name("reading")
 EPOCHS = 2
+# Who goes on from a reader that is there learns so many of the persons that it knows again, lest it forget them.
+AGAIN = 120
 # Of the second training, with the notes that would answer, in the weights that are kept.
 SHARE = 0.6
 RANK = 32
 _RATE, _HEAD_RATE = 5e-5, 1e-3
+_FURTHER_RATE, _FURTHER_HEAD_RATE = 3e-5, 2e-4
 _BATCH = 48
 # So many of a block's notes that are most like the question are told not to answer it.
 _NEAREST = 3
@@ -55,10 +58,22 @@ class Block:
     wanted: dict[str, str] = field(default_factory=dict)
 
 
-def read_blocks(folder: Path = FOLDER) -> list[Block]:
-    """Return the blocks of a folder's files; raises `ValueError` that names the file and line of what is wrong."""
-    blocks = []
-    for path in sorted(folder.glob("*.txt")):
+def read_blocks(folder: Path = FOLDER, *, since: str = "") -> list[Block]:
+    """Return the blocks of a folder's files, of those named `since` and later.
+
+    Raises `ValueError` that names the file and line of what is wrong.
+    """
+    return _blocks_of(path for path in sorted(folder.glob("*.txt")) if path.stem >= since)
+
+
+def read_known_blocks(since: str, folder: Path = FOLDER) -> list[Block]:
+    """Return the blocks of the files before one; raises as `read_blocks` does."""
+    return _blocks_of(path for path in sorted(folder.glob("*.txt")) if path.stem < since)
+
+
+def _blocks_of(paths: Iterable[Path]) -> list[Block]:
+    blocks: list[Block] = []
+    for path in paths:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             try:
                 if line.startswith("#"):
@@ -124,15 +139,27 @@ class Lessons:
 
 
 class Learner:
-    """The bundled encoder with one more weight for each number of its vector."""
+    """The bundled encoder with one more weight for each number of its vector, as it came or as a reader has it."""
 
-    def __init__(self) -> None:
+    def __init__(self, reader: Path | None = None) -> None:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(MINILM)
         self.model: Any = BertModel.from_pretrained(MINILM)
         self.head = torch.nn.Linear(self.model.config.hidden_size, 1)
         torch.nn.init.zeros_(self.head.bias)
         for weight in self.model.embeddings.parameters():
             weight.requires_grad = False
+        if reader is not None:
+            self._take(reader)
+
+    def _take(self, reader: Path) -> None:
+        """Go on with what was learned before."""
+        with np.load(reader) as file:
+            arrays = dict(file)
+        base = self.model.state_dict()
+        changed = {each.removesuffix(".up") for each in arrays} & base.keys()
+        self.model.load_state_dict({**base, **{name: _restored(name, arrays, base) for name in changed}})
+        state = {"weight": arrays["head.weight"][None], "bias": arrays["head.bias"]}
+        self.head.load_state_dict({name: torch.tensor(values.astype(np.float32)) for name, values in state.items()})
 
     def parameters(self) -> Iterator[Any]:
         """Give all weights, always in the same order."""
@@ -165,20 +192,26 @@ class Learner:
 
 
 def train(
-    blocks: Sequence[Block], *, epochs: int = EPOCHS, seed: int = 0, on_step: Callable[[int, int, float], None]
+    blocks: Sequence[Block],
+    *,
+    epochs: int = EPOCHS,
+    seed: int = 0,
+    reader: Path | None = None,
+    on_step: Callable[[int, int, float], None],
 ) -> Learner:
-    """Return the encoder after `epochs` rounds over the blocks.
+    """Return the encoder, or a `reader` that is there, after `epochs` rounds over the blocks.
 
     `on_step` gets after each step how many were made, of how many, and the loss of the last.
     """
     torch.manual_seed(seed)
     chance = random.Random(seed)  # To be the same again, not to be secret.
-    learner = Learner()
-    lessons = Lessons(blocks, learner.vectors([text for block in blocks for text in _texts(block)]))
+    learner = Learner(reader)
+    lessons = Lessons(blocks, Learner().vectors([text for block in blocks for text in _texts(block)]))
     total = epochs * -(-len(lessons.pairs) // _BATCH)
     weights = [weight for weight in learner.model.parameters() if weight.requires_grad]
     head = list(learner.head.parameters())
-    groups = [{"params": weights, "rate": _RATE}, {"params": head, "rate": _HEAD_RATE}]
+    rates = (_RATE, _HEAD_RATE) if reader is None else (_FURTHER_RATE, _FURTHER_HEAD_RATE)
+    groups = [{"params": part, "rate": rate} for part, rate in zip((weights, head), rates, strict=True)]
     optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
     learner.model.train()
     done = 0
@@ -202,17 +235,34 @@ def train(
     return learner
 
 
-def learn(blocks: Sequence[Block], *, epochs: int = EPOCHS, on_step: Callable[[int, int, float], None]) -> Learner:
+def learn(
+    blocks: Sequence[Block],
+    *,
+    epochs: int = EPOCHS,
+    reader: Path | None = None,
+    on_step: Callable[[int, int, float], None],
+) -> Learner:
     """Train without and with the notes that would answer, and return the mean of both (Wortsman et al. 2022).
 
     The first knows better what notes leave open, as people ask for it again and again; the second, what a plain answer
     is.
     """
-    first = train([replace(block, wanted={}) for block in blocks], epochs=epochs, on_step=on_step)
-    second = train(blocks, epochs=epochs, on_step=on_step)
+    first = train([replace(block, wanted={}) for block in blocks], epochs=epochs, reader=reader, on_step=on_step)
+    second = train(blocks, epochs=epochs, reader=reader, on_step=on_step)
     for mine, other in zip(second.parameters(), first.parameters(), strict=True):
         mine.data = SHARE * mine.data + (1 - SHARE) * other.data
     return second
+
+
+def further(since: str) -> list[Block]:
+    """Return what is learned by who goes on: the persons of the files from `since` on, and some of those before.
+
+    Raises as `read_blocks` does, also where there is no such file.
+    """
+    blocks, known = read_blocks(since=since), read_known_blocks(since)
+    if not blocks:
+        raise ValueError(f"there is no file {since} or later")
+    return [*blocks, *random.Random(3).sample(known, min(AGAIN, len(known)))]
 
 
 def _texts(block: Block) -> Iterator[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evals import golden
-from evals.reader import RANK, learn, read_blocks, save
+from evals.reader import AGAIN, RANK, Learner, further, learn, read_blocks, save
 from retrieval.reading import WEIGHTS, Reader
 
 
@@ -21,13 +21,13 @@ def test_there_are_answers_and_none_for_every_person(blocks):
         assert len(block.notes) >= 12, block.name
         assert len(answered) >= 10 <= len(block.questions) - len(answered), block.name
         assert block.wanted.keys() <= {asked for asked, right in block.questions if not right}, block.name
-    assert sum(len(block.questions) for block in blocks) > 9000
+    assert sum(len(block.questions) for block in blocks) > 17_000
 
 
 def test_nothing_is_learned_that_is_measured(blocks):
     learned = {asked.lower() for block in blocks for asked, _ in block.questions}
     learned |= {note.lower() for block in blocks for note in (*block.notes.values(), *block.wanted.values())}
-    for path in (golden.BUNDLED, golden.HELD_OUT):
+    for path in (golden.BUNDLED, golden.HELD_OUT, golden.NEAR_MISSES):
         data = golden.read(path)
         assert learned.isdisjoint(item.text.lower() for each in data.collections for item in each.items)
         assert learned.isdisjoint(each.text.lower() for each in data.questions)
@@ -46,6 +46,24 @@ def test_what_is_wrong_is_named(tmp_path, text, why):
     (tmp_path / "some.txt").write_text(text)
     with pytest.raises(ValueError, match=f"some.txt, {why}"):
         read_blocks(tmp_path)
+
+
+def test_who_goes_on_learns_what_is_new_and_some_of_the_rest(blocks):
+    names = [block.name for block in further("17")]
+    new = [block.name for block in read_blocks(since="17")]
+    assert names[: len(new)] == new
+    assert len(names) == len(new) + AGAIN
+    assert set(names) <= {block.name for block in blocks}
+    with pytest.raises(ValueError, match="no file 99"):
+        further("99")
+
+
+@pytest.mark.slow  # It loads torch.
+def test_who_goes_on_starts_as_the_reader_that_is_there():
+    learner, reader = Learner(WEIGHTS), Reader()
+    for pair in (("How old is Rex?", "Rex will be nine in May"), ("How old is Rex?", "Tea is kept in the blue tin")):
+        told = 1 / (1 + np.exp(-learner.logits([pair]).item()))
+        assert reader.sureness(*pair) == pytest.approx(told, abs=0.1)
 
 
 @pytest.mark.slow  # It trains, small as the data is.
