@@ -1,25 +1,28 @@
-"""Dates named in a question, as a soft signal for memories of that time. Everything is in UTC.
+"""Dates named in a question, as a soft signal for memories of that time. Days are those of the zone of `now`.
 
 A question names either parts of a date ("May 2023", "7 May", "2023-05-07") or a span relative to now ("last
 week", "3 days ago", "last summer"). Named parts win where both occur: "last week of May 2023" means that May.
+
+Days are counted as dates and turned into moments of UTC last, because a day of a zone may have 23 hours or 25.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 
 @dataclass(frozen=True, slots=True)
 class DateHint:
-    """Either some of year, month (1-12) and day (1-31), or the half-open span [start, end)."""
+    """Either some of year, month (1-12) and day (1-31) of a zone, or the half-open span [start, end)."""
 
     year: int | None = None
     month: int | None = None
     day: int | None = None
     start: datetime | None = None
     end: datetime | None = None
+    zone: tzinfo = UTC
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,24 @@ class Period:
     words: str = ""
 
     def __contains__(self, moment: datetime) -> bool:
-        return self.start <= _utc(moment) < self.end
+        return self.start <= _aware(moment) < self.end
+
+
+def midnight(day: date, zone: tzinfo) -> datetime:
+    """Return the moment at which a day of a zone begins, in UTC; where clocks skip midnight, that at which they do.
+
+    Raises `OverflowError` beyond the calendar.
+    """
+    # In a zone that knows daylight saving, times are compared and subtracted as the clocks show them, not as they pass.
+    return datetime.combine(day, time(), zone).astimezone(UTC)
+
+
+def local(moment: datetime, zone: tzinfo) -> datetime:
+    """Return a moment as clocks of a zone show it; in UTC where that is beyond the calendar."""
+    try:
+        return _aware(moment).astimezone(zone)
+    except OverflowError:
+        return _aware(moment).astimezone(UTC)
 
 
 _WEIGHTS = {"year": 1, "month": 2, "day": 1}
@@ -79,10 +99,11 @@ _WORD = re.compile(r"[^\W_]+")
 def parse(question: str, now: datetime) -> DateHint | None:
     """The first date that `question` names, or None.
 
-    Relative dates count back from `now` in whole calendar units: "2 weeks ago" is all of that week.
+    Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week.
     """
-    moment = _utc(now)
-    return _iso(question) or _parts(question) or _relative(question, moment) or _season(question, moment)
+    moment = _aware(now)
+    zone = _zone(moment)
+    return _iso(question, zone) or _parts(question, zone) or _relative(question, moment) or _season(question, moment)
 
 
 def match(hint: DateHint, created_at: datetime) -> float:
@@ -91,7 +112,7 @@ def match(hint: DateHint, created_at: datetime) -> float:
     For parts: the matched share of the named weight (year 1, month 2, day 1). For a span: 1 inside, falling
     linearly to 0 at one more span length before or after it.
     """
-    moment = _utc(created_at)
+    moment = local(created_at, hint.zone)
     if hint.start is not None and hint.end is not None:
         outside = max(hint.start - moment, moment - hint.end, timedelta(0))
         return max(0.0, 1 - outside / (hint.end - hint.start))
@@ -119,47 +140,56 @@ def alone(question: str, now: datetime) -> Period | None:
     if hint.start is not None and hint.end is not None:
         return Period(hint.start, hint.end)
     try:
-        return _latest(hint, _utc(now))
-    except ValueError:  # 31 June, or beyond the calendar
+        return _latest(hint, _aware(now))
+    except (OverflowError, ValueError):  # 31 June, or beyond the calendar
         return None
 
 
 def _latest(hint: DateHint, now: datetime) -> Period | None:
     """Return the latest span that has the parts of a hint and has begun; one that is named whole may be to come."""
     years = [hint.year] if hint.year is not None else [now.year - back for back in range(9)]
+    zone = _zone(now)
     for year in years:
         if hint.month is None:
-            return Period(_month(year, 1), _month(year + 1, 1), str(year))
+            return Period(midnight(_month(year, 1), zone), midnight(_month(year + 1, 1), zone), str(year))
         start, end = _month(year, hint.month), _month(year, hint.month + 1)
         if hint.day is not None:
             start += timedelta(days=hint.day - 1)
             if start >= end:
                 continue  # 29 February is not in every year.
             end = start + timedelta(days=1)
-        if start <= now or hint.year is not None:
+        if start <= now.date() or hint.year is not None:
             parts = (hint.day, start.strftime("%B"), hint.year)
-            return Period(start, end, " ".join(str(each) for each in parts if each is not None))
+            span = _between(start, end, zone)
+            return Period(*span, " ".join(str(each) for each in parts if each is not None)) if span else None
     return None
 
 
-def _iso(question: str) -> DateHint | None:
+def _between(first: date, behind: date, zone: tzinfo) -> tuple[datetime, datetime] | None:
+    """Return the span from a day to the one behind it; None where a zone that crossed the date line had no such day."""
+    start, end = midnight(first, zone), midnight(behind, zone)
+    return (start, end) if start < end else None
+
+
+def _iso(question: str, zone: tzinfo) -> DateHint | None:
     found = _ISO.search(question)
     if found is None:
         return None
     year, month, day = found.groups()
-    return DateHint(int(year), int(month), int(day) if day else None)
+    return DateHint(int(year), int(month), int(day) if day else None, zone=zone)
 
 
-def _parts(question: str) -> DateHint | None:
+def _parts(question: str, zone: tzinfo) -> DateHint | None:
     year, named = _YEAR.search(question), _named_month(question)
     if named is None:
-        return DateHint(year=int(year[1])) if year else None
+        return DateHint(year=int(year[1]), zone=zone) if year else None
     own_year = named["year"] or (year[1] if year else None)
     day = int(named["before"] or named["after"] or 0)
     return DateHint(
         year=int(own_year) if own_year else None,
         month=_MONTHS.index(named["month"][:3].lower()) + 1,
         day=day if 1 <= day <= 31 else None,
+        zone=zone,
     )
 
 
@@ -183,18 +213,22 @@ def _relative(question: str, now: datetime) -> DateHint | None:
 
 def _span(now: datetime, unit: str, back: int) -> DateHint | None:
     """The calendar day, week (from Monday), month or year, `back` of them before the one that holds `now`."""
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = now.date()
     try:
         if unit in {"day", "week"}:
             length = timedelta(days=1 if unit == "day" else 7)
-            start = today - (timedelta(days=today.weekday()) if unit == "week" else timedelta(0)) - back * length
-            return DateHint(start=start, end=start + length)
+            first = today - (timedelta(days=today.weekday()) if unit == "week" else timedelta(0)) - back * length
+            return _hint(first, first + length, _zone(now))
         months = 1 if unit == "month" else 12
-        first = today.month if unit == "month" else 1
-        start = _month(today.year, first - back * months)
-        return DateHint(start=start, end=_month(start.year, start.month + months))
+        first = _month(today.year, (today.month if unit == "month" else 1) - back * months)
+        return _hint(first, _month(first.year, first.month + months), _zone(now))
     except (OverflowError, ValueError):  # before year 1: "9999 years ago" names no date
         return None
+
+
+def _hint(first: date, behind: date, zone: tzinfo) -> DateHint | None:
+    span = _between(first, behind, zone)
+    return DateHint(start=span[0], end=span[1]) if span else None
 
 
 def _season(question: str, now: datetime) -> DateHint | None:
@@ -205,17 +239,21 @@ def _season(question: str, now: datetime) -> DateHint | None:
     first = _SEASONS[found[1].lower()]
     try:
         ends = (_month(year, first + 3) for year in (now.year, now.year - 1, now.year - 2))
-        end = next(each for each in ends if each <= now)
-        return DateHint(start=_month(end.year, end.month - 3), end=end)
-    except ValueError:  # before year 1, or after year 9999
+        end = next(each for each in ends if each <= now.date())
+        return _hint(_month(end.year, end.month - 3), end, _zone(now))
+    except (OverflowError, ValueError):  # before year 1, or after year 9999
         return None
 
 
-def _month(year: int, month: int) -> datetime:
-    """The first instant of a month; months outside 1-12 roll over into other years."""
+def _month(year: int, month: int) -> date:
+    """The first day of a month; months outside 1-12 roll over into other years."""
     years, index = divmod(month - 1, 12)
-    return datetime(year + years, index + 1, 1, tzinfo=UTC)
+    return date(year + years, index + 1, 1)
 
 
-def _utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+def _aware(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def _zone(moment: datetime) -> tzinfo:
+    return moment.tzinfo or UTC

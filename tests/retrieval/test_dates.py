@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -9,9 +10,14 @@ from retrieval_builders import NOW
 
 from retrieval.dates import DateHint, Period, alone, match, parse
 
+ZONES = [UTC, *map(ZoneInfo, ("Pacific/Kiritimati", "Pacific/Apia", "Pacific/Pago_Pago", "America/Santiago"))]
+
 
 def day(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+moment = day
 
 
 @pytest.mark.parametrize(
@@ -88,9 +94,44 @@ def test_last_winter_in_february_is_the_one_before():
     assert parse("last winter", day("2024-02-10")) == DateHint(start=day("2022-12-01"), end=day("2023-03-01"))
 
 
-def test_today_is_the_day_in_utc():
+def test_today_is_the_day_in_the_zone_of_now():
     evening_in_new_york = datetime(2024, 7, 10, 22, tzinfo=timezone(timedelta(hours=-4)))
-    assert parse("today", evening_in_new_york) == DateHint(start=day("2024-07-11"), end=day("2024-07-12"))
+    assert parse("today", evening_in_new_york) == DateHint(start=moment("2024-07-10T04"), end=moment("2024-07-11T04"))
+    assert parse("today", evening_in_new_york.astimezone(UTC)) == DateHint(
+        start=day("2024-07-11"), end=day("2024-07-12")
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "zone", "now", "start", "end"),
+    [
+        # A Tuesday morning there is Monday evening in UTC.
+        ("yesterday", "Pacific/Auckland", "2024-07-08T20", "2024-07-07T12", "2024-07-08T12"),
+        ("this week", "Pacific/Auckland", "2024-07-07T13", "2024-07-07T12", "2024-07-14T12"),
+        ("last month", "America/Los_Angeles", "2024-07-01T05", "2024-05-01T07", "2024-06-01T07"),
+        ("this year", "Asia/Kolkata", "2023-12-31T19", "2023-12-31T18:30", "2024-12-31T18:30"),
+        # Clocks go forward: 23 hours, and a month that is an hour short.
+        ("yesterday", "Europe/Berlin", "2024-04-01T10", "2024-03-30T23", "2024-03-31T22"),
+        ("last month", "Europe/Berlin", "2024-04-01T10", "2024-02-29T23", "2024-03-31T22"),
+        # And back: 25 hours.
+        ("today", "Europe/Berlin", "2024-10-27T10", "2024-10-26T22", "2024-10-27T23"),
+        ("3 days ago", "Europe/Berlin", "2024-10-30T10", "2024-10-26T22", "2024-10-27T23"),
+        # Midnight does not exist: the day begins at one o'clock. Nor is it skipped when it comes twice.
+        ("today", "America/Santiago", "2024-09-08T15", "2024-09-08T04", "2024-09-09T03"),
+        ("today", "America/Havana", "2024-11-03T15", "2024-11-03T04", "2024-11-04T05"),
+        ("last summer", "Europe/Berlin", "2024-07-10T10", "2023-05-31T22", "2023-08-31T22"),
+        ("last winter", "America/New_York", "2024-03-01T02", "2022-12-01T05", "2023-03-01T05"),
+    ],
+)
+def test_a_relative_date_gives_a_span_of_days_of_the_zone(question, zone, now, start, end):
+    hint = parse(question, moment(now).astimezone(ZoneInfo(zone)))
+    assert hint == DateHint(start=moment(start), end=moment(end))
+
+
+def test_a_day_that_a_zone_never_had_is_no_date():
+    new_year_eve_in_apia = datetime(2011, 12, 31, 9, tzinfo=ZoneInfo("Pacific/Apia"))
+    assert parse("yesterday", new_year_eve_in_apia) is None
+    assert alone("What happened on 30 December 2011?", new_year_eve_in_apia) is None
 
 
 @pytest.mark.parametrize(
@@ -105,6 +146,17 @@ def test_today_is_the_day_in_utc():
 )
 def test_parts_match_by_their_weights(created, fit):
     assert match(DateHint(2023, 5, 7), day(created)) == pytest.approx(fit)
+
+
+def test_parts_are_those_of_the_day_in_the_zone():
+    evening = moment("2023-05-07T22")
+    for zone, fit in {"UTC": 1.0, "Europe/Berlin": 0.75, "America/New_York": 1.0}.items():
+        hint = parse("on 7 May 2023", NOW.astimezone(ZoneInfo(zone)))
+        assert (hint.zone, match(hint, evening)) == (ZoneInfo(zone), fit)
+
+
+def test_what_is_beyond_the_calendar_of_a_zone_is_matched_by_its_day_in_utc():
+    assert match(DateHint(9999, 12, 31, zone=ZoneInfo("Pacific/Auckland")), moment("9999-12-31T20")) == 1
 
 
 def test_only_named_parts_count():
@@ -136,9 +188,10 @@ def test_any_text_and_moment_gives_a_match_between_zero_and_one(question, now, c
 @given(
     st.sampled_from(["last winter", "last fall", "last year", "last week", "yesterday", "10 months ago"]),
     st.datetimes(),
+    st.sampled_from(ZONES),
 )
-def test_a_relative_date_never_fails_even_at_the_edges_of_the_calendar(question, now):
-    parse(question, now.replace(tzinfo=UTC))
+def test_a_relative_date_never_fails_even_at_the_edges_of_the_calendar(question, now, zone):
+    parse(question, now.replace(tzinfo=zone))
 
 
 @pytest.mark.parametrize(
@@ -160,6 +213,27 @@ def test_a_relative_date_never_fails_even_at_the_edges_of_the_calendar(question,
 )
 def test_a_question_may_ask_for_a_time_alone(question, start, end, words):
     assert alone(question, NOW) == Period(day(start), day(end), words)
+
+
+@pytest.mark.parametrize(
+    ("question", "zone", "start", "end"),
+    [
+        ("in October", "Europe/Berlin", "2023-09-30T22", "2023-10-31T23"),
+        ("What happened on 24 December?", "America/New_York", "2023-12-24T05", "2023-12-25T05"),
+        ("2023", "Asia/Tokyo", "2022-12-31T15", "2023-12-31T15"),
+        ("anything from yesterday", "Pacific/Auckland", "2024-07-09T12", "2024-07-10T12"),
+    ],
+)
+def test_a_time_alone_is_that_of_the_zone(question, zone, start, end):
+    period = alone(question, moment("2024-07-10T12:30").astimezone(ZoneInfo(zone)))
+    assert (period.start, period.end) == (moment(start), moment(end))
+    assert (period.start in period, period.end in period) == (True, False)
+
+
+def test_the_latest_day_of_a_name_has_begun_in_the_zone():
+    now = moment("2024-05-06T13")
+    assert alone("on 7 May", now).start.year == 2023
+    assert alone("on 7 May", now.astimezone(ZoneInfo("Pacific/Auckland"))).start == moment("2024-05-06T12")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +259,8 @@ def test_whoever_asks_for_more_does_not_ask_for_a_time_alone(question):
 @given(
     st.sampled_from(["in June", "29 February", "last year", "in 9999", "in 1900", "7 May 9999", "today"]),
     st.datetimes(),
+    st.sampled_from(ZONES),
 )
-def test_a_time_never_fails_even_at_the_edges_of_the_calendar(question, now):
-    period = alone(question, now.replace(tzinfo=UTC))
+def test_a_time_never_fails_even_at_the_edges_of_the_calendar(question, now, zone):
+    period = alone(question, now.replace(tzinfo=zone))
     assert period is None or period.start < period.end
