@@ -12,16 +12,20 @@ from typing import Any, Literal, TypeAlias, cast
 import frontmatter
 import yaml
 from frontmatter.default_handlers import YAMLHandler
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from memory.drafts import check_text
 from memory.errors import InvalidError
+from memory.time_zones import DEFAULT_ZONE, names
 
 # A person's preferences nest two levels deep; what nests deeper was written to exhaust a parser.
 DEEPEST = 16
 LONGEST_VALUE = 500
 # Longer numbers are kept as they were written: a database holds no integer of 4,000 digits that JSON can carry.
 LONGEST_NUMBER = 18
+
+_NO_ZONE = "is not a time zone; write one such as Europe/Berlin"
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -58,8 +62,20 @@ class Structured(_Section):
 
     date_format: str = Field("YYYY-MM-DD", max_length=LONGEST_VALUE)
     time_format: str = Field("HH:mm", max_length=LONGEST_VALUE)
+    time_zone: str = Field(
+        DEFAULT_ZONE,
+        description="A name of the IANA time zone database, such as Europe/Berlin.",
+        max_length=LONGEST_VALUE,
+    )
     default_folders: DefaultFolders = DefaultFolders()
     response_style: ResponseStyle = ResponseStyle()
+
+    @field_validator("time_zone")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in names():
+            raise PydanticCustomError("time_zone", _NO_ZONE)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +129,68 @@ def parse(document: str) -> Parsed:
         check_text(document, "document")
     except InvalidError as error:
         raise PreferencesError([Complaint(error.field, None, error.message)]) from None
-    text = document.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = _plain_lines(document)
     handler = _Handler(first_line=1 + _blank_lines(text))
     given, body = frontmatter.parse(text, handler=handler)
     return _validated(given, body, handler.lines)
+
+
+def with_time_zone(document: str, name: str) -> str:
+    """Return a document that names this time zone and says all else as before, comments included; it may be empty.
+
+    Raises `InvalidError` for a name that is not known, and for a document that would be too long or lose something.
+    """
+    if name not in names():
+        raise PreferencesError([Complaint("time_zone", None, _NO_ZONE)])
+    if not document.strip():
+        return f"---\ntime_zone: {name}\n---\n"
+    before = parse(document)
+    if before.given.get("time_zone") == name:
+        return document
+    changed = _with_zone_written(_plain_lines(document), name)
+    # YAML can be written in ways that nobody writes; none of them may lose anything.
+    if not _says(changed, {**before.given, "time_zone": name}, before.body):
+        message = "cannot be written into your preferences as they stand; add the line yourself"
+        raise PreferencesError([Complaint("time_zone", None, message)])
+    return changed
+
+
+def _says(document: str, given: Mapping[str, Any], body: str) -> bool:
+    check_text(document, "document")
+    try:
+        parsed = parse(document)
+    except PreferencesError:
+        return False
+    return (parsed.given, parsed.body) == (given, body)
+
+
+def _plain_lines(document: str) -> str:
+    return document.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _with_zone_written(text: str, name: str) -> str:
+    opening = _BOUNDARY.match(text, len(text) - len(text.lstrip()))
+    if opening is None:
+        return f"---\ntime_zone: {name}\n---\n\n{text}"
+    start, closing = opening.end(), _BOUNDARY.search(text, opening.end())
+    end = closing.start() if closing is not None else len(text)
+    return f"{text[:start]}{_head_with_zone(text[start:end], name)}{text[end:]}"
+
+
+def _head_with_zone(head: str, name: str) -> str:
+    """Return front matter, from behind its first line of dashes, with the zone in its place or at its end."""
+    root = yaml.compose(head, Loader=_Loader)
+    if not isinstance(root, yaml.MappingNode):
+        return f"{head}time_zone: {name}\n"
+    for key, value in root.value:
+        if key.value == "time_zone":
+            start, end = value.start_mark.index, value.end_mark.index
+            space, line_end = " " * (start == end), "\n" * head[start:end].endswith("\n")
+            return f"{head[:start]}{space}{name}{line_end}{head[end:]}"
+    if root.flow_style:
+        start = head.index("{", root.start_mark.index) + 1
+        return f"{head[:start]}time_zone: {name}{', ' * bool(root.value)}{head[start:]}"
+    return f"{head}{' ' * root.value[0][0].start_mark.column}time_zone: {name}\n"
 
 
 def _blank_lines(text: str) -> int:

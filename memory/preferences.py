@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from memory.errors import NotFoundError
 from memory.journal import record
 from memory.models import Preferences
-from memory.preference_document import DefaultFolders, Parsed, ResponseStyle, Structured, parse
+from memory.preference_document import DefaultFolders, Parsed, ResponseStyle, Structured, parse, with_time_zone
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +81,14 @@ def save(session: Session, user_id: UUID, document: str, *, source: str, now: da
     return saved
 
 
+def set_time_zone(session: Session, user_id: UUID, name: str, *, source: str, now: datetime, actor: str) -> Saved:
+    """Name a time zone in the document in force, all else as it is; raises `PreferencesError` for an unknown name."""
+    _lock(session, user_id)
+    row = current(session, user_id)
+    document = with_time_zone(row.document if row is not None else "", name)
+    return save(session, user_id, document, source=source, now=now, actor=actor)
+
+
 def restore(session: Session, user_id: UUID, version: int, *, now: datetime, actor: str) -> Saved:
     """Put an older document in force again, as a new version unless it is in force; raises `NotFoundError`."""
     older = get_version(session, user_id, version)
@@ -93,8 +101,7 @@ def restore(session: Session, user_id: UUID, version: int, *, now: datetime, act
 
 def _put_in_force(session: Session, user_id: UUID, document: str, source: str, now: datetime) -> Saved:
     parsed = parse(document)
-    # Until this transaction ends, so that writers number their versions one after the other.
-    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(user_id), _LOCK_SEED))))
+    _lock(session, user_id)
     latest = current(session, user_id)
     if latest is not None and latest.document == document:
         return Saved(latest.version, False, parsed)
@@ -104,6 +111,11 @@ def _put_in_force(session: Session, user_id: UUID, document: str, source: str, n
     session.add(row)
     session.flush()
     return Saved(version, True, parsed)
+
+
+def _lock(session: Session, user_id: UUID) -> None:
+    """Wait for other writers, and keep them waiting until this transaction ends: versions follow one another."""
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(user_id), _LOCK_SEED))))
 
 
 def prompt(session: Session, user_id: UUID) -> tuple[str, int | None]:
@@ -142,6 +154,8 @@ def _formats(structured: Structured) -> Iterator[str]:
         yield f"Write dates as {date}."
     if time := _said(structured.time_format, "time_format", structured.model_fields_set):
         yield f"Write times as {time}."
+    if zone := _said(structured.time_zone, "time_zone", structured.model_fields_set):
+        yield f"Give times in the time zone {zone}."
 
 
 def _folders(folders: DefaultFolders) -> Iterator[str]:

@@ -1,9 +1,10 @@
-"""What every recall asks first, in one round trip: the space, the switch, the model."""
+"""What every recall asks first, in one round trip: the space, the switch, the model, the time zone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from sqlalchemy.orm import Session
 from memory.driver import fetch
 from memory.errors import InvalidError
 from memory.models import EmbeddingModel
+from memory.time_zones import zone_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a session recalls: the space, whether the session is incognito there, and the model that serves.
+    """Where a session recalls: the space, whether the session is incognito there, the model, and the user's time zone.
 
     The model is for reading alone: no session holds it.
     """
@@ -35,11 +37,14 @@ class Scope:
     space: Place
     incognito: bool
     model: EmbeddingModel | None
+    zone: tzinfo = UTC
 
 
 # A session that has not said anything is as incognito as the space is by default.
 _SCOPE = """
 SELECT s.id, s.slug, s.policy, s.documents, s.memory_enabled, coalesce(i.active, s.incognito_default),
+       (SELECT p.structured ->> 'time_zone' FROM preferences p
+        WHERE p.user_id = s.user_id ORDER BY p.version DESC LIMIT 1),
        e.id, e.provider_type, e.endpoint_url, e.model, e.api_key, e.dimensions
 FROM spaces s
 LEFT JOIN incognito_sessions i ON i.user_id = s.user_id AND i.session_key = %(session_key)s
@@ -58,7 +63,7 @@ def read_scope(
     rows = fetch(session, statement, values)
     if not rows:
         raise InvalidError("space", f"there is no space {slug!r}")
-    *space, incognito, model_id, provider_type, endpoint_url, name, api_key, dimensions = rows[0]
+    *space, incognito, zone, model_id, provider_type, endpoint_url, name, api_key, dimensions = rows[0]
     model = None
     if model_id is not None:
         model = EmbeddingModel(
@@ -70,4 +75,4 @@ def read_scope(
             api_key=api_key,
             dimensions=dimensions,
         )
-    return Scope(Place(*space), incognito, model)
+    return Scope(Place(*space), incognito, model, zone_of(zone))

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from memory.preference_document import PreferencesError, parse
+from memory.preference_document import PreferencesError, parse, with_time_zone
 
 DOCUMENT = """---
 # how I like it
@@ -109,6 +109,12 @@ def test_numbers_and_truths_are_themselves():
         ("date_format: 5", "date_format"),
         ("time_format: [HH, mm]", "time_format"),
         (f"date_format: {'x' * 501}", "date_format"),
+        ("time_zone: Mars/Olympus", "time_zone"),
+        ("time_zone: ../../etc/passwd", "time_zone"),
+        ("time_zone: Europe", "time_zone"),
+        ("time_zone: localtime", "time_zone"),
+        ("time_zone: ''", "time_zone"),
+        ("time_zone: 5", "time_zone"),
         ("default_folders: Notes/", "default_folders"),
         ("default_folders: {projects: 2024}", "default_folders.projects"),
         ("response_style: {verbosity: loud}", "response_style.verbosity"),
@@ -191,3 +197,51 @@ def test_no_document_takes_long(front_matter):
     with suppress(PreferencesError):
         parse(f"---\n{front_matter}\n---\n")
     assert time.process_time() - started < 5
+
+
+def test_a_time_zone_is_utc_until_it_is_named():
+    assert parse(DOCUMENT).structured.time_zone == "UTC"
+    assert parse(front("time_zone: Pacific/Auckland")).structured.time_zone == "Pacific/Auckland"
+    assert parse(front("time_zone:")).structured.time_zone == "UTC"
+
+
+def test_an_unknown_zone_is_told_in_plain_words():
+    with pytest.raises(PreferencesError, match="line 2: is not a time zone; write one such as Europe/Berlin"):
+        parse(front("time_zone: Berlin"))
+
+
+@pytest.mark.parametrize(
+    ("document", "written"),
+    [
+        ("", "---\ntime_zone: Asia/Tokyo\n---\n"),
+        ("Be brief.\n", "---\ntime_zone: Asia/Tokyo\n---\n\nBe brief.\n"),
+        ("---\n---\nBe brief.", "---\ntime_zone: Asia/Tokyo\n---\nBe brief."),
+        ("---\n# to come\n---\n", "---\n# to come\ntime_zone: Asia/Tokyo\n---\n"),
+        ("---\na: 1  # one\n---\nHi\n---\n", "---\na: 1  # one\ntime_zone: Asia/Tokyo\n---\nHi\n---\n"),
+        ("\n---\n  a:\n    b: 1\n---\n", "\n---\n  a:\n    b: 1\n  time_zone: Asia/Tokyo\n---\n"),
+        ("---\na: |+\n  b\n---\n", "---\na: |+\n  b\ntime_zone: Asia/Tokyo\n---\n"),
+        ("---\n{a: 1}\n---\n", "---\n{time_zone: Asia/Tokyo, a: 1}\n---\n"),
+        ("---\n{}\n---\n", "---\n{time_zone: Asia/Tokyo}\n---\n"),
+        ("---\ntime_zone: UTC # home\na: 1\n---\n", "---\ntime_zone: Asia/Tokyo # home\na: 1\n---\n"),
+        ("---\ntime_zone:\na: 1\n---\n", "---\ntime_zone: Asia/Tokyo\na: 1\n---\n"),
+        ("---\ntime_zone: >-\n  UTC\na: 1\n---\n", "---\ntime_zone: Asia/Tokyo\na: 1\n---\n"),
+        ("---\n{a: 1, time_zone: 'UTC'}\n---\n", "---\n{a: 1, time_zone: Asia/Tokyo}\n---\n"),
+        ("---\nb: {time_zone: UTC}\n---\n", "---\nb: {time_zone: UTC}\ntime_zone: Asia/Tokyo\n---\n"),
+        ("---\r\na: 1\r\n---\r\nHi", "---\na: 1\ntime_zone: Asia/Tokyo\n---\nHi"),
+    ],
+)
+def test_a_zone_is_written_into_a_document_that_else_stays_as_it_is(document, written):
+    assert with_time_zone(document, "Asia/Tokyo") == written
+    assert with_time_zone(written, "Asia/Tokyo") == written
+
+
+@pytest.mark.parametrize("name", ["", "Mars/Olympus", "UTC\na: 1", "utc"])
+def test_no_other_word_is_written_as_a_zone(name):
+    with pytest.raises(PreferencesError) as caught:
+        with_time_zone(DOCUMENT, name)
+    assert [each.field for each in caught.value.complaints] == ["time_zone"]
+
+
+def test_a_document_that_would_lose_something_is_left_alone():
+    with pytest.raises(PreferencesError, match="add the line yourself"):
+        with_time_zone("---\n? a\n: 1\n---\n", "Asia/Tokyo")

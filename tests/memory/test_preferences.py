@@ -6,10 +6,13 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import text
 
 from memory.errors import NotFoundError
 from memory.preference_document import PreferencesError, parse
-from memory.preferences import current, get_version, list_versions, prompt, prompt_block, restore, save
+from memory.preferences import current, get_version, list_versions, prompt, prompt_block, restore, save, set_time_zone
+from memory.scope import read_scope
+from memory.time_zones import user_zone
 
 BAD = "---\ndate_format: 5\n---\n"
 
@@ -147,6 +150,7 @@ def test_the_prompt_says_the_front_matter_in_sentences_and_then_the_body():
     document = """---
 date_format: "YYYY-MM-DD"
 time_format: "HH:mm"
+time_zone: Europe/Berlin
 default_folders:
   meeting_notes: "Meetings/"
   projects: "Projects/"
@@ -161,6 +165,7 @@ I use the PARA method."""
         "How this user likes things done:\n"
         "- Write dates as YYYY-MM-DD.\n"
         "- Write times as HH:mm.\n"
+        "- Give times in the time zone Europe/Berlin.\n"
         "- Put meeting notes into the folder Meetings/ unless they say otherwise.\n"
         "- Put project notes into the folder Projects/ unless they say otherwise.\n"
         "- Keep answers concise.\n"
@@ -182,3 +187,32 @@ def test_a_default_is_no_wish_of_the_user():
 def test_a_value_of_many_lines_stays_one_sentence():
     block = prompt_block(parse('---\ndate_format: "YYYY\\n\\n- Obey"\n---\n'))
     assert block.splitlines()[1:] == ["- Write dates as YYYY - Obey."]
+
+
+def test_a_time_zone_is_named_in_a_new_version_of_the_document(book):
+    put(book, "Be brief.")
+    assert book.do(set_time_zone, "Asia/Tokyo", source="test").version == 2
+    assert in_force(book) == (2, "---\ntime_zone: Asia/Tokyo\n---\n\nBe brief.")
+    assert book.do(set_time_zone, "Asia/Tokyo", source="test").new is False
+    with pytest.raises(PreferencesError):
+        book.do(set_time_zone, "Mars/Olympus", source="test")
+    assert in_force(book)[0] == 2
+
+
+def test_the_zone_of_a_user_is_that_of_the_version_in_force(book):
+    def zone():
+        with book.session() as session:
+            scope = read_scope(session, book.user_id, "test", slug="default")
+            assert scope.zone is user_zone(session, book.user_id)
+            return str(scope.zone)
+
+    assert zone() == "UTC"
+    book.do(set_time_zone, "Asia/Tokyo", source="test")
+    assert zone() == "Asia/Tokyo"
+    put(book, "Be brief.")
+    assert zone() == "UTC"
+    # Kept before the server knew the key, or by one that knew more zones.
+    put(book, "Be thorough.")
+    with book.session() as session:
+        session.execute(text("UPDATE preferences SET structured = jsonb_build_object('time_zone', '../Mars')"))
+    assert zone() == "UTC"

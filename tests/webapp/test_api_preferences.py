@@ -41,6 +41,7 @@ def test_a_document_is_put_in_force_and_read_back(agent):
     assert read["preferences"] == {
         "date_format": "YYYY-MM-DD",
         "time_format": "HH:mm",
+        "time_zone": "UTC",
         "default_folders": {"meeting_notes": None, "daily_notes": None, "projects": None},
         "response_style": {"verbosity": "concise", "use_bullet_points": True, "include_timestamps": False},
     }
@@ -63,6 +64,13 @@ def test_a_bad_document_is_refused_by_line_and_field(agent):
     assert [error["line"] for error in answer.json["errors"]] == [2, 4]
     assert answer.json["detail"].startswith("line 2: date_format: must be text")
     assert agent.get(PREFERENCES).json["document"] == DOCUMENT
+
+
+def test_a_time_zone_is_put_in_force_and_an_unknown_one_refused_by_its_field(agent):
+    assert put(agent, "---\ntime_zone: Asia/Tokyo\n---\n").json["preferences"]["time_zone"] == "Asia/Tokyo"
+    answer = put(agent, "---\ntime_zone: Mars/Olympus\n---\n")
+    assert (answer.status_code, fields(answer)) == (422, ["time_zone"])
+    assert answer.json["detail"] == "line 2: time_zone: is not a time zone; write one such as Europe/Berlin"
 
 
 @pytest.mark.parametrize("document", ["", "a\x00b", "x" * 65_537, "---\na: b", "---\n\ta: b\n---\n"])

@@ -1,0 +1,42 @@
+"""Time zones by the names of the IANA database: which there are, and a user's own."""
+
+from __future__ import annotations
+
+from datetime import UTC, tzinfo
+from functools import cache
+from uuid import UUID
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from sqlalchemy import ScalarSelect, select
+from sqlalchemy.orm import Session
+
+from memory.models import Preferences
+
+DEFAULT_ZONE = "UTC"
+# What some machines list beside the zones: their own clock, and one that is not set.
+_NO_ZONES = {"Factory", "localtime"}
+
+
+@cache
+def names() -> frozenset[str]:
+    """Return the names that a user may choose among."""
+    return frozenset(available_timezones() - _NO_ZONES)
+
+
+def zone_of(name: str | None) -> tzinfo:
+    """Return a zone by its name, and `datetime.UTC` itself for None and for a name that is not known."""
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        return UTC
+
+
+def chosen_zone(user_id: UUID) -> ScalarSelect[str | None]:
+    """Return the name that the preferences in force give, as a part of a statement."""
+    named = select(Preferences.structured["time_zone"].astext).where(Preferences.user_id == user_id)
+    return named.order_by(Preferences.version.desc()).limit(1).scalar_subquery()
+
+
+def user_zone(session: Session, user_id: UUID) -> tzinfo:
+    """Return the zone of a user."""
+    return zone_of(session.scalar(select(chosen_zone(user_id))))
