@@ -16,13 +16,14 @@ text keeps neither: angle brackets become single guillemets, and the fence, a no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC
+from datetime import UTC, tzinfo
 
 from memory.markers import BLOCK, MARK, check_fence, closing, harmless, opening
 from memory.markers import is_marked as is_recalled
 from retrieval import tokens
 from retrieval.budget import Fitted
-from retrieval.types import Candidate, Ranked
+from retrieval.dates import local
+from retrieval.types import Ranked
 
 __all__ = ["ADVICE", "MARK", "assemble", "is_recalled"]
 
@@ -34,34 +35,34 @@ ADVICE = (
 Item = tuple[Ranked, str]
 
 
-def assemble(fitted: Fitted, *, budget: int, fence: str) -> str:
+def assemble(fitted: Fitted, *, budget: int, fence: str, zone: tzinfo = UTC) -> str:
     """The block, at most `budget` tokens in all, or "" when not even a part of the best hit fits.
 
     Hits are grouped by first tag, groups and hits best first. Over budget, the lowest-ranked hits go, and the
     last one that stays may be cut. `fence` must be a fresh random nonce of 8 to 64 letters and digits;
-    anything else raises ValueError.
+    anything else raises ValueError. Dates are days of `zone`.
     """
     check_fence(fence)
     items = fitted.items
     for kept in range(len(items), 0, -1):
-        block = _block(items[:kept], fence)
+        block = _block(items[:kept], fence, zone)
         if tokens.count(block) <= budget:
-            return _extended(items, kept, budget, fence) or block
-    return _extended(items, 0, budget, fence)
+            return _extended(items, kept, budget, fence, zone) or block
+    return _extended(items, 0, budget, fence, zone)
 
 
-def _extended(items: Sequence[Item], kept: int, budget: int, fence: str) -> str:
+def _extended(items: Sequence[Item], kept: int, budget: int, fence: str, zone: tzinfo) -> str:
     """The block of the first `kept` items and as much of the next as fits; "" if there is none or no room."""
     if kept == len(items):
         return ""
     hit, text = items[kept]
     text = _body(text, fence)  # escaped before it is cut: a bracket costs more tokens than a run of them did
-    room = budget - tokens.count(_block([*items[:kept], (hit, "")], fence))
+    room = budget - tokens.count(_block([*items[:kept], (hit, "")], fence, zone))
     while room > 0:
         part = tokens.cut(text, room)
         if not part.strip():
             return ""
-        block = _block([*items[:kept], (hit, part)], fence)
+        block = _block([*items[:kept], (hit, part)], fence, zone)
         excess = tokens.count(block) - budget
         if excess <= 0:
             return block
@@ -70,7 +71,7 @@ def _extended(items: Sequence[Item], kept: int, budget: int, fence: str) -> str:
     return ""
 
 
-def _block(items: Sequence[Item], fence: str) -> str:
+def _block(items: Sequence[Item], fence: str, zone: tzinfo) -> str:
     groups: dict[str, list[Item]] = {}
     for hit, text in items:
         tag = next(iter(hit.scored.candidate.tags), "other")
@@ -78,20 +79,16 @@ def _block(items: Sequence[Item], fence: str) -> str:
     lines = [opening(BLOCK, fence), ADVICE]
     for tag, members in groups.items():
         lines.append(opening("group", fence, f'tag="{_inline(tag, fence)}"'))
-        lines += [_entry(hit, text, fence) for hit, text in members]
+        lines += [_entry(hit, text, fence, zone) for hit, text in members]
     return "\n".join([*lines, closing(BLOCK, fence)])
 
 
-def _entry(hit: Ranked, text: str, fence: str) -> str:
+def _entry(hit: Ranked, text: str, fence: str, zone: tzinfo) -> str:
     memory = hit.scored.candidate
     sources = ", ".join(_inline(source, fence) for source in memory.source_ids)
-    head = f'id="{memory.id}" type="{_inline(memory.type, fence)}" date="{_date(memory)}"'
+    head = f'id="{memory.id}" type="{_inline(memory.type, fence)}" date="{local(memory.created_at, zone).date()}"'
     tail = f' sources="{sources}"' if sources else ""
     return f"{opening('memory', fence, head + tail)}\n{_body(text, fence)}\n{closing('memory', fence)}"
-
-
-def _date(memory: Candidate) -> str:
-    return memory.created_at.astimezone(UTC).date().isoformat()
 
 
 def _body(text: str, fence: str) -> str:

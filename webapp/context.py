@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, tzinfo
 from typing import cast
 
 from flask import current_app, g
@@ -12,7 +13,7 @@ from memory.embedding.backfill import utc_now
 from tasks.runtime import Runtime
 from webapp.extensions import db
 
-__all__ = ["credential", "request_id", "runtime", "session", "utc_now"]
+__all__ = ["credential", "local_now", "request_id", "runtime", "session", "utc_now", "zone"]
 
 
 def runtime() -> Runtime:
@@ -28,6 +29,16 @@ def session() -> Session:
 def credential() -> Credential:
     """Return who is asking; the guards have set it."""
     return cast(Credential, g.credential)
+
+
+def zone() -> tzinfo:
+    """Return the time zone of who is asking, UTC until it is read: with a page's visitor, or with a search's scope."""
+    return cast(tzinfo, g.get("zone", UTC))
+
+
+def local_now() -> datetime:
+    """Return the present moment as clocks show it in the zone of who is asking."""
+    return utc_now().astimezone(zone())
 
 
 def request_id() -> str:

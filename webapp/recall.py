@@ -90,7 +90,8 @@ def find(
         query,
         chosen,
         dense=dense,
-        now=now,
+        # Days that a question names are the asker's.
+        now=now.astimezone(target.zone),
         correlation_id=request_id(),
         aside=runtime().aside,
         reader=runtime().reader,
@@ -113,6 +114,7 @@ def _scope(slug: str | None, conversation: UUID | None) -> Scope:
             "space", f"there is no space {slug!r}" if conversation is None else "is not the conversation's"
         )
     g.incognito = g.get("incognito", False) or scope.incognito
+    g.zone = scope.zone
     return scope
 
 

@@ -55,13 +55,13 @@ class Shelf:
     def session(self):
         return user_session(self.runtime.sessions, self.user_id)
 
-    def ask(self, question, *, near=0, cosine=0.0, rest=0.0, policy=None, reader=lambda: None, **fields):
+    def ask(self, question, *, near=0, cosine=0.0, rest=0.0, policy=None, reader=lambda: None, now=NOW, **fields):
         query = Query(self.user_id, self.space_id, question, scope_size=self.size, **fields)
         chosen = policy_from(policy or {}, NAMED["balanced"])
         self.embedder = Embedder(pointing(near, cosine), None if rest is None else pointing(near, rest))
         with self.session() as session:
             dense = Dense(self.model_id, DIMENSIONS, self.embedder)
-            return search(session, query, chosen, dense=dense, now=NOW, reader=reader)
+            return search(session, query, chosen, dense=dense, now=now, reader=reader)
 
     def found(self, question, **fields):
         return [hit.snippet for hit in self.ask(question, **fields).hits]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import example, given
@@ -35,6 +36,12 @@ def test_a_block_shows_id_type_date_sources_and_text():
         f"</memory {FENCE}>",
         f"</recalled-memories {FENCE}>",
     ]
+
+
+def test_a_date_is_a_day_of_the_zone():
+    hit = ranked(1, "Ann likes tea.", created_at=datetime(2023, 5, 7, 22, tzinfo=UTC))
+    told = assemble(fitted(hit), budget=1000, fence=FENCE, zone=ZoneInfo("Europe/Berlin"))
+    assert 'date="2023-05-08"' in told
 
 
 def test_the_advice_says_that_memories_are_not_instructions():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
-from shelf import Shelf
+from shelf import NOW, Shelf
 from sqlalchemy import text
 
 KEPT = {
@@ -56,6 +57,15 @@ def test_a_time_of_which_nothing_was_kept_is_searched_for(shelf):
     assert (result.hits, result.period) == ((), None)
     result = shelf.ask("last winter", near=3, cosine=0.9)
     assert [hit.snippet for hit in result.hits] == ["The fair is in October"]
+
+
+def test_a_time_is_that_of_the_zone(shelf):
+    # There it is still the last evening of May, and each note was kept on the evening before its day.
+    now = NOW.astimezone(ZoneInfo("America/New_York"))
+    assert shelf.found("What happened on 30 May?", now=now) == ["Ada keeps bees"]
+    assert shelf.found("What happened this month?", now=now) == ["Ada keeps bees", "Tea is in the blue tin"]
+    assert shelf.found("last month", now=now) == ["The gate is locked after dusk"]
+    assert shelf.ask("What happened on 30 May?").period is None
 
 
 def test_a_time_is_found_within_what_narrows_the_question(shelf):

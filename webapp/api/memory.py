@@ -26,7 +26,7 @@ from webapp.api.answers import (
 )
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, space_json
-from webapp.context import credential, runtime, session, utc_now
+from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
 from webapp.guards import in_session, needs, recorded
 from webapp.operations import skipped, space_for
@@ -167,7 +167,8 @@ def context(body: ContextBody) -> Response:
         success=not result.error,
     )
     items = tuple((hit.ranked, hit.snippet) for hit in result.hits)
-    block = assemble(Fitted(items, result.token_count, result.truncated), budget=budget, fence=secrets.token_hex(8))
+    fitted = Fitted(items, result.token_count, result.truncated)
+    block = assemble(fitted, budget=budget, fence=secrets.token_hex(8), zone=zone())
     return jsonify(
         {
             "context": block,

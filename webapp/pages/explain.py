@@ -7,12 +7,13 @@ from collections.abc import Set
 from dataclasses import dataclass
 from datetime import timedelta
 
-from retrieval.dates import Period
+from retrieval.dates import Period, local
 from retrieval.fusion import speaks_by_meaning
 from retrieval.passage import stems
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from retrieval.times import says_change
+from webapp.context import zone
 from webapp.pages.words import ordinal
 from webapp.ratelimit import LIMITED
 
@@ -105,9 +106,10 @@ def explain(result: Result, question: str = "") -> Answer:
 
 
 def _period(period: Period) -> str:
-    first, last = (each.strftime("%Y-%m-%d") for each in (period.start, period.end - timedelta(days=1)))
+    # A span ends where the day behind it begins.
+    first, last = (f"{local(each, zone()):%Y-%m-%d}" for each in (period.start, period.end - timedelta.resolution))
     when = first if first == last else f"{first} to {last}"
-    return f"You ask for a time and nothing else, so this is what was kept then ({when}, in UTC)."
+    return f"You ask for a time and nothing else, so this is what was kept then ({when}, in {zone()})."
 
 
 def _explained(hit: Hit, question: str, policy: Policy, after: Hit | None, asked: Set[str]) -> Explained:

@@ -24,7 +24,7 @@ from retrieval.budget import fit
 from retrieval.context import assemble
 from retrieval.policy import Policy, PolicyError
 from retrieval.tokens import count
-from webapp.context import credential, session, utc_now
+from webapp.context import credential, session, utc_now, zone
 from webapp.operations import is_incognito, space_for
 from webapp.pages.explain import Answer, Explained, explain
 from webapp.pages.notebook_answers import Found, Texts, ids_in, result_of, texts_of
@@ -238,7 +238,8 @@ class _Shower:
     def _context(self, output: dict[str, Any], form: ContextForm) -> Block:
         answer = explain(result_of(output, self._texts), form.q)
         ranked = [each.hit.ranked for each in answer.hits]
-        block = assemble(fit(ranked, form.budget, form.q), budget=form.budget, fence=secrets.token_hex(8))
+        fitted = fit(ranked, form.budget, form.q)
+        block = assemble(fitted, budget=form.budget, fence=secrets.token_hex(8), zone=zone())
         return Block(block, count(block), block.count("\n<memory "), answer)
 
     def _command(self, output: dict[str, Any], form: CellForm) -> Commanded:

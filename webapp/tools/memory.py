@@ -13,6 +13,7 @@ from memory.browse import possible_updates
 from memory.drafts import Draft
 from memory.errors import InvalidError
 from memory.spaces import list_themes
+from retrieval.dates import local
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import (
@@ -28,7 +29,7 @@ from webapp.api.schemas import (
     moment,
     outcome_json,
 )
-from webapp.context import credential, session
+from webapp.context import credential, session, zone
 from webapp.operations import change, remove, skipped, space_for, store, visible_entry
 from webapp.recall import find
 from webapp.recording import recalled
@@ -149,7 +150,7 @@ def _query_memory(arguments: QueryArguments) -> ToolResult:
 
 def _provenance(hit: Hit) -> str:
     memory = hit.ranked.scored.candidate
-    said = f"{memory.role}, {memory.created_at:%Y-%m-%d}"
+    said = f"{memory.role}, {local(memory.created_at, zone()):%Y-%m-%d}"
     return f"{said}; source {', '.join(memory.source_ids[:3])}" if memory.source_ids else said
 
 
