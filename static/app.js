@@ -15,7 +15,7 @@ addEventListener("click", (event) => {
 
 /* Exact moments in the reader's own zone. */
 function localise(root) {
-  for (const time of root.querySelectorAll("time[datetime]")) {
+  for (const time of root.querySelectorAll("html:not(.zoned) time")) {
     const moment = new Date(time.dateTime);
     if (!Number.isNaN(moment.getTime())) {
       time.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });

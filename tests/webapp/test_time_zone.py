@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -90,3 +92,75 @@ def test_moments_for_programs_stay_in_utc(agent, ada):
     assert agent.entry(memory_id)["created_at"] == "2025-05-07T22:00:00+00:00"
     [hit] = agent.tool("memory_search", query="bees").json["results"]
     assert hit["created_at"] == "2025-05-07T22:00:00+00:00"
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def words(text: str) -> str:
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", text).split()))
+
+
+def test_a_page_shows_moments_by_the_clocks_of_the_zone(reader, ada):
+    memory_id = kept(ada, "Bees on the roof", datetime(2025, 7, 7, 22, tzinfo=UTC))
+    assert 'title="2025-07-07 22:00:00 UTC"' in reader.get("/memories").text
+    choose(ada, "Europe/Berlin")
+    for path in ("/memories", f"/memories/{memory_id}", "/search?q=bees"):
+        text = reader.get(path).text
+        assert '<time datetime="2025-07-07T22:00:00+00:00" title="2025-07-08 00:00:00 CEST">' in text, path
+    rows(ada, "UPDATE memories SET created_at = :at RETURNING id", at=datetime(2025, 1, 7, 22, tzinfo=UTC))
+    assert 'title="2025-01-07 23:00:00 CET"' in reader.get("/memories").text
+
+
+def test_only_a_chosen_zone_goes_before_the_clock_of_the_browser(reader, ada):
+    assert 'class="zoned"' not in reader.get("/memories").text
+    choose(ada, "UTC")
+    assert re.search(r'<html lang="en"\s+data-appearance="\w+"\s+class="zoned">', reader.get("/memories").text)
+
+
+def test_a_moment_at_the_end_of_the_calendar_is_shown(reader, ada):
+    kept(ada, "Bees on the roof", datetime(1, 1, 1, 1, tzinfo=UTC))
+    choose(ada, "America/New_York")
+    assert "Bees on the roof" in reader.get("/memories").text
+    assert reader.get("/search?q=bees").status_code == 200
+
+
+def test_the_day_of_the_last_rank_is_that_of_the_zone(reader, agent, ada):
+    memory_id = kept(ada, "Bees on the roof", utc_now())
+    agent.found("bees on the roof")
+    rows(ada, "UPDATE last_scores SET computed_at = '2025-05-07 22:00Z' RETURNING memory_id")
+    choose(ada, FAR_EAST)
+    assert "Last ranked 2025-05-08" in words(reader.get(f"/memories/{memory_id}").text)
+
+
+@pytest.mark.parametrize(("path", "shown"), [("/record", "record-call-"), ("/record/audit", "preferences.saved")])
+def test_the_days_of_the_record_are_those_of_the_zone(reader, agent, ada, path, shown):
+    # One of the two has another day than UTC.
+    zone = FAR_EAST if utc_now().hour >= 10 else "Pacific/Pago_Pago"
+    agent.post("/v1/tool-calls", {"calls": [{"tool": "notes", "operation": "update"}]})
+    choose(ada, zone)
+    today = str(at(zone, 0, days=0).date())
+    text = reader.get(path, query_string={"since": today, "until": today}).text
+    assert (f"From day ({zone})" in text, f"To day ({zone})" in text, shown in text) == (True, True, True)
+    other = str(utc_now().date())
+    assert shown not in reader.get(path, query_string={"since": other, "until": other}).text
+    assert f'value="{today}"' in reader.get(f"{path}?since=today").text
+
+
+@pytest.mark.parametrize("query", ["since=0001-01-01", "until=9999-12-30"])
+@pytest.mark.parametrize("zone", [FAR_EAST, "Pacific/Pago_Pago"])
+def test_the_first_and_the_last_day_of_the_calendar_are_days_of_every_zone(reader, ada, zone, query):
+    choose(ada, zone)
+    assert [reader.get(f"{path}?{query}").status_code for path in ("/record", "/record/audit")] == [200, 200]
+
+
+def test_a_notebook_is_exported_and_named_by_the_clocks_of_the_zone(reader, ada):
+    zone = FAR_EAST if utc_now().hour >= 10 else "Pacific/Pago_Pago"
+    choose(ada, zone)
+    address = reader.post("/notebooks").location
+    today = at(zone, 0, days=0)
+    assert f"Notes of {today:%d %B %Y}" in reader.get(address).text
+    told = rf"{today:%Y-%m-%d} \d\d:\d\d(:\d\d)? {re.escape(today.tzname() or '')}"
+    for form in ("md", "html"):
+        text = reader.get(f"{address.partition('#')[0]}/export.{form}").text
+        assert re.search(f"Exported {told} from Commonplace", text)

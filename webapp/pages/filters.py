@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 from flask import Flask, current_app, g, request, url_for
 from jinja2.ext import Extension
 
-from webapp.context import utc_now
+from retrieval.dates import local
+from webapp.context import utc_now, zone
 from webapp.pages.appearance import CHOICES, chosen
 from webapp.pages.words import ago, counted, mark, ordinal, part
 
@@ -33,6 +34,7 @@ def init_app(app: Flask) -> None:
     app.jinja_env.trim_blocks = True
     app.jinja_env.add_extension(Unindented)
     app.add_template_filter(_age, "age")
+    app.add_template_filter(_day, "day")
     app.add_template_filter(_exact, "exact")
     app.add_template_filter(counted, "counted")
     app.add_template_filter(mark, "mark")
@@ -62,6 +64,9 @@ def _frame() -> dict[str, Any]:
         "appearance": chosen(),
         "appearances": CHOICES,
         "here": here,
+        "zone": zone(),
+        # Until a zone is chosen, a script tells moments by the clock of the browser.
+        "is_zone_chosen": zone() is not UTC,
     }
 
 
@@ -69,5 +74,11 @@ def _age(moment: datetime) -> str:
     return ago(moment, utc_now())
 
 
+def _day(moment: str) -> str:
+    """Return the day of a moment in ISO 8601 by the calendar of the reader's zone."""
+    return f"{local(datetime.fromisoformat(moment), zone()):%Y-%m-%d}"
+
+
 def _exact(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    """Return a moment as clocks of the reader's zone show it, with the zone's short name at that time."""
+    return f"{local(moment, zone()):%Y-%m-%d %H:%M:%S %Z}"

@@ -12,7 +12,7 @@ from memory.errors import InvalidError, RefusedError
 from memory.models import TYPES, Cell, Notebook
 from memory.notebooks import cells, notebooks
 from retrieval.policy import FUSIONS, PolicyError
-from webapp.context import credential, session, utc_now
+from webapp.context import credential, local_now, session, utc_now
 from webapp.htmx import swap_or_go
 from webapp.operations import is_incognito
 from webapp.pages.notebook_charts import NAMES as CHARTS
@@ -74,7 +74,7 @@ def index() -> Response:
 def create() -> Response:
     """Add an empty notebook."""
     who = credential()
-    title = request.form.get("title", "").strip() or f"Notes of {utc_now():%d %B %Y}"
+    title = request.form.get("title", "").strip() or f"Notes of {local_now():%d %B %Y}"
     _refuse_in_incognito()
     made = notebooks.create_notebook(session(), who.user_id, title, now=utc_now(), actor=who.actor)
     session().commit()
@@ -152,7 +152,7 @@ def export(notebook_id: UUID, form: str) -> Response:
     """Answer the notebook as a file, with the texts as they are at this moment."""
     notebook = notebooks.get_notebook(session(), credential().user_id, notebook_id)
     view = view_notebook(notebook, whole=True)
-    written = to_markdown(view, utc_now()) if form == "md" else to_html_file(view, utc_now())
+    written = to_markdown(view, local_now()) if form == "md" else to_html_file(view, local_now())
     response = make_response(written)
     response.mimetype = "text/markdown" if form == "md" else "text/html"
     response.headers["Content-Disposition"] = f'attachment; filename="notebook-{notebook_id}.{form}"'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -17,8 +17,9 @@ from memory.audit import EventFilters, Verification, list_events, to_head, verif
 from memory.errors import InvalidError
 from memory.models import ToolCall
 from memory.tool_calls import OPERATIONS, Call, CallFilters, UsePage, affected_paths, get_call, list_calls, uses
+from retrieval.dates import midnight
 from webapp.api.schemas import Line
-from webapp.context import credential, session, utc_now
+from webapp.context import credential, local_now, session, utc_now, zone
 from webapp.htmx import render
 from webapp.operations import is_incognito, space_for, visible_entry
 from webapp.pages.forms import parse
@@ -43,7 +44,7 @@ SHORTENED = 1200
 
 def _today(value: Any) -> Any:
     """Let `today` stand for the day that it is, so that a link can be kept."""
-    return utc_now().date() if value == "today" else value
+    return local_now().date() if value == "today" else value
 
 
 # With room for the day behind it.
@@ -51,7 +52,7 @@ Day = Annotated[date, Field(ge=date(1, 1, 1), le=date(9999, 12, 30)), BeforeVali
 
 
 class Period(BaseModel):
-    """Days in UTC, both included."""
+    """Days of the reader's zone, both included."""
 
     since: Day | None = None
     until: Day | None = None
@@ -256,7 +257,13 @@ def _checked(form: ChainForm) -> Chain:
 
 
 def _midnight(day: date | None) -> datetime | None:
-    return datetime.combine(day, time(), UTC) if day is not None else None
+    """Return the moment at which a day begins; the first day of the calendar begins in no zone east of UTC."""
+    if day is None:
+        return None
+    try:
+        return midnight(day, zone())
+    except OverflowError:
+        return midnight(day, UTC)
 
 
 def _behind(day: date | None) -> datetime | None:

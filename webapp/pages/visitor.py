@@ -15,6 +15,7 @@ from memory.accounts import Credential
 from memory.database import act_as
 from memory.models import Space, User
 from memory.spaces import DEFAULT_SPACE
+from memory.time_zones import chosen_zone, zone_of
 from webapp.context import runtime, session
 from webapp.htmx import current_page, go
 from webapp.operations import is_incognito
@@ -42,7 +43,7 @@ def guarded(name: str) -> Blueprint:
 
 
 def login_required() -> Response | None:
-    """Set `g.credential` and `g.visitor` from the cookie, or send the visitor to the login."""
+    """Set `g.credential`, `g.visitor` and `g.zone` from the cookie, or send the visitor to the login."""
     if recognise():
         return None
     cookie.clear()
@@ -50,20 +51,18 @@ def login_required() -> Response | None:
 
 
 def recognise() -> bool:
-    """Set `g.credential` and `g.visitor` from the cookie, and tell whether it is anybody's."""
+    """Set `g.credential`, `g.visitor` and `g.zone` from the cookie, and tell whether it is anybody's."""
     user = _user_of_cookie()
     if user is None:
         return False
     scopes = SCOPES | {"admin"} if user.role == "admin" else SCOPES
     g.credential = Credential(user.id, "user", scopes, session_key=f"browser:{cookie['key']}")
-    g.visitor = Visitor(user.display_name, user.email, is_incognito(None), _memory_off(user.id))
+    # The shared pool alone is asked for; spaces of their own say on their own pages that they are off.
+    pool = select(Space.memory_enabled, chosen_zone(user.id)).where(Space.user_id == user.id)
+    memory_enabled, zone_name = session().execute(pool.where(Space.slug == DEFAULT_SPACE)).one_or_none() or (None, None)
+    g.visitor = Visitor(user.display_name, user.email, is_incognito(None), memory_enabled is False)
+    g.zone = zone_of(zone_name)
     return True
-
-
-def _memory_off(user_id: UUID) -> bool:
-    """Tell whether the shared pool stores and recalls nothing; spaces of their own say so on their own pages."""
-    pool = select(Space.memory_enabled).where(Space.user_id == user_id, Space.slug == DEFAULT_SPACE)
-    return session().scalar(pool) is False
 
 
 def _user_of_cookie() -> User | None:
