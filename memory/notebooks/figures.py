@@ -1,9 +1,9 @@
-"""Numbers of a user's memories that charts are drawn of."""
+"""Numbers of a user's memories that charts are drawn of. Days, weeks and months are those of the zone of `now`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 from math import exp
 from typing import Any
 from uuid import UUID
@@ -25,21 +25,44 @@ def _rows(session: Session, statement: str, user_id: UUID, **values: Any) -> Seq
     return session.execute(text(statement), {"user_id": user_id, **values}).all()
 
 
-def _unit(first: datetime | None, now: datetime) -> str:
-    """Return the finest unit of time of which at most some `MOST_POINTS` have passed since `first`."""
-    length = now - first if first is not None and first < now else _DAY
+def _steps(first: datetime, last: datetime, now: datetime) -> list[datetime]:
+    """Return where the days, weeks or months from `first` to `last` begin, oldest first, in UTC.
+
+    They are the finest of which at most some `MOST_POINTS` have passed since `first`. They are reckoned here and not
+    by the database, which may know other zones than this process, or none but its own.
+    """
+    # At the ends of the calendar not every zone has the day that UTC has.
+    zone = now.tzinfo or UTC if first.year > MINYEAR and last.year < MAXYEAR else UTC
+    day, end = first.astimezone(zone).date(), last.astimezone(zone).date()
+    length = now - first
     if length <= MOST_POINTS * _DAY:
-        return "day"
-    return "week" if length <= 7 * MOST_POINTS * _DAY else "month"
+        days = [day + passed * _DAY for passed in range((end - day).days + 1)]
+    elif length <= 7 * MOST_POINTS * _DAY:
+        monday = day - day.weekday() * _DAY
+        days = [monday + passed * _DAY for passed in range(0, (end - monday).days + 1, 7)]
+    else:
+        months = range(12 * day.year + day.month - 1, 12 * end.year + end.month)
+        days = [date(month // 12, month % 12 + 1, 1) for month in months]
+    return [datetime.combine(each, time(), zone).astimezone(UTC) for each in days]
+
+
+def _by_step(session: Session, user_id: UUID, what: str, where: str, now: datetime, **values: Any) -> list[Any]:
+    """Return a row for each step of time in which there is something: (start of the step, what was asked of it)."""
+    first, last = _rows(session, f"SELECT min(created_at), max(created_at) {where}", user_id, now=now, **values)[0]
+    if first is None:
+        return []
+    starts = _steps(first, last, now)
+    statement = f"""SELECT width_bucket(created_at, CAST(:starts AS timestamptz[])) AS place, {what}
+        {where} GROUP BY place ORDER BY place"""
+    rows = _rows(session, statement, user_id, now=now, starts=starts, **values)
+    # What came meanwhile and is older than the first counts with it.
+    return [(starts[max(place, 1) - 1], *counted) for place, *counted in rows]
 
 
 def growth(session: Session, user_id: UUID, space_id: UUID | None, *, now: datetime) -> list[tuple[datetime, int, int]]:
     """Return (start of the step, memories made in it, memories in all since), of those that are active now."""
-    here = {"space_id": space_id, "now": now}
-    first = _rows(session, f"SELECT min(created_at) {_ACTIVE}", user_id, **here)[0][0]
-    statement = f"SELECT date_trunc('{_unit(first, now)}', created_at) AS step, count(*) {_ACTIVE}"
     total, points = 0, []
-    for step, made in _rows(session, f"{statement} GROUP BY step ORDER BY step", user_id, **here):
+    for step, made in _by_step(session, user_id, "count(*)", _ACTIVE, now, space_id=space_id):
         total += made
         points.append((step, made, total))
     return points
@@ -75,13 +98,10 @@ def repeats(session: Session, user_id: UUID, *, now: datetime) -> list[tuple[dat
     # In their numbers the events of one write are one; a batch counts each of its memories.
     written = """FROM audit_events WHERE user_id = :user_id
         AND (action IN ('memory.created', 'memory.merged') OR action LIKE 'memory.refused%')"""
-    first = _rows(session, f"SELECT min(created_at) {written}", user_id)[0][0]
-    statement = f"""SELECT date_trunc('{_unit(first, now)}', created_at) AS step,
-        coalesce(sum(count) FILTER (WHERE action = 'memory.created'), 0),
+    what = """coalesce(sum(count) FILTER (WHERE action = 'memory.created'), 0),
         coalesce(sum(count) FILTER (WHERE action = 'memory.merged'), 0),
-        coalesce(sum(count) FILTER (WHERE action LIKE 'memory.refused%'), 0)
-        {written} GROUP BY step ORDER BY step"""
-    rows = _rows(session, statement, user_id)
+        coalesce(sum(count) FILTER (WHERE action LIKE 'memory.refused%'), 0)"""
+    rows = _by_step(session, user_id, what, written, now)
     return [(step, int(made), int(merged), int(refused)) for step, made, merged, refused in rows]
 
 
@@ -101,9 +121,7 @@ def backlog(session: Session, user_id: UUID, *, now: datetime) -> list[tuple[str
 def latency(session: Session, user_id: UUID, *, now: datetime) -> list[tuple[datetime, int, float, float]]:
     """Return (start of the step, searches by tools, their median, their 95th percentile) in milliseconds."""
     searched = "FROM tool_calls WHERE user_id = :user_id AND operation = 'search' AND origin = 'server'"
-    first = _rows(session, f"SELECT min(created_at) {searched}", user_id)[0][0]
-    statement = f"""SELECT date_trunc('{_unit(first, now)}', created_at) AS step, count(*),
-        percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ms),
-        percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms)
-        {searched} GROUP BY step ORDER BY step"""
-    return [(step, count, float(p50), float(p95)) for step, count, p50, p95 in _rows(session, statement, user_id)]
+    what = """count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ms),
+        percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms)"""
+    rows = _by_step(session, user_id, what, searched, now)
+    return [(step, count, float(p50), float(p95)) for step, count, p50, p95 in rows]

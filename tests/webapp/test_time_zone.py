@@ -14,6 +14,7 @@ from flask.testing import FlaskClient
 from pages_browser import at_browser, stored
 
 from memory.embedding.backfill import utc_now
+from memory.notebooks.figures import growth
 from memory.preferences import set_time_zone
 
 # Its day begins at ten o'clock of the day before in UTC.
@@ -123,6 +124,9 @@ def test_a_moment_at_the_end_of_the_calendar_is_shown(reader, ada):
     choose(ada, "America/New_York")
     assert "Bees on the roof" in reader.get("/memories").text
     assert reader.get("/search?q=bees").status_code == 200
+    with ada.session() as session:
+        [(step, _, _)] = growth(session, ada.id, None, now=datetime.now(ZoneInfo("America/New_York")))
+    assert step == datetime(1, 1, 1, tzinfo=UTC)
 
 
 def test_the_day_of_the_last_rank_is_that_of_the_zone(reader, agent, ada):
@@ -152,6 +156,28 @@ def test_the_days_of_the_record_are_those_of_the_zone(reader, agent, ada, path, 
 def test_the_first_and_the_last_day_of_the_calendar_are_days_of_every_zone(reader, ada, zone, query):
     choose(ada, zone)
     assert [reader.get(f"{path}?{query}").status_code for path in ("/record", "/record/audit")] == [200, 200]
+
+
+def test_a_chart_counts_by_days_of_the_zone(reader, ada):
+    kept(ada, "Bees on the roof", at(FAR_EAST, 23.5, days=2))
+    kept(ada, "Tea in the tin", at(FAR_EAST, 0.5, days=1))
+    kept(ada, "Keys in the hall", at(FAR_EAST, 23.5, days=1))
+    choose(ada, FAR_EAST)
+    with ada.session() as session:
+        points = growth(session, ada.id, None, now=datetime.now(ZoneInfo(FAR_EAST)))
+    assert points == [(at(FAR_EAST, 0, days=2), 1, 1), (at(FAR_EAST, 0, days=1), 2, 3)]
+
+
+@pytest.mark.parametrize(("age", "step"), [(400, "2024-10-28"), (800, "2023-09-01"), (735_000, "0013-07-01")])
+def test_a_long_chart_counts_by_weeks_and_months_of_the_zone(ada, age, step):
+    berlin = ZoneInfo("Europe/Berlin")
+    now = datetime(2025, 12, 3, 12, tzinfo=berlin)
+    kept(ada, "Bees on the roof", now - timedelta(days=age))
+    kept(ada, "Tea in the tin", now)
+    with ada.session() as session:
+        points = growth(session, ada.id, None, now=now)
+    assert points[0] == (datetime.fromisoformat(step).replace(tzinfo=berlin), 1, 1)
+    assert points[-1][1:] == (1, 2)
 
 
 def test_a_notebook_is_exported_and_named_by_the_clocks_of_the_zone(reader, ada):

@@ -10,7 +10,8 @@ from uuid import UUID
 from memory.errors import InvalidError
 from memory.models import Space
 from memory.notebooks import figures
-from webapp.context import credential, session, utc_now
+from retrieval.dates import local
+from webapp.context import credential, local_now, session, zone
 from webapp.operations import space_for
 from webapp.pages.notebook_forms import ChartForm
 from webapp.recall import policy_for
@@ -66,7 +67,7 @@ def chart_of(form: ChartForm) -> Chart:
 
 
 def _growth(space: Space | None) -> Chart:
-    rows = figures.growth(session(), _me(), _id(space), now=utc_now())
+    rows = figures.growth(session(), _me(), _id(space), now=local_now())
     series = (Series("in all", "total"), Series("new", "relevance", "bars"))
     said = f"{rows[-1][2]:,} active memories." if rows else ""
     return _over_time(NAMES["growth"], said, series, [(at, total, made) for at, made, total in rows])
@@ -74,7 +75,7 @@ def _growth(space: Space | None) -> Chart:
 
 def _ages(space: Space | None) -> Chart:
     tau = policy_for((space or space_for(None)).policy, None).tau_days
-    rows = figures.ages(session(), _me(), _id(space), tau_days=tau, now=utc_now())
+    rows = figures.ages(session(), _me(), _id(space), tau_days=tau, now=local_now())
     series = (
         Series("mean importance", "importance", "points", 2),
         Series(f"recency, τ = {tau:g} days", "recency", "line", 2),
@@ -85,12 +86,12 @@ def _ages(space: Space | None) -> Chart:
 
 
 def _tags(space: Space | None) -> Chart:
-    rows = figures.tags(session(), _me(), _id(space), now=utc_now())
+    rows = figures.tags(session(), _me(), _id(space), now=local_now())
     return _by_name(NAMES["tags"], "", "Tag", "memories", rows)
 
 
 def _repeats(_space: Space | None) -> Chart:
-    rows = figures.repeats(session(), _me(), now=utc_now())
+    rows = figures.repeats(session(), _me(), now=local_now())
     series = (Series("stored", "total", "bars"), Series("merged", "relevance"), Series("refused", "importance"))
     written, merged = sum(row[1] + row[2] for row in rows), sum(row[2] for row in rows)
     said = f"{merged:,} of {written:,} writes said what was known, and made no second row." if rows else ""
@@ -98,12 +99,12 @@ def _repeats(_space: Space | None) -> Chart:
 
 
 def _backlog(_space: Space | None) -> Chart:
-    rows = figures.backlog(session(), _me(), now=utc_now())
+    rows = figures.backlog(session(), _me(), now=local_now())
     return _by_name(NAMES["backlog"], "", "Vector", "memories", rows if any(count for _, count in rows) else ())
 
 
 def _latency(_space: Space | None) -> Chart:
-    rows = figures.latency(session(), _me(), now=utc_now())
+    rows = figures.latency(session(), _me(), now=local_now())
     series = (
         Series("median, ms", "relevance", "line", 1),
         Series("95 in 100, ms", "importance", "line", 1),
@@ -116,7 +117,7 @@ def _latency(_space: Space | None) -> Chart:
 def _over_time(
     title: str, said: str, series: tuple[Series, ...], rows: Sequence[tuple[datetime, *tuple[float, ...]]]
 ) -> Chart:
-    points = [Row(at.timestamp(), f"{at:%Y-%m-%d}", tuple(values)) for at, *values in rows]
+    points = [Row(at.timestamp(), f"{local(at, zone()):%Y-%m-%d}", tuple(values)) for at, *values in rows]
     return Chart(title, said, "time", "From", series, points)
 
 
