@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -16,11 +16,21 @@ DEFAULT_ZONE = "UTC"
 # What some machines list beside the zones: their own clock, and one that is not set.
 _NO_ZONES = {"Factory", "localtime"}
 
+_PARTS_OF_THE_WORLD = frozenset(
+    ("Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
+)
+
 
 @cache
 def names() -> frozenset[str]:
     """Return the names that a user may choose among."""
     return frozenset(available_timezones() - _NO_ZONES)
+
+
+@cache
+def places() -> tuple[str, ...]:
+    """Return the names that a list offers: UTC, and those of a city in a part of the world."""
+    return (DEFAULT_ZONE, *sorted(each for each in names() if each.partition("/")[0] in _PARTS_OF_THE_WORLD))
 
 
 def zone_of(name: str | None) -> tzinfo:
@@ -29,6 +39,12 @@ def zone_of(name: str | None) -> tzinfo:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, OSError, ValueError):
         return UTC
+
+
+def short_name(moment: datetime) -> str:
+    """Return how the zone of a moment is called at that time: `CEST`, `UTC`, or `UTC+14` where it has no letters."""
+    name = moment.tzname() or DEFAULT_ZONE
+    return name if name[0].isalpha() else f"{DEFAULT_ZONE}{name}"
 
 
 def chosen_zone(user_id: UUID) -> ScalarSelect[str | None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from embedding_endpoint import Endpoint, running
+from flask import Flask
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.e2e
@@ -47,6 +48,29 @@ def test_loading_the_page_again_makes_no_second_token(log_in: Callable[..., Page
     page.reload()
     expect(page.get_by_label("The token", exact=True)).to_have_count(0)
     expect(page.get_by_role("heading", name="my kiln")).to_have_count(1)
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+def test_times_are_shown_in_the_zone_that_is_chosen(
+    app: Flask, log_in: Callable[..., Page], new_person: Callable[..., Any], script: bool
+) -> None:
+    person = new_person("traveller")
+    app.test_client().post("/v1/memory/entries", json={"text": "The ferry leaves at noon"}, headers=person.headers)
+    # The clock of the browser is another one, and goes before UTC alone.
+    page = log_in(person, at="/memories", java_script_enabled=script, timezone_id="Asia/Tokyo")
+    shown = page.locator("main time").first
+    expect(shown).to_have_attribute("title", re.compile("GMT\\+9|Japan" if script else r" UTC$"))
+    page.get_by_role("link", name="Account").click()
+    page.get_by_label("Name, such as Europe/Berlin").fill("Mars/Olympus")
+    page.get_by_role("button", name="Set it").click()
+    expect(page.get_by_role("alert")).to_contain_text("It is not a time zone")
+    page.get_by_label("Name, such as Europe/Berlin").fill("Pacific/Kiritimati")
+    page.get_by_role("button", name="Set it").click()
+    expect(page.get_by_role("status").filter(has_text="The time zone is Pacific/Kiritimati.")).to_be_visible()
+    page.get_by_role("link", name="Memories").click()
+    expect(shown).to_have_attribute("title", re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\+14$"))
+    page.get_by_role("link", name="Record").click()
+    expect(page.get_by_label("From day (Pacific/Kiritimati)")).to_be_attached()
 
 
 def test_the_password_is_changed(log_in: Callable[..., Page], reader: Any) -> None:

@@ -1,4 +1,4 @@
-"""The page of the account: another password, everything taken along, everything erased."""
+"""The page of the account: its time zone, another password, everything taken along, everything erased."""
 
 from __future__ import annotations
 
@@ -23,6 +23,56 @@ def browser(app, ada):
 
 def change(browser, old=PASSWORD, password=NEW, again=NEW):
     return browser.post("/account/password", data={"old": old, "password": password, "again": again})
+
+
+# --- time zone ------------------------------------------------------------------------------------------------------
+
+
+def set_zone(browser, name):
+    return browser.post("/account/time-zone", data={"time_zone": name})
+
+
+def zone_shown(browser):
+    return re.search(r'id="time_zone"\s+name="time_zone"\s+value="([^"]*)"', browser.get("/account").text)[1]
+
+
+@pytest.mark.parametrize("typed", ["America/New_York", " america/new york "])
+def test_a_time_zone_is_written_into_the_preferences(browser, client, ada, typed):
+    assert zone_shown(browser) == "UTC"
+    Agent(client, ada.headers).ask("PUT", "/v1/preferences", json={"document": "# Be brief.\n"})
+    assert set_zone(browser, typed).location == "/account"
+    assert ("The time zone is America/New_York." in browser.get("/account").text, zone_shown(browser)) == (
+        True,
+        "America/New_York",
+    )
+    row = Agent(client, ada.headers).get("/v1/preferences").json
+    assert (row["version"], row["source"]) == (2, "page")
+    assert row["document"] == "---\ntime_zone: America/New_York\n---\n\n# Be brief.\n"
+    set_zone(browser, typed)
+    assert Agent(client, ada.headers).get("/v1/preferences").json["version"] == 2
+
+
+@pytest.mark.parametrize("name", ["", "Mars/Olympus", "<b>", "localtime"])
+def test_an_unknown_time_zone_is_refused_in_its_field(browser, ada, name):
+    response = set_zone(browser, name)
+    assert response.status_code == 422
+    assert "It is not a time zone; write one such as Europe/Berlin." in response.text
+    assert 'aria-describedby="problem-time_zone"' in response.text
+    assert "<b>" not in response.text
+    assert rows(ada, "SELECT version FROM preferences") == []
+
+
+def test_the_list_of_zones_has_places_and_not_the_names_of_old(browser):
+    listed = re.findall(r'<option value="([^"]*)">', browser.get("/account").text)
+    assert listed[0] == "UTC"
+    assert {"Pacific/Auckland", "America/Argentina/Ushuaia"} <= set(listed)
+    assert not {"US/Pacific", "Etc/GMT+1", "GB", "localtime"} & set(listed)
+
+
+def test_no_time_zone_is_written_in_incognito(browser, ada):
+    browser.post("/incognito/start")
+    assert set_zone(browser, "Asia/Tokyo").status_code == 409
+    assert rows(ada, "SELECT version FROM preferences") == []
 
 
 # --- password -------------------------------------------------------------------------------------------------------
@@ -56,7 +106,7 @@ def test_a_password_that_does_not_fit_changes_nothing(app, ada, browser, form, f
     assert at_browser(app, ada).get("/account").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/account/password", "/account/erase"])
+@pytest.mark.parametrize("path", ["/account/time-zone", "/account/password", "/account/erase"])
 def test_the_address_of_a_refused_form_leads_back(client, browser, path):
     assert browser.get(path).location == "/account"
     assert client.get(path).location.startswith("/login")
@@ -151,7 +201,7 @@ def test_others_stay(app, ada, bob, browser):
     assert "Bob keeps hens" in at_browser(app, bob).get("/memories").text
 
 
-@pytest.mark.parametrize("path", ["/account/password", "/account/erase"])
+@pytest.mark.parametrize("path", ["/account/time-zone", "/account/password", "/account/erase"])
 def test_another_site_cannot_reach_the_account(ada, browser, path):
     form = {"password": PASSWORD, "sentence": "erase everything"}
     assert browser.post(path, data=form, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403

@@ -1,4 +1,4 @@
-"""The account as a whole: another password, everything to take along, everything erased."""
+"""The account as a whole: its time zone, another password, everything to take along, everything erased."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from flask import session as cookie
 from memory.accounts import SHORTEST_PASSWORD, change_password, is_password
 from memory.errors import InvalidError
 from memory.models import User
+from memory.preferences import set_time_zone
+from memory.time_zones import names, places
 from webapp.accounts import erase_account, export_response
 from webapp.context import credential, session, utc_now
+from webapp.operations import refuse_in_incognito, space_for
 from webapp.pages.tries import WINDOW, give_back, too_many
 from webapp.pages.visitor import guarded, sign_in, sign_out
 
@@ -28,10 +31,28 @@ def index() -> Response:
     return _desk()
 
 
+@bp.get("/account/time-zone")
 @bp.get("/account/password")
 @bp.get("/account/erase")
 def back() -> Response:
     """Lead back from the addresses of forms: the browser stands at one after a refusal."""
+    return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
+
+
+@bp.post("/account/time-zone")
+def time_zone() -> Response:
+    """Write a time zone into the preferences; its name may be typed in small letters, and with spaces."""
+    refuse_in_incognito(space_for(None).id)
+    who, given = credential(), request.form.get("time_zone", "").strip()
+    spelled = {each.casefold(): each for each in names()}
+    name = spelled.get(given.replace(" ", "_").casefold(), given)
+    try:
+        saved = set_time_zone(session(), who.user_id, name, source="page", now=utc_now(), actor=who.actor)
+    except InvalidError as error:
+        session().rollback()
+        return _desk({"time_zone": error.message}, given=given)
+    session().commit()
+    flash(f"The time zone is {name}." if saved.new else "Nothing was changed.")
     return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
 
 
@@ -93,11 +114,17 @@ def _limited(field: str) -> Response:
     return response
 
 
-def _desk(problem: dict[str, str] | None = None, status: int = HTTPStatus.OK) -> Response:
+def _desk(problem: dict[str, str] | None = None, status: int = HTTPStatus.OK, *, given: str = "") -> Response:
     if problem and status == HTTPStatus.OK:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     user = session().get_one(User, credential().user_id)
     page = render_template(
-        "account/index.html", user=user, problem=problem or {}, shortest=SHORTEST_PASSWORD, sentence=SENTENCE
+        "account/index.html",
+        user=user,
+        problem=problem or {},
+        shortest=SHORTEST_PASSWORD,
+        sentence=SENTENCE,
+        given=given,
+        zones=places(),
     )
     return make_response(page, status)

@@ -12,6 +12,7 @@ from typing import Any
 from flask import Flask, current_app, g, request, url_for
 from jinja2.ext import Extension
 
+from memory.time_zones import short_name
 from retrieval.dates import local
 from webapp.context import utc_now, zone
 from webapp.pages.appearance import CHOICES, chosen
@@ -81,4 +82,5 @@ def _day(moment: str) -> str:
 
 def _exact(moment: datetime) -> str:
     """Return a moment as clocks of the reader's zone show it, with the zone's short name at that time."""
-    return f"{local(moment, zone()):%Y-%m-%d %H:%M:%S %Z}"
+    here = local(moment, zone())
+    return f"{here:%Y-%m-%d %H:%M:%S} {short_name(here)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from flask import current_app, render_template
 from markupsafe import Markup
 
+from memory.time_zones import short_name
 from webapp.pages.notebook_charts import Chart
 from webapp.pages.notebook_forms import CommandForm, ContextForm, NoteForm, RecallForm
 from webapp.pages.notebook_view import Block, CellView, Commanded, NotebookView, Recalled, Remembered
@@ -19,7 +20,7 @@ UNREADABLE = "*cannot be read*"
 
 def to_markdown(view: NotebookView, now: datetime) -> str:
     """Return the notebook as Markdown."""
-    parts = [f"# {view.notebook.title}", f"*Exported {now:%Y-%m-%d %H:%M %Z} from Commonplace.*"]
+    parts = [f"# {view.notebook.title}", f"*Exported {now:%Y-%m-%d %H:%M} {short_name(now)} from Commonplace.*"]
     for each in _seen(view):
         parts += _cell(each)
     return "\n\n".join(part for part in parts if part) + "\n"
