@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from unicodedata import category
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from memory.difference import digest_material
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Tombstone
 from memory.text import NEAR, from_signed, hamming, normalise, simhash64, to_signed
+from memory.time_zones import short_name, user_zone
 
 LIFETIME = timedelta(hours=24)
 _PUNCTUATION = ".,;:!?\u2026 "
@@ -110,14 +111,18 @@ def graveyard(session: Session, user_id: UUID, space_id: UUID, keys: Keys, now: 
 
 
 def refusal(session: Session, stone: Tombstone, now: datetime) -> str:
-    """Say until when a tombstone keeps its text away, and until when the forgetting can be undone, if it still can."""
-    said = (
-        f"forgotten less than 24 hours ago, and is refused until {stone.expires_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    )
+    """Say until when a tombstone keeps its text away, and until when the forgetting can be undone, if it still can.
+
+    Both are told by the clocks of the user's time zone.
+    """
+    zone = user_zone(session, stone.user_id)
+    expiry = stone.expires_at.astimezone(zone)
+    said = f"forgotten less than 24 hours ago, and is refused until {expiry:%Y-%m-%d %H:%M} {short_name(expiry)}"
     forgotten = session.get(Forgotten, (stone.user_id, stone.memory_id))
     if forgotten is None or forgotten.purge_at <= now:
         return said
-    return f"{said}; until {forgotten.purge_at.astimezone(UTC):%H:%M} UTC the forgetting can be undone instead"
+    purge = forgotten.purge_at.astimezone(zone)
+    return f"{said}; until {purge:%H:%M} {short_name(purge)} the forgetting can be undone instead"
 
 
 def bury(session: Session, memory: Memory, keys: Keys, now: datetime) -> None:

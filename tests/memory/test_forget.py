@@ -16,6 +16,7 @@ from memory.journal import record_tool_call
 from memory.models import Memory
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
+from memory.preferences import set_time_zone
 
 SECRET = "Ada hides the spare key under the third flowerpot"
 LONG = "The quarterly planning meeting with the whole design team takes place in the large room at {} o'clock " + (
@@ -185,6 +186,14 @@ def test_a_refusal_says_until_when_and_how_long_it_can_be_undone(book, drop):
     undo = "; until 12:10 UTC the forgetting can be undone instead"
     for minutes, more in ((9, undo), (11, "")):
         assert book.write(SECRET, now=noon + timedelta(minutes=minutes)).trace.reason == said + more
+
+
+def test_a_refusal_says_so_by_the_clocks_of_the_user(book, drop):
+    evening = datetime(2026, 5, 4, 22, 30, tzinfo=UTC)
+    book.do(set_time_zone, "Europe/Berlin", source="test")
+    drop(book.write(SECRET, now=evening).id, undo=UNDO_WINDOW, now=evening)
+    reason = book.write(SECRET, now=evening).trace.reason
+    assert "refused until 2026-05-06 00:30 CEST; until 00:40 CEST the forgetting" in reason
 
 
 @pytest.mark.parametrize(("said", "again"), [("{}", "{}!"), ("{}.", "{}"), ("{}...", "{}?")])
