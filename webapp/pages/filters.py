@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ def init_app(app: Flask) -> None:
     app.jinja_env.trim_blocks = True
     app.jinja_env.add_extension(Unindented)
     app.add_template_filter(_age, "age")
+    app.add_template_filter(_city, "city")
     app.add_template_filter(_day, "day")
     app.add_template_filter(_exact, "exact")
     app.add_template_filter(counted, "counted")
@@ -73,6 +74,11 @@ def _frame() -> dict[str, Any]:
 
 def _age(moment: datetime) -> str:
     return ago(moment, utc_now())
+
+
+def _city(zone: tzinfo) -> str:
+    """Return the last part of a zone's name, for where there is little room: `Buenos Aires`."""
+    return str(zone).rpartition("/")[2].replace("_", " ")
 
 
 def _day(moment: str) -> str:
