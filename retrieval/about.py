@@ -69,6 +69,8 @@ _AMOUNT = re.compile(
 )
 _LETTERED = re.compile(r"[^\W\d_]{1,5}\d{2,}[^\W\d_]?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+# What stands before the digits of a number plate ("FR-KM 2078"), which may look like a year.
+_PLATE = re.compile(r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}")
 # Words that are joined to one name, as programs join them, with no digit.
 _JOINED = re.compile(r"(?=[^\W\d]+\Z)\w*?[^\W\d_]{2}_[^\W\d_]{2}")
 
@@ -145,7 +147,7 @@ def understand(text: str, question: Question) -> Asked:
     generic = {place for place, each in lexemes.items() if each in _GENERIC}
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
     written = _codes(text)
-    numbered = (frozenset().union(*(_lexemes_of(each, lexemes) for each in code)) for code in written)
+    numbered = (frozenset().union(*(_lexemes_of(each, lexemes, code) for each in code)) for code in written)
     codes = tuple(filter(None, numbered))
     whole = (frozenset().union(*(_parts_of(each, lexemes) for each in code)) for code in written)
     joined = tuple(_joined(text, lexemes)) if "_" in text else ()
@@ -219,9 +221,14 @@ def _is_of(lexeme: str, name: str) -> bool:
 def _codes(text: str) -> list[list[str]]:
     """Return the identifiers with digits, each in the tokens that stand beside one another: "304417 00021" is one."""
     found: list[list[str]] = []
-    end = -1
+    end, before = -1, None
     for each in _TOKEN.finditer(text):
         token, beside = _bare(each[0]), bool(found) and not text[end : each.start()].strip()
+        head, before = before, each
+        if head and _PLATE.fullmatch(head[0]) and _YEAR.fullmatch(token) and text[head.end() : each.start()].isspace():
+            found.append([_bare(head[0]), token])
+            end = each.end()
+            continue
         # The last group of a long number may be short.
         if not _is_code(token) and not (beside and len(found[-1]) > 1 and re.fullmatch(r"\d\d+", token)):
             continue
@@ -269,10 +276,15 @@ def _parts_of(code: str, lexemes: dict[int, str]) -> frozenset[int]:
     return frozenset(found) if parts.issubset(found.values()) else frozenset()
 
 
-def _lexemes_of(code: str, lexemes: dict[int, str]) -> frozenset[int]:
-    """Return the places of the lexemes that hold the digits of an identifier but for years: all are needed."""
+def _lexemes_of(code: str, lexemes: dict[int, str], tokens: Sequence[str]) -> frozenset[int]:
+    """Return the places of the lexemes that hold the digits of a token of an identifier: all are needed.
+
+    What looks like a year is one, but among the `tokens` of an identifier of several.
+    """
     parts = {code, *re.split(r"[^a-z0-9]+", code)}
-    numbered = {each for each in parts if any(map(str.isdigit, each)) and not _YEAR.fullmatch(each)}
+    numbered = {
+        each for each in parts if any(map(str.isdigit, each)) and (len(tokens) > 1 or not _YEAR.fullmatch(each))
+    }
     found = {place for place, each in lexemes.items() if each in numbered or each.lstrip("-#") in numbered}
     # Beside its parts the whole says nothing, and another way to write it lacks the whole.
     return frozenset(place for place in found if lexemes[place] != code) or frozenset(found)

@@ -113,7 +113,15 @@ def test_another_spelling_is_found_and_told(ask, question, name, written):
 @pytest.mark.parametrize(
     "question",
     [
-        *("DE89 3704 0044 0532 0130 01", "ICE 9581", "error F25", "0761 443 21 91", "11-4873", "Who is Müller?"),
+        *(
+            "DE89 3704 0044 0532 0130 01",
+            "ICE 9581",
+            "FR-KM 2078",
+            "error F25",
+            "0761 443 21 91",
+            "11-4873",
+            "Who is Müller?",
+        ),
         *("Where does Martin live?", "0761 443 21", "0761 5550183 9"),
     ],
 )
