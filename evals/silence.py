@@ -24,9 +24,8 @@ from retrieval.policy import NAMED, Policy
 RECALL, ABSTENTION = "recall@5", "abstention"
 Grid = Mapping[str, tuple[float, ...]]
 READING: Grid = {
-    "reads": (3, 4, 5),
-    "sure_reading": (0.13, 0.16, 0.2, 0.25),
-    "worded_reading": (0.01, 0.02),
+    "sure_reading": (0.06, 0.08, 0.1, 0.13, 0.16, 0.2),
+    "worded_reading": (0.005, 0.01, 0.02, 0.05),
 }
 # What decides where nothing is read: so nothing is.
 RULES: Grid = {

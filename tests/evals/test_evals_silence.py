@@ -20,7 +20,7 @@ from tasks.runtime import Runtime
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 DEFAULT = default(READING)
-OTHER = (0.4, 0.33, 0.62)
+OTHER = (0.4, 0.33)
 
 
 def made(default: list[float], other: list[float], collections: str = "aabb") -> Fit:
