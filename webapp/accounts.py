@@ -12,7 +12,7 @@ from memory.erase import Report, erase_user
 from memory.errors import RefusedError
 from memory.export import export
 from memory.journal import record
-from webapp.context import credential, runtime, session, utc_now
+from webapp.context import credential, local_now, runtime, session, utc_now
 from webapp.operations import is_incognito
 
 _PIECE = 64 * 1024
@@ -29,7 +29,7 @@ def export_response() -> Response:
     record(session(), who.user_id, "user.exported", actor=who.actor, now=now, subject_id=who.user_id)
     session().commit()
     response = Response(stream_with_context(_in_pieces(_read_all())), mimetype="application/json")
-    response.headers["Content-Disposition"] = f'attachment; filename="commonplace-{now:%Y-%m-%d}.json"'
+    response.headers["Content-Disposition"] = f'attachment; filename="commonplace-{local_now():%Y-%m-%d}.json"'
     response.headers["Cache-Control"] = "no-store"
     return response
 

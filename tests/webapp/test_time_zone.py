@@ -198,3 +198,10 @@ def test_a_notebook_is_exported_and_named_by_the_clocks_of_the_zone(reader, ada)
     for form in ("md", "html"):
         text = reader.get(f"{address.partition('#')[0]}/export.{form}").text
         assert re.search(f"Exported {told} from Commonplace", text)
+
+
+def test_an_export_is_named_by_the_day_of_the_zone(reader, ada):
+    zone = FAR_EAST if utc_now().hour >= 10 else "Pacific/Pago_Pago"
+    choose(ada, zone)
+    name = reader.get("/account/export").headers["Content-Disposition"]
+    assert name == f'attachment; filename="commonplace-{at(zone, 0, days=0):%Y-%m-%d}.json"'
