@@ -496,11 +496,40 @@ def test_an_answer_of_an_earlier_version_kept_nothing_back(desk: Desk) -> None:
     assert "No memory matches." in desk.page()
 
 
+TIME_ASKED = "You ask for a time and nothing else, so this is what was kept then"
+
+
+@pytest.mark.parametrize("kind", ["recall", "context"])
+def test_a_cell_says_which_time_its_answer_is_of(desk: Desk, kind: str) -> None:
+    stored(desk.person, NUTS)
+    desk.run(kind, q="What did I note this year?")
+    page = desk.page()
+    assert f"{TIME_ASKED} ({utc_now():%Y}-01-01 to {utc_now():%Y}-12-31, in UTC)." in page
+    assert "no vector yet" not in page
+    with user_session(desk.person.runtime.sessions, desk.person.id) as session:
+        rows = [dict(row) for row in session.execute(sql("SELECT * FROM cells WHERE output ? 'period'")).mappings()]
+        session.execute(sql("UPDATE cells SET output = output - 'period' WHERE output ? 'period'"))
+    for row in rows:
+        check_cell(row)
+    assert TIME_ASKED not in desk.page()
+
+
 SPOILT = [
     ("recall", "output", "output - 'policy'"),
     ("recall", "output", "jsonb_set(output, '{policy,alpha}', '\"much\"')"),
     ("recall", "output", "jsonb_set(output, '{hits,0,id}', '7')"),
     ("recall", "output", "jsonb_set(output, '{hits,0,score}', '{}')"),
+    (
+        "recall",
+        "output",
+        'output || \'{"period": {"start": "2025-05-07T00:00Z", "end": "2025-05-07T00:00Z"}}\'',
+    ),
+    (
+        "recall",
+        "output",
+        'output || \'{"period": {"start": "0001-01-01T00+14:00", "end": "0001-01-01T00-14:00"}}\'',
+    ),
+    ("recall", "output", 'output || \'{"period": {"start": "2025-05-07", "end": "soon"}}\''),
     ("recall", "input", 'input || \'{"limit": "many"}\''),
     ("context", "output", "jsonb_set(output, '{timings}', '3')"),
     ("context", "input", 'input || \'{"budget": "much"}\''),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from sqlalchemy import select
 from memory.forget import list_restorable
 from memory.models import Memory, Space, Theme
 from memory.spaces import list_spaces
+from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from retrieval.types import Candidate, Ranked, Score, Scored
@@ -70,6 +71,7 @@ def answer_of(result: Result) -> dict[str, Any]:
         "warnings": list(result.warnings),
         "timings": dict(result.timings),
         "withheld": result.withheld,
+        "period": _span(result.period),
     }
 
 
@@ -78,9 +80,11 @@ def result_of(answer: Mapping[str, Any], texts: Texts) -> Result:
     policy = policy_of(answer["policy"])
     hits = [_hit(kept, found) for kept in answer["hits"] if (found := texts.found.get(UUID(kept["id"]))) is not None]
     plain = {name: answer[name] for name in ("token_count", "truncated", "considered", "timings")}
-    # Answers of earlier versions do not say what they withheld.
+    # Answers of earlier versions do not say what they withheld, nor of which time they are.
     plain["withheld"] = answer.get("withheld", 0)
-    return Result(tuple(hits), policy, degraded=tuple(answer["degraded"]), warnings=tuple(answer["warnings"]), **plain)
+    period = _period(answer.get("period"))
+    degraded, warnings = tuple(answer["degraded"]), tuple(answer["warnings"])
+    return Result(tuple(hits), policy, degraded=degraded, warnings=warnings, period=period, **plain)
 
 
 def policy_of(kept: Mapping[str, Any]) -> Policy:
@@ -105,6 +109,18 @@ def _kept(ranked: Ranked) -> dict[str, Any]:
         **{name: _rounded(getattr(scored, name)) for name in _OF_SCORED},
         "score": {name: _rounded(getattr(scored.score, name)) for name in _OF_SCORE},
     }
+
+
+def _span(period: Period | None) -> dict[str, str] | None:
+    # Not by which words a time was asked for: a notebook keeps numbers alone.
+    return {"start": period.start.isoformat(), "end": period.end.isoformat()} if period is not None else None
+
+
+def _period(kept: Mapping[str, str] | None) -> Period | None:
+    if kept is None:
+        return None
+    start, end = (datetime.fromisoformat(kept[name]).astimezone(UTC) for name in ("start", "end"))
+    return Period(start, end)
 
 
 def _rounded(value: Any) -> Any:

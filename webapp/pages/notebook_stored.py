@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from memory.errors import InvalidError
 from memory.models import Cell
@@ -72,6 +72,21 @@ class _Hit(_Shape):
     score: _Score
 
 
+class _Period(_Shape):
+    start: Moment
+    end: Moment
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        try:
+            start, end = (datetime.fromisoformat(each).astimezone(UTC) for each in (self.start, self.end))
+        except OverflowError:
+            raise ValueError("must be within the calendar") from None
+        if end <= start:
+            raise ValueError("must end after it begins")
+        return self
+
+
 class _Found(_Shape):
     hits: list[_Hit]
     policy: Annotated[dict[str, Any], AfterValidator(_policy)]
@@ -82,6 +97,7 @@ class _Found(_Shape):
     warnings: list[str]
     timings: dict[str, Number]
     withheld: Count = 0
+    period: _Period | None = None
 
 
 class _Neighbour(_Exact):
