@@ -33,6 +33,22 @@ def places() -> tuple[str, ...]:
     return (DEFAULT_ZONE, *sorted(each for each in names() if each.partition("/")[0] in _PARTS_OF_THE_WORLD))
 
 
+def meant(typed: str) -> str:
+    """Return the name that somebody means who writes it in any case, with spaces, or by its city alone; else as typed.
+
+    >>> meant("america/new york"), meant("Auckland"), meant("Mars")
+    ('America/New_York', 'Pacific/Auckland', 'Mars')
+    """
+    return _spellings().get("_".join(typed.casefold().split()), typed)
+
+
+@cache
+def _spellings() -> dict[str, str]:
+    # A city that is listed twice has the same clocks under both of its names.
+    cities = {each.rpartition("/")[2].casefold(): each for each in reversed(places())}
+    return cities | {each.casefold(): each for each in names()}
+
+
 def zone_of(name: str | None) -> tzinfo:
     """Return a zone by its name, and `datetime.UTC` itself for None and for a name that is not known."""
     try:

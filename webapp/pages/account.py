@@ -12,7 +12,7 @@ from memory.accounts import SHORTEST_PASSWORD, change_password, is_password
 from memory.errors import InvalidError
 from memory.models import User
 from memory.preferences import set_time_zone
-from memory.time_zones import names, places
+from memory.time_zones import meant, places
 from webapp.accounts import erase_account, export_response
 from webapp.context import credential, session, utc_now
 from webapp.operations import refuse_in_incognito, space_for
@@ -41,11 +41,10 @@ def back() -> Response:
 
 @bp.post("/account/time-zone")
 def time_zone() -> Response:
-    """Write a time zone into the preferences; its name may be typed in small letters, and with spaces."""
+    """Write a time zone into the preferences; the name of its city is enough."""
     refuse_in_incognito(space_for(None).id)
     who, given = credential(), request.form.get("time_zone", "").strip()
-    spelled = {each.casefold(): each for each in names()}
-    name = spelled.get(given.replace(" ", "_").casefold(), given)
+    name = meant(given)
     try:
         saved = set_time_zone(session(), who.user_id, name, source="page", now=utc_now(), actor=who.actor)
     except InvalidError as error:
