@@ -125,6 +125,11 @@ def parse(document: str) -> Parsed:
     At most 64 KiB of UTF-8. Without front matter all of it is body. YAML is read by the safe rules, without
     anchors and aliases; keys must not repeat.
     """
+    return _validated(*_read(document))
+
+
+def _read(document: str) -> tuple[dict[str, Any], str, Mapping[Path, int]]:
+    """Return what a document gives before it is checked against the schema, its body, and the line of each key."""
     try:
         check_text(document, "document")
     except InvalidError as error:
@@ -132,7 +137,7 @@ def parse(document: str) -> Parsed:
     text = _plain_lines(document)
     handler = _Handler(first_line=1 + _blank_lines(text))
     given, body = frontmatter.parse(text, handler=handler)
-    return _validated(given, body, handler.lines)
+    return given, body, handler.lines
 
 
 def with_time_zone(document: str, name: str) -> str:
@@ -144,12 +149,13 @@ def with_time_zone(document: str, name: str) -> str:
         raise PreferencesError([Complaint("time_zone", None, _NO_ZONE)])
     if not document.strip():
         return f"---\ntime_zone: {name}\n---\n"
-    before = parse(document)
-    if before.given.get("time_zone") == name:
+    # What it names so far may be no zone: the key is younger than some documents.
+    given, body, _ = _read(document)
+    if given.get("time_zone") == name:
         return document
     changed = _with_zone_written(_plain_lines(document), name)
     # YAML can be written in ways that nobody writes; none of them may lose anything.
-    if not _says(changed, {**before.given, "time_zone": name}, before.body):
+    if not _says(changed, {**given, "time_zone": name}, body):
         message = "cannot be written into your preferences as they stand; add the line yourself"
         raise PreferencesError([Complaint("time_zone", None, message)])
     return changed

@@ -224,6 +224,7 @@ def test_an_unknown_zone_is_told_in_plain_words():
         ("---\n{}\n---\n", "---\n{time_zone: Asia/Tokyo}\n---\n"),
         ("---\ntime_zone: UTC # home\na: 1\n---\n", "---\ntime_zone: Asia/Tokyo # home\na: 1\n---\n"),
         ("---\ntime_zone:\na: 1\n---\n", "---\ntime_zone: Asia/Tokyo\na: 1\n---\n"),
+        ("---\ntime_zone: CET or so\na: 1\n---\n", "---\ntime_zone: Asia/Tokyo\na: 1\n---\n"),
         ("---\ntime_zone: >-\n  UTC\na: 1\n---\n", "---\ntime_zone: Asia/Tokyo\na: 1\n---\n"),
         ("---\n{a: 1, time_zone: 'UTC'}\n---\n", "---\n{a: 1, time_zone: Asia/Tokyo}\n---\n"),
         ("---\nb: {time_zone: UTC}\n---\n", "---\nb: {time_zone: UTC}\ntime_zone: Asia/Tokyo\n---\n"),
