@@ -128,6 +128,18 @@ def parse(document: str) -> Parsed:
     return _validated(*_read(document))
 
 
+def parse_kept(document: str) -> Parsed:
+    """Return what a document says that is kept already; one that names no known time zone is as if it named none.
+
+    It may be older than the key, or come from a server that knew more zones.
+    """
+    given, body, lines = _read(document)
+    zone = given.get("time_zone")
+    if not isinstance(zone, str) or zone not in names():
+        given = {key: value for key, value in given.items() if key != "time_zone"}
+    return _validated(given, body, lines)
+
+
 def _read(document: str) -> tuple[dict[str, Any], str, Mapping[Path, int]]:
     """Return what a document gives before it is checked against the schema, its body, and the line of each key."""
     try:

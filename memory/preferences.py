@@ -14,7 +14,15 @@ from sqlalchemy.orm import Session
 from memory.errors import NotFoundError
 from memory.journal import record
 from memory.models import Preferences
-from memory.preference_document import DefaultFolders, Parsed, ResponseStyle, Structured, parse, with_time_zone
+from memory.preference_document import (
+    DefaultFolders,
+    Parsed,
+    ResponseStyle,
+    Structured,
+    parse,
+    parse_kept,
+    with_time_zone,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +135,7 @@ def prompt(session: Session, user_id: UUID) -> tuple[str, int | None]:
     if row is None:
         logger.warning("user %s has no preferences: the prompt goes without", user_id)
         return "", None
-    return prompt_block(parse(row.document)), row.version
+    return prompt_block(parse_kept(row.document)), row.version
 
 
 def prompt_block(parsed: Parsed) -> str:

@@ -216,3 +216,10 @@ def test_the_zone_of_a_user_is_that_of_the_version_in_force(book):
     with book.session() as session:
         session.execute(text("UPDATE preferences SET structured = jsonb_build_object('time_zone', '../Mars')"))
     assert zone() == "UTC"
+
+
+def test_a_zone_that_is_not_known_keeps_no_wish_from_an_agent(book):
+    put(book, "Be brief.")
+    with book.session() as session:
+        session.execute(text("UPDATE preferences SET document = E'---\\ntime_zone: [Mars]\\n---\\nBe brief.'"))
+        assert prompt(session, book.user_id) == ("In the user's own words:\n\nBe brief.", 1)

@@ -211,3 +211,10 @@ def test_the_description_names_the_endpoints(client):
     paths = described["paths"]
     assert {"get", "put"} <= set(paths[PREFERENCES])
     assert "line" in described["components"]["schemas"]["FieldError"]["properties"]
+
+
+def test_a_kept_document_whose_zone_is_not_known_is_shown(agent, ada):
+    document = put(agent, "---\ntime_zone: Asia/Tokyo\n---\n").json["document"].replace("Asia/Tokyo", "Tokyo time")
+    assert rows(ada, "UPDATE preferences SET document = :document RETURNING version", document=document)
+    read = agent.get(PREFERENCES).json
+    assert (read["document"], read["preferences"]["time_zone"]) == (document, "UTC")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from memory import preferences
 from memory.errors import NotFoundError, RefusedError
 from memory.models import Preferences
-from memory.preference_document import PreferencesError, parse
+from memory.preference_document import PreferencesError, parse_kept
 from retrieval.tokens import count
 from webapp.api.account_answers import PreferencesAnswer, PreferencesPromptAnswer, VersionsAnswer
 from webapp.api.blueprint import api_blueprint
@@ -133,7 +133,7 @@ def _hide_in_incognito() -> None:
 
 
 def _shown(row: Preferences, **more: Any) -> Response:
-    parsed = parse(row.document)
+    parsed = parse_kept(row.document)
     return jsonify(
         {
             "version": row.version,

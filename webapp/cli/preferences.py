@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from memory import preferences as domain
 from memory.database import user_session
 from memory.drafts import MAX_TEXT_BYTES
-from memory.preference_document import Complaint, PreferencesError, parse
+from memory.preference_document import Complaint, PreferencesError, parse_kept
 from tasks.store import Store
 from webapp.cli.wiring import migrated_store, user_named
 
@@ -57,7 +57,7 @@ def show(email: str, version: int | None, prompt: bool) -> None:
     document = _desk_of(email).document(version)
     if document is None:
         raise click.ClickException(f"{email} has no preferences yet")
-    text = domain.prompt_block(parse(document)) if prompt else document
+    text = domain.prompt_block(parse_kept(document)) if prompt else document
     click.echo(text, nl=not text.endswith("\n"))
 
 
