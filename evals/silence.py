@@ -24,8 +24,9 @@ from retrieval.policy import NAMED, Policy
 RECALL, ABSTENTION = "recall@5", "abstention"
 Grid = Mapping[str, tuple[float, ...]]
 READING: Grid = {
-    "sure_reading": (0.06, 0.08, 0.1, 0.13, 0.16, 0.2),
-    "worded_reading": (0.005, 0.01, 0.02, 0.05),
+    "sure_reading": (0.07, 0.09, 0.11, 0.13),
+    "worded_reading": (0.01, 0.02),
+    "named_reading": (0.15, 0.2),
 }
 # What decides where nothing is read: so nothing is.
 RULES: Grid = {

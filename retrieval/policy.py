@@ -35,7 +35,9 @@ class Policy:
     answers what is asked (`retrieval.silence`). Notes in English are read together with the question, the `reads` best
     one after another until one is `certain_reading` likely to answer it and they are enough; none that lacks an
     identifier that is asked for, and what has it whole answers unread. Taken together they must be at least
-    `sure_reading` likely, or `worded_reading` if the words of one have all that the question's words tell.
+    `sure_reading` likely, or `worded_reading` if the words of one have all that the question's words tell; but
+    `named_reading` where a name is asked for and the likeliest has nothing of the question but that, or all but that.
+    Of a question for everything at least the `list_reads` best are read, all of them.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -77,7 +79,8 @@ class Policy:
     sure_share: float = 0.7
     reads: int = 4
     list_reads: int = 8
-    sure_reading: float = 0.1
+    sure_reading: float = 0.09
+    named_reading: float = 0.15
     worded_reading: float = 0.01
     certain_reading: float = 0.5
     reading_weight: float = 0.1
@@ -118,6 +121,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "reads": (0, 50),
     "list_reads": (0, 50),
     "sure_reading": (0, 1),
+    "named_reading": (0, 1),
     "worded_reading": (0, 1),
     "certain_reading": (0, 1),
     "reading_weight": (0, 1),

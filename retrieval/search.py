@@ -107,8 +107,10 @@ class _Run:
     def _search(self, dense: Dense | None, question: str, *, may_respell: bool) -> Result:
         query, policy = self.source.query, self.source.policy
         # Notes may tell of a time in which none was kept: then it is searched for as anything else.
-        if (period := self._period(question)) is not None and (found := self._of_the_time(period)).hits:
-            return found
+        if (period := self._period(question)) is not None:
+            if (found := self._of_the_time(period)).hits:
+                return found
+            self.warnings.append("no memory is of that time")
         worded, near = self._legs(dense, question)
         if may_respell and (written := self._respelled(question, worded)) is not None:
             return self._again(dense, written)
@@ -188,7 +190,7 @@ class _Run:
             considered=considered,
             # Who asked again went without the same twice.
             degraded=tuple(dict.fromkeys(self.degraded)),
-            warnings=tuple(self.warnings),
+            warnings=tuple(dict.fromkeys(self.warnings)),
             timings=self.timings,
             withheld=self.withheld,
         )

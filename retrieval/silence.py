@@ -43,17 +43,24 @@ class Judge:
         """Tell whether what was found may be read: notes, which speak for themselves."""
         return self.policy.reads > 0 and not self.talk
 
-    def is_answered(self, read: Sequence[Scored]) -> bool:
+    def is_answered(self, best: Sequence[Scored]) -> bool:
         """Tell whether the best, in order of rank, are likely enough to answer, as far as they were read.
 
         Their likelihood is that of the mean of the log-odds of the first, counted twice, and of the likeliest other.
         """
-        found = [_log_odds(each.candidate.sureness) for each in read if each.candidate.sureness is not None]
+        read = [each for each in best if each.candidate.sureness is not None]
+        found = [_log_odds(each.candidate.sureness or 0.0) for each in read]
         if not found:
             return False
         mean = (FIRST * found[0] + max(found[1:], default=NO_OTHER)) / (FIRST + 1)
-        worded = any(each.coverage > ALL for each in read)
-        return mean >= _log_odds(self.policy.worded_reading if worded else self.policy.sure_reading)
+        likeliest = read[found.index(max(found))].candidate
+        return mean >= _log_odds(self._least_reading(likeliest, worded=any(each.coverage > ALL for each in read)))
+
+    def _least_reading(self, likeliest: Candidate, *, worded: bool) -> float:
+        if worded:
+            return self.policy.worded_reading
+        named = self.asked.names_alone(likeliest.places) or self.asked.other_names(likeliest.places)
+        return self.policy.named_reading if named else self.policy.sure_reading
 
     def is_told(self, scored: Scored, *, key_words: bool) -> bool:
         """Tell whether one has the identifier that is asked for, or all of nothing but key words.

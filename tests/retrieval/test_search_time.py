@@ -57,6 +57,8 @@ def test_a_time_of_which_nothing_was_kept_is_searched_for(shelf):
     assert (result.hits, result.period) == ((), None)
     result = shelf.ask("last winter", near=3, cosine=0.9)
     assert [hit.snippet for hit in result.hits] == ["The fair is in October"]
+    assert result.warnings == ("no memory is of that time",)
+    assert shelf.ask("yesterday").warnings == ()
 
 
 def test_a_time_is_that_of_the_zone(shelf):

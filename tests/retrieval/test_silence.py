@@ -11,7 +11,7 @@ from retrieval.silence import Judge
 from retrieval.types import Score, Scored
 from retrieval.words import Question
 
-POLICY = Policy(sure_reading=0.2, worded_reading=0.05)
+POLICY = Policy(sure_reading=0.2, worded_reading=0.05, named_reading=0.4)
 
 
 def is_answered(*sureness, policy=POLICY, places=(), asked=NOTHING_ASKED):
@@ -50,8 +50,17 @@ def test_less_is_enough_where_one_has_all_words():
     assert not is_answered(0.08, 0.08, asked=asked)
 
 
+@pytest.mark.parametrize(
+    ("places", "expected"), [((0,), False), ((1,), False), ((0, 1), True)], ids=["the name", "all but it", "both"]
+)
+def test_more_is_needed_of_what_has_the_name_alone_or_all_but_that(places, expected):
+    asked = understand("Where does Anna swim on Mondays?", Question(["anna", "swim", "on"], [1.0, 1.0, 1.0]))
+    assert is_answered(0.3, 0.3, places=places, asked=asked) is expected
+    assert is_answered(0.5, 0.5, places=places, asked=asked)
+
+
 @pytest.mark.parametrize(("least", "expected"), [(0.0, True), (1.0, False)])
 def test_a_policy_may_take_anything_that_was_read_and_nothing(least, expected):
-    policy = Policy(sure_reading=least, worded_reading=least)
+    policy = Policy(sure_reading=least)
     assert is_answered(0.0, 0.0, policy=policy) is expected
     assert is_answered(0.9, 0.99, policy=policy) is expected
