@@ -49,7 +49,9 @@ def test_what_is_wrong_is_named(tmp_path, text, why):
 
 
 def test_who_goes_on_learns_what_is_new_and_some_of_the_rest(blocks):
-    names = [block.name for block in further("17")]
+    found = further("17")
+    assert len({tuple(block.notes.values()) for block in found}) == len(found), "nobody twice"
+    names = [block.name for block in found]
     new = [block.name for block in read_blocks(since="17")]
     assert names[: len(new)] == new
     assert len(names) == len(new) + AGAIN

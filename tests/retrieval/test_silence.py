@@ -59,6 +59,16 @@ def test_more_is_needed_of_what_has_the_name_alone_or_all_but_that(places, expec
     assert is_answered(0.5, 0.5, places=places, asked=asked)
 
 
+def test_the_likeliest_is_asked_whether_it_has_a_name_alone():
+    asked = understand("Where does Anna swim on Mondays?", Question(["anna", "swim", "on"], [1.0, 1.0, 1.0]))
+    read = [
+        Scored(candidate(n, sureness=sure, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0, asked=asked)
+        for n, (sure, places) in enumerate(((0.30, (0, 1)), (0.32, (0,)), (0.01, (0, 1))), 1)
+    ]
+    assert not Judge(POLICY, asked).is_answered(read)
+    assert Judge(POLICY, asked).is_answered([read[0], read[2], read[0]])
+
+
 @pytest.mark.parametrize(("least", "expected"), [(0.0, True), (1.0, False)])
 def test_a_policy_may_take_anything_that_was_read_and_nothing(least, expected):
     policy = Policy(sure_reading=least)
