@@ -158,4 +158,6 @@ def test_where_all_are_wanted_more_are_read_and_none_ends_it(runtime, ada):
     assert read("All about Rex") == 6
     assert read("All about Rex", list_reads=0) == 4
     assert read("All about Rex", reads=0) == 0
-    assert read("All about Rex", sure_reading=1.0, worded_reading=1.0, named_reading=1.0) == 6, "key words are enough"
+    never = {"sure_reading": 1.0, "worded_reading": 1.0, "named_reading": 1.0}
+    assert read("All about Rex", **never) == 6, "key words are enough"
+    assert shelf.found("What do we know of HERON-42?", policy=never) == [TEXTS[2]], "so is an identifier"
