@@ -22,13 +22,15 @@ _SENTENCE = re.compile(
 # Who asks so wants each of several memories, not the one that answers.
 _ASKS_ALL = re.compile(
     r"""\b(?:
-        everything | anything\s+(?:about|on|of) | overview | rundown | lists? | details
-      | (?<!at\s)(?<!after\s)(?<!in\s)all\b(?!\s+(?:day|night|right|along|at\s+once|but)\b)
+        everything | anything\s+(?:about|on|of) | overview | rundown | details
+      | (?<!at\s)(?<!after\s)(?<!in\s)all\s+(?:the|my|our|his|her|of|that|i|we|you|there|about|on|what)\b
+      | lists?\s+(?:all|the|my|our|every|of|what)
       | summar(?:y|ies|i[sz]e[sd]?) | sums?\s+up | tell\s+me\s+about | (?:go|run|walk\s+me)\s+through
       | what\s+(?:do|did|have)\s+(?:i|we|you)\s+(?:\w+\s+)?(?:know|note|noted|written|kept|got)
-      | steps | to\s+be\s+done | (?:has|have)\s+to\s+happen | (?:is|what['\u2019]s|still)\s+left
+      | steps\s+(?:to|of|for|towards?|are|were) | (?:the|my|our|which|what)\s+(?:\w+\s+)?steps
+      | to\s+be\s+done | (?:has|have)\s+to\s+happen | (?:is|what['\u2019]s|still)\s+left
       | (?:must|should|need\s+to|have\s+to)\s+(?:i\s+|we\s+|you\s+)?(?:do|get\s+done)
-    )\b""",
+    )\b | ^\s*(?:all|list)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Also what stands for an amount: none, all, an only child, a dozen.
@@ -87,7 +89,7 @@ def asks(text: str) -> bool:
 def wants_all(question: str) -> bool:
     """Tell whether a question asks for each of several memories.
 
-    >>> wants_all("Everything about the new oven"), wants_all("List my allergies"), wants_all("Is all well?")
+    >>> wants_all("Everything about the new oven"), wants_all("List my allergies"), wants_all("All that I need")
     (True, True, True)
     >>> wants_all("Who has the spare key?"), wants_all("Was it open at all?")
     (False, False)

@@ -37,7 +37,8 @@ class Policy:
     identifier that is asked for, and what has it whole answers unread. Taken together they must be at least
     `sure_reading` likely, or `worded_reading` if the words of one have all that the question's words tell; but
     `named_reading` where a name is asked for and the likeliest has nothing of the question but that, or all but that.
-    Of a question for everything at least the `list_reads` best are read, all of them.
+    Of a question for everything at least the `list_reads` best are read, all of them, and unless the words of one have
+    all they must be `list_reading` likely.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -81,6 +82,7 @@ class Policy:
     list_reads: int = 8
     sure_reading: float = 0.09
     named_reading: float = 0.15
+    list_reading: float = 0.2
     worded_reading: float = 0.01
     certain_reading: float = 0.5
     reading_weight: float = 0.1
@@ -122,6 +124,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "list_reads": (0, 50),
     "sure_reading": (0, 1),
     "named_reading": (0, 1),
+    "list_reading": (0, 1),
     "worded_reading": (0, 1),
     "certain_reading": (0, 1),
     "reading_weight": (0, 1),

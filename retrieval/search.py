@@ -123,7 +123,7 @@ class _Run:
             bound, now = worded.question.bound, self.source.now
             asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
             scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
-        judge = Judge(policy, asked, talk=in_talk(pool))
+        judge = Judge(policy, asked, talk=in_talk(pool), wants_all=wants_all(question))
         phrases = quoted(question)
         with self._timed("fetch"):
             few = len(scored) if phrases else max(POOL * query.limit, self._reads(question))
@@ -298,10 +298,10 @@ class _Run:
         question: str,
     ) -> bool:
         """Tell whether one of the best answers the question to who reads both, or is told without reading."""
-        key_words = not asks(question)
+        key_words = not judge.wants_all and not asks(question)
         told = any(judge.is_told(each, key_words=key_words) for each in scored)
         # Who wants all that there is has them read even so, to have before the rest what belongs to it.
-        if told and not wants_all(question):
+        if told and not judge.wants_all:
             return True
         with self._timed("read"):
             self._read(reader, judge, best, question)
@@ -316,7 +316,7 @@ class _Run:
     def _read(self, reader: Reader, judge: Judge, best: Sequence[Scored], question: str) -> None:
         """Note how likely each answers, until one does; another language and a failure leave no word."""
         # Where each of several is wanted, one is never enough.
-        enough = self.source.policy.certain_reading if not wants_all(question) else math.inf
+        enough = self.source.policy.certain_reading if not judge.wants_all else math.inf
         texts = [each.candidate.passage or each.candidate.text for each in best]
         try:
             for each, sureness in zip(best, reader.each(question, texts), strict=True):

@@ -26,12 +26,14 @@ NO_OTHER = -4.0
 class Judge:
     """Judges what was found for a question, by the numbers that `Policy.sure_cosine` describes.
 
-    `talk` says that turns are judged: the name of who says it stands before each.
+    `talk` says that turns are judged: the name of who says it stands before each. `wants_all` says that each of
+    several memories is wanted.
     """
 
     policy: Policy
     asked: Asked
     talk: bool = False
+    wants_all: bool = False
 
     @property
     def is_asked_for(self) -> bool:
@@ -59,6 +61,9 @@ class Judge:
     def _least_reading(self, likeliest: Candidate, *, worded: bool) -> float:
         if worded:
             return self.policy.worded_reading
+        # Whatever is known of somebody seems a little to belong to "everything about the boat".
+        if self.wants_all:
+            return self.policy.list_reading
         named = self.asked.names_alone(likeliest.places) or self.asked.other_names(likeliest.places)
         return self.policy.named_reading if named else self.policy.sure_reading
 

@@ -158,6 +158,21 @@ def test_where_all_are_wanted_more_are_read_and_none_ends_it(runtime, ada):
     assert read("All about Rex") == 6
     assert read("All about Rex", list_reads=0) == 4
     assert read("All about Rex", reads=0) == 0
-    never = {"sure_reading": 1.0, "worded_reading": 1.0, "named_reading": 1.0}
-    assert read("All about Rex", **never) == 6, "key words are enough"
-    assert shelf.found("What do we know of HERON-42?", policy=never) == [TEXTS[2]], "so is an identifier"
+    never = {"sure_reading": 1.0, "worded_reading": 1.0, "named_reading": 1.0, "list_reading": 1.0}
+    assert shelf.found("What do we know of HERON-42?", policy=never) == [TEXTS[2]], "an identifier is enough"
+
+
+def test_what_has_nothing_to_do_with_it_is_not_everything_about_it(runtime, ada):
+    texts = (
+        "Goal for this year: photograph every lighthouse on the way",
+        "Write to me in short paragraphs",
+        *TEXTS[:4],
+    )
+    shelf = ReadShelf(runtime, ada, texts)
+    for asked in (
+        "Tell me everything about the cabin",
+        "everything about the cabin",
+        "What do I know about the cabin?",
+    ):
+        assert shelf.found(asked, near=0, cosine=0.5) == [], asked
+    assert shelf.found("Tell me everything about the cabin", near=0, cosine=0.5, policy={"list_reading": 0.0}) != []
