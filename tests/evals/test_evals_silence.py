@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -114,8 +115,9 @@ def test_data_sets_are_joined_with_their_collections_apart() -> None:
 def test_near_misses_are_as_often_unanswered_as_they_should_be() -> None:
     data = golden.read(golden.NEAR_MISSES)
     assert len({each.collection for each in data.questions if each.category != "told"}) == 36
-    assert (
-        sum(not each.expected for each in data.questions)
-        == 360
-        == sum(each.category == "told" for each in data.questions)
-    )
+    for category, answered in (("one", True), ("many", True), ("told", True), ("nothing", False)):
+        found = {bool(each.expected) for each in data.questions if each.category == category}
+        assert found == {answered}, category
+    unanswered = [each for each in data.questions if not each.expected]
+    assert Counter(each.category for each in unanswered) == {"nothing": 360, "all-of-nothing": 143}
+    assert sum(each.category == "told" for each in data.questions) == 360
