@@ -27,7 +27,7 @@ from retrieval.reading import LONGEST
 FOLDER = Path(__file__).with_name("reading")
 EPOCHS = 2
 # Who goes on from a reader that is there learns so many of the persons that it knows again, lest it forget them.
-AGAIN = 120
+AGAIN = 200
 # Of the second training, with the notes that would answer, in the weights that are kept.
 SHARE = 0.6
 RANK = 32
