@@ -15,9 +15,9 @@ from evals.cli_support import progress
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
 )
 @click.option("--epochs", type=click.IntRange(min=1), help="Rounds over the data.  [default: 2, 1 with --since]")
-@click.option("--since", metavar="FILE", help="Go on from the reader in use, with the files from this one on, as 17.")
+@click.option("--since", metavar="FILE", help="Go on from the reader in use, with the files from this one on, as 39.")
 def eval_reader(out: Path | None, epochs: int | None, since: str | None) -> None:
-    """Train what reads questions and notes together, on evals/reading: some eighty minutes, with --since forty."""
+    """Train what reads questions and notes together, on evals/reading: hours, with --since half of one."""
     # Here, as torch takes seconds to load that no other command should wait for.
     from evals import reader  # noqa: PLC0415
     from retrieval.reading import WEIGHTS  # noqa: PLC0415
