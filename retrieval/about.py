@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from retrieval.words import Question
@@ -133,15 +133,20 @@ class Asked:
 NOTHING_ASKED = Asked({}, {}, frozenset(), frozenset())
 # An identifier that is nowhere: no item has it.
 UNHEARD_OF = Asked({}, {}, frozenset(), frozenset(), codes=(frozenset(),))
+# The place of a name that is nowhere.
+_NOWHERE = -1
 
 
 def understand(text: str, question: Question) -> Asked:
     """Return what a question is about; `question` has its lexemes, by whose places the answer speaks.
 
-    It has none where nothing that is searched has one of its words: then nothing has its identifiers either.
+    It has none where nothing that is searched has one of its words: then nothing has its identifiers or names either.
     """
     if not question.lexemes:
-        return UNHEARD_OF if _codes(text) else NOTHING_ASKED
+        if _codes(text):
+            return UNHEARD_OF
+        unheard = frozenset(_names(text))
+        return replace(NOTHING_ASKED, names=frozenset({_NOWHERE}), proper=unheard) if unheard else NOTHING_ASKED
     lexemes = dict(enumerate(question.lexemes))
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC}
