@@ -64,6 +64,15 @@ def test_no_words_cover_nothing() -> None:
     assert not NOTHING_ASKED.other_names([])
 
 
+def test_a_name_that_is_nowhere_is_one_that_nothing_has() -> None:
+    asked = understand("Who is Karin?", Question())
+    assert asked.other_names([])
+    assert asked.other_names([0])
+    assert asked.calls("Karin")
+    assert not asked.calls("Ada")
+    assert (asked.coverage([]), asked.names_alone([]), asked.lacks_code([])) == (0, False, False)
+
+
 @given(st.dictionaries(st.text("abc1-", min_size=1, max_size=5), st.floats(0.01, 20), max_size=8), st.data())
 def test_more_words_never_cover_less(idfs: dict[str, float], data: st.DataObject) -> None:
     found = of("Is ABC-1 a cab?", idfs)
