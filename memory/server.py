@@ -7,6 +7,7 @@ import json
 import logging
 import signal
 import subprocess
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -30,6 +31,8 @@ DATABASE = "commonplace"
 NAPTIME = "5s"
 # How long each way of ending a server may take before the next, which is harder.
 ENDING_SECONDS = 3.0
+# How long one try to start a dead server may take: the library gives it ten seconds.
+REVIVING_SECONDS = 15.0
 
 
 class EmbeddedServer:
@@ -40,6 +43,9 @@ class EmbeddedServer:
         self.database = database
         # As the server is told; asked later, the folder and what leads to it may be gone.
         self._pgdata = self.folder.expanduser().resolve()
+        self._left = threading.Event()
+        # The library's own lock is between processes: two threads of one both get it.
+        self._reviving = threading.Lock()
         try:
             self._check_folder()
             self._prune()
@@ -69,11 +75,20 @@ class EmbeddedServer:
         """Tell whether the data folder was deleted, after which no server can be started or told to stop in it."""
         return not (self._server.pgdata / "PG_VERSION").exists()
 
+    def left(self) -> bool:
+        """Tell whether this process has let go of the server, which is stopped on purpose if nobody else uses it."""
+        return self._left.is_set()
+
     def revive(self) -> None:
-        """Start the server again after it died; waits for the old backends to let go of the data folder."""
-        with PostgresServer._lock:
+        """Start the server again after it died; waits for the old backends to let go of the data folder.
+
+        Nothing is started once this process has `left`: nobody would stop it.
+        """
+        with self._reviving, PostgresServer._lock:
             self._drop_stale_pid_file()
             for attempt in range(20):
+                if self.left():
+                    return
                 try:
                     self._server.ensure_postgres_running()
                 except subprocess.SubprocessError:
@@ -108,6 +123,11 @@ class EmbeddedServer:
                 )
 
     def _leave(self) -> None:
+        self._left.set()
+        # A server that is being started again must be there before it can be stopped. A process that was forked in the
+        # middle of it has the lock and nobody to let it go: it does not wait for ever.
+        if self._reviving.acquire(timeout=REVIVING_SECONDS):
+            self._reviving.release()
         self._prune()
         if self.gone():
             self._end()

@@ -16,7 +16,8 @@ WATCH_SECONDS = 0.5
 
 def revive_if_dead(server: EmbeddedServer) -> bool:
     """Start the embedded database again after it was killed; False when its folder is gone, and there is none."""
-    if server.alive():
+    # In this order: who has left may have stopped it.
+    if server.alive() or server.left():
         return True
     if server.gone():
         logger.error("PostgreSQL is gone, and so is its data folder %s", server.folder)

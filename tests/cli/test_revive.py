@@ -1,0 +1,83 @@
+"""An embedded database that dies while the process that would start it again ends."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+# Lets go of the database as any process does when it ends, and looks after it once more.
+LEAVING = """
+import sys
+from pathlib import Path
+from memory.server import EmbeddedServer
+from webapp.cli.revive import revive_if_dead
+server = EmbeddedServer(Path(sys.argv[1]))
+server.release()
+print(server.alive(), revive_if_dead(server), server.alive(), flush=True)
+"""
+
+# Ends in the middle of starting the database again.
+REVIVING = """
+import sys
+import threading
+import time
+from pathlib import Path
+import psutil
+from memory.server import EmbeddedServer
+from webapp.cli.revive import revive_if_dead
+server = EmbeddedServer(Path(sys.argv[1]))
+pid_file = server.folder / "postmaster.pid"
+first = psutil.Process(int(pid_file.read_text().split()[0]))
+first.send_signal(int(sys.argv[2]))
+first.wait(10)
+pid_file.unlink(missing_ok=True)
+threading.Thread(target=revive_if_dead, args=[server], daemon=True).start()
+while not pid_file.exists():
+    time.sleep(0.001)
+print("ends", flush=True)
+"""
+
+
+@pytest.fixture
+def home():
+    folder = Path(tempfile.mkdtemp(prefix="commonplace-revive-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def ran(home, script, *arguments):
+    command = [sys.executable, "-c", script, str(home), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def servers_of(home):
+    named = [each for each in psutil.process_iter(["name", "cmdline"]) if "postgres" in (each.info["name"] or "")]
+    return [each for each in named if str(home / "postgres") in (each.info["cmdline"] or [])]
+
+
+def ended(home):
+    """End what serves the folder, and tell how many did."""
+    found = servers_of(home)
+    for each in found:
+        each.kill()
+    return len(found)
+
+
+def test_whoever_has_left_does_not_start_again_what_was_stopped_on_purpose(home):
+    done = ran(home, LEAVING)
+    assert (done.stdout, done.stderr, ended(home)) == ("False True False\n", "", 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_process_that_ends_while_it_starts_the_database_again_leaves_none(home, number):
+    done = ran(home, REVIVING, str(int(number)))
+    assert (done.stdout, ended(home)) == ("ends\n", 0)
+    assert done.returncode == 0
