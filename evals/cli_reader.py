@@ -14,10 +14,11 @@ from evals.cli_support import progress
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
 )
-@click.option("--epochs", type=click.IntRange(min=1), help="Rounds over the data.  [default: 2, 1 with --since]")
+@click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Rounds over the data.")
+@click.option("--persons", type=click.IntRange(min=10), help="Learn from so many, drawn by lot.  [default: all]")
 @click.option("--since", metavar="FILE", help="Go on from the reader in use, with the files from this one on, as 39.")
-def eval_reader(out: Path | None, epochs: int | None, since: str | None) -> None:
-    """Train what reads questions and notes together, on evals/reading: hours, with --since half of one."""
+def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str | None) -> None:
+    """Train what reads questions and notes together, on evals/reading: hours, with --since one."""
     # Here, as torch takes seconds to load that no other command should wait for.
     from evals import reader  # noqa: PLC0415
     from retrieval.reading import WEIGHTS  # noqa: PLC0415
@@ -26,8 +27,8 @@ def eval_reader(out: Path | None, epochs: int | None, since: str | None) -> None
         blocks = reader.read_blocks() if since is None else reader.further(since)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
-    rounds, start = (epochs or reader.EPOCHS, None) if since is None else (epochs or 1, WEIGHTS)
+    blocks, start = reader.drawn(blocks, persons), None if since is None else WEIGHTS
     with progress(None, "steps") as advance:
-        learner = reader.learn(blocks, epochs=rounds, reader=start, on_step=lambda _done, _of, _loss: advance(1))
+        learner = reader.learn(blocks, epochs=epochs, reader=start, on_step=lambda _done, _of, _loss: advance(1))
     reader.save(learner, blocks, file := out or WEIGHTS)
     click.echo(f"{file}: {sum(len(each.questions) for each in blocks)} questions about {len(blocks)} persons")

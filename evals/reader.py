@@ -1,8 +1,9 @@
 """Teach the reader (`retrieval.reading`) which notes answer which questions, from `evals/reading`.
 
-The bundled encoder is trained on as a cross-encoder (Nogueira and Cho 2019): question and note together go through all
-layers, and the mean of the tokens' vectors is weighed to one number. The vocabulary stays as it is. What training
-changed in each matrix is kept as its largest singular values, a twelfth of the matrix at hardly a loss.
+A cross-encoder (Nogueira and Cho 2019) that has learned from the questions of a web search which passage answers them
+is trained on: question and note together go through all layers, and the vector of the first token is weighed to one
+number. The vocabulary stays as it is. What training changed in each matrix is kept as its largest singular values, a
+third of the matrix at little loss.
 """
 
 from __future__ import annotations
@@ -18,21 +19,24 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.nn.functional import binary_cross_entropy_with_logits, normalize
-from transformers import AutoTokenizer, BertModel
+from torch.nn.functional import binary_cross_entropy_with_logits
+from transformers import AutoTokenizer, BertConfig, BertModel
 
 from memory.embedding.bundled import MINILM
-from retrieval.reading import LONGEST
+from memory.embedding.local import LocalEmbedder
+from retrieval.reading import LONGEST, open_cross_encoder
 
 FOLDER = Path(__file__).with_name("reading")
-EPOCHS = 2
 # Who goes on from a reader that is there learns so many of the persons that it knows again, lest it forget them.
 AGAIN = 200
-# Of the second training, with the notes that would answer, in the weights that are kept.
+# Of the persons those whose notes that would answer are learned: more texts, so that both parts take as long.
+_WITH = 3 / 7
+# Of what they teach in the weights that are kept.
 SHARE = 0.6
-RANK = 32
-_RATE, _HEAD_RATE = 5e-5, 1e-3
-_FURTHER_RATE, _FURTHER_HEAD_RATE = 3e-5, 2e-4
+RANK = 64
+_RATE, _FURTHER_RATE = 5e-5, 3e-5
+# What it gave is twice as wide as the log-odds that are learned here.
+_OF_ITS_HEAD = 0.5
 _BATCH = 48
 # So many of a block's notes that are most like the question are told not to answer it.
 _NEAREST = 3
@@ -108,8 +112,9 @@ class Lessons:
     those are written.
     """
 
-    def __init__(self, blocks: Sequence[Block], vectors: Mapping[str, Floats]) -> None:
-        self._vectors = vectors
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        texts = sorted({text for block in blocks for text in _texts(block)})
+        self._vectors = dict(zip(texts, LocalEmbedder(MINILM, None).embed(texts), strict=True))
         self.pairs = [
             pair for block in blocks for asked, ids in block.questions for pair in self._of(block, asked, ids)
         ]
@@ -139,62 +144,60 @@ class Lessons:
 
 
 class Learner:
-    """The bundled encoder with one more weight for each number of its vector, as it came or as a reader has it."""
+    """The cross-encoder, as it came or as a reader has it."""
 
     def __init__(self, reader: Path | None = None) -> None:
+        encoder = open_cross_encoder()
         self.tokenizer: Any = AutoTokenizer.from_pretrained(MINILM)
-        self.model: Any = BertModel.from_pretrained(MINILM)
-        self.head = torch.nn.Linear(self.model.config.hidden_size, 1)
-        torch.nn.init.zeros_(self.head.bias)
+        self.came = {name: torch.tensor(encoder.numbers(name)) for name in encoder.names}
+        head = [self.came.pop(f"classifier.{part}") * _OF_ITS_HEAD for part in ("weight", "bias")]
+        words, hidden = self.came["embeddings.word_embeddings.weight"].shape
+        config = BertConfig(
+            vocab_size=words,
+            hidden_size=hidden,
+            num_hidden_layers=encoder.layers,
+            num_attention_heads=encoder.heads,
+            intermediate_size=len(self.came["encoder.layer.0.intermediate.dense.bias"]),
+            layer_norm_eps=encoder.epsilon,
+        )
+        self.model: Any = BertModel(config)
+        self.head = torch.nn.Linear(hidden, 1)
+        if reader is not None:
+            head = self._take(reader)
+        else:
+            self.model.load_state_dict(self.came)
+        self.head.load_state_dict(dict(zip(("weight", "bias"), head, strict=True)))
+        self.model.train(False)
         for weight in self.model.embeddings.parameters():
             weight.requires_grad = False
-        if reader is not None:
-            self._take(reader)
 
-    def _take(self, reader: Path) -> None:
-        """Go on with what was learned before."""
+    def _take(self, reader: Path) -> list[torch.Tensor]:
+        """Go on with what was learned before; returns the head."""
         with np.load(reader) as file:
             arrays = dict(file)
-        base = self.model.state_dict()
-        changed = {each.removesuffix(".up") for each in arrays} & base.keys()
-        self.model.load_state_dict({**base, **{name: _restored(name, arrays, base) for name in changed}})
-        state = {"weight": arrays["head.weight"][None], "bias": arrays["head.bias"]}
-        self.head.load_state_dict({name: torch.tensor(values.astype(np.float32)) for name, values in state.items()})
+        changed = {each.removesuffix(".up") for each in arrays} & self.came.keys()
+        self.model.load_state_dict({**self.came, **{name: _restored(name, arrays, self.came) for name in changed}})
+        head = arrays["head.weight"][None], arrays["head.bias"]
+        return [torch.tensor(values.astype(np.float32)) for values in head]
 
     def parameters(self) -> Iterator[Any]:
         """Give all weights, always in the same order."""
         yield from self.model.parameters()
         yield from self.head.parameters()
 
-    def mean(self, texts: Sequence[str] | Sequence[Pair]) -> torch.Tensor:
-        """Return the mean of the vectors of the tokens of each text or pair, all of one segment."""
-        options = {"padding": True, "truncation": True, "max_length": LONGEST, "return_tensors": "pt"}
-        made = self.tokenizer(list(texts), **options, return_token_type_ids=False)
-        states = self.model(**made).last_hidden_state
-        mask = made["attention_mask"][..., None].to(states.dtype)
-        found: torch.Tensor = (states * mask).sum(1) / mask.sum(1)
-        return found
-
     def logits(self, pairs: Sequence[Pair]) -> torch.Tensor:
         """Return the log-odds that the note of each pair answers its question."""
-        found: torch.Tensor = self.head(self.mean(pairs)).squeeze(1).float()
-        return found
-
-    def vectors(self, texts: Sequence[str]) -> dict[str, Floats]:
-        """Return the unit vector of each text."""
-        found: dict[str, Floats] = {}
-        order = sorted(set(texts), key=len)
-        with torch.no_grad():
-            for start in range(0, len(order), 64):
-                part = order[start : start + 64]
-                found.update(zip(part, normalize(self.mean(part), dim=1).numpy(), strict=True))
+        questions, notes = zip(*pairs, strict=True)
+        options = {"padding": True, "truncation": True, "max_length": LONGEST, "return_tensors": "pt"}
+        made = self.tokenizer(list(questions), list(notes), **options)
+        found: torch.Tensor = self.head(self.model(**made).pooler_output).squeeze(1).float()
         return found
 
 
 def train(
     blocks: Sequence[Block],
     *,
-    epochs: int = EPOCHS,
+    epochs: int = 1,
     seed: int = 0,
     reader: Path | None = None,
     on_step: Callable[[int, int, float], None],
@@ -206,52 +209,58 @@ def train(
     torch.manual_seed(seed)
     chance = random.Random(seed)  # To be the same again, not to be secret.
     learner = Learner(reader)
-    lessons = Lessons(blocks, Learner().vectors([text for block in blocks for text in _texts(block)]))
+    lessons = Lessons(blocks)
     total = epochs * -(-len(lessons.pairs) // _BATCH)
     weights = [weight for weight in learner.model.parameters() if weight.requires_grad]
-    head = list(learner.head.parameters())
-    rates = (_RATE, _HEAD_RATE) if reader is None else (_FURTHER_RATE, _FURTHER_HEAD_RATE)
-    groups = [{"params": part, "rate": rate} for part, rate in zip((weights, head), rates, strict=True)]
-    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
-    learner.model.train()
+    weights += learner.head.parameters()
+    optimiser = torch.optim.AdamW(weights, weight_decay=0.01)
+    rate = _RATE if reader is None else _FURTHER_RATE
+    learner.model.train(True)
     done = 0
     for _ in range(epochs):
         for batch in lessons.batches(chance):
             share = min(1.0, done / (_WARM_UP * total)) * max(_LAST_SHARE, 1 - done / total)
             for group in optimiser.param_groups:
-                group["lr"] = group["rate"] * share
+                group["lr"] = rate * share
             pairs, answers = zip(*batch, strict=True)
             # Half the bits take a third of the time where the processor knows them, and lose nothing here.
             with torch.autocast("cpu", torch.bfloat16):
                 found = learner.logits(pairs)
             loss = binary_cross_entropy_with_logits(found, torch.tensor(answers))
             torch.autograd.backward(loss)
-            torch.nn.utils.clip_grad_norm_([*weights, *head], 1.0)
+            torch.nn.utils.clip_grad_norm_(weights, 1.0)
             optimiser.step()
             optimiser.zero_grad()
             done += 1
             on_step(done, total, loss.item())
-    learner.model.eval()
+    learner.model.train(False)
     return learner
 
 
 def learn(
     blocks: Sequence[Block],
     *,
-    epochs: int = EPOCHS,
+    epochs: int = 1,
     reader: Path | None = None,
     on_step: Callable[[int, int, float], None],
 ) -> Learner:
-    """Train without and with the notes that would answer, and return the mean of both (Wortsman et al. 2022).
+    """Train with the notes that would answer and, on other persons, without; return the mean (Wortsman et al. 2022).
 
-    The first knows better what notes leave open, as people ask for it again and again; the second, what a plain answer
+    The second knows better what notes leave open, as people ask for it again and again; the first, what a plain answer
     is.
     """
-    first = train([replace(block, wanted={}) for block in blocks], epochs=epochs, reader=reader, on_step=on_step)
-    second = train(blocks, epochs=epochs, reader=reader, on_step=on_step)
-    for mine, other in zip(second.parameters(), first.parameters(), strict=True):
+    cut = round(len(blocks) * _WITH)
+    first = train(blocks[:cut], epochs=epochs, reader=reader, on_step=on_step)
+    others = [replace(block, wanted={}) for block in blocks[cut:]]
+    second = train(others, epochs=epochs, reader=reader, on_step=on_step)
+    for mine, other in zip(first.parameters(), second.parameters(), strict=True):
         mine.data = SHARE * mine.data + (1 - SHARE) * other.data
-    return second
+    return first
+
+
+def drawn(blocks: Sequence[Block], count: int | None = None) -> list[Block]:
+    """Return so many of the persons, or all, in an order that is always the same and has nothing to do with theirs."""
+    return random.Random(3).sample(blocks, len(blocks))[:count]
 
 
 def further(since: str) -> list[Block]:
@@ -262,7 +271,7 @@ def further(since: str) -> list[Block]:
     blocks, known = read_blocks(since=since), read_known_blocks(since)
     if not blocks:
         raise ValueError(f"there is no file {since} or later")
-    return [*blocks, *random.Random(3).sample(known, min(AGAIN, len(known)))]
+    return [*blocks, *drawn(known, AGAIN)]
 
 
 def _texts(block: Block) -> Iterator[str]:
@@ -277,14 +286,13 @@ def save(learner: Learner, blocks: Sequence[Block], path: Path, *, rank: int = R
     Besides the weights that is how wide each channel of what goes into a product gets, and what comes out for a
     few pairs, by which a process proves that it computes the same.
     """
-    base = BertModel.from_pretrained(MINILM).state_dict()
     arrays: dict[str, NDArray[Any]] = {}
     state = learner.model.state_dict()
     for name, weight in state.items():
-        if not name.startswith("encoder."):
+        if not name.startswith(("encoder.", "pooler.")):
             continue
-        arrays |= _changed(name, weight, base[name], rank) if weight.ndim == 2 else {name: _half(weight)}
-        state[name] = _restored(name, arrays, base)
+        arrays |= _changed(name, weight, learner.came[name], rank) if weight.ndim == 2 else {name: _half(weight)}
+        state[name] = _restored(name, arrays, learner.came)
     learner.model.load_state_dict(state)
     pairs = [pair for pair, _ in _some(blocks)]
     with torch.no_grad(), _Widths(learner.model) as widths:

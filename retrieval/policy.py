@@ -80,9 +80,9 @@ class Policy:
     sure_share: float = 0.7
     reads: int = 4
     list_reads: int = 8
-    sure_reading: float = 0.07
-    named_reading: float = 0.15
-    list_reading: float = 0.35
+    sure_reading: float = 0.05
+    named_reading: float = 0.1
+    list_reading: float = 0.25
     worded_reading: float = 0.01
     certain_reading: float = 0.5
     reading_weight: float = 0.1

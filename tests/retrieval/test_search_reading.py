@@ -45,7 +45,7 @@ def test_what_answers_is_found_however_little_alike_its_vector_is(shelf):
 
 
 def test_only_the_best_are_read(shelf):
-    asked = "What becomes unpassable when the sun has set?"
+    asked = "What is closed at night?"
     assert shelf.found(asked, near=3, cosine=0.4) == [TEXTS[3]]
     assert shelf.found(asked, near=1, cosine=0.9, policy={"reads": 1}) == []
 

@@ -98,7 +98,7 @@ def test_nothing_is_forced(agent, told):
 
 
 def test_an_agent_is_told_what_was_kept_back_and_can_have_it(agent, told):
-    asked = {"query": "Do bees own yachts, zeppelins or submarines?", "limit": 1}
+    asked = {"query": "How heavy are the yachts, zeppelins and submarines of bees?", "limit": 1}
     silent = agent.tool("memory_search", **asked, policy={"legs": ["keyword"]}).json
     assert (silent["results"], silent["withheld"]) == ([], 1)
     shown = agent.tool("memory_search", **asked, min_score=0, policy={"legs": ["keyword"]}).json
@@ -106,7 +106,7 @@ def test_an_agent_is_told_what_was_kept_back_and_can_have_it(agent, told):
 
 
 def test_a_context_tells_what_was_kept_back_as_a_search_does(agent, told):
-    asked = {"query": "Do bees own yachts, zeppelins or submarines?", "limit": 1}
+    asked = {"query": "How heavy are the yachts, zeppelins and submarines of bees?", "limit": 1}
     silent = agent.post("/v1/memory/context", {**asked, "policy": {"legs": ["keyword"]}}).json
     assert (silent["count"], silent["withheld"], silent["error"]) == (0, 1, False)
     shown = agent.post("/v1/memory/context", {**asked, "policy": {"legs": ["keyword"], "min_score": 0}}).json

@@ -464,7 +464,7 @@ MILL = "The bakery on Mill Lane closes on Mondays."
 @pytest.mark.parametrize("kind", ["recall", "context"])
 @pytest.mark.parametrize(("number", "said"), [(1, "1 comes near it"), (2, "2 come near it")])
 def test_a_silent_cell_says_what_it_kept_back_and_offers_it(desk: Desk, kind: str, number: int, said: str) -> None:
-    for text in (NUTS, "Bob reads at night.", "Cara skis.", MILL, "The mill was sold in spring.")[: 3 + number]:
+    for text in (NUTS, "Bob reads at night.", "Cara skis.", MILL, "We ate lunch at the mill.")[: 3 + number]:
         stored(desk.person, text)
     _, answer = desk.run(kind, q=SILENT)
     for page in (answer.text, desk.page()):
