@@ -55,7 +55,7 @@ def home():
 
 def ran(home, script, *arguments):
     command = [sys.executable, "-c", script, str(home), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
 
 
 def servers_of(home):
