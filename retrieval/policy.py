@@ -38,7 +38,7 @@ class Policy:
     `sure_reading` likely, or `worded_reading` if the words of one have all that the question's words tell; but
     `named_reading` where a name is asked for and the likeliest has nothing of the question but that, or all but that.
     Of a question for everything at least the `list_reads` best are read, all of them, and unless the words of one have
-    all they must be `list_reading` likely.
+    all they must be `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -85,6 +85,7 @@ class Policy:
     list_reading: float = 0.25
     worded_reading: float = 0.01
     certain_reading: float = 0.5
+    reading_ms: float = 150.0
     reading_weight: float = 0.1
     respellings: int = 4
     mmr_lambda: float = 0.975
@@ -127,6 +128,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "list_reading": (0, 1),
     "worded_reading": (0, 1),
     "certain_reading": (0, 1),
+    "reading_ms": (1, 60_000),
     "reading_weight": (0, 1),
     "respellings": (0, 50),
     "mmr_lambda": (0, 1),

@@ -91,9 +91,10 @@ class Result:
     """Ranked hits within the budget. `timings` are milliseconds per stage; `degraded` names what was skipped.
 
     That is a leg (`semantic`) or the whole search (`database`), or `vectors`, where a notable share of what was
-    searched has none yet and can be found by its words alone. `withheld` is how many hits there would have been, had
-    not the search kept silent because none of them is about what was asked. `period` is the time that was asked for
-    where nothing else was: then neither leg ranked, and nothing but that time decided.
+    searched has none yet and can be found by its words alone, or `reading`, where there was no time to read the best
+    and rules decided whether they answer. `withheld` is how many hits there would have been, had not the search kept
+    silent because none of them is about what was asked. `period` is the time that was asked for where nothing else
+    was: then neither leg ranked, and nothing but that time decided.
     """
 
     hits: tuple[Hit, ...]

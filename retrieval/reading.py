@@ -14,9 +14,10 @@ import json
 import logging
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -45,6 +46,8 @@ _MOST_PARTS = 6
 # Log-odds that the rounded numbers may be off by for a sample that training computed: a few tenths are usual.
 _TOLERANCE = 0.6
 _REMEMBERED = 8192
+# No likelihood: what is not remembered. What cannot be read is, as None.
+_FORGOTTEN = -1.0
 
 # The vocabulary has nearly every English word whole, and of other languages two pieces or more for most.
 # Of the questions of `evals/languages.jsonl` the others have 1.4 or more, of the golden ones 95 % less.
@@ -78,6 +81,10 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 LONGEST_TEXT = 600
 
 Floats = NDArray[np.float32]
+
+
+def _name(question: str, text: str) -> bytes:
+    return hashlib.blake2b(f"{len(question)} {question}{text}".encode("utf-8", "replace"), digest_size=16).digest()
 
 
 class CannotReadError(Exception):
@@ -144,11 +151,9 @@ class Reader:
         Of a question only the last sentence that asks is read, of a text of several parts the likeliest counts.
         """
         question = what_asks(question)
-        name = hashlib.blake2b(f"{len(question)} {question}{text}".encode("utf-8", "replace"), digest_size=16).digest()
-        with self._lock:
-            if name in self._known:
-                self._known.move_to_end(name)
-                return self._known[name]
+        name = _name(question, text)
+        if (remembered := self._remembered(name)) != _FORGOTTEN:
+            return remembered
         # Whether it can be read is remembered as well: that takes longer to tell than all the rest.
         found = float(1 / (1 + np.exp(-self._log_odds(question, text)))) if self.can_read(text) else None
         with self._lock:
@@ -157,17 +162,39 @@ class Reader:
                 self._known.popitem(last=False)
         return found
 
-    def each(self, question: str, texts: Sequence[str]) -> Iterator[float | None]:
+    def each(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> Iterator[float | None]:
         """Yield the sureness of text after text: the first is read alone, as it often answers, the others in pairs.
 
-        Two read side by side take little more time than one, and whoever stops has had one too many read at most.
+        Two read side by side take little more time than one, and whoever stops has had one too many read at most. All
+        of a process are read by as many threads as there are cores, or else many at once would keep one another from
+        ever ending. Raises `TimeoutError` where the next was not read `seconds` after the first was asked for.
         """
-        if texts:
-            yield self.sureness(question, texts[0])
-        for start in range(1, len(texts), 2):
-            beside = [self._pool.submit(self.sureness, question, text) for text in texts[start + 1 : start + 2]]
-            yield self.sureness(question, texts[start])
-            yield from (each.result() for each in beside)
+        until = None if seconds is None else time.monotonic() + seconds
+        for start in (0, *range(1, len(texts), 2)):
+            reading = [self._begun(question, text) for text in texts[start : start + min(start + 1, 2)]]
+            try:
+                for each in reading:
+                    yield each.result(None if until is None else until - time.monotonic())
+            finally:
+                for each in reading:
+                    each.cancel()
+
+    def _begun(self, question: str, text: str) -> Future[float | None]:
+        """Begin to read a text; what was read lately is there at once and waits for nobody."""
+        remembered = self._remembered(_name(what_asks(question), text))
+        if remembered == _FORGOTTEN:
+            return self._pool.submit(self.sureness, question, text)
+        done: Future[float | None] = Future()
+        done.set_result(remembered)
+        return done
+
+    def _remembered(self, name: bytes) -> float | None:
+        """Return the sureness that is remembered, or else `_FORGOTTEN`."""
+        with self._lock:
+            if name not in self._known:
+                return _FORGOTTEN
+            self._known.move_to_end(name)
+            return self._known[name]
 
     def _log_odds(self, question: str, text: str) -> float:
         asked = self._pieces(question)[:_LONGEST_QUESTION]

@@ -48,6 +48,8 @@ UNLIMITED = 1 << 31
 LOOKED_AT = 10
 # What `degraded` says where many of the scope's memories wait for their vectors.
 WAITING = "vectors"
+# What it says where there was no time to read all that had to be read.
+UNREAD = "reading"
 
 
 def search(
@@ -66,7 +68,8 @@ def search(
     With `aside` the keyword leg of a question that must be embedded runs beside that, and sees what is committed.
     `reader` gives what tells whether what was found answers the question; without it words and vectors alone decide.
     Either leg alone is enough: without `dense`, or when it fails, the answer says `degraded: ["semantic"]`, and
-    `["vectors"]` where many memories have no vector yet. An unreachable database is an empty result with `error`, never
+    `["vectors"]` where many memories have no vector yet, `["reading"]` where there was no time to read the best: that
+    has an end, so that a busy machine still answers. An unreachable database is an empty result with `error`, never
     an exception.
     """
     run = _Run(Source(session, query, policy, now), aside, reader)
@@ -314,16 +317,22 @@ class _Run:
         return False
 
     def _read(self, reader: Reader, judge: Judge, best: Sequence[Scored], question: str) -> None:
-        """Note how likely each answers, until one does; another language and a failure leave no word."""
+        """Note how likely each answers, until one does or there is no time left.
+
+        Another language and a failure leave no word.
+        """
         # Where each of several is wanted, one is never enough.
         enough = self.source.policy.certain_reading if not judge.wants_all else math.inf
         texts = [each.candidate.passage or each.candidate.text for each in best]
+        seconds = self.source.policy.reading_ms / 1000
         try:
-            for each, sureness in zip(best, reader.each(question, texts), strict=True):
+            for each, sureness in zip(best, reader.each(question, texts, seconds=seconds), strict=True):
                 each.candidate.sureness = sureness
                 # What ends the reading must be enough to answer, too: the rest, unread, would be judged by the rules.
                 if sureness is not None and sureness >= enough and judge.is_answered(best):
                     return
+        except TimeoutError:
+            self.degraded.append(UNREAD)
         except Exception:  # Whatever a runtime raises: a search goes on without.
             logger.exception("a note was not read")
 

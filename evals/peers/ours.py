@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from evals.dataset import DataSet
 from evals.errors import MeasureError
-from evals.examine import LIMIT
+from evals.examine import LIMIT, patient
 from evals.peers.measure import Answer, Contender, Progress, Ready
 from evals.places import Place, put
 from evals.throwaway import throwaway
@@ -58,5 +58,5 @@ def _ask(runtime: Runtime, place: Place, text: str) -> tuple[Result, float]:
         dense = Dense.by(model, runtime.providers.query_embedder(model, session, now))
         query = Query(place.user_id, place.space_id, text, limit=LIMIT, token_budget=None, scope_size=place.size)
         aside, reader = runtime.aside, runtime.reader
-        result = search(session, query, NAMED[POLICY], dense=dense, now=now, aside=aside, reader=reader)
+        result = search(session, query, patient(NAMED[POLICY]), dense=dense, now=now, aside=aside, reader=reader)
     return result, (time.perf_counter() - start) * 1000

@@ -166,3 +166,10 @@ def test_one_after_another_is_read_in_order_and_no_further_than_wanted(reader):
     next(reading)
     reading.close()
     assert len(reader._known) <= known + 3
+
+
+def test_reading_ends_when_its_time_is_up(reader):
+    notes = [f"The {colour} boat was sold to a fisher from Skagen" for colour in ("red", "blue", "green")]
+    with pytest.raises(TimeoutError):
+        list(reader.each("Who bought our boats?", notes, seconds=0.0))
+    assert len(list(reader.each("Who bought our boats?", notes, seconds=60.0))) == 3

@@ -20,6 +20,8 @@ from webapp.ratelimit import LIMITED
 NOTICES = {
     "semantic": "Searched by words alone: meaning was out of reach, because no embedding model answered in time.",
     "vectors": "Many of the memories here still wait for their embeddings: until then their words alone find them.",
+    "reading": "The machine was too busy to read what was found together with the question: what is shown may not "
+    "answer it, or an answer was kept back. Search again in a moment.",
     "rate_limited": "There were too many searches in this minute, yours here and those of your agents together, so "
     "this one was not made. If the same question was answered before, that answer is shown. Search again in a minute.",
     "incognito": "Incognito is on: nothing is recalled. End it to search.",
