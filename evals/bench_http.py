@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from evals.tables import table
 from evals.timing import Latency, latency, timed
+from retrieval.search import UNREAD
 
 TOOL = "/v1/tools/memory_search"
 # Asks for nothing: what is left is the way there and back, through the same server.
@@ -25,24 +26,29 @@ UNCACHED_GOAL = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """So many clients, each asking all questions over a connection of its own; `rate` is searches per second."""
+    """So many clients, each asking all questions over a connection of its own.
+
+    `rate` is searches per second, `unread` the share of answers that say there was no time to read what was found.
+    """
 
     clients: int
     latency: Latency
     rate: float
+    unread: float
 
 
 @dataclass(frozen=True, slots=True)
 class HttpBench:
     """Searches over one connection, each question `first` asked once, then `again`; then by many clients at once.
 
-    `bare` is a request that reads nothing.
+    `bare` is a request that reads nothing, `unread` the share as of `Crowd` of those asked for the first time.
     """
 
     bare: Latency
     first: Latency
     again: Latency
     crowds: tuple[Crowd, ...]
+    unread: float
 
     @property
     def ratio(self) -> float:
@@ -71,24 +77,25 @@ def bench_http(
     with _Client(base_url, token, space) as client:
         client.ask_all(questions[:WARM_UP])
         bare = client.ask_nothing(len(questions))
-        first = client.ask_all(questions[WARM_UP:])
+        first, unread = client.ask_all(questions[WARM_UP:]), client.unread
         again = client.ask_all(questions[WARM_UP:])
     crowds = tuple(_crowd(base_url, token, space, questions[WARM_UP:], each) for each in clients)
-    return HttpBench(latency(bare), latency(first), latency(again), crowds)
+    return HttpBench(latency(bare), latency(first), latency(again), crowds, round(unread / len(first), 3))
 
 
 def _crowd(base_url: str, token: str, space: str, questions: Sequence[str], clients: int) -> Crowd:
     """Let each client begin at another question, so that no two ask the same at once."""
 
-    def ask_from(number: int) -> list[float]:
+    def ask_from(number: int) -> tuple[list[float], int]:
         start = number * len(questions) // clients
         with _Client(base_url, token, space) as client:
-            return client.ask_all([*questions[start:], *questions[:start]])
+            return client.ask_all([*questions[start:], *questions[:start]]), client.unread
 
     with ThreadPoolExecutor(clients) as threads:
         lists, milliseconds = timed(lambda: list(threads.map(ask_from, range(clients))))
-    took = [each for one in lists for each in one]
-    return Crowd(clients, latency(took), round(len(took) / milliseconds * 1000, 1))
+    took = [each for one, _ in lists for each in one]
+    unread = sum(each for _, each in lists)
+    return Crowd(clients, latency(took), round(len(took) / milliseconds * 1000, 1), round(unread / len(took), 3))
 
 
 class _Client:
@@ -98,6 +105,7 @@ class _Client:
         self._connection = http.client.HTTPConnection(urlsplit(base_url).netloc, timeout=TIMEOUT)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._space = space
+        self.unread = 0
 
     def __enter__(self) -> _Client:
         return self
@@ -106,22 +114,28 @@ class _Client:
         self._connection.close()
 
     def ask_all(self, questions: Sequence[str]) -> list[float]:
-        """Return the milliseconds of each search, its answer read to the end."""
-        return [timed(lambda each=each: self._ask(each))[1] for each in questions]  # type: ignore[misc]
+        """Return the milliseconds of each search, its answer read to the end; `unread` are those that say so."""
+        self.unread, took = 0, []
+        for question in questions:
+            answer, milliseconds = timed(lambda each=question: self._ask(each))  # type: ignore[misc]
+            self.unread += UNREAD in json.loads(answer)["degraded"]
+            took.append(milliseconds)
+        return took
 
     def ask_nothing(self, times: int) -> list[float]:
         """Return the milliseconds of each bare request."""
         return [timed(lambda: self._send("GET", BARE))[1] for _ in range(times)]
 
-    def _ask(self, question: str) -> None:
-        self._send("POST", TOOL, json.dumps({"query": question, "space": self._space}))
+    def _ask(self, question: str) -> bytes:
+        return self._send("POST", TOOL, json.dumps({"query": question, "space": self._space}))
 
-    def _send(self, method: str, path: str, body: str | None = None) -> None:
+    def _send(self, method: str, path: str, body: str | None = None) -> bytes:
         self._connection.request(method, path, body, self._headers)
         response = self._connection.getresponse()
         answer = response.read()
         if response.status != http.client.OK:
             raise RefusedError(f"{response.status}: {answer[:300].decode(errors='replace')}")
+        return answer
 
 
 def to_dict(bench: HttpBench) -> dict[str, Any]:
@@ -131,13 +145,17 @@ def to_dict(bench: HttpBench) -> dict[str, Any]:
 
 def to_text(bench: HttpBench) -> str:
     """Return the measurements as a table."""
-    rows: list[tuple[str, float, float, str | None, float | None]] = [
-        ("bare request", bench.bare.p50, bench.bare.p95, None, None),
-        ("asked for the first time", bench.first.p50, bench.first.p95, _verdict(bench.first, UNCACHED_GOAL), None),
-        ("asked again", bench.again.p50, bench.again.p95, _verdict(bench.again, CACHED_GOAL), None),
-        *((f"{each.clients} at once", each.latency.p50, each.latency.p95, None, each.rate) for each in bench.crowds),
+    first, again = bench.first, bench.again
+    rows: list[tuple[str, float, float, str | None, float | None, float | None]] = [
+        ("bare request", bench.bare.p50, bench.bare.p95, None, None, None),
+        ("asked for the first time", first.p50, first.p95, _verdict(first, UNCACHED_GOAL), None, 100 * bench.unread),
+        ("asked again", again.p50, again.p95, _verdict(again, CACHED_GOAL), None, None),
+        *(
+            (f"{each.clients} at once", each.latency.p50, each.latency.p95, None, each.rate, 100 * each.unread)
+            for each in bench.crowds
+        ),
     ]
-    body = table(("milliseconds", "p50", "p95", "goal (p95)", "per second"), rows, digits=1)
+    body = table(("milliseconds", "p50", "p95", "goal (p95)", "per second", "% unread"), rows, digits=1)
     title = f"{bench.first.count} questions to memory_search over HTTP"
     return f"{title}\n\n{body}\n\nasked again / bare request: {bench.ratio:.2f}"
 

@@ -26,7 +26,7 @@ from evals import (
 )
 from evals.bench_furnish import furnish
 from evals.cli_support import deliver, invented_vectors, progress, read_conversations, topic_vectors
-from evals.corpus import WordModel, recombined
+from evals.corpus import Notes, WordModel, recombined
 from evals.extra import needs
 from evals.local_server import serving
 from evals.stock import SPACE, stock
@@ -258,6 +258,7 @@ def conversations_command(messages: int, worker: bool, **kept: Any) -> None:
 @click.option("--fast", is_flag=True, help="Make vectors up instead of embedding every memory.")
 @click.option("--queries", default=200, show_default=True, type=click.IntRange(20))
 @click.option("--clients", multiple=True, default=(4, 16), show_default=True, type=click.IntRange(1, 64))
+@click.option("--notes", is_flag=True, help="Take notes, which are read with a question, instead of turns of a talk.")
 @kept_options
 def http_command(
     base_url: str | None,
@@ -267,10 +268,13 @@ def http_command(
     fast: bool,
     queries: int,
     clients: tuple[int, ...],
+    notes: bool,
     **kept: Any,
 ) -> None:
     """Search over HTTP as clients do, on a server of its own or on the one at BASE_URL."""
-    words = WordModel()
+    if notes and fast:
+        raise click.UsageError("notes are embedded: --notes and --fast do not go together")
+    words = Notes() if notes else WordModel()
     questions = words.questions(queries + bench_http.WARM_UP)
     facts: dict[str, str] = {}
     try:
@@ -290,7 +294,13 @@ def http_command(
         raise click.ClickException(str(error)) from None
     Kept(**kept).finish(
         "bench http",
-        {"base_url": base_url, "memories": None if base_url else memories, "fast": fast, "queries": queries},
+        {
+            "base_url": base_url,
+            "memories": None if base_url else memories,
+            "fast": fast,
+            "queries": queries,
+            **({"notes": True} if notes else {}),
+        },
         f"{bench_http.to_text(found)}\n\n{timing.to_text(facts)}",
         {"asked again / bare request": found.ratio},
         {"machine": facts, "http": bench_http.to_dict(found)},
@@ -321,12 +331,16 @@ def pages_command(memories: int, **kept: Any) -> None:
 
 
 @contextmanager
-def _stocked(words: WordModel, memories: int, *, fast: bool, role: str = "user") -> Iterator[tuple[Runtime, UUID]]:
-    """Give a throwaway runtime whose user has so many memories in the space `SPACE`."""
+def _stocked(
+    words: WordModel | Notes, memories: int, *, fast: bool = False, role: str = "user"
+) -> Iterator[tuple[Runtime, UUID]]:
+    """Give a throwaway runtime whose user has so many memories in the space `SPACE`; notes are never `fast`."""
     now = datetime.now(UTC)
     with throwaway(now=now, role=role) as (runtime, user_id):
         with progress(memories * (1 if fast else 2), "rows") as advance:
-            vectors = invented_vectors(runtime, user_id, words, memories) if fast else None
+            vectors = None
+            if fast and isinstance(words, WordModel):
+                vectors = invented_vectors(runtime, user_id, words, memories)
             stock(runtime, user_id, words.texts(memories), now=now, vectors=vectors, on_progress=advance)
         yield runtime, user_id
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evals.blocks import read_blocks
 from evals.cli_eval import eval_group
 from evals.cli_support import progress
 
@@ -24,7 +25,7 @@ def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str |
     from retrieval.reading import WEIGHTS  # noqa: PLC0415
 
     try:
-        blocks = reader.read_blocks() if since is None else reader.further(since)
+        blocks = read_blocks() if since is None else reader.further(since)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     blocks, start = reader.drawn(blocks, persons), None if since is None else WEIGHTS

@@ -1,4 +1,4 @@
-"""Texts to measure with: made-up dialogue with a natural distribution of words, or turns of a LoCoMo file."""
+"""Texts to measure with: made-up dialogue with a natural distribution of words, turns of a LoCoMo file, or notes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 
+from evals.blocks import read_blocks
 from evals.locomo import Conversation
 from evals.locomo_import import memory_text
 from memory.text import folded
@@ -70,6 +71,26 @@ class WordModel:
 
     def _syllable(self) -> str:
         return "".join(self._random.choice(part) for part in (_ONSETS, _NUCLEI, _CODAS))
+
+
+class Notes:
+    """Notes of many persons as those of one, and questions about them; the same seed, the same texts."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)
+        self._blocks = read_blocks()
+
+    def texts(self, count: int) -> list[str]:
+        """Return `count` different notes; raises `ValueError` where there are fewer."""
+        notes = list({folded(text): text for block in self._blocks for text in block.notes.values()}.values())
+        if len(notes) < count:
+            raise ValueError(f"there are no more than {len(notes)} notes")
+        return notes[:count]
+
+    def questions(self, count: int) -> list[str]:
+        """Return `count` different questions about any of the persons, of which some have no answer."""
+        asked = list(dict.fromkeys(text for block in self._blocks for text, _ in block.questions))
+        return self._random.sample(asked, count)
 
 
 def recombined(conversations: Sequence[Conversation], count: int, seed: int = 0) -> list[str]:

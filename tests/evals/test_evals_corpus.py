@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from evals_data import sample
 
-from evals.corpus import WordModel, recombined
+from evals.corpus import Notes, WordModel, recombined
 from evals.locomo import parse
 
 
@@ -27,3 +28,12 @@ def test_turns_are_put_together_anew_until_there_are_enough() -> None:
     texts = recombined(parse([sample()]), 20)
     assert len(set(texts)) == 20
     assert texts[0].startswith("Ann: I adopted a puppy")
+
+
+def test_notes_are_of_many_persons_and_so_are_the_questions_about_them() -> None:
+    notes = Notes()
+    texts, questions = notes.texts(2_000), notes.questions(300)
+    assert (len({each.casefold() for each in texts}), len(set(questions))) == (2_000, 300)
+    assert questions == Notes().questions(300) != Notes(1).questions(300)
+    with pytest.raises(ValueError, match="no more than"):
+        notes.texts(1_000_000)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from evals import golden
-from evals.reader import AGAIN, RANK, Learner, drawn, further, learn, read_blocks, save
+from evals.blocks import read_blocks
+from evals.reader import AGAIN, RANK, Learner, drawn, further, learn, save
 from retrieval.reading import WEIGHTS, Reader
 
 

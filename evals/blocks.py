@@ -1,0 +1,67 @@
+"""Persons with notes and questions about them, from `evals/reading`: what the reader learns from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).with_name("reading")
+
+
+@dataclass
+class Block:
+    """The notes of one person by their ids, and questions with the ids of the notes that answer them, maybe none.
+
+    `wanted` has for questions that none answers a note that would: else it would be learned that some questions ("How
+    old is …") are never answered, whatever is read with them.
+    """
+
+    name: str
+    notes: dict[str, str] = field(default_factory=dict)
+    questions: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    wanted: dict[str, str] = field(default_factory=dict)
+
+
+def read_blocks(folder: Path = FOLDER, *, since: str = "") -> list[Block]:
+    """Return the blocks of a folder's files, of those named `since` and later.
+
+    Raises `ValueError` that names the file and line of what is wrong.
+    """
+    return _blocks_of(path for path in sorted(folder.glob("*.txt")) if path.stem >= since)
+
+
+def read_known_blocks(since: str, folder: Path = FOLDER) -> list[Block]:
+    """Return the blocks of the files before one; raises as `read_blocks` does."""
+    return _blocks_of(path for path in sorted(folder.glob("*.txt")) if path.stem < since)
+
+
+def _blocks_of(paths: Iterable[Path]) -> list[Block]:
+    blocks: list[Block] = []
+    for path in paths:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            try:
+                if line.startswith("#"):
+                    blocks.append(Block(line[1:].strip()))
+                elif line.strip():
+                    _take(blocks[-1], line.strip())
+            except (IndexError, ValueError) as error:
+                raise ValueError(f"{path.name}, line {number}: {error}") from None
+    return blocks
+
+
+def _take(block: Block, line: str) -> None:
+    if note := re.fullmatch(r"(n\d+): *(.+)", line):
+        block.notes[note[1]] = note[2]
+    elif asked := re.fullmatch(r"\? *(.+?) *=> *(n\d+(?: +n\d+)*)", line):
+        ids = tuple(asked[2].split())
+        if unknown := set(ids) - block.notes.keys():
+            raise ValueError(f"there is no note {min(unknown)}")
+        block.questions.append((asked[1], ids))
+    elif missed := re.fullmatch(r"- *(.+?)(?: *=> *(.+))?", line):
+        block.questions.append((missed[1], ()))
+        if missed[2]:
+            block.wanted[missed[1]] = missed[2]
+    else:
+        raise ValueError("this is neither a note nor a question")
