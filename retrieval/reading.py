@@ -277,7 +277,7 @@ class _ReaderGraph(RoundedGraph):
 
     def __init__(self, encoder: CrossEncoder, arrays: Mapping[str, NDArray[Any]], *, exact: bool = False) -> None:
         widest = {name.removeprefix("widest."): _single(arrays[name]) for name in arrays if name.startswith("widest.")}
-        super().__init__(encoder, widest, blocks=True, exact=exact)
+        super().__init__(encoder, widest, tokens=True, exact=exact)
         self._weights = encoder
         self._arrays = arrays
 

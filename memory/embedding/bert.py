@@ -205,13 +205,15 @@ class Graph(ABC):
     def _joined(self, part: str, value: str, state: str) -> str:
         """A dense step, what was there before added, and the sum normalised."""
         dense = self._product(value, f"{part}.dense")
-        inputs = [dense, state, *self._pair(f"{part}.LayerNorm"), self._weight(f"{part}.dense.bias")]
-        return self._fused("SkipLayerNormalization", inputs, f"{part}.state", epsilon=self._encoder.epsilon)
+        whole = self._add("Add", [dense, self._weight(f"{part}.dense.bias")], f"{part}.whole")
+        # The runtime has one operator for this and the next step, which takes four times as long as both.
+        added = self._add("Add", [whole, state], f"{part}.added")
+        return self._normal(added, f"{part}.LayerNorm", f"{part}.state")
 
-    def _normal(self, value: str) -> str:
-        """The embeddings, normalised."""
-        norm, epsilon = self._pair("embeddings.LayerNorm"), self._encoder.epsilon
-        return self._add("LayerNormalization", [value, *norm], "state", epsilon=epsilon, axis=-1)
+    def _normal(self, value: str, norm: str = "embeddings.LayerNorm", output: str = "state") -> str:
+        """The embeddings, or what a norm is for, normalised."""
+        inputs, epsilon = [value, *self._pair(norm)], self._encoder.epsilon
+        return self._add("LayerNormalization", inputs, output, epsilon=epsilon, axis=-1)
 
     def _pair(self, norm: str) -> tuple[str, str]:
         return self._weight(f"{norm}.weight"), self._weight(f"{norm}.bias")

@@ -30,6 +30,8 @@ _PART_TOKENS = 256
 # Texts that are cut into tokens at once, so that a long list is not held in both forms.
 _SLAB = 512
 _LONGEST = 512  # what the proof's longest text goes beyond
+# What the runtime would join into operators that take longer than their parts: see `Graph`.
+_SLOWER = ["SkipLayerNormFusion"]
 
 
 class CompiledModel:
@@ -92,7 +94,9 @@ def session_of(graph: ModelProto, bert: Bert | None = None) -> onnxruntime.Infer
     if bert is not None:
         folder = str(bert.weights.parent)
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
-    return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        graph.SerializeToString(), options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOWER
+    )
 
 
 def _grouped(pairs: Sequence[tuple[int, Sequence[int]]], most: int) -> Iterator[Batch]:

@@ -57,7 +57,7 @@ class QuickGraph(RoundedGraph):
     """Builds the graph over a checkpoint's weights. Input: `ids` (1, tokens) int64. Output: (1, 1, hidden)."""
 
     def __init__(self, bert: Bert, widest: Mapping[str, Floats], *, exact: bool = False) -> None:
-        super().__init__(bert, widest, blocks=True, exact=exact)
+        super().__init__(bert, widest, tokens=True, exact=exact)
         self._bert = bert
         self._data = np.memmap(bert.weights, dtype=np.uint8, mode="r")
 
