@@ -163,15 +163,15 @@ class Reader:
         return found
 
     def each(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> Iterator[float | None]:
-        """Yield the sureness of text after text: the first is read alone, as it often answers, the others in pairs.
+        """Yield the sureness of text after text, which are read in pairs.
 
         Two read side by side take little more time than one, and whoever stops has had one too many read at most. All
         of a process are read by as many threads as there are cores, or else many at once would keep one another from
         ever ending. Raises `TimeoutError` where the next was not read `seconds` after the first was asked for.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        for start in (0, *range(1, len(texts), 2)):
-            reading = [self._begun(question, text) for text in texts[start : start + min(start + 1, 2)]]
+        for start in range(0, len(texts), 2):
+            reading = [self._begun(question, text) for text in texts[start : start + 2]]
             try:
                 for each in reading:
                     yield each.result(None if until is None else until - time.monotonic())
