@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -136,6 +138,13 @@ def _preload(runtime: Runtime, asked: bool) -> None:
         logger.exception("the local embedding model was not loaded")
     if asked:
         runtime.reader()
+    give_back()
+
+
+def give_back() -> None:
+    """Give the system back what was needed while loading: a fifth of a process, which the C library would keep."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
 
 
 @click.command()
