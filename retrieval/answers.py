@@ -33,6 +33,10 @@ _ASKS_ALL = re.compile(
     )\b | ^\s*(?:all|list)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_PARTICLE = 3
+_WHO = re.compile(
+    r"\s*who(?:['\u2019]s|\s+(?:is|was|are|were))\s+(.+?)(?:\s+(?:again|to\s+\w+))?[\s?!.]*", re.IGNORECASE
+)
 # Also what stands for an amount: none, all, an only child, a dozen.
 _SAYS = re.compile(
     r"""\d | \b(?:
@@ -95,6 +99,24 @@ def wants_all(question: str) -> bool:
     (False, False)
     """
     return _ASKS_ALL.search(question) is not None
+
+
+def asks_who(question: str) -> bool:
+    """Tell whether a question asks who somebody is, by a name alone.
+
+    >>> asks_who("Who is Ada Berg?"), asks_who("who's Ludwig van Beethoven to me"), asks_who("Who was Dr. Okri again?")
+    (True, True, True)
+    >>> asks_who("Who is Ada's doctor?"), asks_who("Who is in Rome?"), asks_who("Who is the vet?")
+    (False, False, False)
+    """
+    found = _WHO.fullmatch(question)
+    names = found[1].split() if found is not None else []
+    # Particles stand within a name alone.
+    return bool(names) and all(each[0].isupper() for each in (names[0], names[-1])) and _are_names(names[1:-1])
+
+
+def _are_names(words: Iterable[str]) -> bool:
+    return all(each[0].isupper() or len(each) <= _PARTICLE for each in words)
 
 
 def wants_an_amount(question: str) -> bool:

@@ -23,7 +23,7 @@ from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
 from retrieval import dates
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
-from retrieval.answers import asks, quoted, says, says_an_amount, wants_all, wants_an_amount
+from retrieval.answers import asks, asks_who, quoted, says, says_an_amount, wants_all, wants_an_amount
 from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
@@ -302,9 +302,11 @@ class _Run:
     ) -> bool:
         """Tell whether one of the best answers the question to who reads both, or is told without reading."""
         key_words = not judge.wants_all and not asks(question)
-        told = any(judge.is_told(each, key_words=key_words) for each in scored)
+        # Whatever names somebody says a little of who that is.
+        who = asks_who(question)
+        told = any(judge.is_told(each, key_words=key_words or who) for each in scored)
         # Who wants all that there is has them read even so, to have before the rest what belongs to it.
-        if told and not judge.wants_all:
+        if told and not (judge.wants_all or who):
             return True
         with self._timed("read"):
             self._read(reader, judge, best, question)

@@ -100,6 +100,20 @@ def test_a_long_note_is_judged_by_the_rules(runtime, ada):
     assert shelf.found("Who looks after our heating?", near=4, cosine=0.1) == []
 
 
+def test_who_asks_who_somebody_is_gets_what_has_the_name(runtime, ada):
+    texts = (
+        "Renske Dall and the others met at the lock on Sunday",
+        "The lock is painted by Renske Dall, who keeps the boats in order",
+        "The keys went to Okri on Tuesday",
+    )
+    shelf = ReadShelf(runtime, ada, (*texts, *TEXTS[1:3]))
+    assert set(shelf.found("Who is Renske Dall?")) == set(texts[:2])
+    assert shelf.found("Who is Okri?") == [texts[2]], "however little it says"
+    assert shelf.found("Who is Renske Moor?") == []
+    assert shelf.found("Who is Okri's dentist?", near=2, cosine=0.5) == []
+    assert shelf.found("How old is Okri?", near=2, cosine=0.5) == []
+
+
 def test_key_words_bring_what_is_about_them(shelf):
     assert shelf.found("beverage storage", near=1, cosine=0.5) == [TEXTS[1]]
     assert shelf.found("beverage storage", near=1, cosine=0.1) == []
