@@ -14,12 +14,10 @@ from retrieval.types import Candidate, Scored
 UNSEEN = 4 / 7
 # The share of the words from which on it is all of them, added up in whatever order.
 ALL = 0.999
-# How much the best in rank counts beside the likeliest of the others: ranking knows what reading does not.
-FIRST = 2.0
+# What ranks below the first must be surer by so much, in log-odds: many notes get many chances to look like an answer.
+BEHIND = 1.0
 # Beyond these log-odds nothing is surer.
 SUREST = 6.0
-# What stands for the others, in log-odds, where there are none: what has nothing to do with a question has less.
-NO_OTHER = -4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +44,25 @@ class Judge:
         return self.policy.reads > 0 and not self.talk
 
     def is_answered(self, best: Sequence[Scored]) -> bool:
-        """Tell whether the best, in order of rank, are likely enough to answer, as far as they were read.
+        """Tell whether one of the best, in order of rank, is likely enough to answer, as far as they were read.
 
-        Their likelihood is that of the mean of the log-odds of the first, counted twice, and of the likeliest other.
+        Any but the first must be surer, by `BEHIND`.
         """
         read = [each for each in best if each.candidate.sureness is not None]
-        found = [_log_odds(each.candidate.sureness or 0.0) for each in read]
-        if not found:
-            return False
-        mean = (FIRST * found[0] + max(found[1:], default=NO_OTHER)) / (FIRST + 1)
-        likeliest = read[found.index(max(found))].candidate
-        return mean >= _log_odds(self._least_reading(likeliest, worded=any(each.coverage > ALL for each in read)))
+        worded = any(each.coverage > ALL for each in read)
+        return any(
+            _log_odds(each.candidate.sureness or 0.0) - (BEHIND if place else 0.0)
+            >= _log_odds(self._least_reading(each.candidate, worded=worded))
+            for place, each in enumerate(read)
+        )
 
-    def _least_reading(self, likeliest: Candidate, *, worded: bool) -> float:
+    def _least_reading(self, candidate: Candidate, *, worded: bool) -> float:
         if worded:
             return self.policy.worded_reading
         # Whatever is known of somebody seems a little to belong to "everything about the boat".
         if self.wants_all:
             return self.policy.list_reading
-        named = self.asked.names_alone(likeliest.places) or self.asked.other_names(likeliest.places)
+        named = self.asked.names_alone(candidate.places) or self.asked.other_names(candidate.places)
         return self.policy.named_reading if named else self.policy.sure_reading
 
     def is_told(self, scored: Scored, *, key_words: bool) -> bool:
