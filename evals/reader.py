@@ -27,11 +27,11 @@ from memory.embedding.local import LocalEmbedder
 from retrieval.reading import LONGEST, open_cross_encoder
 
 # Who goes on from a reader that is there learns so many of the persons that it knows again, lest it forget them.
-AGAIN = 200
+AGAIN = 60
 # Of the persons those whose notes that would answer are learned: more texts, so that both parts take as long.
 _WITH = 3 / 7
-# Of what they teach in the weights that are kept.
-SHARE = 0.6
+# Of what they teach in the weights that are kept, and of who goes on.
+SHARE, _FURTHER_SHARE = 0.6, 0.5
 RANK = 64
 _RATE, _FURTHER_RATE = 5e-5, 3e-5
 # What it gave is twice as wide as the log-odds that are learned here.
@@ -188,15 +188,19 @@ def learn(
 ) -> Learner:
     """Train with the notes that would answer and, on other persons, without; return the mean (Wortsman et al. 2022).
 
+    Who goes on from a `reader` learns all persons in both ways.
+
     The second knows better what notes leave open, as people ask for it again and again; the first, what a plain answer
     is.
     """
     cut = round(len(blocks) * _WITH)
-    first = train(blocks[:cut], epochs=epochs, reader=reader, on_step=on_step)
-    others = [replace(block, wanted={}) for block in blocks[cut:]]
-    second = train(others, epochs=epochs, reader=reader, on_step=on_step)
+    # Who goes on learns little that is new, so both parts get all of it.
+    told, asked = (blocks[:cut], blocks[cut:]) if reader is None else (blocks, blocks)
+    share = SHARE if reader is None else _FURTHER_SHARE
+    first = train(told, epochs=epochs, reader=reader, on_step=on_step)
+    second = train([replace(block, wanted={}) for block in asked], epochs=epochs, reader=reader, on_step=on_step)
     for mine, other in zip(first.parameters(), second.parameters(), strict=True):
-        mine.data = SHARE * mine.data + (1 - SHARE) * other.data
+        mine.data = share * mine.data + (1 - share) * other.data
     return first
 
 
