@@ -46,6 +46,8 @@ LARGE_SPACE = 20_000
 # The two header words of a halfvec's binary form: dimensions and flags, 16 bits each.
 _HEADER = 4
 LONG_TEXT_BYTES = 800
+# So much of a line may be a name and its colon.
+_HEAD = 41
 # The neighbours of so many of each leg are looked at too: what answers a question often does not repeat its words.
 BEST = 20
 # So many that wait for their vectors, and such a share of what was searched, are worth a word: what was stored a moment
@@ -229,6 +231,17 @@ def speaker_of(head: str | None) -> str | None:
     """
     name, colon, _ = (head or "").partition(":")
     return name if colon and name.strip() and "\n" not in name else None
+
+
+def is_talk(text: str) -> bool:
+    r"""Tell whether a text is a talk: most of its lines begin with a name and a colon, and somebody speaks again.
+
+    >>> is_talk("Ada: Is it far?\nBen: No.\nAda: Good."), is_talk("Vet: Monday\nDentist: Tuesday\nFerry: 9:15")
+    (True, False)
+    """
+    lines = [each for each in text.splitlines() if each.strip()]
+    speakers = [name for each in lines if (name := speaker_of(each[:_HEAD])) is not None]
+    return 2 * len(speakers) > len(lines) and len(set(speakers)) < len(speakers)
 
 
 def _read(

@@ -26,7 +26,7 @@ from retrieval.about import NOTHING_ASKED, meant, understand, without_names
 from retrieval.answers import asks, asks_who, quoted, says, says_an_amount, wants_all, wants_an_amount
 from retrieval.aside import Aside
 from retrieval.budget import fit
-from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
+from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, is_talk, many_wait
 from retrieval.dates import Period
 from retrieval.mmr import select as diversify
 from retrieval.policy import Policy
@@ -309,7 +309,8 @@ class _Run:
         if told and not (judge.wants_all or who):
             return True
         with self._timed("read"):
-            self._read(reader, judge, best, question)
+            # Turns say half of what they mean, wherever they stand.
+            self._read(reader, judge, [each for each in best if not is_talk(each.candidate.text)], question)
         if told or judge.is_answered(best):
             return True
         # Key words ask for what is about them. What cannot be read is judged as if there were no reader.

@@ -81,6 +81,17 @@ def test_turns_of_a_talk_are_not_read(runtime, ada):
     assert "read" not in found.timings
 
 
+def test_a_talk_that_was_pasted_into_a_note_is_not_read(runtime, ada):
+    said = (
+        "Notes of 4 May\n\nPer: We had the boiler looked at.\nIda: And, does it run?\nPer: Like new, since Tove came."
+    )
+    shelf = ReadShelf(runtime, ada, (*TEXTS[:4], said))
+    assert len(shelf.ask("What did Tove do for our heating?", near=4, cosine=0.7).hits) == 1
+    assert shelf.found("Which ferry goes to Skagen?", near=4, cosine=0.1) == []
+    (hit, *_) = shelf.ask("Who repaired the boiler?", near=4, cosine=0.7).hits
+    assert hit.ranked.scored.candidate.sureness is None
+
+
 def test_with_no_evidence_wanted_nothing_is_read(shelf):
     found = shelf.ask("What does Rex weigh?", cosine=0.9, policy={"min_score": 0.0})
     assert found.hits
