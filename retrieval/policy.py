@@ -78,12 +78,12 @@ class Policy:
     named_cosine: float = 0.65
     rest_cosine: float = 0.22
     sure_share: float = 0.7
-    reads: int = 4
+    reads: int = 6
     list_reads: int = 8
-    sure_reading: float = 0.05
-    named_reading: float = 0.1
-    list_reading: float = 0.25
-    worded_reading: float = 0.01
+    sure_reading: float = 0.1
+    named_reading: float = 0.15
+    list_reading: float = 0.35
+    worded_reading: float = 0.02
     certain_reading: float = 0.5
     reading_ms: float = 150.0
     reading_weight: float = 0.1
