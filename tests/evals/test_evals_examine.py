@@ -35,7 +35,7 @@ def small() -> DataSet:
         "small",
         (many, few),
         (
-            Question("uv", "tools", "Which package manager does the user prefer, uv or pip?", "many", frozenset("0")),
+            Question("uv", "tools", "Does the user prefer uv or pip?", "many", frozenset("0")),
             Question("cat", "pets", asked, "many", frozenset("2")),
             Question("none", "nothing", asked, "few", frozenset()),
         ),
