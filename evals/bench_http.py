@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -117,7 +118,7 @@ class _Client:
         """Return the milliseconds of each search, its answer read to the end; `unread` are those that say so."""
         self.unread, took = 0, []
         for question in questions:
-            answer, milliseconds = timed(lambda each=question: self._ask(each))  # type: ignore[misc]
+            answer, milliseconds = timed(partial(self._ask, question))
             self.unread += UNREAD in json.loads(answer)["degraded"]
             took.append(milliseconds)
         return took
