@@ -111,8 +111,7 @@ class _Bench:
 
     def _search(self, session: Session, dense: Dense, question: str) -> Result:
         query = Query(self.user_id, self.space_id, question, scope_size=self.memories)
-        aside, reader = self.runtime.aside, self.runtime.reader
-        result = search(session, query, NAMED["balanced"], dense=dense, now=self.now, aside=aside, reader=reader)
+        result = search(session, query, NAMED["balanced"], dense=dense, now=self.now, reader=self.runtime.reader)
         if result.error or result.degraded:
             raise RuntimeError(f"a search went without {', '.join(result.degraded)}")
         return result

@@ -39,15 +39,10 @@ class Vectors:
 
     def embed_one(self, text: str) -> tuple[Vector, bool]:
         """Return (vector, whether it was there); raises an `EmbeddingError`."""
-        kept = self.recall(text)
-        if kept is not None:
+        if (kept := self._kept.get(text)) is not None:
             return kept, True
         self._kept[text] = self._embedder.embed_one(text)[0]
         return self._kept[text], False
-
-    def recall(self, text: str) -> Vector | None:
-        """Return the vector if it was made before."""
-        return self._kept.get(text)
 
 
 def patient(policy: Policy) -> Policy:

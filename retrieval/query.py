@@ -55,10 +55,6 @@ class QueryEmbedder(Protocol):
         """Return (vector, cached); raises an `EmbeddingError`."""
         ...
 
-    def recall(self, text: str) -> Vector | None:
-        """Return the vector when it is at hand at once, else None; never raises."""
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class Dense:

@@ -7,7 +7,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,7 +23,6 @@ from memory.shelves import MEMORIES
 from retrieval import dates
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
 from retrieval.answers import asks, asks_who, quoted, says, says_an_amount, wants_all, wants_an_amount
-from retrieval.aside import Aside
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, is_talk, many_wait
 from retrieval.dates import Period
@@ -60,19 +58,17 @@ def search(
     dense: Dense | None,
     now: datetime,
     correlation_id: str = "",
-    aside: Aside | None = None,
     reader: Callable[[], Reader | None] = lambda: None,
 ) -> Result:
     """Find, rank and cut to the budget; writes `last_scores` of the memories it weighed. The caller commits.
 
-    With `aside` the keyword leg of a question that must be embedded runs beside that, and sees what is committed.
     `reader` gives what tells whether what was found answers the question; without it words and vectors alone decide.
     Either leg alone is enough: without `dense`, or when it fails, the answer says `degraded: ["semantic"]`, and
     `["vectors"]` where many memories have no vector yet, `["reading"]` where there was no time to read the best: that
     has an end, so that a busy machine still answers. An unreachable database is an empty result with `error`, never
     an exception.
     """
-    run = _Run(Source(session, query, policy, now), aside, reader)
+    run = _Run(Source(session, query, policy, now), reader)
     try:
         result = run.search(dense)
     except SQLAlchemyError:
@@ -95,7 +91,6 @@ class _Run:
     """The state of one search: what was measured and what was skipped."""
 
     source: Source
-    aside: Aside | None
     reader: Callable[[], Reader | None]
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
@@ -170,8 +165,7 @@ class _Run:
     def _of_the_time(self, period: Period) -> Result:
         """Bring what is of a time, and what speaks of it: who asks for nothing else means all that there is."""
         policy, now = self.source.policy, self.source.now
-        worded, spent = self._keyword(self.source.session, period.words if "keyword" in policy.legs else "")
-        self.timings["keyword"] = round(spent, 3)
+        worded = self._keyword(period.words if "keyword" in policy.legs else "")
         with self._timed("join"):
             pool = self.source.pool(worded, NOTHING_NEAR, None, also=self.source.of_the_time(period))
         with self._timed("rank"):
@@ -208,28 +202,14 @@ class _Run:
             self.timings[stage] = round(self.timings.get(stage, 0.0) + spent, 3)
 
     def _legs(self, dense: Dense | None, question: str) -> tuple[Worded, Near]:
-        """Run the policy's legs, the keyword leg beside the embedding of the question where that takes time."""
+        """Run the policy's legs."""
         legs = self.source.policy.legs
-        words = question if "keyword" in legs else ""
-        wanted = meant(question)
-        # With the vector at hand nothing waits, and a second connection costs more than running side by side saves.
-        waits = "semantic" in legs and dense is not None and dense.embedder.recall(wanted) is None
-        pending = self._start(words) if waits else None
-        near = self._semantic(dense, wanted) if "semantic" in legs else NOTHING_NEAR
-        worded, spent = pending.result() if pending is not None else self._keyword(self.source.session, words)
-        self.timings["keyword"] = round(spent, 3)
-        return worded, near
+        near = self._semantic(dense, meant(question)) if "semantic" in legs else NOTHING_NEAR
+        return self._keyword(question if "keyword" in legs else ""), near
 
-    def _start(self, words: str) -> Future[tuple[Worded, float]] | None:
-        if self.aside is None or not words:
-            return None
-        return self.aside.start(self.source.query.user_id, lambda session: self._keyword(session, words))
-
-    def _keyword(self, session: Session, words: str) -> tuple[Worded, float]:
-        """Return what the keyword leg found, and the milliseconds that it took."""
-        start = time.perf_counter()
-        worded = replace(self.source, session=session).worded(words) if words else NOTHING_WORDED
-        return worded, (time.perf_counter() - start) * 1000
+    def _keyword(self, words: str) -> Worded:
+        with self._timed("keyword"):
+            return self.source.worded(words) if words else NOTHING_WORDED
 
     def _question(self) -> str:
         """Return the question as the legs can take it: at most 8,192 characters, nothing that SQL refuses."""

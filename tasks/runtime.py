@@ -6,20 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config import Settings
-from memory.database import make_engine
 from memory.embedding.backfill import Backfill
 from memory.embedding.providers import NO_LOCAL_MODEL, Providers, System
 from memory.llm import ChatModel
 from memory.redis_link import RedisLink
 from memory.session_state import SessionStates
-from retrieval.aside import Aside
 from tasks.store import Store, open_store
 
 if TYPE_CHECKING:
     from retrieval.reading import Reader
-
-# Searches of one process that may use a second connection at once; two cores serve no more of them sooner.
-ASIDE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +23,6 @@ class Runtime(Store):
 
     providers: Providers
     backfill: Backfill
-    aside: Aside
     redis: RedisLink | None
     states: SessionStates
     chat_model: ChatModel | None
@@ -44,7 +38,6 @@ class Runtime(Store):
 
     def close(self) -> None:
         """Close every connection of this process's own pools; an embedded server goes on."""
-        self.aside.close()
         if self.redis is not None:
             self.redis.close()
         Store.close(self)
@@ -56,7 +49,6 @@ def build(settings: Settings, *, threads: int | None = None) -> Runtime:
     `threads` caps the threads of a local model in this process; None lets its library choose.
     """
     store = open_store(settings)
-    aside = Aside(make_engine(store.databases.app, pool_size=ASIDE, binary=True), ASIDE)
     proofs = settings.home / "models"
     system = System(settings.embedding_model, settings.llamacpp_url, settings.llamacpp_model, threads, proofs)
     redis = RedisLink(settings.redis_url) if settings.redis_url else None
@@ -69,7 +61,6 @@ def build(settings: Settings, *, threads: int | None = None) -> Runtime:
         server=store.server,
         providers=providers,
         backfill=Backfill(store.sessions, providers),
-        aside=aside,
         redis=redis,
         states=SessionStates(redis),
         chat_model=_chat_model(settings),

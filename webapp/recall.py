@@ -93,7 +93,6 @@ def find(
         # Days that a question names are the asker's.
         now=now.astimezone(target.zone),
         correlation_id=request_id(),
-        aside=runtime().aside,
         reader=runtime().reader,
     )
     if settings.searches_per_minute and not result.error and shelf is MEMORIES:

@@ -57,6 +57,5 @@ def _ask(runtime: Runtime, place: Place, text: str) -> tuple[Result, float]:
             raise MeasureError("there is no embedding model, or nothing was embedded yet")
         dense = Dense.by(model, runtime.providers.query_embedder(model, session, now))
         query = Query(place.user_id, place.space_id, text, limit=LIMIT, token_budget=None, scope_size=place.size)
-        aside, reader = runtime.aside, runtime.reader
-        result = search(session, query, patient(NAMED[POLICY]), dense=dense, now=now, aside=aside, reader=reader)
+        result = search(session, query, patient(NAMED[POLICY]), dense=dense, now=now, reader=runtime.reader)
     return result, (time.perf_counter() - start) * 1000

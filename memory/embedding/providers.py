@@ -225,13 +225,6 @@ class QueryEmbedder:
         self._providers.keep_vectors(self._session, self._model, {text: vector}, self._now, asked=True)
         return vector, cached
 
-    def recall(self, text: str) -> Vector | None:
-        """Return the vector that this process made of the text lately, None when it must be looked up or made."""
-        try:
-            return self._embedder().recall(text)
-        except EmbeddingError:
-            return None
-
     def _embedder(self) -> CachedEmbedder:
         try:
             return self._providers.embedder(self._model, asked=True)

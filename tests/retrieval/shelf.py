@@ -32,9 +32,6 @@ class Embedder:
             raise EmbeddingError("the model is away", permanent=False)
         return self.rest, True
 
-    def recall(self, text):
-        return self.embed_one(text)[0]
-
 
 def pointing(near, cosine):
     vector = np.zeros(DIMENSIONS, dtype=np.float32)

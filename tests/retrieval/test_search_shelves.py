@@ -79,13 +79,12 @@ class Shelves:
                 session.add(mention)
             return entity.id
 
-    def find(self, text, space_id, shelf=EPISODES, *, aside=True, **fields):
+    def find(self, text, space_id, shelf=EPISODES, **fields):
         with self.session() as session:
             model = active_model(session, self.user_id)
             dense = Dense.by(model, self.runtime.providers.embedder(model, asked=True)) if model else None
             query = Query(self.user_id, space_id, text, shelf=shelf, **fields)
-            beside = self.runtime.aside if aside else None
-            result = search(session, query, NAMED["balanced"], dense=dense, now=NOW, aside=beside)
+            result = search(session, query, NAMED["balanced"], dense=dense, now=NOW)
             assert not result.error
             return result
 
@@ -118,21 +117,10 @@ def test_an_episode_is_found_by_its_words_and_by_its_meaning(shelves):
     assert by_word.is_turn
 
 
-@pytest.mark.parametrize("aside", [True, False])
-def test_the_keyword_leg_alone_finds_what_has_no_vector_yet(shelves, aside):
+def test_the_keyword_leg_alone_finds_what_has_no_vector_yet(shelves):
     pool = shelves.space("default")
     _, (bike, _) = shelves.talk(pool, BIKE, SOUP)
-    assert shelves.ids("bicycle", pool, aside=aside) == [bike]
-
-
-def test_both_ways_of_running_the_legs_give_the_same_scores(shelves):
-    pool = shelves.space("default")
-    shelves.talk(pool, BIKE, SOUP)
-    shelves.talk(pool, ("We cooked lentils at the station", "That sounds odd."))
-    shelves.person.embed()
-    one, other = (shelves.find("lentils at the station", pool, aside=aside).hits for aside in (True, False))
-    assert len(one) == 3
-    assert [hit.ranked for hit in one] == [hit.ranked for hit in other]
+    assert shelves.ids("bicycle", pool) == [bike]
 
 
 def test_a_conversation_is_searched_where_it_is_at_this_moment(shelves):
