@@ -283,12 +283,9 @@ class _ReaderGraph(RoundedGraph):
 
     def model(self) -> ModelProto:
         """Return the model, which gives the vector of the first token after the last layer."""
-        state = self._layers(self._normal("embedded"))
-        for name, value in (("zero", 0), ("one", 1)):
-            self._constant(name, np.array([value]))
-        self._add("Slice", [state, "zero", "one", "one"], "first")
+        first = self._layers(self._normal("embedded"), first=True)
         shape: list[str | int | None] = ["texts", "tokens", self._encoder.hidden]
-        return self._model([helper.make_tensor_value_info("embedded", TensorProto.FLOAT, shape)], "first")
+        return self._model([helper.make_tensor_value_info("embedded", TensorProto.FLOAT, shape)], first)
 
     def _numbers(self, name: str) -> Floats:
         return _changed(name, self._weights, self._arrays)

@@ -157,16 +157,21 @@ class Graph(ABC):
 
     def _embedded(self, bert: Bert) -> str:
         """The vectors of the tokens `ids`, words and places added, from the file of a checkpoint."""
-        for name, value in (("zero", 0), ("one", 1)):
-            self._constants[name] = helper.make_tensor(name, TensorProto.INT64, [1], [value])
+        zero, one = self._place(0), self._place(1)
         words = self._add("Gather", [self._pointer(bert, "embeddings.word_embeddings.weight"), "ids"], "words")
         # Every text is one segment, the first kind, so that the kind's vector belongs to every position.
         kinds = self._pointer(bert, "embeddings.token_type_embeddings.weight")
-        kind = self._add("Slice", [kinds, "zero", "one"], "kind")
+        kind = self._add("Slice", [kinds, zero, one], "kind")
         places = self._add("Add", [self._pointer(bert, "embeddings.position_embeddings.weight"), kind], "places")
         self._add("Shape", ["ids"], "width", start=1, end=2)
-        self._add("Slice", [places, "zero", "width"], "used_places")
+        self._add("Slice", [places, zero, "width"], "used_places")
         return self._add("Add", [words, "used_places"], "embedded")
+
+    def _place(self, number: int) -> str:
+        """A whole number that says where to cut."""
+        name = f"place.{number}"
+        self._constants[name] = helper.make_tensor(name, TensorProto.INT64, [1], [number])
+        return name
 
     def _pointer(self, bert: Bert, name: str) -> str:
         """A weight that stays in its file."""
@@ -180,15 +185,23 @@ class Graph(ABC):
             self._constants[name] = tensor
         return name
 
-    def _layers(self, state: str) -> str:
+    def _layers(self, state: str, *, first: bool = False) -> str:
+        """All layers; with `first`, what becomes of the first token alone, which spares most of the last one."""
         for number in range(self._encoder.layers):
             layer = f"encoder.layer.{number}"
-            state = self._joined(f"{layer}.attention.output", self._attention(layer, state), state)
+            seen = self._attention(layer, state)
+            if first and number == self._encoder.layers - 1:
+                seen, state = self._first(seen), self._first(state)
+            state = self._joined(f"{layer}.attention.output", seen, state)
             inner = self._product(state, f"{layer}.intermediate.dense")
             inputs = [inner, self._weight(f"{layer}.intermediate.dense.bias")]
             bent = self._fused("BiasGelu", inputs, f"{layer}.bent")
             state = self._joined(f"{layer}.output", bent, state)
         return state
+
+    def _first(self, value: str) -> str:
+        """The first token of a value."""
+        return self._add("Slice", [value, *map(self._place, (0, 1, 1))], f"{value}.first")
 
     @abstractmethod
     def _attention(self, layer: str, state: str) -> str:
