@@ -32,6 +32,11 @@ def read_blocks(folder: Path = FOLDER, *, since: str = "") -> list[Block]:
     return _blocks_of(path for path in sorted(folder.glob("*.txt")) if path.stem >= since)
 
 
+def read_file(path: Path) -> list[Block]:
+    """Return the blocks of one file; raises as `read_blocks` does, and for a file that is not UTF-8."""
+    return _blocks_of([path])
+
+
 def read_known_blocks(since: str, folder: Path = FOLDER) -> list[Block]:
     """Return the blocks of the files before one; raises as `read_blocks` does."""
     return _blocks_of(path for path in sorted(folder.glob("*.txt")) if path.stem < since)

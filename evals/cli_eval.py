@@ -15,10 +15,10 @@ from uuid import UUID
 import click
 
 import config
-from evals import golden, marks, mlflow_log, outages, report
+from evals import golden, marks, mlflow_log, outages, persons, report
 from evals.cli_output import FILE, Output, circumstances, output_options, together_option
 from evals.cli_support import own_data_of, progress
-from evals.dataset import DataSet
+from evals.dataset import DataSet, joined
 from evals.datasets import load
 from evals.errors import MeasureError
 from evals.examine import Examiner
@@ -149,6 +149,17 @@ def eval_golden(
 def eval_jsonl(file: Path, all_policies: bool, numbers: Mapping[str, Any], **output: Any) -> None:
     """Ask the questions of a JSONL FILE, whose format docs/evaluation.md describes; exits with 1 on FAIL."""
     _evaluate_apart(read(file, "jsonl"), _policies(all_policies, numbers), Output(**output))
+
+
+@eval_group.command("persons")
+@click.argument("files", type=FILE, nargs=-1)
+@policies_options
+@output_options
+def eval_persons(files: tuple[Path, ...], all_policies: bool, numbers: Mapping[str, Any], **output: Any) -> None:
+    """Ask about the persons of FILES, as in evals/reading; by default those that no reader has learned from."""
+    files = files or tuple(sorted(persons.UNSEEN.glob("*.txt")))
+    data = joined([read(each, "persons") for each in files])
+    _evaluate_apart(data, _policies(all_policies, numbers), Output(**output))
 
 
 @eval_group.command("marks")

@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from evals import golden, jsonl, locomo
+from evals import golden, jsonl, locomo, persons
 from evals.dataset import DataSet
 from evals.locomo_set import to_data_set
 
@@ -17,7 +17,12 @@ _HELD_OUT = re.compile(r"held[-_ ]?out|(?:^|[-_. ])test(?:[-_. ]|$)", re.IGNOREC
 
 
 def load(path: Path) -> DataSet:
-    """Return the data set of a golden, LoCoMo or JSONL file; raises `ValueError` that says what is wrong, and where."""
+    """Return the data set of a golden, LoCoMo, JSONL or persons' file.
+
+    Raises `ValueError` that says what is wrong, and where.
+    """
+    if path.suffix.lower() == ".txt":
+        return persons.read(path)
     if path.suffix.lower() in {".jsonl", ".ndjson"}:
         return jsonl.read(path)
     try:

@@ -27,6 +27,7 @@ LEAST: Mapping[str, Mapping[str, float]] = {
     "golden": _SPECIFIED,
     "jsonl": _SPECIFIED,
     "locomo": {"recall@10": 0.70, **_ALWAYS},
+    "persons": _ALWAYS,
     "marks": {},
 }
 COLUMNS = ("recall@5", "recall@10", "session recall@10", "hit@10", "MRR", "nDCG@10", "abstention")

@@ -23,6 +23,7 @@ def test_every_way_to_evaluate_is_mounted() -> None:
         "outages",
         "peers",
         "peers-install",
+        "persons",
         "reader",
         "silence",
         "sweep",

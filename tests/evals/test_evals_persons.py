@@ -1,0 +1,79 @@
+"""Persons with notes as a data set, and that no reader has learned from those it is measured on."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from evals import golden, persons
+from evals.blocks import read_blocks
+from evals.cli import eval_group
+from evals.datasets import is_held_out, load
+
+ADA = """# Ada, who keeps bees
+n1: Ada keeps bees on the roof of the library.
+n2: The honey was 12 kg in June.
+n3: Ada is afraid of dogs.
+? Where are the hives? => n1
+? Everything about the bees => n1 n2
+- What does a jar cost? => One jar is sold for 9 euro.
+- Does Ada own a horse?
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "some.txt"
+    path.write_text(ADA)
+    return path
+
+
+def test_what_nothing_answers_is_asked_with_what_would_answer_it_too(file):
+    data = load(file)
+    assert (data.kind, data.name) == ("persons", "some")
+    alone, told = data.collections
+    assert [each.id for each in alone.items] == ["n1", "n2", "n3"]
+    assert [each.text for each in told.items[3:]] == ["One jar is sold for 9 euro."]
+    asked = [(each.category, each.collection, {*each.expected}) for each in data.questions]
+    assert asked == [
+        ("one", alone.name, {"n1"}),
+        ("several", alone.name, {"n1", "n2"}),
+        ("nothing", alone.name, set()),
+        ("told", told.name, {told.items[3].id}),
+        ("nothing", alone.name, set()),
+    ]
+    assert len({each.id for each in data.questions}) == len(asked)
+
+
+def test_persons_are_asked_about(file, tmp_path):
+    out = tmp_path / "out.json"
+    done = CliRunner().invoke(eval_group, ["persons", str(file), "--json", str(out)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    assert found["data"]["questions"] == 5
+    assert {"one", "several", "nothing", "told"} == found["variants"]["balanced"]["by_category"].keys()
+
+
+def test_a_file_of_another_kind_says_which_command_takes_it(tmp_path):
+    done = CliRunner().invoke(eval_group, ["persons", str(golden.NEAR_MISSES)])
+    assert done.exit_code == 1
+    assert "`eval golden`" in done.output
+
+
+def test_what_is_wrong_is_named(tmp_path):
+    (tmp_path / "some.txt").write_text("# Ada\nTea")
+    with pytest.raises(ValueError, match=re.escape("some.txt, line 2: this is neither")):
+        load(tmp_path / "some.txt")
+
+
+def test_nobody_is_learned_from_who_is_measured_on():
+    learned = {note.lower() for block in read_blocks() for note in (*block.notes.values(), *block.wanted.values())}
+    files = sorted(persons.UNSEEN.glob("*.txt"))
+    assert [is_held_out(each) for each in files] == ["held_out" in each.name for each in files]
+    assert any(map(is_held_out, files))
+    for file in files:
+        for each in load(file).collections:
+            assert learned.isdisjoint(item.text.lower() for item in each.items), each.name
