@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -48,6 +48,11 @@ _HEADER = 4
 LONG_TEXT_BYTES = 800
 # So much of a line may be a name and its colon.
 _HEAD = 41
+# Words of a name, and what a program calls who speaks.
+_LONGEST_NAME = 4
+_ROLES = frozenset({"user", "assistant", "system", "human", "ai", "agent", "me", "you"})
+# Where a row of the pool has the beginning of its text.
+_HEAD_PLACE = 6
 # The neighbours of so many of each leg are looked at too: what answers a question often does not repeat its words.
 BEST = 20
 # So many that wait for their vectors, and such a share of what was searched, are worth a word: what was stored a moment
@@ -149,7 +154,8 @@ class Source:
         }
         beside = shelf is MEMORIES and policy.context_weight > 0 and bool(question.lexemes)
         rows = fetch(self.session, pool_statement(shelf, filtered=self.query.filtered, beside=beside), values)
-        read = [_read(*row) for row in rows]
+        speakers = speakers_of(row[_HEAD_PLACE] for row in rows)
+        read = [_read(speakers, *row) for row in rows]
         if shelf is EPISODES:
             # Exchanges of a talk, though they are not ranked with the ones beside them.
             for candidate, *_ in read:
@@ -233,6 +239,29 @@ def speaker_of(head: str | None) -> str | None:
     return name if colon and name.strip() and "\n" not in name else None
 
 
+def speakers_of(heads: Iterable[str | None]) -> frozenset[str]:
+    """Return who speaks in texts that begin so: two or more names, each of which comes about twice.
+
+    A label stands before a colon too: "Ferry: 9:15", "memo: buy nails".
+
+    >>> sorted(speakers_of(["Ada: Is it far?", "Ben: No.", "Ada: Good."]))
+    ['Ada', 'Ben']
+    >>> sorted(speakers_of(["Ferry: 9:15", "Garage: Monday", "Vet: 14 May", "Bank: closed", "Roof: leaks"]))
+    []
+    >>> sorted(speakers_of(["memo: buy nails", "memo: call Ben"]))
+    []
+    """
+    said = [name for name in map(speaker_of, heads) if name is not None and _is_name(name)]
+    names = frozenset(said)
+    return names if 1 < len(names) <= len(said) / 2 + 1 else frozenset()
+
+
+def _is_name(text: str) -> bool:
+    words = text.split()
+    written = all(not each[0].islower() and not any(map(str.isdigit, each)) for each in words)
+    return (written and len(words) <= _LONGEST_NAME) or text.casefold() in _ROLES
+
+
 def is_talk(text: str) -> bool:
     r"""Tell whether a text is a talk: most of its lines begin with a name and a colon, and somebody speaks again.
 
@@ -245,6 +274,7 @@ def is_talk(text: str) -> bool:
 
 
 def _read(
+    speakers: Collection[str],
     item_id: UUID,
     created_at: datetime,
     importance: float,
@@ -259,7 +289,9 @@ def _read(
     distance: float | None,
 ) -> tuple[Candidate, Said, float | None]:
     """Return a row of the pool as a candidate, and what it says of the question."""
-    speaker = speaker_of(head)
+    name = speaker_of(head)
+    # What is kept of a message begins with who said it, however few there are.
+    speaker = name if is_said or name in speakers else None
     candidate = Candidate(item_id, "", "", "", created_at, importance, pinned=pinned, speaker=speaker, size=size)
     candidate.places, candidate.is_turn = places or (), is_said or speaker is not None
     said = Said(item_id, previous_id, candidate.places, counts or (), length, candidate.is_turn)
