@@ -29,7 +29,8 @@ class Policy:
     is the recency decay constant in days. `semantic_weight` is the share of the semantic leg in `convex` and
     `minmax` fusion, `turn_semantic_weight` the same where most of what is ranked are turns of a talk: a note says by
     itself what it is about, a turn half of it. `depth` is how many candidates each leg contributes. `min_score` in
-    [0, 1] is the evidence that a candidate needs from at least one leg, a fifth of it while it has no vector.
+    [0, 1] is the evidence that a candidate needs from at least one leg, a fifth of it while it has no vector; or how
+    likely it must be to answer, where it was read: with too few of enough evidence to read, others are read too.
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate
     answers what is asked (`retrieval.silence`). Notes in English are read together with the question, the `reads` best

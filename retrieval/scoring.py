@@ -51,39 +51,51 @@ def rank(
     question: str,
     now: datetime,
     asked: Asked | None = None,
+    fewest: int = 0,
 ) -> list[Scored]:
     """Candidates with enough evidence, best total first, equal totals by id.
 
     A candidate with `evidence` below `policy.min_score`, or with none, is dropped: neither recency nor importance nor
-    a boost can make a match. Whether one of the rest answers what is `asked` is for `silence` to judge. The boosts of
+    a boost can make a match. But where fewer than `fewest` are left, the best of the dropped that have any follow them,
+    faint, until there are as many. Whether one of all answers what is `asked` is for `silence` to judge. The boosts of
     the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in `fusion.fuse`.
     """
     relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
     hint = dates.parse(question, now) if policy.date_boost > 0 else None
     named = _named(candidates, question) if policy.speaker_boost > 0 else None
-    scored = []
-    for each in candidates:
-        found = evidence(each, policy, bm25_bound)
-        if found == 0 or found < policy.min_score * (1.0 if each.cosine is not None else UNSEEN_EVIDENCE):
-            continue
+
+    def scored(each: Candidate, found: float, *, is_faint: bool = False) -> Scored:
         fit = dates.match(hint, each.created_at) if hint else 0.0
         spoke = named is not None and each.speaker == named
         boosted = relevance[each.id] + policy.date_boost * fit + policy.speaker_boost * spoke
         boosted += policy.detail_boost * min(1.0, each.size / DETAILED)
         own = keyword_share(each.bm25, bm25_bound)
-        scored.append(
-            Scored(
-                candidate=each,
-                score=score(boosted, each.created_at, each.importance, policy, now),
-                evidence=found,
-                keyword_share=own,
-                date_match=fit,
-                context=max(0.0, keyword_share(each.bm25_around, bm25_bound) - own),
-                speaker_match=spoke,
-                asked=asked,
-            )
+        return Scored(
+            candidate=each,
+            score=score(boosted, each.created_at, each.importance, policy, now),
+            evidence=found,
+            keyword_share=own,
+            date_match=fit,
+            context=max(0.0, keyword_share(each.bm25_around, bm25_bound) - own),
+            speaker_match=spoke,
+            is_faint=is_faint,
+            asked=asked,
         )
-    return in_order(scored)
+
+    clear: list[Scored] = []
+    faint: list[tuple[Candidate, float]] = []
+    for each in candidates:
+        found = evidence(each, policy, bm25_bound)
+        if found == 0:
+            continue
+        if found < policy.min_score * (1.0 if each.cosine is not None else UNSEEN_EVIDENCE):
+            faint.append((each, found))
+        else:
+            clear.append(scored(each, found))
+    more = max(0, fewest - len(clear))
+    # As a rule there are enough, and most of a large space is faint.
+    rest = in_order([scored(*each, is_faint=True) for each in faint])[:more] if more else []
+    return [*in_order(clear), *rest]
 
 
 def rank_by_time(

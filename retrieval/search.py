@@ -120,19 +120,22 @@ class _Run:
         with self._timed("rank"):
             bound, now = worded.question.bound, self.source.now
             asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
-            scored = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked)
-        judge = Judge(policy, asked, talk=in_talk(pool), wants_all=wants_all(question))
-        phrases = quoted(question)
+            judge = Judge(policy, asked, talk=in_talk(pool), wants_all=wants_all(question))
+            phrases, reads = quoted(question), self._reads(question)
+            # What is read may answer however little speaks for it.
+            fewest = reads if self._may_read(judge) and not phrases else 0
+            kept = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked, fewest=fewest)
+        scored = [each for each in kept if not each.is_faint]
         with self._timed("fetch"):
-            few = len(scored) if phrases else max(POOL * query.limit, self._reads(question))
-            weighed = self._widen(scored[:few], model_id, near.vector)
+            few = len(scored) if phrases else max(POOL * query.limit, reads)
+            weighed = self._widen(kept[:few], model_id, near.vector)
         if phrases:
             weighed = [each for each in weighed if says(each.candidate.text, phrases)]
-        elif judge.is_asked_for and not (scored and self._is_answered(judge, scored, weighed, dense, question)):
+        elif judge.is_asked_for and not (kept and self._is_answered(judge, scored, weighed, dense, question)):
             if may_respell and (written := self._respelled(question, worded, thorough=True)) is not None:
                 return self._again(dense, written)
             self.withheld, weighed = min(len(scored), query.limit), []
-        weighed = weighed[: POOL * query.limit]
+        weighed = [each for each in weighed if not each.is_faint or judge.is_likely(each)][: POOL * query.limit]
         with self._timed("rank"):
             weighed = look_again(weighed, policy, question=question, now=self.source.now)
             lam, unrelated = policy.mmr_lambda, near.unrelated
@@ -257,14 +260,17 @@ class _Run:
     ) -> bool:
         """Tell whether one of what was found answers the question, as far as that can be told.
 
-        `weighed` are the best of `scored`, with their texts.
+        `weighed` are the best of `scored`, with their texts, and what is faint.
         """
-        # The reader learned from notes; an entity is a name and what was gathered of it.
-        reader = self.reader() if self.source.query.shelf is MEMORIES and judge.is_for_readers else None
+        reader = self.reader() if self._may_read(judge) else None
         if reader is not None and reader.can_take(question):
             best = judge.readable(weighed)[: self._reads(question)]
             return self._is_read(reader, judge, scored, best, dense, question)
         return self._is_about(judge, scored, dense, question)
+
+    def _may_read(self, judge: Judge) -> bool:
+        # The reader learned from notes; an entity is a name and what was gathered of it.
+        return self.source.query.shelf is MEMORIES and judge.is_asked_for and judge.is_for_readers
 
     def _reads(self, question: str) -> int:
         """Return how many of the best are read."""

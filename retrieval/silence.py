@@ -65,6 +65,10 @@ class Judge:
         named = self.asked.names_alone(candidate.places) or self.asked.other_names(candidate.places)
         return self.policy.named_reading if named else self.policy.sure_reading
 
+    def is_likely(self, scored: Scored) -> bool:
+        """Tell whether that it answers is evidence enough by itself, whatever its words and its vector say."""
+        return (scored.candidate.sureness or 0.0) >= self.policy.min_score
+
     def is_told(self, scored: Scored, *, key_words: bool) -> bool:
         """Tell whether one has the identifier that is asked for, or all of nothing but key words.
 

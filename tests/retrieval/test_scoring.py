@@ -53,6 +53,19 @@ def test_every_part_is_between_zero_and_one(relevance, importance, age):
     assert all(0 <= part <= 1 for part in (found.relevance, found.recency, found.importance))
 
 
+def test_where_few_have_enough_evidence_the_best_of_the_rest_follow():
+    policy = Policy(min_score=0.3)
+    found = [candidate(n, bm25=0.0, cosine=cosine) for n, cosine in enumerate((0.1, 0.5, 0.2, 0.0, -0.2), 1)]
+
+    def first(fewest):
+        ranked = rank(found, policy, bm25_bound=10.0, question="what?", now=NOW, fewest=fewest)
+        return [(each.candidate.id.int, each.is_faint) for each in ranked]
+
+    assert first(0) == first(1) == [(2, False)]
+    assert first(2) == [(2, False), (3, True)]
+    assert first(9) == [(2, False), (3, True), (1, True)], "none without any"
+
+
 def test_the_best_total_comes_first():
     found = order([candidate(1, bm25=3.0), candidate(2, bm25=8.0), candidate(3, bm25=5.0)], Policy())
     assert ids(found) == [2, 3, 1]

@@ -8,6 +8,7 @@ import threading
 import pytest
 from shelf import Shelf
 
+from retrieval.policy import NAMED
 from retrieval.reading import shared_reader
 
 TEXTS = (
@@ -47,6 +48,27 @@ def test_what_answers_is_found_however_little_alike_its_vector_is(shelf):
     assert shelf.found(asked, near=1, cosine=0.2, policy={"reads": 0}) == [], "the rules want more"
 
 
+def test_what_answers_is_found_though_nothing_speaks_for_it(shelf):
+    asked = "Which container do I get the tea from?"
+    assert shelf.found(asked, near=1, cosine=0.05) == [TEXTS[1]]
+    assert shelf.found(asked, near=1, cosine=0.05, policy={"reads": 0}) == []
+    assert NAMED["balanced"].min_score > 0.05
+
+
+def test_what_is_faint_and_does_not_answer_is_neither_shown_nor_counted(shelf):
+    found = shelf.ask("Which container do I get the tea from?", near=1, cosine=0.5)
+    assert [hit.snippet for hit in found.hits] == [TEXTS[1]]
+    silent = shelf.ask("Where is the piano tuned?", near=1, cosine=0.05)
+    assert (silent.hits, silent.withheld, "read" in silent.timings) == ((), 0, True)
+
+
+def test_who_wants_more_evidence_gets_what_is_as_likely_to_answer(shelf):
+    asked = "Which container do I get the tea from?"
+    (hit,) = shelf.ask(asked, near=1, cosine=0.05, policy={"min_score": 0.5}).hits
+    assert hit.ranked.scored.candidate.sureness > 0.5
+    assert shelf.found(asked, near=1, cosine=0.05, policy={"min_score": 1.0}) == []
+
+
 def test_only_the_best_are_read(shelf):
     asked = "What is closed at night?"
     assert shelf.found(asked, near=3, cosine=0.4) == [TEXTS[3]]
@@ -75,7 +97,7 @@ def test_other_languages_are_judged_by_the_rules(shelf):
 
 
 def test_turns_of_a_talk_are_not_read(runtime, ada):
-    shelf = ReadShelf(runtime, ada, TEXTS[5:])
+    shelf = ReadShelf(runtime, ada, (TEXTS[5], "Ben: And how is it there?"))
     found = shelf.ask("What does Ada weigh?", cosine=0.9)
     assert [hit.snippet for hit in found.hits] == [TEXTS[5]]
     assert "read" not in found.timings
@@ -104,6 +126,19 @@ def test_a_heading_before_a_note_makes_it_no_turn(runtime, ada):
     assert shelf.found("When is the roof mended?", near=4, cosine=0.6) == []
 
 
+def test_labels_make_notes_no_talk(runtime, ada):
+    labelled = (
+        "Ferry: leaves at 9:15 from pier two",
+        "Garage: the brakes are done on Monday",
+        "Bank: closed in August",
+        "memo: buy nails and a hinge for the gate",
+        "memo: Okri has the drill",
+    )
+    shelf = ReadShelf(runtime, ada, labelled)
+    assert shelf.found("When does our boat go?", cosine=0.2) == [labelled[0]]
+    assert shelf.found("What does the ferry cost?", cosine=0.6) == []
+
+
 def test_a_long_note_is_judged_by_the_rules(runtime, ada):
     long = "The meeting went on about the budget of the year. " * 60 + "Tove looks after the boiler."
     shelf = ReadShelf(runtime, ada, (*TEXTS[:4], long))
@@ -127,7 +162,8 @@ def test_who_asks_who_somebody_is_gets_what_has_the_name(runtime, ada):
 
 def test_key_words_bring_what_is_about_them(shelf):
     assert shelf.found("beverage storage", near=1, cosine=0.5) == [TEXTS[1]]
-    assert shelf.found("beverage storage", near=1, cosine=0.1) == []
+    assert shelf.found("beverage storage", near=1, cosine=0.1, policy={"reads": 0}) == []
+    assert shelf.found("ferry timetable", near=1, cosine=0.1) == []
 
 
 def test_a_reader_that_fails_costs_no_answer(shelf, caplog):

@@ -8,7 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-LEAST_EVIDENCE = "Evidence that a hit needs from a leg, 0 to 1. With 0 the nearest come, whatever they are about."
+LEAST_EVIDENCE = (
+    "Evidence that a hit needs, 0 to 1: of words, of meaning, or that it reads like an answer. "
+    "With 0 the nearest come, whatever they are about."
+)
 
 _OPERATIONS = {
     "search": "search",
