@@ -122,8 +122,8 @@ class _Run:
             asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
             judge = Judge(policy, asked, talk=in_talk(pool), wants_all=wants_all(question))
             phrases, reads = quoted(question), self._reads(question)
-            # What is read may answer however little speaks for it.
-            fewest = reads if self._may_read(judge) and not phrases else 0
+            # What is read may answer however little speaks for it; but who somebody is tells what has the name.
+            fewest = reads if self._may_read(judge) and not phrases and not asks_who(question) else 0
             kept = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked, fewest=fewest)
         scored = [each for each in kept if not each.is_faint]
         with self._timed("fetch"):
