@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -251,9 +252,9 @@ def speakers_of(heads: Iterable[str | None]) -> frozenset[str]:
     >>> sorted(speakers_of(["memo: buy nails", "memo: call Ben"]))
     []
     """
-    said = [name for name in map(speaker_of, heads) if name is not None and _is_name(name)]
-    names = frozenset(said)
-    return names if 1 < len(names) <= len(said) / 2 + 1 else frozenset()
+    said = Counter(filter(None, map(speaker_of, heads)))
+    names = frozenset(filter(_is_name, said))
+    return names if 1 < len(names) <= sum(said[name] for name in names) / 2 + 1 else frozenset()
 
 
 def _is_name(text: str) -> bool:
