@@ -84,7 +84,7 @@ class Policy:
     sure_reading: float = 0.07
     named_reading: float = 0.1
     list_reading: float = 0.4
-    worded_reading: float = 0.05
+    worded_reading: float = 0.01
     certain_reading: float = 0.5
     reading_ms: float = 150.0
     reading_weight: float = 0.2
