@@ -46,9 +46,11 @@ class Judge:
     def is_answered(self, best: Sequence[Scored]) -> bool:
         """Tell whether one of the best, in order of rank, is likely enough to answer, as far as they were read.
 
-        Any but the first must be surer, by `BEHIND`.
+        Any but the first must be surer, by `BEHIND`; what is faint counts only where it is shown.
         """
-        read = [each for each in best if each.candidate.sureness is not None]
+        read = [
+            each for each in best if each.candidate.sureness is not None and (not each.is_faint or self.is_likely(each))
+        ]
         worded = any(each.coverage > ALL for each in read)
         return any(
             _log_odds(each.candidate.sureness or 0.0) - (BEHIND if place else 0.0)

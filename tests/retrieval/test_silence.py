@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from retrieval_builders import candidate
 
@@ -38,6 +40,15 @@ def test_what_was_not_read_does_not_count():
     assert not is_answered()
     assert not is_answered(None, None)
     assert is_answered(None, 0.4, 0.1)
+
+
+def test_what_is_faint_ends_no_silence_unless_it_is_shown():
+    policy = Policy(sure_reading=0.07, min_score=0.15)
+    found = Scored(candidate(1, sureness=0.1), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0)
+    assert Judge(policy, NOTHING_ASKED).is_answered([found])
+    assert not Judge(policy, NOTHING_ASKED).is_answered([replace(found, is_faint=True)])
+    found.candidate.sureness = 0.2
+    assert Judge(policy, NOTHING_ASKED).is_answered([replace(found, is_faint=True)])
 
 
 def test_less_is_enough_where_one_has_all_words():
