@@ -32,7 +32,7 @@ from tokenizers import Tokenizer
 from memory.embedding.bundled import MINILM, cross_encoder_weights
 from memory.embedding.compiled import session_of
 from memory.embedding.cross_encoder import CrossEncoder
-from memory.embedding.rounded import RoundedGraph
+from memory.embedding.rounded import Arithmetic, RoundedGraph
 
 logger = logging.getLogger(__name__)
 
@@ -116,12 +116,13 @@ class Reader:
         self._known: OrderedDict[bytes, float | None] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(psutil.cpu_count() or 1, thread_name_prefix="reading")
-        self._session = session_of(_ReaderGraph(encoder, arrays).model())
-        if (off := self._off(arrays)) > _TOLERANCE:
-            logger.warning("the reader computes in single precision: rounded, a sample is off by %.2f", off)
-            self._session = session_of(_ReaderGraph(encoder, arrays, exact=True).model())
-            if (off := self._off(arrays)) > _TOLERANCE:
-                raise CannotReadError(f"a sample is off by {off:.2f}")
+        for arithmetic in Arithmetic:
+            self._session = session_of(_ReaderGraph(encoder, arrays, arithmetic).model())
+            if (off := self._off(arrays)) <= _TOLERANCE:
+                slow = arithmetic is Arithmetic.SINGLE
+                logger.log(logging.WARNING if slow else logging.INFO, "the reader computes in %s", arithmetic.value)
+                return
+        raise CannotReadError(f"a sample is off by {off:.2f}")
 
     def can_read(self, text: str) -> bool:
         """Tell whether a note is short enough and in English, as far as its words tell; what has no words is."""
@@ -275,9 +276,9 @@ def open_cross_encoder() -> CrossEncoder:
 class _ReaderGraph(RoundedGraph):
     """The encoder with what training changed. Input: `embedded` (1, tokens, hidden). Output: (1, 1, hidden)."""
 
-    def __init__(self, encoder: CrossEncoder, arrays: Mapping[str, NDArray[Any]], *, exact: bool = False) -> None:
+    def __init__(self, encoder: CrossEncoder, arrays: Mapping[str, NDArray[Any]], arithmetic: Arithmetic) -> None:
         widest = {name.removeprefix("widest."): _single(arrays[name]) for name in arrays if name.startswith("widest.")}
-        super().__init__(encoder, widest, tokens=True, exact=exact)
+        super().__init__(encoder, widest, tokens=True, arithmetic=arithmetic)
         self._weights = encoder
         self._arrays = arrays
 

@@ -23,7 +23,7 @@ from memory.embedding.bundled import E5_LABEL
 from memory.embedding.compiled import session_of
 from memory.embedding.packed import DamagedError, Floats, Packed, read_packed, unpack
 from memory.embedding.proof import ALIKE, ROUNDED, Proof, proved
-from memory.embedding.rounded import RoundedGraph
+from memory.embedding.rounded import Arithmetic, RoundedGraph
 
 logger = logging.getLogger(__name__)
 
@@ -52,11 +52,12 @@ def open_e5(path: Path, threads: int | None, proofs: Path | None = None) -> E5Mo
         name = fingerprint(path)
         if not Proof(name, proofs).exists():
             raise DamagedError("it is not the file that this version was made for")
-        for exact, alike in ((False, ROUNDED), (True, ALIKE)):
-            model = E5Model(path, threads, exact=exact)
+        for arithmetic in Arithmetic:
+            model = E5Model(path, threads, arithmetic)
+            alike = ALIKE if arithmetic is Arithmetic.SINGLE else ROUNDED
             if proved(model, Proof(name, proofs, alike)):
                 return model
-            logger.warning("the embedding model %r gives other vectors here, exact: %s", E5_LABEL, exact)
+            logger.warning("the embedding model %r gives other vectors here in %s", E5_LABEL, arithmetic.value)
     except (OSError, DamagedError) as error:
         raise EmbeddingError(f"cannot load the embedding model {E5_LABEL!r}: {error}", permanent=True) from error
     raise EmbeddingError(f"the embedding model {E5_LABEL!r} gives other vectors on this machine", permanent=True)
@@ -71,13 +72,13 @@ def fingerprint(path: Path) -> str:
 class E5Model:
     """The model, ready to run and safe to share between threads.
 
-    `threads` texts are computed at once, None means one for each core. With `exact` it computes in single precision:
-    three times as long, for machines whose whole numbers overflow. Texts must begin with what
-    they are for; what is beyond 512 tokens is cut off. Raises `DamagedError` for a file of another layout.
+    `threads` texts are computed at once, None means one for each core. Single precision takes three times as long as
+    whole numbers. Texts must begin with what they are for; what is beyond 512 tokens is cut off. Raises `DamagedError`
+    for a file of another layout.
     """
 
-    def __init__(self, path: Path, threads: int | None, *, exact: bool = False) -> None:
-        self.exact = exact
+    def __init__(self, path: Path, threads: int | None, arithmetic: Arithmetic = Arithmetic.SIGNED) -> None:
+        self.arithmetic = arithmetic
         # Not kept as a whole: its vocabulary would lie there a second time beside the tokeniser's.
         packed = read_packed(path)
         self.dimensions = packed.hidden
@@ -90,7 +91,7 @@ class E5Model:
         self._tokenizer = _tokenizer(packed)
         self._threads = threads or psutil.cpu_count(logical=False) or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="embedding")
-        self._session = session_of(E5Graph(packed, exact=exact).model())
+        self._session = session_of(E5Graph(packed, arithmetic).model())
 
     def batches(self, texts: Sequence[str]) -> Iterator[Batch]:
         """Cut texts into tokens, a few at a time, in their order."""
@@ -133,8 +134,8 @@ class E5Model:
 class E5Graph(RoundedGraph):
     """Builds the graph. Input: `embedded` (texts, tokens, hidden), words and places. Output: (texts, 1, hidden)."""
 
-    def __init__(self, packed: Packed, *, exact: bool) -> None:
-        super().__init__(packed, exact=exact)
+    def __init__(self, packed: Packed, arithmetic: Arithmetic) -> None:
+        super().__init__(packed, arithmetic=arithmetic)
         self._packed = packed
         inner, hidden = packed.inner, packed.hidden
         self._sides = {"fi": (inner, hidden), "fo": (hidden, inner)}

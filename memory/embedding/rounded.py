@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from memory.embedding.bert import Graph, Measures
 Floats = NDArray[np.float32]
 
 _LARGEST = 127  # of eight bits with a sign, the same on both sides
+_MOVED_BY = 128  # where there is no sign
 # How much of a channel's width goes into the weights. 0.7 leaves questions the least error by the bundled one.
 _MOVED = 0.7
 _LEAST = 1e-5
@@ -30,12 +32,23 @@ _SEEN = ".attention.output.dense"
 _PARTS = 4
 
 
+class Arithmetic(Enum):
+    """What an encoder computes in, quickest first: who opens a model takes the first by which it gives what it should.
+
+    Processors without VNNI add the products of two pairs in sixteen bits, where they overflow if weights have a sign.
+    Moved up by 128 weights have none, and nothing overflows, for a fifth more time.
+    """
+
+    SIGNED = "whole numbers with a sign"
+    UNSIGNED = "whole numbers without a sign"
+    SINGLE = "single precision"
+
+
 class RoundedGraph(Graph):
     """Builds the layers; its heirs say where `numbers` come from.
 
     `widest` has the largest absolute value of each channel of what goes into a product, by the product's part; without
-    it nothing is moved. With `tokens` each token has a scale of its own after the inner step, which takes longer. With
-    `exact` all is computed in single precision.
+    it nothing is moved. With `tokens` each token has a scale of its own after the inner step, which takes longer.
     """
 
     def __init__(
@@ -44,12 +57,12 @@ class RoundedGraph(Graph):
         widest: Mapping[str, Floats] | None = None,
         *,
         tokens: bool = False,
-        exact: bool = False,
+        arithmetic: Arithmetic = Arithmetic.SIGNED,
     ) -> None:
         super().__init__(encoder)
         self._widest = widest or {}
         self._tokens = tokens
-        self._exact = exact
+        self._arithmetic = arithmetic
 
     @abstractmethod
     def _numbers(self, name: str) -> Floats:
@@ -70,7 +83,7 @@ class RoundedGraph(Graph):
         return self._multiplied(value, part, self._numbers(f"{part}.weight"))
 
     def _multiplied(self, value: str, part: str, weights: Floats) -> str:
-        if self._exact:
+        if self._arithmetic is Arithmetic.SINGLE:
             return self._add("MatMul", [value, self._constant(part, weights.T)], f"{part}.product")
         if self._tokens and part.endswith(_INNER) and not part.endswith(_SEEN):
             return self._by_tokens(value, part, weights)
@@ -97,8 +110,11 @@ class RoundedGraph(Graph):
 
     def _rounded(self, value: str, part: str, weights: Floats) -> str:
         scales = _steps(np.abs(weights).max(axis=1))
-        rounded = np.rint(weights / scales[:, None]).astype(np.int8)
-        inputs = [value, self._constant(part, rounded.T), self._constant(f"{part}.scales", scales)]
+        rounded, no_sign = np.rint(weights / scales[:, None]), self._arithmetic is Arithmetic.UNSIGNED
+        whole = (rounded + _MOVED_BY).astype(np.uint8) if no_sign else rounded.astype(np.int8)
+        inputs = [value, self._constant(part, whole.T), self._constant(f"{part}.scales", scales)]
+        if no_sign:
+            inputs.append(self._constant(f"{part}.zeros", np.full(len(scales), _MOVED_BY, np.uint8)))
         return self._fused("DynamicQuantizeMatMul", inputs, f"{part}.product")
 
     def _weight(self, name: str) -> str:

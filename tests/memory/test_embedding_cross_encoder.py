@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from memory.embedding.bundled import MINILM, cross_encoder_weights
 from memory.embedding.compiled import session_of
 from memory.embedding.cross_encoder import CrossEncoder
-from memory.embedding.rounded import RoundedGraph
+from memory.embedding.rounded import Arithmetic, RoundedGraph
 
 PAIRS = (
     ("What is my sister's name?", "My sister Anna lives in Bern."),
@@ -31,7 +31,7 @@ class Exact(RoundedGraph):
     """The encoder in single precision."""
 
     def __init__(self, encoder):
-        super().__init__(encoder, exact=True)
+        super().__init__(encoder, arithmetic=Arithmetic.SINGLE)
         self._weights = encoder
 
     def model(self):

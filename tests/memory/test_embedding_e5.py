@@ -17,6 +17,7 @@ from memory.embedding.e5 import E5Model, fingerprint, open_e5
 from memory.embedding.likeness import cosine_of, likeness, unrelated_cosine
 from memory.embedding.local import LocalEmbedder, resolve_model
 from memory.embedding.proof import SHIPPED, Proof
+from memory.embedding.rounded import Arithmetic
 from memory.models import EmbeddingModel
 
 needs_weights = pytest.mark.skipif(
@@ -74,7 +75,7 @@ def test_the_vectors_are_those_of_the_proof_that_is_shipped(model: LocalEmbedder
 def test_in_single_precision_the_vectors_are_those_of_the_proof_to_six_digits() -> None:
     path = e5_weights()
     assert path is not None
-    assert Proof(fingerprint(path), None).holds_for(E5Model(path, None, exact=True))
+    assert Proof(fingerprint(path), None).holds_for(E5Model(path, None, Arithmetic.SINGLE))
 
 
 @needs_weights

@@ -14,6 +14,7 @@ from memory.embedding.base import EmbeddingError, unit
 from memory.embedding.e5 import E5Model, fingerprint, open_e5
 from memory.embedding.packed import DamagedError, read_packed
 from memory.embedding.proof import Proof, vectors
+from memory.embedding.rounded import Arithmetic
 
 Change = Callable[[Layout], object]
 
@@ -153,7 +154,7 @@ def test_a_file_with_any_byte_changed_is_refused_or_read_within_its_bounds(tmp_p
 
 def proved(path: Path, folder: Path) -> np.ndarray:
     """Make a proof of a file's exact vectors, and return them."""
-    exact = E5Model(path, 1, exact=True)
+    exact = E5Model(path, 1, Arithmetic.SINGLE)
     Proof(fingerprint(path), folder).make(exact)
     return vectors(exact)
 
@@ -175,7 +176,7 @@ def test_a_missing_file_is_refused_for_good(tmp_path: Path) -> None:
 def test_whole_numbers_are_used_where_they_give_the_vectors_of_the_proof(path: Path, tmp_path: Path) -> None:
     right = proved(path, tmp_path / "proofs")
     model = open_e5(path, 1, tmp_path / "proofs")
-    assert not model.exact
+    assert model.arithmetic is not Arithmetic.SINGLE
     assert (vectors(model) * right).sum(axis=1).min() > 0.98
 
 
@@ -195,14 +196,14 @@ def test_where_whole_numbers_give_other_vectors_single_precision_is_used(
     right = proved(path, tmp_path / "proofs")
     assert (vectors(E5Model(path, 1)) * right).sum(axis=1).min() < 0.98
     model = open_e5(path, 1, tmp_path / "proofs")
-    assert model.exact
+    assert model.arithmetic is Arithmetic.SINGLE
     assert np.allclose(vectors(model), right, atol=1e-6)
-    assert "gives other vectors here, exact: False" in caplog.text
+    assert "gives other vectors here in whole numbers without a sign" in caplog.text
 
 
 def test_where_no_way_gives_the_vectors_of_the_proof_the_model_is_refused(path: Path, tmp_path: Path) -> None:
     proof = Proof(fingerprint(path), tmp_path / "proofs")
-    proof.make(E5Model(Layout(begin=5).write(tmp_path / "other.bin"), 1, exact=True))
+    proof.make(E5Model(Layout(begin=5).write(tmp_path / "other.bin"), 1, Arithmetic.SINGLE))
     with pytest.raises(EmbeddingError, match="gives other vectors on this machine") as caught:
         open_e5(path, 1, tmp_path / "proofs")
     assert caught.value.permanent

@@ -15,11 +15,12 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.base import unit
 from memory.embedding.bert import CannotCompileError
 from memory.embedding.bundled import MINILM
-from memory.embedding.compiled import CompiledModel
+from memory.embedding.compiled import CompiledModel, session_of
 from memory.embedding.local import LocalEmbedder, TorchModel
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers, System
-from memory.embedding.quick import QuickModel
+from memory.embedding.quick import QuickGraph, QuickModel, _watch
+from memory.embedding.rounded import Arithmetic
 from memory.models import EmbeddingModel
 
 QUESTION = "What does Ada grow on the roof?"
@@ -75,6 +76,14 @@ def test_a_questions_vector_is_close_to_the_exact_one(exact: CompiledModel, quic
     cosines = (embed(exact, texts) * embed(quick, texts)).sum(axis=1)
     assert cosines.min() > 0.998
     assert np.median(cosines) > 0.9993
+
+
+def test_without_a_sign_nothing_overflows_on_any_processor(exact: CompiledModel) -> None:
+    texts = questions(120)
+    widest, _ = _watch(exact, texts[:40])
+    session = session_of(QuickGraph(exact.bert, widest, Arithmetic.UNSIGNED).model(), exact.bert)
+    found = unit(np.stack([session.run(None, {"ids": [exact.tokens(text)]})[0][0, 0] for text in texts]))
+    assert (embed(exact, texts) * found).sum(axis=1).min() > 0.998
 
 
 def test_odd_questions_have_vectors_too(exact: CompiledModel, quick: QuickModel) -> None:
