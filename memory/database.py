@@ -14,11 +14,12 @@ from pgvector.psycopg import register_vector
 from psycopg import Connection as PsycopgConnection
 from psycopg import Cursor
 from psycopg import errors as pg
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session, SessionTransaction, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from memory.driver import fetch_by
 from memory.keys import Keys
 
 # How many rows an HNSW index keeps in view: twice what a search asks for. Large spaces ask for more.
@@ -26,6 +27,7 @@ EF_SEARCH = 64
 # A connection is believed to stand for so long; what lies between may have dropped an idle one without a word.
 TRUSTED = 30.0  # seconds
 _RESTED = "rested_since"
+_SET_USER = "SELECT set_config('app.user_id', %(user)s, true)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,8 @@ def act_as(session: Session, user_id: UUID | None) -> None:
 
 
 def _set_user(connection: Connection, user_id: UUID | None) -> None:
-    connection.execute(text("SELECT set_config('app.user_id', :user, true)"), {"user": str(user_id or "")})
+    # By the driver: every transaction begins so, and SQLAlchemy's own way takes twice as long.
+    fetch_by(connection, _SET_USER, {"user": str(user_id or "")})
 
 
 @event.listens_for(Session, "after_begin")

@@ -6,7 +6,7 @@ anew each time, which takes as long as reading the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from struct import Struct
 from typing import Any, TypeAlias, cast
 from uuid import UUID
@@ -14,6 +14,7 @@ from uuid import UUID
 import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -36,13 +37,24 @@ def fetch(session: Session, statement: str, values: Mapping[str, Any]) -> list[R
 
     Raises `sqlalchemy.exc.DBAPIError` as the session's own methods do, and gives a lost connection up as they do.
     """
-    driver = _driver_of(session)
+    return _fetch(_driver_of(session), session.connection, statement, values)
+
+
+def fetch_by(connection: Connection, statement: str, values: Mapping[str, Any]) -> list[Row]:
+    """Run one statement as `fetch` does, where there is no session yet."""
+    driver = cast(Driver, connection.connection.driver_connection)
+    return _fetch(driver, lambda: connection, statement, values)
+
+
+def _fetch(
+    driver: Driver, connection_of: Callable[[], Connection], statement: str, values: Mapping[str, Any]
+) -> list[Row]:
     try:
         cursor = driver.execute(statement, values)
         return cursor.fetchall() if cursor.rownumber is not None else []
     except psycopg.Error as error:
         lost = driver.closed
-        connection = session.connection()
+        connection = connection_of()
         if lost:
             connection.invalidate(error)
         # The text of a parameter may be a memory: it goes into no message.
