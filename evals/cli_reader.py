@@ -22,7 +22,7 @@ def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str |
     """Train what reads questions and notes together, on evals/reading: hours, with --since one."""
     # Here, as torch takes seconds to load that no other command should wait for.
     from evals import reader  # noqa: PLC0415
-    from retrieval.reading import WEIGHTS  # noqa: PLC0415
+    from retrieval.reader_model import WEIGHTS  # noqa: PLC0415
 
     try:
         blocks = read_blocks() if since is None else reader.further(since)
@@ -33,3 +33,24 @@ def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str |
         learner = reader.learn(blocks, epochs=epochs, reader=start, on_step=lambda _done, _of, _loss: advance(1))
     reader.save(learner, blocks, file := out or WEIGHTS)
     click.echo(f"{file}: {sum(len(each.questions) for each in blocks)} questions about {len(blocks)} persons")
+    click.echo("It reads every note to its end until `commonplace eval stops` has been run.")
+
+
+@eval_group.command("stops")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
+)
+@click.option("--persons", type=click.IntRange(min=20), default=250, show_default=True, help="Fit to so many.")
+def eval_stops(out: Path | None, persons: int) -> None:
+    """Fit where the reader in use may stop reading a note, on evals/reading: some minutes."""
+    # As above, and what runs the reader.
+    from evals import stops  # noqa: PLC0415
+    from evals.reader import drawn  # noqa: PLC0415
+    from retrieval.reader_model import STOPS, save_stops  # noqa: PLC0415
+
+    with progress(None, "pairs") as advance:
+        fitted = stops.fit(drawn(read_blocks(), persons), on_pair=lambda _done, _of: advance(1))
+    save_stops([each.stop for each in fitted], file := out or STOPS)
+    for each in fitted:
+        click.echo(f"after {each.stop.layer} layers {each.spares:.3f} of what does not answer is read no further")
+    click.echo(f"{file}: of what may answer each stop costs {stops.COST:.3f}, of persons that it was not fitted to")

@@ -22,9 +22,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from evals.blocks import Block, read_blocks, read_known_blocks
+from evals.lessons import BATCH, Lessons, Pair
 from memory.embedding.bundled import MINILM
-from memory.embedding.local import LocalEmbedder
-from retrieval.reading import LONGEST, open_cross_encoder
+from retrieval.reader_model import LONGEST, open_cross_encoder
 
 # Who goes on from a reader that is there learns so many of the persons that it knows again, lest it forget them.
 AGAIN = 60
@@ -36,53 +36,11 @@ RANK = 64
 _RATE, _FURTHER_RATE = 5e-5, 3e-5
 # What it gave is twice as wide as the log-odds that are learned here.
 _OF_ITS_HEAD = 0.5
-_BATCH = 48
-# So many of a block's notes that are most like the question are told not to answer it.
-_NEAREST = 3
 _SAMPLES = 24
 _WARM_UP = 0.1  # of all steps
 _LAST_SHARE = 0.02  # of the rate, at the end
 
-Pair = tuple[str, str]
 Floats = NDArray[np.float32]
-
-
-class Lessons:
-    """The pairs of question and note that are learned: 1.0 for what answers, 0.0 for what is most like it and does not.
-
-    Of the notes that would answer other questions one is always among the latter, so that nothing is learned of how
-    those are written.
-    """
-
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        texts = sorted({text for block in blocks for text in _texts(block)})
-        self._vectors = dict(zip(texts, LocalEmbedder(MINILM, None).embed(texts), strict=True))
-        self.pairs = [
-            pair for block in blocks for asked, ids in block.questions for pair in self._of(block, asked, ids)
-        ]
-
-    def _of(self, block: Block, question: str, ids: Sequence[str]) -> Iterator[tuple[Pair, float]]:
-        right = [block.notes[each] for each in ids] + [
-            text for asked, text in block.wanted.items() if asked == question
-        ]
-        notes = self._nearest(question, [text for name, text in block.notes.items() if name not in ids])
-        others = self._nearest(question, [text for asked, text in block.wanted.items() if asked != question])
-        yield from (((question, text), 1.0) for text in right)
-        yield from (((question, text), 0.0) for text in (*notes[:_NEAREST], *others[:1]))
-
-    def _nearest(self, question: str, texts: Sequence[str]) -> list[str]:
-        return sorted(texts, key=lambda text: -float(self._vectors[question] @ self._vectors[text]))
-
-    def batches(self, chance: random.Random) -> Iterator[list[tuple[Pair, float]]]:
-        """Give all pairs once, in any order, in batches of about one length."""
-        pairs, slab = list(self.pairs), _BATCH * 20
-        chance.shuffle(pairs)
-        batches = []
-        for start in range(0, len(pairs), slab):
-            part = sorted(pairs[start : start + slab], key=lambda each: len(each[0][0]) + len(each[0][1]))
-            batches += [part[first : first + _BATCH] for first in range(0, len(part), _BATCH)]
-        chance.shuffle(batches)
-        yield from batches
 
 
 class Learner:
@@ -152,7 +110,7 @@ def train(
     chance = random.Random(seed)  # To be the same again, not to be secret.
     learner = Learner(reader)
     lessons = Lessons(blocks)
-    total = epochs * -(-len(lessons.pairs) // _BATCH)
+    total = epochs * -(-len(lessons.pairs) // BATCH)
     weights = [weight for weight in learner.model.parameters() if weight.requires_grad]
     weights += learner.head.parameters()
     optimiser = torch.optim.AdamW(weights, weight_decay=0.01)
@@ -218,12 +176,6 @@ def further(since: str) -> list[Block]:
     if not blocks:
         raise ValueError(f"there is no file {since} or later")
     return [*blocks, *drawn(known, AGAIN)]
-
-
-def _texts(block: Block) -> Iterator[str]:
-    yield from block.notes.values()
-    yield from block.wanted.values()
-    yield from (asked for asked, _ in block.questions)
 
 
 def save(learner: Learner, blocks: Sequence[Block], path: Path, *, rank: int = RANK) -> None:

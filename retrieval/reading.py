@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import re
 import threading
 import time
@@ -26,26 +27,24 @@ from typing import Any
 import numpy as np
 import psutil
 from numpy.typing import NDArray
-from onnx import ModelProto, TensorProto, helper
 from tokenizers import Tokenizer
 
-from memory.embedding.bundled import MINILM, cross_encoder_weights
-from memory.embedding.compiled import session_of
-from memory.embedding.cross_encoder import CrossEncoder
-from memory.embedding.rounded import Arithmetic, RoundedGraph
+from memory.embedding.bundled import MINILM
+from memory.embedding.rounded import Arithmetic
+from retrieval.reader_model import STOPS, WEIGHTS, ReaderModel, open_cross_encoder, read_stops
 
 logger = logging.getLogger(__name__)
 
-WEIGHTS = Path(__file__).with_name("reader.npz")
-# Pieces of words of a question with a note in training, and of a question. A longer note is read in parts as long as
-# the notes that it learned from: of more at once it makes anything.
-LONGEST = 192
+# Pieces of words of a question. A longer note is read in parts as long as the notes that it learned from: of more at
+# once it makes anything.
 _LONGEST_QUESTION = 64
 _PART = 40
 _MOST_PARTS = 6
 # Log-odds that the rounded numbers may be off by for a sample that training computed: a few tenths are usual.
 _TOLERANCE = 0.6
 _REMEMBERED = 8192
+# How likely what shows early that it does not answer is taken to do so: that is all that was fitted.
+HOPELESS = 0.02
 # No likelihood: what is not remembered. What cannot be read is, as None.
 _FORGOTTEN = -1.0
 
@@ -80,11 +79,14 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 # Characters of a text that is read: longer ones would be read in part, and what answers may be in the rest.
 LONGEST_TEXT = 600
 
-Floats = NDArray[np.float32]
+
+def _name(question: str, text: str, *, to_the_end: bool) -> bytes:
+    said = f"{to_the_end} {len(question)} {question}{text}".encode("utf-8", "replace")
+    return hashlib.blake2b(said, digest_size=16).digest()
 
 
-def _name(question: str, text: str) -> bytes:
-    return hashlib.blake2b(f"{len(question)} {question}{text}".encode("utf-8", "replace"), digest_size=16).digest()
+def _sigmoid(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds))
 
 
 class CannotReadError(Exception):
@@ -94,11 +96,12 @@ class CannotReadError(Exception):
 class Reader:
     """Tells how likely notes answer questions; safe to share between threads.
 
-    What it read lately it remembers by a digest, never by its words. Raises `CannotReadError` where it computes
-    something else than in training, and whatever finds a file damaged.
+    What it read lately it remembers by a digest, never by its words. `stops` is a file of where reading may end early,
+    None for nowhere. Raises `CannotReadError` where it computes something else than in training, and whatever finds a
+    file damaged.
     """
 
-    def __init__(self, weights: Path = WEIGHTS) -> None:
+    def __init__(self, weights: Path = WEIGHTS, stops: Path | None = STOPS) -> None:
         # That of the bundled encoder: both have the vocabulary of BERT.
         self._tokenizer: Tokenizer = Tokenizer.from_file(str(Path(MINILM) / "tokenizer.json"))
         self._tokenizer.no_padding()
@@ -108,16 +111,12 @@ class Reader:
         with np.load(weights) as file:
             arrays = dict(file)
         encoder = open_cross_encoder()
-        self._words = encoder.words
-        places, kinds = (encoder.numbers(f"embeddings.{each}_embeddings.weight") for each in ("position", "token_type"))
-        self._places, self._kinds = places[:LONGEST], kinds
-        self._pooler = _changed("pooler.dense.weight", encoder, arrays), _changed("pooler.dense.bias", encoder, arrays)
-        self._head, self._bias = arrays["head.weight"], float(arrays["head.bias"][0])
         self._known: OrderedDict[bytes, float | None] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(psutil.cpu_count() or 1, thread_name_prefix="reading")
+        known = [] if stops is None else read_stops(stops, weights)
         for arithmetic in Arithmetic:
-            self._session = session_of(_ReaderGraph(encoder, arrays, arithmetic).model())
+            self.model = ReaderModel(encoder, arrays, arithmetic, known)
             if (off := self._off(arrays)) <= _TOLERANCE:
                 slow = arithmetic is Arithmetic.SINGLE
                 logger.log(logging.WARNING if slow else logging.INFO, "the reader computes in %s", arithmetic.value)
@@ -146,24 +145,27 @@ class Reader:
         asked = what_asks(question)
         return self.can_read(asked) and len(self._pieces(asked)) <= _LONGEST_QUESTION
 
-    def sureness(self, question: str, text: str) -> float | None:
+    def sureness(self, question: str, text: str, *, to_the_end: bool = False) -> float | None:
         """Return how likely it is, in [0, 1], that a text answers a question; None for a text that it cannot read.
 
-        Of a question only the last sentence that asks is read, of a text of several parts the likeliest counts.
+        Of a question only the last sentence that asks is read, of a text of several parts the likeliest counts. What
+        shows early that it does not answer is `HOPELESS`, unless it is read `to_the_end`.
         """
         question = what_asks(question)
-        name = _name(question, text)
+        name = _name(question, text, to_the_end=to_the_end)
         if (remembered := self._remembered(name)) != _FORGOTTEN:
             return remembered
         # Whether it can be read is remembered as well: that takes longer to tell than all the rest.
-        found = float(1 / (1 + np.exp(-self._log_odds(question, text)))) if self.can_read(text) else None
+        found = self._likelihood(question, text, to_the_end=to_the_end) if self.can_read(text) else None
         with self._lock:
             self._known[name] = found
             while len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
         return found
 
-    def each(self, question: str, texts: Sequence[str], *, seconds: float | None = None) -> Iterator[float | None]:
+    def each(
+        self, question: str, texts: Sequence[str], *, seconds: float | None = None, to_the_end: bool = False
+    ) -> Iterator[float | None]:
         """Yield the sureness of text after text, which are read in pairs.
 
         Two read side by side take little more time than one, and whoever stops has had one too many read at most. All
@@ -172,7 +174,7 @@ class Reader:
         """
         until = None if seconds is None else time.monotonic() + seconds
         for start in range(0, len(texts), 2):
-            reading = [self._begun(question, text) for text in texts[start : start + 2]]
+            reading = [self._begun(question, text, to_the_end=to_the_end) for text in texts[start : start + 2]]
             try:
                 for each in reading:
                     yield each.result(None if until is None else until - time.monotonic())
@@ -180,11 +182,11 @@ class Reader:
                 for each in reading:
                     each.cancel()
 
-    def _begun(self, question: str, text: str) -> Future[float | None]:
+    def _begun(self, question: str, text: str, *, to_the_end: bool) -> Future[float | None]:
         """Begin to read a text; what was read lately is there at once and waits for nobody."""
-        remembered = self._remembered(_name(what_asks(question), text))
+        remembered = self._remembered(_name(what_asks(question), text, to_the_end=to_the_end))
         if remembered == _FORGOTTEN:
-            return self._pool.submit(self.sureness, question, text)
+            return self._pool.submit(self.sureness, question, text, to_the_end=to_the_end)
         done: Future[float | None] = Future()
         done.set_result(remembered)
         return done
@@ -197,10 +199,15 @@ class Reader:
             self._known.move_to_end(name)
             return self._known[name]
 
-    def _log_odds(self, question: str, text: str) -> float:
-        asked = self._pieces(question)[:_LONGEST_QUESTION]
-        parts = islice(self._parts(text), _MOST_PARTS)
-        return max(self._read([self._begin, *asked, self._end], [*part, self._end]) for part in parts)
+    def _likelihood(self, question: str, text: str, *, to_the_end: bool) -> float:
+        log_odds = [self.model.log_odds(*each, to_the_end=to_the_end) for each in self.pieces(question, text)]
+        return max((_sigmoid(each) for each in log_odds if each is not None), default=HOPELESS)
+
+    def pieces(self, question: str, text: str) -> Iterator[tuple[list[int], list[int]]]:
+        """Give what the model is given of a question and of each part of a text."""
+        asked = [self._begin, *self._pieces(question)[:_LONGEST_QUESTION], self._end]
+        for part in islice(self._parts(text), _MOST_PARTS):
+            yield asked, [*part, self._end]
 
     def _parts(self, text: str) -> Iterator[list[int]]:
         """Give the parts that a text is read in: sentences as far as they have room, the next begins with the last."""
@@ -221,19 +228,12 @@ class Reader:
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    def _read(self, asked: list[int], told: list[int]) -> float:
-        ids = [*asked, *told]
-        embedded = self._words.rows(ids) + self._places[: len(ids)]
-        embedded[: len(asked)] += self._kinds[0]
-        embedded[len(asked) :] += self._kinds[1]
-        first = self._session.run(None, {"embedded": embedded[None]})[0][0, 0]
-        weight, bias = self._pooler
-        return float(np.tanh(weight @ first + bias) @ self._head) + self._bias
-
     def _off(self, arrays: Mapping[str, NDArray[Any]]) -> float:
         samples = json.loads(arrays["samples"].tobytes())
-        found = np.array([self._log_odds(*each) for each in samples])
-        return float(np.abs(found - arrays["logits"]).max())
+        found = [
+            max(self.model.log_odds(*part, to_the_end=True) or 0.0 for part in self.pieces(*each)) for each in samples
+        ]
+        return float(np.abs(np.array(found) - arrays["logits"]).max())
 
 
 def what_asks(question: str) -> str:
@@ -263,46 +263,3 @@ def _loaded() -> Reader | None:
 
 # A cache alone would let the first callers load one each.
 _loading = threading.Lock()
-
-
-def open_cross_encoder() -> CrossEncoder:
-    """Return the encoder that the reader was trained on from; raises `FileNotFoundError` where there is none."""
-    path = cross_encoder_weights()
-    if path is None:
-        raise FileNotFoundError("the package of the cross-encoder is not installed here")
-    return CrossEncoder(path)
-
-
-class _ReaderGraph(RoundedGraph):
-    """The encoder with what training changed. Input: `embedded` (1, tokens, hidden). Output: (1, 1, hidden)."""
-
-    def __init__(self, encoder: CrossEncoder, arrays: Mapping[str, NDArray[Any]], arithmetic: Arithmetic) -> None:
-        widest = {name.removeprefix("widest."): _single(arrays[name]) for name in arrays if name.startswith("widest.")}
-        super().__init__(encoder, widest, tokens=True, arithmetic=arithmetic)
-        self._weights = encoder
-        self._arrays = arrays
-
-    def model(self) -> ModelProto:
-        """Return the model, which gives the vector of the first token after the last layer."""
-        first = self._layers(self._normal("embedded"), first=True)
-        shape: list[str | int | None] = ["texts", "tokens", self._encoder.hidden]
-        return self._model([helper.make_tensor_value_info("embedded", TensorProto.FLOAT, shape)], first)
-
-    def _numbers(self, name: str) -> Floats:
-        return _changed(name, self._weights, self._arrays)
-
-
-def _changed(name: str, encoder: CrossEncoder, arrays: Mapping[str, NDArray[Any]]) -> Floats:
-    """Return weights as training left them: `arrays` has new values, or two narrow factors of what was added."""
-    if name in arrays:
-        return _single(arrays[name])
-    before = encoder.numbers(name)
-    if f"{name}.up" not in arrays:
-        return before
-    up, down = (_single(arrays[f"{name}.{side}"]) for side in ("up", "down"))
-    added: Floats = before + up @ down
-    return added
-
-
-def _single(values: NDArray[Any]) -> Floats:
-    return values.astype(np.float32)

@@ -16,6 +16,8 @@ UNSEEN = 4 / 7
 ALL = 0.999
 # What ranks below the first must be surer by so much, in log-odds: many notes get many chances to look like an answer.
 BEHIND = 1.0
+# What is at least so likely to answer is read to the end; who asks for less has all read to the end.
+SHOWN_EARLY = 0.05
 # Beyond these log-odds nothing is surer.
 SUREST = 6.0
 
@@ -42,6 +44,15 @@ class Judge:
     def is_for_readers(self) -> bool:
         """Tell whether what was found may be read: notes, which speak for themselves."""
         return self.policy.reads > 0 and not self.talk
+
+    def wants_the_end(self, best: Sequence[Scored]) -> bool:
+        """Tell whether even what is as good as sure not to answer must be read to its end, to know how unlikely it is.
+
+        So it is where the words of one have all that the question's words tell, as then next to nothing is enough.
+        """
+        policy = self.policy
+        least = min(policy.sure_reading, policy.named_reading, policy.list_reading, policy.min_score)
+        return least < SHOWN_EARLY or any(each.coverage > ALL for each in best)
 
     def is_answered(self, best: Sequence[Scored]) -> bool:
         """Tell whether one of the best, in order of rank, is likely enough to answer, as far as they were read.

@@ -150,7 +150,7 @@ class Graph(ABC):
         self._constants: dict[str, TensorProto] = {}
 
     def _model(self, inputs: Sequence[ValueInfoProto], output: str = "mean") -> ModelProto:
-        given = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["texts", 1, self._encoder.hidden])
+        given = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["texts", None, self._encoder.hidden])
         graph = helper.make_graph(self._nodes, "bert", inputs, [given], list(self._constants.values()))
         operators = [helper.make_opsetid("", 17), helper.make_opsetid(_FUSED, 1)]
         return helper.make_model(graph, opset_imports=operators, ir_version=8)
@@ -185,9 +185,12 @@ class Graph(ABC):
             self._constants[name] = tensor
         return name
 
-    def _layers(self, state: str, *, first: bool = False) -> str:
-        """All layers; with `first`, what becomes of the first token alone, which spares most of the last one."""
-        for number in range(self._encoder.layers):
+    def _layers(self, state: str, *, numbers: range | None = None, first: bool = False) -> str:
+        """All layers, or those of these `numbers`.
+
+        With `first`, what becomes of the first token alone, which spares most of the last layer.
+        """
+        for number in range(self._encoder.layers) if numbers is None else numbers:
             layer = f"encoder.layer.{number}"
             seen = self._attention(layer, state)
             if first and number == self._encoder.layers - 1:

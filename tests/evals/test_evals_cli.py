@@ -26,6 +26,7 @@ def test_every_way_to_evaluate_is_mounted() -> None:
         "persons",
         "reader",
         "silence",
+        "stops",
         "sweep",
         "tasks",
         "ui",

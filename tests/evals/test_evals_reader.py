@@ -8,7 +8,8 @@ import pytest
 from evals import golden
 from evals.blocks import read_blocks
 from evals.reader import AGAIN, RANK, Learner, drawn, further, learn, save
-from retrieval.reading import WEIGHTS, Reader
+from retrieval.reader_model import WEIGHTS
+from retrieval.reading import Reader
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import numpy as np
 import pytest
 
 from retrieval import reading
-from retrieval.reading import WEIGHTS, CannotReadError, Reader, shared_reader
+from retrieval.reader_model import STOPS, WEIGHTS, Stop, read_stops, save_stops
+from retrieval.reading import HOPELESS, CannotReadError, Reader, shared_reader
+from retrieval.silence import SHOWN_EARLY
 
 SHOTS = "Rex, our old spaniel, had his rabies shot in May."
 AGE = "Rex, our spaniel, will be nine in May."
@@ -47,6 +50,53 @@ def test_plain_answers_are_told_from_others(reader, question, answer, other):
     told = reader.sureness(question, answer)
     assert told > 0.5
     assert told > 2 * reader.sureness(question, other)
+
+
+def test_what_shows_early_that_it_does_not_answer_is_read_no_further(reader):
+    question, far = "How old is Rex?", "The ferry to Holm leaves at 9:15 from the north pier."
+    assert reader.sureness(question, far) == HOPELESS < SHOWN_EARLY
+    assert reader.sureness(question, far, to_the_end=True) not in {HOPELESS, None}
+    assert reader.sureness(question, far, to_the_end=True) < SHOWN_EARLY
+    assert (
+        list(reader.each(question, [far, far], to_the_end=True))
+        == [reader.sureness(question, far, to_the_end=True)] * 2
+    )
+
+
+def test_what_may_answer_is_read_to_the_end(reader):
+    asked = "How old is Rex?"
+    assert reader.sureness(asked, AGE) == reader.sureness(asked, AGE, to_the_end=True) > SHOWN_EARLY
+
+
+def test_what_stops_early_takes_less_time(reader):
+    pairs = list(reader.pieces("How old is Rex?", "The ferry to Holm leaves at 9:15 from the north pier."))
+
+    def least(**how):
+        spent = []
+        for _ in range(30):
+            started = time.thread_time()
+            reader.model.log_odds(*pairs[0], **how)
+            spent.append(time.thread_time() - started)
+        return min(spent)
+
+    # Half of it, or two thirds.
+    assert least() < 0.85 * least(to_the_end=True)
+
+
+def test_stops_hold_for_the_weights_that_they_were_fitted_to(tmp_path):
+    assert len(read_stops(STOPS)) == 3
+    other = changed(tmp_path / "other.npz")
+    assert read_stops(STOPS, other) == []
+    assert Reader(other).sureness("How old is Rex?", "The ferry leaves at 9:15.") != HOPELESS
+
+
+def test_stops_are_kept_as_they_were(tmp_path):
+    stop = Stop(3, np.array([1.5, -0.25], np.float32), -0.5)
+    save_stops([stop], path := tmp_path / "stops.npz")
+    (found,) = read_stops(path)
+    assert (found.layer, found.weights.tolist(), found.bias) == (3, [1.5, -0.25], -0.5)
+    assert found.is_hopeless(np.array([0.0, 0.0], np.float32))
+    assert not found.is_hopeless(np.array([1.0, 0.0], np.float32))
 
 
 def test_a_long_text_is_read_in_parts(reader):
@@ -112,7 +162,7 @@ def test_other_languages_are_not(reader, text):
 
 def test_what_was_read_is_remembered_by_a_digest(reader, monkeypatch):
     first = reader.sureness("Who walks Rex on Sundays?", SHOTS)
-    monkeypatch.setattr(reader, "_session", None)
+    monkeypatch.setattr(reader, "model", None)
     assert reader.sureness("Who walks Rex on Sundays?", SHOTS) == first
     assert all(isinstance(name, bytes) and len(name) == 16 for name in reader._known)
 

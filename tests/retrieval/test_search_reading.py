@@ -171,7 +171,7 @@ def test_a_reader_that_fails_costs_no_answer(shelf, caplog):
         def __init__(self):
             self.__dict__.update(shared_reader().__dict__)
 
-        def sureness(self, question, text):
+        def sureness(self, question, text, **how):
             raise MemoryError
 
     asked = "Out of which vessel do I take the tea?"

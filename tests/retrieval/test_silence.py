@@ -24,6 +24,20 @@ def is_answered(*sureness, policy=POLICY, places=(), asked=NOTHING_ASKED):
     return Judge(policy, asked).is_answered(read)
 
 
+def wants_the_end(*, coverage=0.5, **numbers):
+    asked = understand("Where are the keys?", Question(lexemes=["key"], idfs=[1.0], counts=[1.0]))
+    places = (0,) if coverage == 1 else ()
+    found = Scored(candidate(1, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0, asked=asked)
+    return Judge(Policy(**numbers), asked).wants_the_end([found])
+
+
+def test_how_unlikely_it_is_matters_where_little_is_enough():
+    assert not wants_the_end()
+    assert wants_the_end(coverage=1), "the words of one have all"
+    assert wants_the_end(sure_reading=0.01)
+    assert wants_the_end(min_score=0.01)
+
+
 def test_one_that_is_likely_is_enough_and_the_others_take_nothing_from_it():
     assert is_answered(0.21)
     assert is_answered(0.21, 0.01, 0.01)
