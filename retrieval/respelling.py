@@ -288,13 +288,13 @@ def _word_written(source: Source, start: int, word: str) -> Spelling | None:
         "after": chr(ord(min(folded)[0]) + 1),
         "shortest": len(low) - 2 - slips,
         "longest": len(low) + 2 + slips,
+        # Without accents on either side nothing but slips tells two words apart.
+        "accented": slips == 0 and low.isascii(),
     }
     rows = fetch(source.session, vocabulary_statement(source.query.shelf), values)
-    near = sorted((_slips(folded, lexeme), -count, lexeme) for lexeme, count in rows)
+    near = sorted((off, -count, lexeme) for lexeme, count in rows if (off := _slips(folded, lexeme)) <= slips)
     # A stem lacks the ending of its word, in which nothing may be wrong.
-    for off, _, lexeme in near[:_WORDS]:
-        if off > slips:
-            break
+    for _, _, lexeme in near[:_WORDS]:
         written = {each[0] for text in _texts(source, [lexeme])[:3] for each in _TOKEN.finditer(text)}
         best = min(written, key=lambda each: (_slips(folded, each.lower()), each), default="")
         if best and _slips(folded, best.lower()) <= slips:
@@ -309,6 +309,8 @@ def _slips(folded: frozenset[str], word: str) -> int:
 
 def _folded(word: str) -> frozenset[str]:
     """Return the ways to write a word without accents: "ö" as "o" or as "oe"."""
+    if word.isascii():
+        return frozenset({word})
     plain = word.translate(_LETTERS)
     return frozenset(_without_marks(each.translate(_LETTERS)) for each in (plain, word.translate(_WRITTEN_OUT)))
 

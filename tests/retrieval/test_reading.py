@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from retrieval import reading
+from retrieval import reader_model, reading
 from retrieval.reader_model import STOPS, WEIGHTS, Stop, read_stops, save_stops
 from retrieval.reading import HOPELESS, CannotReadError, Reader, shared_reader
 from retrieval.silence import SHOWN_EARLY
@@ -193,7 +193,7 @@ def test_what_computes_something_else_is_no_reader(tmp_path):
 
 
 def test_a_process_without_a_reader_says_why(monkeypatch, caplog):
-    monkeypatch.setattr(reading, "cross_encoder_weights", lambda: None)
+    monkeypatch.setattr(reader_model, "cross_encoder_weights", lambda: None)
     reading._loaded.cache_clear()
     try:
         assert shared_reader() is None
