@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from memory.embedding.bundled import MINILM
-from memory.embedding.rounded import Arithmetic
+from memory.embedding.rounded import Arithmetic, arithmetics
 from retrieval.reader_model import STOPS, WEIGHTS, ReaderModel, open_cross_encoder, read_stops
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class Reader:
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(psutil.cpu_count() or 1, thread_name_prefix="reading")
         known = [] if stops is None else read_stops(stops, weights)
-        for arithmetic in Arithmetic:
+        for arithmetic in arithmetics():
             self.model = ReaderModel(encoder, arrays, arithmetic, known)
             if (off := self._off(arrays)) <= _TOLERANCE:
                 slow = arithmetic is Arithmetic.SINGLE

@@ -23,7 +23,7 @@ from memory.embedding.bundled import E5_LABEL
 from memory.embedding.compiled import session_of
 from memory.embedding.packed import DamagedError, Floats, Packed, read_packed, unpack
 from memory.embedding.proof import ALIKE, ROUNDED, Proof, proved
-from memory.embedding.rounded import Arithmetic, RoundedGraph
+from memory.embedding.rounded import Arithmetic, RoundedGraph, arithmetics
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def open_e5(path: Path, threads: int | None, proofs: Path | None = None) -> E5Mo
         name = fingerprint(path)
         if not Proof(name, proofs).exists():
             raise DamagedError("it is not the file that this version was made for")
-        for arithmetic in Arithmetic:
+        for arithmetic in arithmetics():
             model = E5Model(path, threads, arithmetic)
             alike = ALIKE if arithmetic is Arithmetic.SINGLE else ROUNDED
             if proved(model, Proof(name, proofs, alike)):

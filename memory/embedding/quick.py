@@ -12,7 +12,7 @@ from memory.embedding.base import Batch, encodable, unit
 from memory.embedding.bert import Bert, BertGraph, CannotCompileError
 from memory.embedding.compiled import CompiledModel, session_of
 from memory.embedding.proof import TEXTS
-from memory.embedding.rounded import Arithmetic, Floats, RoundedGraph
+from memory.embedding.rounded import Arithmetic, Floats, RoundedGraph, arithmetics
 
 # Of the texts that prove a model those up to so many characters: longer ones would take most of the time.
 _LONGEST_SAMPLE = 200
@@ -33,7 +33,9 @@ class QuickModel:
         samples = [text for text in encodable(TEXTS) if len(text) <= _LONGEST_SAMPLE]
         widest, vectors = _watch(exact, samples)
         least = -1.0
-        for arithmetic in (Arithmetic.SIGNED, Arithmetic.UNSIGNED):
+        for arithmetic in arithmetics():
+            if arithmetic is Arithmetic.SINGLE:
+                break
             self._session = session_of(QuickGraph(exact.bert, widest, arithmetic).model(), exact.bert)
             least = min(float(cosine) for cosine in (unit(vectors) * unit(self._vectors(samples))).sum(axis=1))
             if least >= ALIKE:

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from memory.embedding.bert import Graph, Measures
+from memory.embedding.compiled import session_of
 
 Floats = NDArray[np.float32]
 
@@ -33,7 +36,7 @@ _PARTS = 4
 
 
 class Arithmetic(Enum):
-    """What an encoder computes in, quickest first: who opens a model takes the first by which it gives what it should.
+    """What an encoder computes in, quickest first.
 
     Processors without VNNI add the products of two pairs in sixteen bits, where they overflow if weights have a sign.
     Moved up by 128 weights have none, and nothing overflows, for a fifth more time.
@@ -42,6 +45,17 @@ class Arithmetic(Enum):
     SIGNED = "whole numbers with a sign"
     UNSIGNED = "whole numbers without a sign"
     SINGLE = "single precision"
+
+
+@cache
+def arithmetics() -> tuple[Arithmetic, ...]:
+    """Return what to try on this processor, quickest first: a model takes the first by which it gives what it should.
+
+    Whether numbers with a sign overflow shows in one product of the largest; a whole model takes a second to load.
+    """
+    made = session_of(_Largest().model()).run(None, {"state": np.ones((1, _ROWS, _COLUMNS), np.float32)})[0]
+    exact = np.allclose(made, _COLUMNS * _LARGEST, rtol=0.01)
+    return tuple(each for each in Arithmetic if exact or each is not Arithmetic.SIGNED)
 
 
 class RoundedGraph(Graph):
@@ -124,6 +138,35 @@ class RoundedGraph(Graph):
         if name not in self._constants:
             self._constants[name] = numpy_helper.from_array(np.ascontiguousarray(values), name)
         return name
+
+
+_ROWS, _COLUMNS = 8, 64
+
+
+class _Largest(RoundedGraph):
+    """One product, of weights that all are the largest."""
+
+    def __init__(self) -> None:
+        super().__init__(_Smallest())
+
+    def model(self) -> ModelProto:
+        """Return the model: `state` (1, rows, columns) goes in, the product comes out."""
+        made = self._product("state", "largest")
+        return self._model([helper.make_tensor_value_info("state", TensorProto.FLOAT, [1, _ROWS, _COLUMNS])], made)
+
+    def _numbers(self, name: str) -> Floats:
+        assert name == "largest.weight"
+        return np.full((_COLUMNS, _COLUMNS), _LARGEST, np.float32)
+
+
+@dataclass(frozen=True)
+class _Smallest:
+    """An encoder of no layers."""
+
+    layers: int = 0
+    heads: int = 1
+    hidden: int = _COLUMNS
+    epsilon: float = 1e-12
 
 
 def _share(widths: Floats) -> Floats:

@@ -20,7 +20,7 @@ from memory.embedding.local import LocalEmbedder, TorchModel
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers, System
 from memory.embedding.quick import QuickGraph, QuickModel, _watch
-from memory.embedding.rounded import Arithmetic
+from memory.embedding.rounded import Arithmetic, arithmetics
 from memory.models import EmbeddingModel
 
 QUESTION = "What does Ada grow on the roof?"
@@ -84,6 +84,14 @@ def test_without_a_sign_nothing_overflows_on_any_processor(exact: CompiledModel)
     session = session_of(QuickGraph(exact.bert, widest, Arithmetic.UNSIGNED).model(), exact.bert)
     found = unit(np.stack([session.run(None, {"ids": [exact.tokens(text)]})[0][0, 0] for text in texts]))
     assert (embed(exact, texts) * found).sum(axis=1).min() > 0.998
+
+
+def test_what_overflows_here_is_not_tried() -> None:
+    tried = arithmetics()
+    assert tried[-2:] == (Arithmetic.UNSIGNED, Arithmetic.SINGLE)
+    flags = Path("/proc/cpuinfo")
+    if flags.exists() and "avx2" in flags.read_text():
+        assert (Arithmetic.SIGNED in tried) == ("vnni" in flags.read_text())
 
 
 def test_odd_questions_have_vectors_too(exact: CompiledModel, quick: QuickModel) -> None:
