@@ -33,7 +33,7 @@ _WITH = 3 / 7
 # Of what they teach in the weights that are kept, and of who goes on.
 SHARE, _FURTHER_SHARE = 0.6, 0.5
 RANK = 64
-# Processors that only imitate half the bits, which takes twenty times as long.
+# Processors that only imitate half the bits, which takes many times as long.
 _WHOLE = frozenset({"DEFAULT", "NO AVX", "AVX2"})
 _RATE, _FURTHER_RATE = 5e-5, 3e-5
 # What it gave is twice as wide as the log-odds that are learned here.
