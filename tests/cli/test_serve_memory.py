@@ -11,7 +11,7 @@ import pytest
 LOADING = """
 import psutil
 from retrieval.reading import shared_reader
-from webapp.cli.serve import give_back
+from webapp.cli.loading import give_back
 def held():
     return psutil.Process().memory_full_info().uss >> 20
 assert shared_reader() is not None

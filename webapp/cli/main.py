@@ -33,8 +33,8 @@ COMMANDS = {
     "token": Lazy("webapp.cli.accounts:token", "Agents' credentials."),
     "up": Lazy("webapp.cli.up:up", "Start everything: database, web and worker."),
     "user": Lazy("webapp.cli.accounts:user", "Accounts."),
-    "web": Lazy("webapp.cli.serve:web", "Serve pages and interface with gunicorn."),
-    "worker": Lazy("webapp.cli.serve:worker", "Embed, purge and maintain in the background."),
+    "web": Lazy("webapp.cli.web:web", "Serve pages and interface with gunicorn."),
+    "worker": Lazy("webapp.cli.worker:worker", "Embed, purge and maintain in the background."),
 }
 
 

@@ -1,13 +1,7 @@
-"""`web` and `worker`: the processes that serve."""
+"""`web`: the process that serves pages and interface."""
 
 from __future__ import annotations
 
-import ctypes
-import logging
-import sys
-import threading
-import time
-from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
@@ -18,9 +12,8 @@ from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
 
 import config
-from retrieval.tokens import tokenizer
-from tasks.registry import configure, huey
-from tasks.runtime import Runtime, build
+from tasks.runtime import build
+from webapp.cli.loading import preload
 from webapp.cli.ports import check_free, host_option, netloc, port_option
 from webapp.cli.revive import watch
 from webapp.cli.running import migrated_runtime
@@ -28,14 +21,10 @@ from webapp.factory import create_app
 from webapp.logs import set_up_logging
 from webapp.observe import request_id
 
-logger = logging.getLogger(__name__)
-
 # A reply that streams in holds a thread, and no connection of the database, for as long as it takes.
 THREADS = 16
 # How long a taken port is waited for: the workers of a server that was killed hold it until they notice.
 PATIENCE = 5.0  # seconds
-# How long the worker's threads may take to end. One that waits for a task looks up every second.
-ENDING = 3.0  # seconds
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
 LONGEST_LINE, LONGEST_HEADER = 8_190, 16_380
@@ -125,43 +114,5 @@ class _Gunicorn(BaseApplication):
         # One thread for each question: with more, two processes and the worker wait for one another at every step.
         runtime = build(config.load(), threads=1)
         app = create_app(runtime)
-        threading.Thread(target=_preload, args=[runtime, True], name="model-preload", daemon=True).start()
+        preload(runtime, asked=True)
         return app
-
-
-def _preload(runtime: Runtime, asked: bool) -> None:
-    try:
-        tokenizer()
-        runtime.providers.preload(asked=asked)
-    except Exception:
-        # The boundary of a thread: without the model, search degrades and says so.
-        logger.exception("the local embedding model was not loaded")
-    if asked:
-        runtime.reader()
-    give_back()
-
-
-def give_back() -> None:
-    """Give the system back what was needed while loading: a fifth of a process, which the C library would keep."""
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
-        trim(0)
-
-
-@click.command()
-def worker() -> None:
-    """Embed, purge and maintain in the background."""
-    runtime = migrated_runtime()
-    set_up_logging(runtime.settings.log_level)
-    watch(runtime.server)
-    configure(runtime)
-    threading.Thread(target=_preload, args=[runtime, False], name="model-preload", daemon=True).start()
-    consumer = huey.create_consumer(workers=2, periodic=True, initial_delay=0.1, max_delay=1.0, scheduler_interval=1)
-    consumer.run()
-    _join([consumer.scheduler, *(thread for _, thread in consumer.worker_threads)])
-
-
-def _join(threads: Iterable[threading.Thread]) -> None:
-    """Wait a little for those who read the queue: the last process on a data folder stops the database as it ends."""
-    deadline = time.monotonic() + ENDING
-    for thread in threads:
-        thread.join(max(0.0, deadline - time.monotonic()))
