@@ -13,6 +13,8 @@ from gunicorn.workers.gthread import ThreadWorker
 
 import config
 from tasks.runtime import build
+from webapp.cli.children import held_option, is_let_go
+from webapp.cli.lazy import uncollected
 from webapp.cli.loading import preload
 from webapp.cli.ports import check_free, host_option, netloc, port_option
 from webapp.cli.revive import watch
@@ -46,8 +48,11 @@ _TOO_LONG = b"""<!DOCTYPE html>
 @click.command()
 @host_option
 @port_option
-def web(host: str, port: int) -> None:
+@held_option
+def web(host: str, port: int, held: bool) -> None:
     """Serve pages and interface with gunicorn."""
+    if held and not is_let_go():
+        return
     check_free(host, port, patience=PATIENCE)
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level, request_id)
@@ -113,6 +118,7 @@ class _Gunicorn(BaseApplication):
         """Build the application of one worker, and load the model behind its back."""
         # One thread for each question: with more, two processes and the worker wait for one another at every step.
         runtime = build(config.load(), threads=1)
-        app = create_app(runtime)
+        with uncollected():
+            app = create_app(runtime)
         preload(runtime, asked=True)
         return app

@@ -1,0 +1,75 @@
+"""Keeping the processes that serve, and their database, running."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+from types import FrameType
+
+import click
+
+from memory.errors import ServerError
+from memory.server import EmbeddedServer
+from webapp.cli import children
+from webapp.cli.children import Child
+from webapp.cli.demo import PASSWORD, ensure_demo
+from webapp.cli.revive import WATCH_SECONDS, revive_if_dead
+from webapp.cli.running import migrated_runtime
+from webapp.logs import set_up_logging
+
+logger = logging.getLogger(__name__)
+
+
+def supervise(
+    address: str, commands: Mapping[str, Sequence[str]], running: dict[str, Child], *, with_demo: bool
+) -> None:
+    """Start the database and the commands by name, and keep them running until SIGINT or SIGTERM.
+
+    Those that are `running` already are held; in there is, at any time, what must be stopped.
+    """
+    runtime = migrated_runtime()
+    set_up_logging(runtime.settings.log_level)
+    demo = ensure_demo(runtime) if with_demo else None
+    click.echo(f"Commonplace is at {address}")
+    if demo:
+        click.echo(f"Log in as {demo} with the password {PASSWORD}")
+    click.echo("Ctrl-C stops it.")
+    _Supervisor(runtime.server, commands, running).run()
+
+
+class _Supervisor:
+    """Keeps the children and the embedded database running until it is told to stop."""
+
+    def __init__(
+        self, server: EmbeddedServer | None, commands: Mapping[str, Sequence[str]], running: dict[str, Child]
+    ) -> None:
+        self._server = server
+        self._commands = commands
+        self._running = running
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Let go or start the children, start again what dies, return at SIGINT or SIGTERM."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+        for child in self._running.values():
+            children.let_go(child)
+        while not self._stopping.is_set():
+            if self._server is not None and not revive_if_dead(self._server):
+                raise ServerError(f"the data folder {self._server.folder} was deleted")
+            self._start_missing()
+            self._stopping.wait(WATCH_SECONDS)
+
+    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+        self._stopping.set()
+
+    def _start_missing(self) -> None:
+        for name, arguments in self._commands.items():
+            child = self._running.get(name)
+            if child is not None and child.poll() is None:
+                continue
+            if child is not None:
+                logger.warning("%s ended with %s and is started again", name, child.returncode)
+            self._running[name] = children.start(arguments)
