@@ -1,0 +1,119 @@
+"""What `up` starts before it knows whether it may."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import psutil
+import pytest
+from secrets_of_tests import SECRET
+
+from webapp.cli import children
+from webapp.cli.lazy import uncollected
+
+WEB = ["web", "--port", "8874"]
+
+
+@pytest.fixture
+def environment(own_home):
+    kept = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "REDIS_URL"}}
+    return {**kept, "COMMONPLACE_HOME": str(own_home), "COMMONPLACE_SECRET_KEY": SECRET}
+
+
+@contextmanager
+def started(environment, *arguments):
+    command = [sys.executable, "-m", "webapp.cli", *arguments]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def held(environment):
+    """Return the processes that are held with this data folder."""
+    found, home = [], environment["COMMONPLACE_HOME"]
+    for process in psutil.process_iter():
+        try:
+            if "--held" in process.cmdline() and process.environ()["COMMONPLACE_HOME"] == home:
+                found.append(process)
+        except (psutil.Error, KeyError):
+            continue
+    return found
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+def test_who_is_held_does_nothing_and_ends_in_silence_with_who_holds_it(environment, own_home):
+    before = sorted(own_home.rglob("*"))
+    with started(environment, *WEB, "--held") as process:
+        assert process.communicate(timeout=60) == (b"", b"")
+    assert process.returncode == 0
+    assert sorted(own_home.rglob("*")) == before
+
+
+def test_who_is_held_goes_on_when_let_go(environment, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    # It goes on to where it refuses.
+    child = children.start(["web", "--host", "nohost.invalid", "--port", "8874"], held=True)
+    children.let_go(child)
+    assert child.wait(60) == 1
+
+
+def test_who_was_held_and_has_ended_can_be_let_go(environment, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    child = children.start(WEB, held=True)
+    child.kill()
+    child.wait(60)
+    children.let_go(child)
+    children.stop({"web": child})
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_of_a_start_that_was_interrupted(environment, number):
+    with started(environment, "up", "--port", "8874") as process:
+        wait_until(lambda: held(environment))
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    wait_until(lambda: not held(environment))
+
+
+def test_nothing_is_left_of_a_start_that_was_refused(environment):
+    wrong = {**environment, "COMMONPLACE_SOFT_CAP": "none"}
+    with started(wrong, "up", "--port", "8874") as process:
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said.startswith(b"Error: COMMONPLACE_SOFT_CAP")
+    assert said.count(b"\n") == 1
+    assert not held(environment)
+
+
+def test_what_is_made_to_stay_is_not_looked_through():
+    before = gc.get_freeze_count()
+    with uncollected():
+        assert not gc.isenabled()
+        made = [[] for _ in range(1000)]
+    assert gc.isenabled()
+    assert gc.get_freeze_count() >= before + len(made)
+
+
+def test_what_could_not_be_made_ends_it_too():
+    with pytest.raises(ModuleNotFoundError), uncollected():
+        importlib.import_module("webapp.no_such_module")
+    assert gc.isenabled()
