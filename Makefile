@@ -33,7 +33,7 @@ help: ## Show this list
 install: .venv/installed ## Make .venv and install into it
 
 up: .venv/installed ## Start everything on http://127.0.0.1:8765
-	@exec $(BIN)/commonplace up
+	@exec $(COMPILED) $(BIN)/commonplace up
 
 # In one process more than there are cores, as tests also wait; each file in one of them, each process with a database of
 # its own. Tests sort their files themselves.
