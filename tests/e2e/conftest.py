@@ -34,7 +34,7 @@ NAMELESS = """() => [...document.querySelectorAll("button, select, textarea, a, 
     .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
     .map((each) => each.outerHTML)"""
 # A machine that is busy shows a page late, and `expect` alone would give up after five seconds.
-PATIENCE = 15_000
+PATIENCE = 30_000
 expect.set_options(timeout=PATIENCE)
 TEXTS = (
     "Ada is allergic to hazelnuts and carries an adrenaline pen.",
