@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections import Counter
@@ -78,6 +79,9 @@ LONGEST = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A run in the background of a script ignores it, and so would all that tests start and interrupt.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if coverage_meter.METER is not None:
         config.pluginmanager.register(coverage_meter.METER)
 
