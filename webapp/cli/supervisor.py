@@ -27,7 +27,7 @@ def supervise(
 ) -> None:
     """Start the database and the commands by name, and keep them running until SIGINT or SIGTERM.
 
-    Those that are `running` already are held; in there is, at any time, what must be stopped.
+    Those that are `running` already are held. Whoever calls must stop what is in there afterwards, however this ends.
     """
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level)
