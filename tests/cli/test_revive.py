@@ -65,6 +65,7 @@ def test_whoever_has_left_does_not_start_again_what_was_stopped_on_purpose(own_h
     assert (done.stdout, done.stderr, ended(own_home)) == ("False True False\n", "", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_process_that_ends_while_it_starts_the_database_again_leaves_none(own_home, number):
     done = ran(own_home, REVIVING, str(int(number)))

@@ -80,6 +80,7 @@ def _ready(home):
     return _starts(home) and "ready" in (home / "postgres" / "postmaster.pid").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "number", "reached"),
     [

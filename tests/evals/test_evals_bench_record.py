@@ -35,6 +35,7 @@ def test_a_quarter_more_is_worse(now: float, worse: list[str]) -> None:
     assert ("WORSE" in bench_record.to_text({"a": now}, {"a": 1.0})) is bool(worse)
 
 
+@pytest.mark.slow
 def test_a_command_fails_where_a_ratio_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path))
     asked = ["dedupe", "--memories", "100", "--writes", "20", "--check"]
@@ -61,6 +62,7 @@ def test_repeats_are_told_from_what_is_new() -> None:
     assert found.ratio > 1
 
 
+@pytest.mark.slow
 def test_growth_and_a_crowd_are_measured_in_one_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_growth, "FEW_USERS", 1)
     questions = WordModel().questions(20)

@@ -53,6 +53,7 @@ with throwaway(now=datetime.now(UTC)) as (runtime, _):
 """
 
 
+@pytest.mark.slow
 def test_a_measurement_that_is_told_to_end_takes_its_server_along() -> None:
     with subprocess.Popen([sys.executable, "-c", MEASURE], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

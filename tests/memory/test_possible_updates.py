@@ -107,6 +107,7 @@ def test_thousands_of_one_template_cost_a_batch_little(book):
     assert book.one("SELECT count(*) FROM possible_updates") == 150
 
 
+@pytest.mark.slow
 def test_a_batch_of_near_duplicates_is_written_in_reasonable_time(book):
     """Each is near to all before it, and differs from all in a number."""
     words = "the gardens by the river bloom in spring and the benches along the path are painted green " * 4

@@ -109,6 +109,7 @@ def cosines(hits):
     return {hit.snippet: hit.ranked.scored.candidate.cosine for hit in hits}
 
 
+@pytest.mark.slow
 def test_a_search_reads_cosines_by_the_model_that_serves_through_a_switch_and_back(reader):
     reader.choose(MINILM_LABEL)
     reader.backfill.run()

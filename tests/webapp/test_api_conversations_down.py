@@ -59,6 +59,7 @@ def owner(database_url):
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_connections_that_are_killed_lose_and_double_nothing(app, ada, owner, runtime):
     talk = Talk(Agent(app.test_client(), ada.headers))
     acknowledged: dict[str, str] = {}
