@@ -12,25 +12,32 @@ RUN := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE
 COMPILED := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-slow screenshots check lint format types contracts eval bench clean
+.PHONY: help install install-dev up test test-slow screenshots check lint format types contracts eval bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
 
 # torch goes first and by the constraints file: resolved later, it would bring gigabytes of CUDA along.
+define INSTALL
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
+@echo "Installing into .venv: a few minutes the first time, and some 2 GB."
+@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt torch
+$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e
+endef
+
 .venv/installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=...")'
-	@echo "Installing into .venv: a few minutes the first time, and some 2 GB."
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt torch
-	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e .
+	$(INSTALL) .
 	@touch $@
 
-.venv/installed-dev: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[dev]'
-	@touch $@
+# All at once: after the other, pip would look for the versions of everything a second time.
+.venv/installed-dev: pyproject.toml constraints.txt
+	$(INSTALL) '.[dev]'
+	@touch .venv/installed $@
 
 install: .venv/installed ## Make .venv and install into it
+
+install-dev: .venv/installed-dev ## The same with what tests and checks need
 
 up: .venv/installed ## Start everything on http://127.0.0.1:8765
 	@exec $(COMPILED) $(BIN)/commonplace up
