@@ -38,6 +38,7 @@ def pointing(near, cosine):
     vector[near], vector[-1] = cosine, np.sqrt(1 - cosine**2)
     return vector
 
+
 # What is not read in time is judged by the rules, and a machine that runs other tests is slow.
 PATIENCE_MS = 60_000.0
 
