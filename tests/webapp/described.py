@@ -12,25 +12,25 @@ from pydantic import BaseModel
 from werkzeug.exceptions import HTTPException
 from werkzeug.test import TestResponse
 
-from webapp.api import account_answers, answers, command, conversation_answers, record_answers
+from webapp.api import account_answers, answers, command, conversation_answers, record_answers, tool_answers
 
 SHAPES = {
     name: shape
-    for module in (answers, conversation_answers, record_answers, account_answers, command)
+    for module in (answers, tool_answers, conversation_answers, record_answers, account_answers, command)
     for name, shape in vars(module).items()
     if isinstance(shape, type) and issubclass(shape, BaseModel)
 }
 # Which of the shapes that the description offers a tool's answer has.
 TOOLS: dict[str, type[BaseModel]] = {
-    "/v1/tools/memory_search": answers.SearchAnswer,
-    "/v1/tools/episode_search": answers.EpisodeSearchAnswer,
-    "/v1/tools/entity_search": answers.EntitySearchAnswer,
-    "/v1/tools/query_memory": answers.QueryMemoryAnswer,
-    "/v1/tools/memory_add": answers.AddedAnswer,
-    "/v1/tools/memory_get": answers.ItemAnswer,
-    "/v1/tools/memory_update": answers.UpdatedAnswer,
+    "/v1/tools/memory_search": tool_answers.SearchAnswer,
+    "/v1/tools/episode_search": tool_answers.EpisodeSearchAnswer,
+    "/v1/tools/entity_search": tool_answers.EntitySearchAnswer,
+    "/v1/tools/query_memory": tool_answers.QueryMemoryAnswer,
+    "/v1/tools/memory_add": tool_answers.AddedAnswer,
+    "/v1/tools/memory_get": tool_answers.ItemAnswer,
+    "/v1/tools/memory_update": tool_answers.UpdatedAnswer,
     "/v1/tools/memory_delete": answers.DeletedAnswer,
-    "/v1/tools/memory_list_themes": answers.ListedThemesAnswer,
+    "/v1/tools/memory_list_themes": tool_answers.ListedThemesAnswer,
 }
 
 

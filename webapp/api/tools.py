@@ -8,9 +8,9 @@ from typing import Any, Literal
 from flask import Response, jsonify, make_response
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from webapp.api.answers import ToolAnswer, ToolsAnswer
 from webapp.api.blueprint import api_blueprint, refusing
 from webapp.api.schemas import Omittable, Strict
+from webapp.api.tool_answers import ToolAnswer, ToolsAnswer
 from webapp.context import session
 from webapp.errors import field_errors, invalid_request, problem
 from webapp.guards import ANY, needs, recorded, require_scope
