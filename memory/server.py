@@ -88,27 +88,26 @@ class EmbeddedServer:
     def revive(self) -> None:
         """Start the server again after it died; waits for the old backends to let go of the data folder.
 
-        Nothing is started once this process has `left`: nobody would stop it.
+        Nothing is started once this process has `left`, as nobody would stop it, or where the folder is `gone`.
         """
         with self._reviving, PostgresServer._lock:
             self._drop_stale_pid_file()
             for attempt in range(ATTEMPTS):
-                if self.left():
+                if self.left() or self.gone():
                     return
-                if self._starts():
-                    # It runs, so that the library has nothing to do but to note it.
-                    self._server.ensure_postgres_running()
+                if found := self._started():
+                    self._server._postmaster_info = found
                     return
                 logger.warning("PostgreSQL did not start again yet (attempt %d)", attempt + 1)
                 time.sleep(0.5)
         raise ServerError(f"PostgreSQL does not start again; its log is {self.folder / 'log'}")
 
-    def _starts(self) -> bool:
-        """Try to start the server, unless one is starting; tell whether it is ready.
+    def _started(self) -> PostmasterInfo | None:
+        """Try to start the server, unless one is starting; return it if it is ready.
 
-        The library would start it too, and then wait for a server that did not start for ever, with the lock of all
-        servers of this machine. For it trusts the status that `pg_ctl` ends with, and that may be lost, which reads as
-        success: gunicorn takes the status of every child of its process.
+        The library would start it too, and where that failed unseen wait for it without end, with the lock of all
+        servers of this machine: it trusts the status that `pg_ctl` ends with. One that is lost reads as success, and
+        gunicorn takes the status of every child of its process.
         """
         pgdata = self._server.pgdata
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -128,8 +127,9 @@ class EmbeddedServer:
         try:
             found = PostmasterInfo.read_from_pgdata(pgdata)
         except (AssertionError, ValueError, OSError):
-            return False  # Half of it is written.
-        return found is not None and found.is_running() and found.status == "ready"
+            return None  # Half of it is written.
+        ready = found is not None and _is_postgres(found.pid) and found.status == "ready"
+        return found if ready else None
 
     def release(self) -> None:
         """Let go of the server; the last process to do so stops it."""
