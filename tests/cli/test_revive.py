@@ -78,6 +78,22 @@ print(server.alive(), flush=True)
 server.release()
 """
 
+# Would start the database again where its folder was deleted.
+DELETED = """
+import shutil
+import sys
+from pathlib import Path
+import psutil
+from memory.server import EmbeddedServer
+server = EmbeddedServer(Path(sys.argv[1]))
+first = psutil.Process(int((server.folder / "postmaster.pid").read_text().split()[0]))
+first.kill()
+first.wait(10)
+shutil.rmtree(server.folder)
+server.revive()
+print(server.alive(), server.folder.exists(), flush=True)
+"""
+
 
 def ran(home, script, *arguments):
     command = [sys.executable, "-c", script, str(home), *arguments]
@@ -113,3 +129,8 @@ def test_a_process_that_ends_while_it_starts_the_database_again_leaves_none(own_
 def test_a_database_that_does_not_start_at_first_is_started_where_statuses_are_lost(own_home):
     done = ran(own_home, TAKING)
     assert (done.stdout, ended(own_home)) == ("False\nTrue\n", 0), done.stderr
+
+
+def test_no_database_is_started_in_a_folder_that_was_deleted(own_home):
+    done = ran(own_home, DELETED)
+    assert (done.stdout, done.returncode, ended(own_home)) == ("False False\n", 0, 0), done.stderr
