@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -64,6 +65,7 @@ class EmbeddedServer:
             raise ServerError(
                 f"PostgreSQL did not start in {self.folder}: {error}. Its log is {self.folder / 'log'}"
             ) from error
+        self._mark = _mark_of(self._pgdata)
         # Registered after the library's own handler, so it runs before it.
         atexit.register(self._leave)
         self._set_up()
@@ -78,8 +80,11 @@ class EmbeddedServer:
         return _is_postgres(self._server.get_pid())
 
     def gone(self) -> bool:
-        """Tell whether the data folder was deleted, after which no server can be started or told to stop in it."""
-        return not (self._server.pgdata / "PG_VERSION").exists()
+        """Tell whether the data folder was deleted, after which no server can be started or told to stop in it.
+
+        What somebody has put in its place since is another folder.
+        """
+        return self._mark is None or _mark_of(self._pgdata) != self._mark
 
     def left(self) -> bool:
         """Tell whether this process has let go of the server, which is stopped on purpose if nobody else uses it."""
@@ -167,6 +172,12 @@ class EmbeddedServer:
 
     def _end(self) -> None:
         """End the server by its process id: with its folder, its pid file and the list of its users are gone."""
+        self._end_postmaster()
+        for each in _orphans(self._pgdata):
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+
+    def _end_postmaster(self) -> None:
         process = self._server.get_postmaster_info().process
         # The folder may have been moved: first in order, then at once, then by force.
         for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
@@ -220,6 +231,15 @@ class EmbeddedServer:
                     logger.debug("another process created the database first")
 
 
+def _mark_of(folder: Path) -> tuple[int, int] | None:
+    """Return what tells a data folder from any that is put in its place: a file that is written once; None without."""
+    try:
+        found = (folder / "PG_VERSION").stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
 def _pid_in(folder: Path) -> int | None:
     """Return the number of the server in a folder, which may be dead; None without one."""
     try:
@@ -257,6 +277,18 @@ def _serves(process: psutil.Process, folder: Path) -> bool:
         )
     except psutil.NoSuchProcess:
         return False
+
+
+def _orphans(folder: Path) -> Iterator[psutil.Process]:
+    """Yield what a server that was killed in a folder has left running.
+
+    Its processes end once they notice. One that fails at every step, as where its files are gone, never looks.
+    """
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            is_orphan = _is_postgres(process.pid) and not _is_postgres(process.ppid())
+            if is_orphan and str(folder) not in process.cmdline() and _works_in(process, folder):
+                yield process
 
 
 def _works_in(process: psutil.Process, folder: Path) -> bool:

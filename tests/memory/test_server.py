@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,8 +103,27 @@ def postmaster_of(user: subprocess.Popen[bytes]) -> int:
     return int(user.stdout.readline())
 
 
+def kill(postmaster: int) -> None:
+    """Kill a server with its processes, which may not notice where their files are gone."""
+    for each in (*psutil.Process(postmaster).children(), psutil.Process(postmaster)):
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+
+
 def runs(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def launcher_of(postmaster: int) -> psutil.Process:
+    """Return the one process of a server that does something now and then."""
+    for each in psutil.Process(postmaster).children():
+        # Others come and go.
+        with suppress(psutil.NoSuchProcess):
+            if "autovacuum launcher" in " ".join(each.cmdline()):
+                return each
+    raise AssertionError("the server has no autovacuum launcher")
 
 
 def test_whoever_leaves_a_deleted_folder_ends_its_server(home):
@@ -113,8 +134,40 @@ def test_whoever_leaves_a_deleted_folder_ends_its_server(home):
         said, _ = user.communicate(b"\n")
     left = runs(postmaster)
     if left:
-        os.kill(postmaster, signal.SIGKILL)
+        kill(postmaster)
     assert (user.returncode, said, ran, left) == (0, b"True\n", True, False)
+
+
+def test_a_killed_server_whose_folder_was_deleted_leaves_no_process(home):
+    with use(home) as user:
+        postmaster = postmaster_of(user)
+        launcher = launcher_of(postmaster)
+        # One that fails at every step never looks whether its server is still there.
+        launcher.suspend()
+        shutil.rmtree(home)
+        os.kill(postmaster, signal.SIGKILL)
+        said, _ = user.communicate(b"\n")
+    deadline = time.monotonic() + 5
+    while (left := runs(launcher.pid)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if left:
+        launcher.kill()
+    assert (user.returncode, said, left) == (0, b"True\n", False)
+
+
+def test_a_folder_that_was_put_in_the_place_of_another_is_not_its_own(home):
+    with use(home) as user:
+        postmaster = postmaster_of(user)
+        shutil.rmtree(home)
+        home.mkdir(mode=0o711)
+        home.chmod(0o711)
+        with use(home) as other:
+            another = postmaster_of(other)
+            said, _ = user.communicate(b"\n")
+            found = runs(postmaster), runs(another)
+            kept, _ = other.communicate(b"\n")
+    assert (said, kept, found) == (b"True\n", b"False\n", (False, True))
+    assert (user.returncode, other.returncode, runs(another)) == (0, 0, False)
 
 
 def test_a_server_of_another_folder_is_left_alone_though_its_number_is_thought_ours(home, foreign):
@@ -122,7 +175,7 @@ def test_a_server_of_another_folder_is_left_alone_though_its_number_is_thought_o
         own = postmaster_of(user)
         shutil.rmtree(home)
         said, complaint = user.communicate(b"\n")
-    os.kill(own, signal.SIGKILL)
+    kill(own)
     assert (said, complaint, runs(foreign.postmaster)) == (b"True\n", b"", True)
 
 
@@ -155,7 +208,7 @@ def test_the_pid_file_of_a_folder_that_was_moved_is_kept(home, other_home):
         with use(other_home) as other:
             other.communicate(b"\n")
         kept = (moved / "postmaster.pid").read_text().splitlines()[0]
-        os.kill(postmaster, signal.SIGKILL)
+        kill(postmaster)
         user.communicate(b"\n")
     assert (found, int(kept)) == ([True, True, False], postmaster)
 
@@ -166,5 +219,5 @@ def test_whoever_may_not_end_the_server_leaves_without_a_word(home):
         shutil.rmtree(home)
         said, complaint = user.communicate(b"\n")
     left = runs(postmaster)
-    os.kill(postmaster, signal.SIGKILL)
+    kill(postmaster)
     assert (said, complaint, left) == (b"True\n", b"", True)

@@ -132,25 +132,31 @@ def test_ctrl_c_leaves_no_process_behind(server: Server) -> None:
     assert _left(processes) == []
 
 
-def test_ctrl_c_leaves_no_process_behind_when_the_data_folder_was_deleted(server: Server) -> None:
+def test_a_data_folder_that_is_deleted_ends_it_all(server: Server) -> None:
     processes = _processes(server)
-    shutil.rmtree(server.home)
-    assert server.stop() == 0
+    _delete(server.home)
+    assert server.process.wait(40) == 1
     assert _left(processes) == []
 
 
 def test_a_database_that_dies_after_its_folder_was_deleted_ends_it_all(server: Server) -> None:
     processes = _processes(server)
     postmaster = server.postmaster()
-    shutil.rmtree(server.home)
+    _delete(server.home)
     os.kill(postmaster, signal.SIGKILL)
     assert server.process.wait(40) == 1
     assert _left(processes) == []
 
 
+def _delete(folder: Path) -> None:
+    """Delete a folder that processes still make files in."""
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _processes(server: Server) -> list[int]:
-    children = psutil.Process(server.process.pid).children(recursive=True)
-    return [server.process.pid, *(child.pid for child in children), server.postmaster()]
+    found = [psutil.Process(pid) for pid in (server.process.pid, server.postmaster())]
+    return [each.pid for process in found for each in (process, *process.children(recursive=True))]
 
 
 def _left(processes: list[int]) -> list[int]:

@@ -15,13 +15,16 @@ WATCH_SECONDS = 0.5
 
 
 def revive_if_dead(server: EmbeddedServer) -> bool:
-    """Start the embedded database again after it was killed; False when its folder is gone, and there is none."""
-    # In this order: who has left may have stopped it.
+    """Start the embedded database again after it was killed; False when its folder is gone.
+
+    A server that still runs there writes into files that nobody can open any more.
+    """
+    # Who has left may have stopped it, and others may remove the folder then. Asked last, as it may leave meanwhile.
+    if server.gone() and not server.left():
+        logger.error("the data folder %s was deleted", server.folder)
+        return False
     if server.alive() or server.left():
         return True
-    if server.gone():
-        logger.error("PostgreSQL is gone, and so is its data folder %s", server.folder)
-        return False
     logger.warning("PostgreSQL is gone and is started again")
     try:
         server.revive()
