@@ -36,10 +36,10 @@ class Policy:
     answers what is asked (`retrieval.silence`). Notes in English are read together with the question, the `reads` best
     two at a time until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier
     that is asked for, and what has it whole answers unread. One must be at least `sure_reading` likely, or
-    `worded_reading` if the words of one have all that the question's words tell; but `named_reading` where a name is
-    asked for and it has nothing of the question but that, or all but that; and any but the first one surer than that.
-    Of a question for everything at least the `list_reads` best are read, all of them, and unless the words of one have
-    all, one must be `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
+    `worded_reading` if its words have all that the question's words tell; but `named_reading` where a name is asked for
+    and it has nothing of the question but that, or all but that; and any but the first one surer than that. Of a
+    question for everything at least the `list_reads` best are read, all of them, and unless its words have all, one
+    must be `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all

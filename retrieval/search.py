@@ -313,9 +313,9 @@ class _Run:
         # Where each of several is wanted, one is never enough.
         enough = self.source.policy.certain_reading if not judge.wants_all else math.inf
         texts = [each.candidate.passage or each.candidate.text for each in best]
-        seconds, whole = self.source.policy.reading_ms / 1000, judge.wants_the_end(best)
+        seconds, whole = self.source.policy.reading_ms / 1000, [judge.wants_the_end(each) for each in best]
         try:
-            found = reader.each(question, texts, seconds=seconds, to_the_end=whole)
+            found = reader.each(question, texts, seconds=seconds, whole=whole)
             for each, sureness in zip(best, found, strict=True):
                 each.candidate.sureness = sureness
                 # What ends the reading must be enough to answer, too: the rest, unread, would be judged by the rules.

@@ -45,14 +45,14 @@ class Judge:
         """Tell whether what was found may be read: notes, which speak for themselves."""
         return self.policy.reads > 0 and not self.talk
 
-    def wants_the_end(self, best: Sequence[Scored]) -> bool:
-        """Tell whether even what is as good as sure not to answer must be read to its end, to know how unlikely it is.
+    def wants_the_end(self, scored: Scored) -> bool:
+        """Tell whether one must be read to its end even if it is as good as sure not to answer.
 
-        So it is where the words of one have all that the question's words tell, as then next to nothing is enough.
+        So it is with one whose words have all that the question's words tell, as then next to nothing is enough.
         """
         policy = self.policy
         least = min(policy.sure_reading, policy.named_reading, policy.list_reading, policy.min_score)
-        return least < SHOWN_EARLY or any(each.coverage > ALL for each in best)
+        return least < SHOWN_EARLY or scored.coverage > ALL
 
     def is_answered(self, best: Sequence[Scored]) -> bool:
         """Tell whether one of the best, in order of rank, is likely enough to answer, as far as they were read.
@@ -62,15 +62,15 @@ class Judge:
         read = [
             each for each in best if each.candidate.sureness is not None and (not each.is_faint or self.is_likely(each))
         ]
-        worded = any(each.coverage > ALL for each in read)
         return any(
             _log_odds(each.candidate.sureness or 0.0) - (BEHIND if place else 0.0)
-            >= _log_odds(self._least_reading(each.candidate, worded=worded))
+            >= _log_odds(self._least_reading(each))
             for place, each in enumerate(read)
         )
 
-    def _least_reading(self, candidate: Candidate, *, worded: bool) -> float:
-        if worded:
+    def _least_reading(self, scored: Scored) -> float:
+        candidate = scored.candidate
+        if scored.coverage > ALL:
             return self.policy.worded_reading
         # Whatever is known of somebody seems a little to belong to "everything about the boat".
         if self.wants_all:

@@ -24,16 +24,21 @@ def is_answered(*sureness, policy=POLICY, places=(), asked=NOTHING_ASKED):
     return Judge(policy, asked).is_answered(read)
 
 
-def wants_the_end(*, coverage=0.5, **numbers):
-    asked = understand("Where are the keys?", Question(lexemes=["key"], idfs=[1.0], counts=[1.0]))
-    places = (0,) if coverage == 1 else ()
-    found = Scored(candidate(1, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0, asked=asked)
-    return Judge(Policy(**numbers), asked).wants_the_end([found])
+KEYS = understand("Where are the keys?", Question(lexemes=["key"], idfs=[1.0], counts=[1.0]))
+
+
+def found(sureness, *, has_all):
+    places = (0,) if has_all else ()
+    return Scored(candidate(1, sureness=sureness, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0, asked=KEYS)
+
+
+def wants_the_end(*, has_all=False, **numbers):
+    return Judge(Policy(**numbers), KEYS).wants_the_end(found(None, has_all=has_all))
 
 
 def test_how_unlikely_it_is_matters_where_little_is_enough():
     assert not wants_the_end()
-    assert wants_the_end(coverage=1), "the words of one have all"
+    assert wants_the_end(has_all=True)
     assert wants_the_end(sure_reading=0.01)
     assert wants_the_end(min_score=0.01)
 
@@ -48,6 +53,13 @@ def test_behind_the_first_one_must_be_surer():
     assert not is_answered(0.01, 0.3)
     assert is_answered(0.01, 0.45)
     assert is_answered(0.01, 0.02, 0.01, 0.45)
+
+
+def test_of_what_has_all_words_little_is_enough_and_of_no_other():
+    judge = Judge(POLICY, KEYS)
+    assert judge.is_answered([found(0.06, has_all=True)])
+    assert judge.is_answered([found(0.01, has_all=False), found(0.14, has_all=True)])
+    assert not judge.is_answered([found(0.15, has_all=False), found(0.01, has_all=True)])
 
 
 def test_what_was_not_read_does_not_count():
