@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 DATABASE = "commonplace"
 PID_FILE = "postmaster.pid"
+_IDENTIFIER_BYTES = 8
 # How often the server looks for tables whose statistics are old. At its default of a minute, a large import would be
 # planned all along as if the tables were still empty.
 NAPTIME = "5s"
@@ -59,13 +60,13 @@ class EmbeddedServer:
             # Until it is started, nobody is on the list of its users, and nobody would stop it.
             with undisturbed():
                 self._server: PostgresServer = get_server(self.folder)
+            self._identifier = _identifier(self._pgdata)
         except ServerFolderError:
             raise
         except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError, ValueError) as error:
             raise ServerError(
                 f"PostgreSQL did not start in {self.folder}: {error}. Its log is {self.folder / 'log'}"
             ) from error
-        self._mark = _mark_of(self._pgdata)
         # Registered after the library's own handler, so it runs before it.
         atexit.register(self._leave)
         self._set_up()
@@ -84,7 +85,12 @@ class EmbeddedServer:
 
         What somebody has put in its place since is another folder.
         """
-        return self._mark is None or _mark_of(self._pgdata) != self._mark
+        try:
+            return _identifier(self._pgdata) != self._identifier
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except OSError:
+            return False  # It is there, and cannot be read at this moment.
 
     def left(self) -> bool:
         """Tell whether this process has let go of the server, which is stopped on purpose if nobody else uses it."""
@@ -231,13 +237,10 @@ class EmbeddedServer:
                     logger.debug("another process created the database first")
 
 
-def _mark_of(folder: Path) -> tuple[int, int] | None:
-    """Return what tells a data folder from any that is put in its place: a file that is written once; None without."""
-    try:
-        found = (folder / "PG_VERSION").stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns
+def _identifier(folder: Path) -> bytes:
+    """Return what a server's files begin with that tells them from all others: `initdb` makes it, and it stays."""
+    with (folder / "global" / "pg_control").open("rb") as file:
+        return file.read(_IDENTIFIER_BYTES)
 
 
 def _pid_in(folder: Path) -> int | None:
