@@ -55,6 +55,17 @@ server._server._postmaster_info = PostmasterInfo.read_from_pgdata(Path("{}"))
 """
 
 
+# Has no room for another open file at the moment.
+FULL = """
+import resource
+limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+gone = server.gone()
+resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+print(gone, flush=True)
+"""
+
+
 def new_home() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="commonplace-gone-"))
     folder.chmod(0o711)
@@ -168,6 +179,13 @@ def test_a_folder_that_was_put_in_the_place_of_another_is_not_its_own(home):
             kept, _ = other.communicate(b"\n")
     assert (said, kept, found) == (b"True\n", b"False\n", (False, True))
     assert (user.returncode, other.returncode, runs(another)) == (0, 0, False)
+
+
+def test_a_folder_that_cannot_be_read_at_the_moment_is_not_taken_for_a_deleted_one(home):
+    with use(home, then=FULL) as user:
+        postmaster_of(user)
+        said, complaint = user.communicate(b"\n")
+    assert (said, complaint, user.returncode) == (b"False\nFalse\n", b"", 0)
 
 
 def test_a_server_of_another_folder_is_left_alone_though_its_number_is_thought_ours(home, foreign):
