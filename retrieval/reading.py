@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -173,8 +173,8 @@ class Reader:
         ever ending. Raises `TimeoutError` where the next was not read `seconds` after the first was asked for.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        told = [*zip_longest(texts, whole, fillvalue=False)]
-        for start in range(0, len(texts), 2):
+        told = [*zip(texts, chain(whole, repeat(False)), strict=False)]
+        for start in range(0, len(told), 2):
             reading = [self._begun(question, text, to_the_end=each) for text, each in told[start : start + 2]]
             try:
                 for each in reading:
