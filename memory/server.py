@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 DATABASE = "commonplace"
 PID_FILE = "postmaster.pid"
+# The system identifier, which its control file begins with.
 _IDENTIFIER_BYTES = 8
 # How often the server looks for tables whose statistics are old. At its default of a minute, a large import would be
 # planned all along as if the tables were still empty.

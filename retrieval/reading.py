@@ -173,9 +173,9 @@ class Reader:
         ever ending. Raises `TimeoutError` where the next was not read `seconds` after the first was asked for.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        told = [*zip(texts, chain(whole, repeat(False)), strict=False)]
-        for start in range(0, len(told), 2):
-            reading = [self._begun(question, text, to_the_end=each) for text, each in told[start : start + 2]]
+        wanted = [*zip(texts, chain(whole, repeat(False)), strict=False)]
+        for start in range(0, len(wanted), 2):
+            reading = [self._begun(question, text, to_the_end=each) for text, each in wanted[start : start + 2]]
             try:
                 for each in reading:
                     yield each.result(None if until is None else until - time.monotonic())
