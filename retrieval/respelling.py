@@ -15,6 +15,7 @@ from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 
+from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from memory.driver import fetch
@@ -82,8 +83,8 @@ class _Thing:
 def respelled(source: Source, question: str, known: Sequence[str], *, thorough: bool = False) -> list[Spelling]:
     """Return how what is in a question is written in what is searched, where that is otherwise.
 
-    `known` are the lexemes of the question that are there. `thorough` compares every other word without accents, not
-    only those that no English text has.
+    `known` are the lexemes of the question that are there. `thorough` goes on where nothing was found before: it
+    compares the words that English texts have, without accents.
     """
     most = source.policy.respellings
     things = (
@@ -94,7 +95,7 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
     words = [
         each
         for each in _unknown(question, known)
-        if not any(each.start() in span for span in taken) and (thorough or _is_unusual(each[0]))
+        if not any(each.start() in span for span in taken) and _is_unusual(each[0]) is not thorough
     ]
     written = (_word_written(source, each.start(), each[0]) for each in islice(words, _UNKNOWN))
     found += islice(filter(None, written), most - len(found))
@@ -292,19 +293,34 @@ def _word_written(source: Source, start: int, word: str) -> Spelling | None:
         "accented": slips == 0 and low.isascii(),
     }
     rows = fetch(source.session, vocabulary_statement(source.query.shelf), values)
-    near = sorted((off, -count, lexeme) for lexeme, count in rows if (off := _slips(folded, lexeme)) <= slips)
+    offs = _slips(folded, [lexeme for lexeme, _ in rows], slips)
+    near = sorted((off, -count, lexeme) for off, (lexeme, count) in zip(offs, rows, strict=True) if off is not None)
     # A stem lacks the ending of its word, in which nothing may be wrong.
     for _, _, lexeme in near[:_WORDS]:
-        written = {each[0] for text in _texts(source, [lexeme])[:3] for each in _TOKEN.finditer(text)}
-        best = min(written, key=lambda each: (_slips(folded, each.lower()), each), default="")
-        if best and _slips(folded, best.lower()) <= slips:
-            return Spelling(start, word, best)
+        written = sorted({each[0] for text in _texts(source, [lexeme])[:3] for each in _TOKEN.finditer(text)})
+        offs = _slips(folded, [each.lower() for each in written], slips)
+        best = min(((off, each) for off, each in zip(offs, written, strict=True) if off is not None), default=None)
+        if best is not None:
+            return Spelling(start, word, best[1])
     return None
 
 
-def _slips(folded: frozenset[str], word: str) -> int:
-    """Return how many slips lie between words without their accents; one that begins otherwise is another word."""
-    return min(OSA.distance(one, other) if one[:1] == other[:1] else 99 for one in folded for other in _folded(word))
+def _slips(folded: frozenset[str], words: Sequence[str], most: int) -> list[int | None]:
+    """Return how many slips lie between a word and each of others, their accents aside; None where more than `most`.
+
+    One that begins otherwise is another word.
+    """
+    forms = [(form, place) for place, word in enumerate(words) for form in _folded(word)]
+    found: list[int | None] = [None] * len(words)
+    for one in folded:
+        # All at once: a question is compared with hundreds of words, and each call from here takes longer than the rest.
+        near = process.extract(one, [form for form, _ in forms], scorer=OSA.distance, score_cutoff=most, limit=None)
+        for form, off, number in near:
+            place = forms[number][1]
+            before = found[place]
+            if form[:1] == one[:1] and (before is None or off < before):
+                found[place] = off
+    return found
 
 
 def _folded(word: str) -> frozenset[str]:

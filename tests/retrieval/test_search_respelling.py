@@ -10,6 +10,7 @@ import pytest
 from evals.examine import Vectors
 from evals.stock import model_of, stock
 from memory.database import user_session
+from retrieval import respelling
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query
 from retrieval.reading import shared_reader
@@ -159,6 +160,21 @@ def test_a_policy_may_respell_nothing(ask):
 
 def test_where_nothing_else_is_found_ordinary_words_are_compared_too(ask):
     assert ask("cafe", {"legs": ["keyword"]}) == (["piano"], ["“cafe” is spelled otherwise here"])
+
+
+def test_a_word_is_compared_once_in_a_search_that_finds_nothing(ask, monkeypatch):
+    compared = []
+    read = respelling.fetch
+
+    def watched(session, statement, values):
+        if "shortest" in values:
+            compared.append((values["first"], values["shortest"]))
+        return read(session, statement, values)
+
+    monkeypatch.setattr(respelling, "fetch", watched)
+    assert ask("Is Zvonimir a doctor?") == ([], [])
+    # The name may be off by a slip, but not what English texts have.
+    assert compared == [("z", len("zvonimir") - 3), ("d", len("doctor") - 2)]
 
 
 def test_the_passage_that_is_shown_speaks_of_what_was_found(ask):
