@@ -1,4 +1,4 @@
-"""The command `eval reader`."""
+"""The commands that train: `eval reader`, `eval stops` and `eval query-encoder`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evals.blocks import read_blocks
+from evals.blocks import read_blocks, read_known_blocks
 from evals.cli_eval import eval_group
 from evals.cli_support import progress
 
@@ -54,3 +54,26 @@ def eval_stops(out: Path | None, persons: int) -> None:
     for each in fitted:
         click.echo(f"after {each.stop.layer} layers {each.spares:.3f} of what does not answer is read no further")
     click.echo(f"{file}: of what may answer each stop costs {stops.COST:.3f}, of persons that it was not fitted to")
+
+
+@eval_group.command("query-encoder")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
+)
+@click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Rounds over the data.")
+@click.option("--persons", type=click.IntRange(min=10), help="Learn from so many, drawn by lot.  [default: all]")
+@click.option("--before", metavar="FILE", help="Learn from the files before this one, as 78.")
+def eval_query_encoder(out: Path | None, epochs: int, persons: int | None, before: str | None) -> None:
+    """Train what embeds questions for the bundled model, on evals/reading: a quarter of an hour."""
+    # As above.
+    from evals import query_encoder  # noqa: PLC0415
+    from evals.reader import drawn  # noqa: PLC0415
+    from memory.embedding.query_encoder import LEARNED  # noqa: PLC0415
+
+    blocks = drawn(read_blocks() if before is None else read_known_blocks(before), persons)
+    if not blocks:
+        raise click.ClickException(f"there is no file before {before}")
+    with progress(None, "steps") as advance:
+        learner = query_encoder.train(blocks, epochs=epochs, on_step=lambda _done, _of, _loss: advance(1))
+    query_encoder.save(learner, file := out or LEARNED)
+    click.echo(f"{file}: {sum(len(each.questions) for each in blocks)} questions about {len(blocks)} persons")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 
 from evals.blocks import Block, read_blocks, read_known_blocks
 from evals.lessons import BATCH, Lessons, Pair
+from evals.training import Steps, changed, half, half_bits, restored
 from memory.embedding.bundled import MINILM
 from retrieval.reader_model import LONGEST, open_cross_encoder
 
@@ -33,14 +34,10 @@ _WITH = 3 / 7
 # Of what they teach in the weights that are kept, and of who goes on.
 SHARE, _FURTHER_SHARE = 0.6, 0.5
 RANK = 64
-# Processors that only imitate half the bits, which takes many times as long.
-_WHOLE = frozenset({"DEFAULT", "NO AVX", "AVX2"})
 _RATE, _FURTHER_RATE = 5e-5, 3e-5
 # What it gave is twice as wide as the log-odds that are learned here.
 _OF_ITS_HEAD = 0.5
 _SAMPLES = 24
-_WARM_UP = 0.1  # of all steps
-_LAST_SHARE = 0.02  # of the rate, at the end
 
 Floats = NDArray[np.float32]
 
@@ -78,7 +75,7 @@ class Learner:
         with np.load(reader) as file:
             arrays = dict(file)
         changed = {each.removesuffix(".up") for each in arrays} & self.came.keys()
-        self.model.load_state_dict({**self.came, **{name: _restored(name, arrays, self.came) for name in changed}})
+        self.model.load_state_dict({**self.came, **{name: restored(name, arrays, self.came) for name in changed}})
         head = arrays["head.weight"][None], arrays["head.bias"]
         return [torch.tensor(values.astype(np.float32)) for values in head]
 
@@ -115,24 +112,16 @@ def train(
     total = epochs * -(-len(lessons.pairs) // BATCH)
     weights = [weight for weight in learner.model.parameters() if weight.requires_grad]
     weights += learner.head.parameters()
-    optimiser = torch.optim.AdamW(weights, weight_decay=0.01)
-    rate = _RATE if reader is None else _FURTHER_RATE
+    steps = Steps(weights, _RATE if reader is None else _FURTHER_RATE, total)
     learner.model.train(True)
-    done, halves = 0, torch.backends.cpu.get_cpu_capability() not in _WHOLE
+    done = 0
     for _ in range(epochs):
         for batch in lessons.batches(chance):
-            share = min(1.0, done / (_WARM_UP * total)) * max(_LAST_SHARE, 1 - done / total)
-            for group in optimiser.param_groups:
-                group["lr"] = rate * share
             pairs, answers = zip(*batch, strict=True)
-            # Half the bits take a third of the time where the processor knows them, and lose nothing here.
-            with torch.autocast("cpu", torch.bfloat16, enabled=halves):
+            with half_bits():
                 found = learner.logits(pairs)
             loss = binary_cross_entropy_with_logits(found, torch.tensor(answers))
-            torch.autograd.backward(loss)
-            torch.nn.utils.clip_grad_norm_(weights, 1.0)
-            optimiser.step()
-            optimiser.zero_grad()
+            steps.make(loss)
             done += 1
             on_step(done, total, loss.item())
     learner.model.train(False)
@@ -191,8 +180,8 @@ def save(learner: Learner, blocks: Sequence[Block], path: Path, *, rank: int = R
     for name, weight in state.items():
         if not name.startswith(("encoder.", "pooler.")):
             continue
-        arrays |= _changed(name, weight, learner.came[name], rank) if weight.ndim == 2 else {name: _half(weight)}
-        state[name] = _restored(name, arrays, learner.came)
+        arrays |= changed(name, weight, learner.came[name], rank) if weight.ndim == 2 else {name: half(weight)}
+        state[name] = restored(name, arrays, learner.came)
     learner.model.load_state_dict(state)
     pairs = [pair for pair, _ in _some(blocks)]
     with torch.no_grad(), _Widths(learner.model) as widths:
@@ -202,23 +191,6 @@ def save(learner: Learner, blocks: Sequence[Block], path: Path, *, rank: int = R
     samples = np.frombuffer(json.dumps(pairs).encode(), dtype=np.uint8)
     arrays |= {"samples": samples, "logits": logits.numpy()}
     np.savez_compressed(path, allow_pickle=False, **arrays)
-
-
-def _changed(name: str, weight: torch.Tensor, base: torch.Tensor, rank: int) -> dict[str, NDArray[Any]]:
-    rows, values, columns = torch.linalg.svd(weight - base, full_matrices=False)
-    root = values[:rank].sqrt()
-    return {f"{name}.up": _half(rows[:, :rank] * root), f"{name}.down": _half(root[:, None] * columns[:rank])}
-
-
-def _restored(name: str, arrays: Mapping[str, NDArray[Any]], base: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    if name in arrays:
-        return torch.tensor(arrays[name].astype(np.float32))
-    up, down = (arrays[f"{name}.{side}"].astype(np.float32) for side in ("up", "down"))
-    return base[name] + torch.tensor(up @ down)
-
-
-def _half(values: torch.Tensor) -> NDArray[np.float16]:
-    return values.detach().numpy().astype(np.float16)
 
 
 def _some(blocks: Sequence[Block]) -> list[tuple[Pair, float]]:

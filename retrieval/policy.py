@@ -80,7 +80,7 @@ class Policy:
     rest_cosine: float = 0.22
     sure_share: float = 0.7
     reads: int = 6
-    list_reads: int = 6
+    list_reads: int = 8
     sure_reading: float = 0.07
     named_reading: float = 0.1
     list_reading: float = 0.4

@@ -313,7 +313,7 @@ def _slips(folded: frozenset[str], words: Sequence[str], most: int) -> list[int 
     forms = [(form, place) for place, word in enumerate(words) for form in _folded(word)]
     found: list[int | None] = [None] * len(words)
     for one in folded:
-        # All at once: a question is compared with hundreds of words, and each call from here takes longer than the rest.
+        # All at once: they are hundreds, and each call from here takes longer than the rest.
         near = process.extract(one, [form for form, _ in forms], scorer=OSA.distance, score_cutoff=most, limit=None)
         for form, off, number in near:
             place = forms[number][1]

@@ -6,11 +6,15 @@ import json
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+import numpy as np
+from numpy.typing import NDArray
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+Floats = NDArray[np.float32]
 
 WEIGHTS = "model.safetensors"
 
@@ -33,7 +37,10 @@ class CannotCompileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bert:
-    """The measures of an encoder: `tensors` are the header of its weights file, whose data begin at byte `begin`."""
+    """The measures of an encoder: `tensors` are the header of its weights file, whose data begin at byte `begin`.
+
+    `learned` has weights of its layers by name that take the place of the file's.
+    """
 
     layers: int
     heads: int
@@ -43,6 +50,15 @@ class Bert:
     weights: Path
     begin: int
     tensors: Mapping[str, Any]
+    learned: Mapping[str, Floats] = field(default_factory=dict)
+
+    def numbers(self, name: str) -> Floats:
+        """Return weights by their name."""
+        if name in self.learned:
+            return self.learned[name]
+        first, last = (self.begin + place for place in self.tensors[name]["data_offsets"])
+        data = np.memmap(self.weights, dtype=np.uint8, mode="r")
+        return data[first:last].view("<f4").reshape(self.tensors[name]["shape"])
 
 
 def read_bert(folder: Path) -> Bert:
@@ -278,4 +294,6 @@ class BertGraph(Graph):
         return self._add("Transpose", [self._weight(f"{part}.weight")], f"{part}.turned", perm=[1, 0])
 
     def _weight(self, name: str) -> str:
+        if name in self._bert.learned and name not in self._constants:
+            self._constants[name] = numpy_helper.from_array(np.ascontiguousarray(self._bert.learned[name]), name)
         return self._pointer(self._bert, name)

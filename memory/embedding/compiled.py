@@ -9,8 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,7 @@ from onnx import ModelProto
 from tokenizers import Tokenizer
 
 from memory.embedding.base import Batch
-from memory.embedding.bert import WEIGHTS, Bert, BertGraph, CannotCompileError, read_bert
+from memory.embedding.bert import WEIGHTS, Bert, BertGraph, CannotCompileError, Floats, read_bert
 
 # Tokens of one thread's part of a batch, padding included. Larger parts leave the core's cache: on cores with 2 MiB,
 # parts of 256 and 512 tokens cost the same, parts of 128 a tenth more, and parts of 2048 a quarter more.
@@ -49,7 +52,17 @@ class CompiledModel:
         self._tokenizer = _tokenizer(folder, self.bert.positions)
         self._threads = threads or psutil.cpu_count(logical=False) or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="embedding")
-        self._session = session_of(BertGraph(self.bert).model(), self.bert)
+
+    @cached_property
+    def _session(self) -> onnxruntime.InferenceSession:
+        return session_of(BertGraph(self.bert).model(), self.bert)
+
+    def with_learned(self, weights: Mapping[str, Floats]) -> CompiledModel:
+        """Return the model with weights, by name, that were learned further."""
+        model = copy(self)
+        model.__dict__.pop("_session", None)
+        model.bert = replace(self.bert, learned=weights)
+        return model
 
     def tokens(self, text: str) -> list[int]:
         """Return the tokens of a text, cut to what the model reads."""

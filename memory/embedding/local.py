@@ -209,19 +209,26 @@ def _open(path: str, threads: int | None, proofs: Path | None) -> LocalModel:
 
 
 def _quick(model: LocalModel) -> LocalModel:
-    """Return what embeds questions as the model does, only sooner, if there is such a thing."""
+    """Return what embeds questions to be compared with what the model embeds: by what was learned, and sooner."""
     # Imported here as above.
     from memory.embedding.compiled import CompiledModel  # noqa: PLC0415
+    from memory.embedding.query_encoder import read_learned  # noqa: PLC0415
     from memory.embedding.quick import QuickModel  # noqa: PLC0415
 
     if not isinstance(model, CompiledModel):
         return model
     try:
-        return QuickModel(model)
+        learned = read_learned(model.bert, model.fingerprint)
+    except Exception:  # The boundary to a file: questions are embedded like anything else then.
+        logger.exception("the query encoder was not read")
+        learned = {}
+    encoder = model.with_learned(learned) if learned else model
+    try:
+        return QuickModel(encoder)
     except Exception as error:
         # The boundary to the runtime and to processors that it knows less well: the exact model answers as well.
         logger.warning("questions are embedded exactly, which takes longer: %s", error)
-        return model
+        return encoder
 
 
 def _compiled(path: str, threads: int | None) -> CompiledModel | None:

@@ -23,6 +23,7 @@ from memory.embedding.http import HttpEmbedder
 from memory.embedding.local import LocalEmbedder, Questions, resolve_model
 from memory.embedding.models import Target, user_models
 from memory.embedding.prompt import PATIENCE, PromptEmbedder
+from memory.embedding.query_encoder import version
 from memory.errors import DomainError
 from memory.keys import Keys
 from memory.models import EmbeddingModel, ProviderSetting
@@ -129,7 +130,7 @@ class Providers:
     def _drawer(self, model: EmbeddingModel, *, asked: bool = False) -> Drawer:
         """Return where a model's vectors are kept: those of questions apart where they may differ."""
         where = self._keys.digest("embedding endpoint", model.endpoint_url or "").hex()[:16]
-        apart = ":asked" if asked and model.provider_type == "local" else ""
+        apart = f":asked:{version()}" if asked and model.provider_type == "local" else ""
         return Drawer(model.user_id, f"{model.provider_type}:{model.model}:{where}{apart}")
 
     def known_vectors(

@@ -64,7 +64,6 @@ class QuickGraph(RoundedGraph):
     def __init__(self, bert: Bert, widest: Mapping[str, Floats], arithmetic: Arithmetic) -> None:
         super().__init__(bert, widest, tokens=True, arithmetic=arithmetic)
         self._bert = bert
-        self._data = np.memmap(bert.weights, dtype=np.uint8, mode="r")
 
     def model(self) -> ModelProto:
         """Return the model; only its vocabulary is looked for beside it, in the file `bert.weights.name`."""
@@ -73,9 +72,7 @@ class QuickGraph(RoundedGraph):
         return self._model([helper.make_tensor_value_info("ids", TensorProto.INT64, ["texts", "tokens"])])
 
     def _numbers(self, name: str) -> Floats:
-        tensor = self._bert.tensors[name]
-        first, last = (self._bert.begin + place for place in tensor["data_offsets"])
-        return self._data[first:last].view("<f4").reshape(tensor["shape"])
+        return self._bert.numbers(name)
 
 
 class _Watched(BertGraph):

@@ -1,0 +1,66 @@
+"""What those that train share: how a step is made, and how what was learned is kept.
+
+Of what training changed in a matrix its largest singular values are kept, a third of the matrix at little loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+# Processors that only imitate half the bits, which takes many times as long.
+_WHOLE = frozenset({"DEFAULT", "NO AVX", "AVX2"})
+_WARM_UP = 0.1  # of all steps
+_LAST_SHARE = 0.02  # of the rate, at the end
+
+
+class Steps:
+    """Steps of an optimiser over weights, `total` of them, at a `rate` that grows at first and then falls."""
+
+    def __init__(self, weights: Sequence[torch.nn.Parameter], rate: float, total: int) -> None:
+        self._weights = weights
+        self._optimiser = torch.optim.AdamW(weights, weight_decay=0.01)
+        self._rate = rate
+        self._total = total
+        self._done = 0
+
+    def make(self, loss: torch.Tensor) -> None:
+        """Make the next step, by what a loss says."""
+        share = min(1.0, self._done / (_WARM_UP * self._total)) * max(_LAST_SHARE, 1 - self._done / self._total)
+        for group in self._optimiser.param_groups:
+            group["lr"] = self._rate * share
+        torch.autograd.backward(loss)
+        torch.nn.utils.clip_grad_norm_(self._weights, 1.0)
+        self._optimiser.step()
+        self._optimiser.zero_grad()
+        self._done += 1
+
+
+def half_bits() -> AbstractContextManager[Any]:
+    """Compute with half the bits: a third of the time where the processor knows them, and nothing is lost here."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=torch.backends.cpu.get_cpu_capability() not in _WHOLE)
+
+
+def changed(name: str, weight: torch.Tensor, base: torch.Tensor, rank: int) -> dict[str, NDArray[Any]]:
+    """Return two factors, named after the weight, of at most this rank, whose product is what was added to `base`."""
+    rows, values, columns = torch.linalg.svd(weight - base, full_matrices=False)
+    root = values[:rank].sqrt()
+    return {f"{name}.up": half(rows[:, :rank] * root), f"{name}.down": half(root[:, None] * columns[:rank])}
+
+
+def restored(name: str, arrays: Mapping[str, NDArray[Any]], base: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Return a weight as it is read from `arrays`: its new values, or the old ones and what was added."""
+    if name in arrays:
+        return torch.tensor(arrays[name].astype(np.float32))
+    up, down = (arrays[f"{name}.{side}"].astype(np.float32) for side in ("up", "down"))
+    return base[name] + torch.tensor(up @ down)
+
+
+def half(values: torch.Tensor) -> NDArray[np.float16]:
+    """Return values in half precision."""
+    return values.detach().numpy().astype(np.float16)

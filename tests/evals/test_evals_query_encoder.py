@@ -1,0 +1,66 @@
+"""What the query encoder learns from, and that learning gives what embeds questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from evals.blocks import Block, read_blocks
+from evals.cli import eval_group
+from memory.embedding.base import unit
+from memory.embedding.bundled import MINILM
+from memory.embedding.compiled import CompiledModel
+from memory.embedding.query_encoder import read_learned
+
+# The training loads torch.
+pytestmark = pytest.mark.slow
+
+
+def test_what_nothing_answers_is_asked_of_the_note_that_would():
+    from evals.query_encoder import _asked
+
+    block = Block("Ada", {"n1": "Tea", "n2": "Bees"}, [("Drink?", ("n1",)), ("Pets?", ()), ("Age?", ())])
+    block.wanted["Age?"] = "Ada is nine"
+    places = {"Tea": 0, "Bees": 1, "Ada is nine": 2}
+    ((drink, age),) = _asked([block], places)
+    assert (drink.text, drink.right, drink.notes) == ("Drink?", (0,), (0, 1))
+    assert (age.text, age.right, age.notes) == ("Age?", (2,), (0, 1))
+
+
+def test_what_is_learned_is_what_embeds_questions(tmp_path):
+    from evals.query_encoder import save, train
+    from evals.reader import drawn
+
+    losses = []
+    learner = train(drawn(read_blocks(), 12), epochs=3, on_step=lambda _done, _of, loss: losses.append(loss))
+    assert np.mean(losses[-3:]) < np.mean(losses[:3])
+    asked = ["How old is Rex?", "Which tea does Ada like best?", "where did we leave the keys of the boat"]
+    told = learner.vectors(asked).detach().numpy()
+    exact = CompiledModel(Path(MINILM), threads=1)
+
+    def embedded(model):
+        return unit(np.concatenate([model.run(batch) for text in asked for batch in model.batches([text])]))
+
+    def off(model):
+        return 1 - (told * embedded(model)).sum(axis=1).mean()
+
+    def kept(share):
+        save(learner, tmp_path / "kept.npz", share=share)
+        return exact.with_learned(read_learned(exact.bert, exact.fingerprint, tmp_path / "kept.npz"))
+
+    assert off(kept(1.0)) < 0.1 * off(exact)
+    assert 0.1 * off(exact) < off(kept(0.5)) < off(exact)
+    assert np.allclose(embedded(kept(0.0)), embedded(exact), atol=1e-3)
+
+
+def test_the_command_writes_what_is_asked_for(tmp_path):
+    made = CliRunner().invoke(eval_group, ["query-encoder", "--persons", "10", "--out", str(tmp_path / "made.npz")])
+    assert made.exit_code == 0, made.output
+    assert "questions about 10 persons" in made.output
+    exact = CompiledModel(Path(MINILM), threads=1)
+    assert read_learned(exact.bert, exact.fingerprint, tmp_path / "made.npz")
+    none = CliRunner().invoke(eval_group, ["query-encoder", "--before", "00", "--out", str(tmp_path / "none.npz")])
+    assert "there is no file before 00" in none.output
