@@ -222,13 +222,12 @@ def _quick(model: LocalModel) -> LocalModel:
     except Exception:  # The boundary to a file: questions are embedded like anything else then.
         logger.exception("the query encoder was not read")
         learned = {}
-    encoder = model.with_learned(learned) if learned else model
     try:
-        return QuickModel(encoder)
+        return QuickModel(model, learned)
     except Exception as error:
         # The boundary to the runtime and to processors that it knows less well: the exact model answers as well.
         logger.warning("questions are embedded exactly, which takes longer: %s", error)
-        return encoder
+        return model.with_learned(learned) if learned else model
 
 
 def _compiled(path: str, threads: int | None) -> CompiledModel | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,21 +23,23 @@ ALIKE = 0.995
 
 
 class QuickModel:
-    """A compiled model that rounds; safe to share between threads.
+    """A compiled model that rounds, with weights that were `learned` further; safe to share between threads.
 
     Raises `CannotCompileError` where its vectors are too far from the exact ones, and whatever the runtime raises.
     """
 
-    def __init__(self, exact: CompiledModel) -> None:
+    def __init__(self, exact: CompiledModel, learned: Mapping[str, Floats] | None = None) -> None:
         self._exact = exact
         self.dimensions = exact.dimensions
+        # Not kept: what runs has them rounded.
+        bert = replace(exact.bert, learned=learned or {})
         samples = [text for text in encodable(TEXTS) if len(text) <= _LONGEST_SAMPLE]
-        widest, vectors = _watch(exact, samples)
+        widest, vectors = _watch(exact, samples, bert)
         least = -1.0
         for arithmetic in arithmetics():
             if arithmetic is Arithmetic.SINGLE:
                 break
-            self._session = session_of(QuickGraph(exact.bert, widest, arithmetic).model(), exact.bert)
+            self._session = session_of(QuickGraph(bert, widest, arithmetic).model(), bert)
             least = min(float(cosine) for cosine in (unit(vectors) * unit(self._vectors(samples))).sum(axis=1))
             if least >= ALIKE:
                 return
@@ -98,10 +101,10 @@ class _Watched(BertGraph):
         return made
 
 
-def _watch(exact: CompiledModel, texts: Sequence[str]) -> tuple[dict[str, Floats], Floats]:
+def _watch(exact: CompiledModel, texts: Sequence[str], bert: Bert) -> tuple[dict[str, Floats], Floats]:
     """Return the largest absolute value of each channel that goes into a product, by its part, and the vectors."""
-    graph = _Watched(exact.bert)
-    session = session_of(graph.model(), exact.bert)
+    graph = _Watched(bert)
+    session = session_of(graph.model(), bert)
     values = list(dict.fromkeys(graph.going_in.values()))
     widest: dict[str, Floats] = {}
     vectors = []

@@ -80,7 +80,7 @@ def test_a_questions_vector_is_close_to_the_exact_one(exact: CompiledModel, quic
 
 def test_without_a_sign_nothing_overflows_on_any_processor(exact: CompiledModel) -> None:
     texts = questions(120)
-    widest, _ = _watch(exact, texts[:40])
+    widest, _ = _watch(exact, texts[:40], exact.bert)
     session = session_of(QuickGraph(exact.bert, widest, Arithmetic.UNSIGNED).model(), exact.bert)
     found = unit(np.stack([session.run(None, {"ids": [exact.tokens(text)]})[0][0, 0] for text in texts]))
     assert (embed(exact, texts) * found).sum(axis=1).min() > 0.998
