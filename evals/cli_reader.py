@@ -10,13 +10,21 @@ from evals.blocks import read_blocks, read_known_blocks
 from evals.cli_eval import eval_group
 from evals.cli_support import progress
 
-
-@eval_group.command("reader")
-@click.option(
+_out = click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
 )
-@click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Rounds over the data.")
-@click.option("--persons", type=click.IntRange(min=10), help="Learn from so many, drawn by lot.  [default: all]")
+_epochs = click.option(
+    "--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Rounds over the data."
+)
+_persons = click.option(
+    "--persons", type=click.IntRange(min=10), help="Learn from so many, drawn by lot.  [default: all]"
+)
+
+
+@eval_group.command("reader")
+@_out
+@_epochs
+@_persons
 @click.option("--since", metavar="FILE", help="Go on from the reader in use, with the files from this one on, as 39.")
 def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str | None) -> None:
     """Train what reads questions and notes together, on evals/reading: hours, with --since one."""
@@ -37,9 +45,7 @@ def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str |
 
 
 @eval_group.command("stops")
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
-)
+@_out
 @click.option("--persons", type=click.IntRange(min=20), default=250, show_default=True, help="Fit to so many.")
 def eval_stops(out: Path | None, persons: int) -> None:
     """Fit where the reader in use may stop reading a note, on evals/reading: some minutes."""
@@ -57,11 +63,9 @@ def eval_stops(out: Path | None, persons: int) -> None:
 
 
 @eval_group.command("query-encoder")
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
-)
-@click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Rounds over the data.")
-@click.option("--persons", type=click.IntRange(min=10), help="Learn from so many, drawn by lot.  [default: all]")
+@_out
+@_epochs
+@_persons
 @click.option("--before", metavar="FILE", help="Learn from the files before this one, as 78.")
 def eval_query_encoder(out: Path | None, epochs: int, persons: int | None, before: str | None) -> None:
     """Train what embeds questions for the bundled model, on evals/reading: a quarter of an hour."""
