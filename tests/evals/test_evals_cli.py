@@ -24,6 +24,7 @@ def test_every_way_to_evaluate_is_mounted() -> None:
         "peers",
         "peers-install",
         "persons",
+        "query-encoder",
         "reader",
         "silence",
         "stops",
