@@ -115,7 +115,9 @@ def _asked(blocks: Sequence[Block], places: dict[str, int]) -> list[list[_Asked]
 def _of(block: Block, places: dict[str, int]) -> Iterator[_Asked]:
     notes = tuple(places[text] for text in block.notes.values())
     for text, ids in block.questions:
-        right = [block.notes[each] for each in ids] or [block.wanted[text]] if ids or text in block.wanted else []
+        right = [block.notes[each] for each in ids]
+        if not right and text in block.wanted:
+            right = [block.wanted[text]]
         if right:
             yield _Asked(text, tuple(places[each] for each in right), notes)
 

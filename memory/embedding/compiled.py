@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +51,13 @@ class CompiledModel:
         self._tokenizer = _tokenizer(folder, self.bert.positions)
         self._threads = threads or psutil.cpu_count(logical=False) or 1
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="embedding")
-
-    @cached_property
-    def _session(self) -> onnxruntime.InferenceSession:
-        return session_of(BertGraph(self.bert).model(), self.bert)
+        self._session = session_of(BertGraph(self.bert).model(), self.bert)
 
     def with_learned(self, weights: Mapping[str, Floats]) -> CompiledModel:
         """Return the model with weights, by name, that were learned further."""
         model = copy(self)
-        model.__dict__.pop("_session", None)
         model.bert = replace(self.bert, learned=weights)
+        model._session = session_of(BertGraph(model.bert).model(), model.bert)
         return model
 
     def tokens(self, text: str) -> list[int]:

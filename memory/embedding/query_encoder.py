@@ -43,8 +43,11 @@ def read_learned(bert: Bert, fingerprint: str, path: Path = LEARNED) -> dict[str
 
 @cache
 def version(path: Path = LEARNED) -> str:
-    """Return a name for what was learned: vectors of another one are others."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+    """Return a name for what was learned, "" where there is no such file: vectors of another one are others."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+    except OSError:
+        return ""
 
 
 def _name(part: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from memory.embedding import query_encoder
 from memory.embedding.bundled import MINILM
 from memory.embedding.compiled import CompiledModel
 from memory.embedding.local import LocalEmbedder
+from memory.embedding.providers import Providers, System
 from memory.embedding.query_encoder import LEARNED, read_learned, version
 from memory.embedding.quick import QuickModel
+from memory.models import EmbeddingModel
 
 # Persons from whom nothing has learned.
 UNSEEN = Path("evals/unseen/59.txt")
@@ -71,6 +74,19 @@ def test_what_comes_along_is_of_the_bundled_model(exact):
 
 def test_of_another_model_nothing_was_learned(exact):
     assert read_learned(exact.bert, "of another one") == {}
+
+
+def test_without_the_file_questions_are_embedded_like_the_rest(runtime, embedder, monkeypatch, tmp_path):
+    monkeypatch.setattr(query_encoder.read_learned, "__defaults__", (tmp_path / "gone.npz",))
+    monkeypatch.setattr(query_encoder.version.__wrapped__, "__defaults__", (tmp_path / "gone.npz",))
+    query_encoder.version.cache_clear()
+    try:
+        providers = Providers(System("bundled"), runtime.keys)
+        model = EmbeddingModel(user_id=UUID(int=7), provider_type="local", model="all-MiniLM-L6-v2")
+        vector, _ = providers.query_embedder(model).embed_one(QUESTION)
+    finally:
+        query_encoder.version.cache_clear()
+    assert float(vector @ embedder.embed([QUESTION])[0]) > 0.998
 
 
 def test_rounded_it_gives_nearly_the_same(exact, embedder):
