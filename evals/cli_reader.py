@@ -30,13 +30,14 @@ def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str |
     """Train what reads questions and notes together, on evals/reading: hours, with --since one."""
     # Here, as torch takes seconds to load that no other command should wait for.
     from evals import reader  # noqa: PLC0415
+    from evals.training import drawn  # noqa: PLC0415
     from retrieval.reader_model import WEIGHTS  # noqa: PLC0415
 
     try:
         blocks = read_blocks() if since is None else reader.further(since)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
-    blocks, start = reader.drawn(blocks, persons), None if since is None else WEIGHTS
+    blocks, start = drawn(blocks, persons), None if since is None else WEIGHTS
     with progress(None, "steps") as advance:
         learner = reader.learn(blocks, epochs=epochs, reader=start, on_step=lambda _done, _of, _loss: advance(1))
     reader.save(learner, blocks, file := out or WEIGHTS)
@@ -51,7 +52,7 @@ def eval_stops(out: Path | None, persons: int) -> None:
     """Fit where the reader in use may stop reading a note, on evals/reading: some minutes."""
     # As above, and what runs the reader.
     from evals import stops  # noqa: PLC0415
-    from evals.reader import drawn  # noqa: PLC0415
+    from evals.training import drawn  # noqa: PLC0415
     from retrieval.reader_model import STOPS, save_stops  # noqa: PLC0415
 
     with progress(None, "pairs") as advance:
@@ -66,18 +67,32 @@ def eval_stops(out: Path | None, persons: int) -> None:
 @_out
 @_epochs
 @_persons
-@click.option("--before", metavar="FILE", help="Learn from the files before this one, as 78.")
-def eval_query_encoder(out: Path | None, epochs: int, persons: int | None, before: str | None) -> None:
-    """Train what embeds questions for the bundled model, on evals/reading: a quarter of an hour."""
+@click.option("--talks", type=click.IntRange(min=1), help="Learn from so many, drawn by lot.  [default: all]")
+@click.option("--before", metavar="FILE", help="Learn from the persons of the files before this one, as 78.")
+def eval_query_encoder(
+    out: Path | None, epochs: int, persons: int | None, talks: int | None, before: str | None
+) -> None:
+    """Train what embeds questions for the bundled model, on evals/reading and evals/talks: half an hour."""
     # As above.
     from evals import query_encoder  # noqa: PLC0415
-    from evals.reader import drawn  # noqa: PLC0415
+    from evals.asked import of_persons, of_talks  # noqa: PLC0415
+    from evals.training import drawn  # noqa: PLC0415
     from memory.embedding.query_encoder import LEARNED  # noqa: PLC0415
 
-    blocks = drawn(read_blocks() if before is None else read_known_blocks(before), persons)
-    if not blocks:
+    known = of_persons(drawn(read_blocks() if before is None else read_known_blocks(before), persons))
+    if not known:
         raise click.ClickException(f"there is no file before {before}")
+    said = drawn(of_talks(), talks)
     with progress(None, "steps") as advance:
-        learner = query_encoder.train(blocks, epochs=epochs, on_step=lambda _done, _of, _loss: advance(1))
-    query_encoder.save(learner, file := out or LEARNED)
-    click.echo(f"{file}: {sum(len(each.questions) for each in blocks)} questions about {len(blocks)} persons")
+        learners = [
+            query_encoder.train(
+                memories, rounds=epochs * rounds, others=others, on_step=lambda _done, _of, _loss: advance(1)
+            )
+            for memories, rounds, others in (
+                (known, query_encoder.NOTE_ROUNDS, query_encoder.OTHER_NOTES),
+                (said, query_encoder.TALK_ROUNDS, query_encoder.OTHER_TURNS),
+            )
+        ]
+    query_encoder.save(learners, file := out or LEARNED)
+    asked = sum(len(each.asked) for each in (*known, *said))
+    click.echo(f"{file}: {asked} questions about {len(known)} persons and {len(said)} talks")

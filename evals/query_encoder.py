@@ -1,9 +1,8 @@
-"""Teach the encoder of questions (`memory.embedding.query_encoder`) where what answers them lies, from `evals/reading`.
+"""Teach the encoder of questions (`memory.embedding.query_encoder`) where what answers them lies: in notes, in talks.
 
 It begins as the model that embeds what is stored, whose vectors stay as they are: only questions move (Karpukhin et al.
-2020, with one encoder frozen). A question should come nearer to the notes that answer it than to any other note of the
-persons that are asked about at once, and than to others drawn by lot. What nothing answers is asked of the note that
-would. The vocabulary stays as it is.
+2020, with one encoder frozen). A question should come nearer to the texts that answer it than to any other of those who
+are asked about at once, and than to others drawn by lot. The vocabulary stays as it is.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,30 +20,34 @@ from numpy.typing import NDArray
 from torch.nn.functional import normalize
 from transformers import AutoTokenizer, BertModel
 
-from evals.blocks import Block
+from evals.asked import Searched
 from evals.training import Steps, changed, half, half_bits
 from memory.embedding.bundled import MINILM
 from memory.embedding.compiled import fingerprint
 from memory.embedding.local import LocalEmbedder
 
-# Questions of one step, and of one person in it: all notes of these persons are compared, and so many others.
-BATCH, _TOGETHER, _OTHERS = 128, 8, 1500
+# Questions of one step, and of one memory in it: all texts of these memories are compared.
+BATCH, _TOGETHER = 128, 8
+# So many others are compared, too. Notes are few, and anybody's may be among them; a talk is long, and searched alone.
+OTHER_NOTES, OTHER_TURNS = 1500, 0
+# Rounds over all questions about notes, and about talks, which are far fewer.
+NOTE_ROUNDS, TALK_ROUNDS = 1, 4
 # What cosines are multiplied with, as the model was trained (sentence-transformers' MultipleNegativesRankingLoss).
 _SCALE = 20.0
 _RATE = 3e-5
-# Of what was learned, the share that is kept.
-SHARE = 0.2
+# The shares that are kept of what was learned from notes and from talks.
+SHARES = (0.5, 1.0)
 RANK = 64
 _LONGEST = 64  # tokens of a question
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question, the places of the notes that answer it, and those of all notes of the person."""
+    """A question, the places of the texts that answer it, and those of all that are searched with them."""
 
     text: str
     right: tuple[int, ...]
-    notes: tuple[int, ...]
+    searched: tuple[int, ...]
 
 
 class Learner:
@@ -70,78 +74,84 @@ class Learner:
 
 
 def train(
-    blocks: Sequence[Block], *, epochs: int = 1, seed: int = 0, on_step: Callable[[int, int, float], None]
+    memories: Sequence[Searched],
+    *,
+    rounds: int = 1,
+    others: int = OTHER_NOTES,
+    seed: int = 0,
+    on_step: Callable[[int, int, float], None],
 ) -> Learner:
-    """Return the encoder after `epochs` rounds over the questions of the blocks.
+    """Return the encoder after so many `rounds` over all questions, each compared with `others` drawn by lot, too.
 
     `on_step` gets after each step how many were made, of how many, and the loss of the last.
     """
     chance = random.Random(seed)  # To be the same again, not to be secret.
-    texts = sorted({text for block in blocks for text in (*block.notes.values(), *block.wanted.values())})
-    notes = torch.tensor(LocalEmbedder(MINILM, None).embed(texts))
-    asked = _asked(blocks, {text: place for place, text in enumerate(texts)})
+    texts = sorted({text for each in memories for text in (*each.texts, *chain(*(right for _, right in each.asked)))})
+    vectors = torch.tensor(LocalEmbedder(MINILM, None).embed(texts))
+    asked = _asked(memories, {text: place for place, text in enumerate(texts)})
     learner = Learner()
     weights = [weight for weight in learner.model.parameters() if weight.requires_grad]
-    total = epochs * -(-sum(map(len, asked)) // BATCH)
+    total = rounds * -(-sum(map(len, asked)) // BATCH)
     steps, batches = Steps(weights, _RATE, total), _batches(asked, chance)
     for done in range(1, total + 1):
-        loss = _loss(learner, next(batches), notes, chance)
+        batch = next(batches)
+        loss = _loss(learner, batch, vectors, _shown(batch, others, len(vectors), chance))
         steps.make(loss)
         on_step(done, total, loss.item())
     return learner
 
 
-def save(learner: Learner, path: Path, *, share: float = SHARE, rank: int = RANK) -> None:
-    """Write what `memory.embedding.query_encoder` reads: a `share` in [0, 1] of what was learned.
+def save(learners: Sequence[Learner], path: Path, *, shares: Sequence[float] = SHARES, rank: int = RANK) -> None:
+    """Write what `memory.embedding.query_encoder` reads: of what each has learned a share, added up.
 
-    Part of it keeps more of what the model knew of other texts (Wortsman et al. 2022, "Robust fine-tuning of zero-shot
-    models").
+    Added to one model, what several have learned serves what each of them is for (Ilharco et al. 2023, "Editing models
+    with task arithmetic"); and part of it keeps more of what the model knew of other texts (Wortsman et al. 2022,
+    "Robust fine-tuning of zero-shot models").
     """
     arrays: dict[str, NDArray[Any]] = {"fingerprint": np.array(fingerprint(Path(MINILM)))}
-    for name, learned in learner.model.state_dict().items():
+    learned = [learner.model.state_dict() for learner in learners]
+    for name, base in learners[0].came.items():
         if not name.startswith("encoder."):
             continue
-        base = learner.came[name]
-        weight = base + share * (learned - base)
+        added = (share * (each[name] - base) for share, each in zip(shares, learned, strict=True))
+        weight = sum(added, start=base)
         arrays |= changed(name, weight, base, rank) if weight.ndim == 2 else {name: half(weight)}
     np.savez_compressed(path, allow_pickle=False, **arrays)
 
 
-def _asked(blocks: Sequence[Block], places: dict[str, int]) -> list[list[_Asked]]:
-    """Return for each person what is asked."""
-    return [[*_of(block, places)] for block in blocks]
-
-
-def _of(block: Block, places: dict[str, int]) -> Iterator[_Asked]:
-    notes = tuple(places[text] for text in block.notes.values())
-    for text, ids in block.questions:
-        right = [block.notes[each] for each in ids]
-        if not right and text in block.wanted:
-            right = [block.wanted[text]]
-        if right:
-            yield _Asked(text, tuple(places[each] for each in right), notes)
+def _asked(memories: Sequence[Searched], places: dict[str, int]) -> list[list[_Asked]]:
+    """Return what is asked of each memory."""
+    found = []
+    for each in memories:
+        searched = tuple(places[text] for text in each.texts)
+        found.append([_Asked(text, tuple(places[one] for one in right), searched) for text, right in each.asked])
+    return found
 
 
 def _batches(asked: Sequence[Sequence[_Asked]], chance: random.Random) -> Iterator[list[_Asked]]:
-    """Give questions of some persons at a time, again and again, each once in a round."""
+    """Give questions of some memories at a time, again and again, each once in a round."""
     while True:
         groups = []
-        for person in asked:
-            mixed = chance.sample(person, len(person))
+        for memory in asked:
+            mixed = chance.sample(memory, len(memory))
             groups += [mixed[start : start + _TOGETHER] for start in range(0, len(mixed), _TOGETHER)]
         chance.shuffle(groups)
         flat = [each for group in groups for each in group]
         yield from (flat[start : start + BATCH] for start in range(0, len(flat), BATCH))
 
 
-def _loss(learner: Learner, batch: Sequence[_Asked], notes: torch.Tensor, chance: random.Random) -> torch.Tensor:
-    """Return the mean negative log-likelihood of the right notes among all that are compared."""
-    shown = {place for each in batch for place in (*each.notes, *each.right)}
-    shown.update(chance.sample(range(len(notes)), min(_OTHERS, len(notes))))
-    columns = {place: column for column, place in enumerate(sorted(shown))}
+def _shown(batch: Sequence[_Asked], others: int, count: int, chance: random.Random) -> list[int]:
+    """Return the places of what a batch is compared with, in order: its own texts, and others of all `count`."""
+    shown = {place for each in batch for place in (*each.searched, *each.right)}
+    return sorted(shown.union(chance.sample(range(count), min(others, count))))
+
+
+def _loss(learner: Learner, batch: Sequence[_Asked], vectors: torch.Tensor, shown: Sequence[int]) -> torch.Tensor:
+    """Return the mean negative log-likelihood of the right texts among all that are compared."""
+    columns = {place: column for column, place in enumerate(shown)}
     right = torch.zeros((len(batch), len(columns)), dtype=torch.bool)
     for row, each in enumerate(batch):
         right[row, [columns[place] for place in each.right]] = True
-    scores = _SCALE * learner.vectors([each.text for each in batch]) @ notes[list(columns)].T
+    scores = _SCALE * learner.vectors([each.text for each in batch]) @ vectors[list(columns)].T
     of_right = torch.logsumexp(scores.masked_fill(~right, -torch.inf), 1)
     return (torch.logsumexp(scores, 1) - of_right).mean()

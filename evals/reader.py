@@ -23,7 +23,7 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 
 from evals.blocks import Block, read_blocks, read_known_blocks
 from evals.lessons import BATCH, Lessons, Pair
-from evals.training import Steps, changed, half, half_bits, restored
+from evals.training import Steps, changed, drawn, half, half_bits, restored
 from memory.embedding.bundled import MINILM
 from retrieval.reader_model import LONGEST, open_cross_encoder
 
@@ -151,11 +151,6 @@ def learn(
     for mine, other in zip(first.parameters(), second.parameters(), strict=True):
         mine.data = share * mine.data + (1 - share) * other.data
     return first
-
-
-def drawn(blocks: Sequence[Block], count: int | None = None) -> list[Block]:
-    """Return so many of the persons, or all, in an order that is always the same and has nothing to do with theirs."""
-    return random.Random(3).sample(blocks, len(blocks))[:count]
 
 
 def further(since: str) -> list[Block]:

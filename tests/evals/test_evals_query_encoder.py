@@ -1,4 +1,4 @@
-"""What the query encoder learns from, and that learning gives what embeds questions."""
+"""That learning gives what embeds questions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from evals.blocks import Block, read_blocks
+from evals.asked import of_persons, of_talks
+from evals.blocks import read_blocks
 from evals.cli import eval_group
 from memory.embedding.base import unit
 from memory.embedding.bundled import MINILM
@@ -19,23 +20,12 @@ from memory.embedding.query_encoder import read_learned
 pytestmark = pytest.mark.slow
 
 
-def test_what_nothing_answers_is_asked_of_the_note_that_would():
-    from evals.query_encoder import _asked
-
-    block = Block("Ada", {"n1": "Tea", "n2": "Bees"}, [("Drink?", ("n1",)), ("Pets?", ()), ("Age?", ())])
-    block.wanted["Age?"] = "Ada is nine"
-    places = {"Tea": 0, "Bees": 1, "Ada is nine": 2}
-    ((drink, age),) = _asked([block], places)
-    assert (drink.text, drink.right, drink.notes) == ("Drink?", (0,), (0, 1))
-    assert (age.text, age.right, age.notes) == ("Age?", (2,), (0, 1))
-
-
 def test_what_is_learned_is_what_embeds_questions(tmp_path):
     from evals.query_encoder import save, train
-    from evals.reader import drawn
+    from evals.training import drawn
 
-    losses = []
-    learner = train(drawn(read_blocks(), 12), epochs=3, on_step=lambda _done, _of, loss: losses.append(loss))
+    losses, memories = [], [*of_persons(drawn(read_blocks(), 8)), *drawn(of_talks(), 4)]
+    learner = train(memories, epochs=3, on_step=lambda _done, _of, loss: losses.append(loss))
     assert np.mean(losses[-3:]) < np.mean(losses[:3])
     asked = ["How old is Rex?", "Which tea does Ada like best?", "where did we leave the keys of the boat"]
     told = learner.vectors(asked).detach().numpy()
@@ -57,9 +47,11 @@ def test_what_is_learned_is_what_embeds_questions(tmp_path):
 
 
 def test_the_command_writes_what_is_asked_for(tmp_path):
-    made = CliRunner().invoke(eval_group, ["query-encoder", "--persons", "10", "--out", str(tmp_path / "made.npz")])
+    made = CliRunner().invoke(
+        eval_group, ["query-encoder", "--persons", "10", "--talks", "2", "--out", str(tmp_path / "made.npz")]
+    )
     assert made.exit_code == 0, made.output
-    assert "questions about 10 persons" in made.output
+    assert "questions about 10 persons and 2 talks" in made.output
     exact = CompiledModel(Path(MINILM), threads=1)
     assert read_learned(exact.bert, exact.fingerprint, tmp_path / "made.npz")
     none = CliRunner().invoke(eval_group, ["query-encoder", "--before", "00", "--out", str(tmp_path / "none.npz")])

@@ -7,7 +7,8 @@ import pytest
 
 from evals import golden
 from evals.blocks import read_blocks
-from evals.reader import AGAIN, RANK, Learner, drawn, further, learn, save
+from evals.reader import AGAIN, RANK, Learner, further, learn, save
+from evals.training import drawn
 from retrieval.reader_model import WEIGHTS
 from retrieval.reading import Reader
 
