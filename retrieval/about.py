@@ -82,8 +82,7 @@ class Asked:
     `content` and `dated` have the idf of each word that counts, and of those of dates; `topics` are the words of the
     content that are no names, `names` those that are. `codes` has for each identifier that is asked for ("HERON-42",
     "#977") the lexemes that tell it from another, `joined` for each without digits ("E_TILE_RANGE") those of each of
-    its parts, `whole` all lexemes of each, and of what is written like one ("VN207"). `proper` are the names as they
-    are written, in lower case.
+    its parts, `whole` all lexemes of each, and of what is written like one ("VN207").
     """
 
     content: dict[int, float]
@@ -93,7 +92,6 @@ class Asked:
     codes: tuple[frozenset[int], ...] = ()
     joined: tuple[tuple[frozenset[int], ...], ...] = ()
     whole: tuple[frozenset[int], ...] = ()
-    proper: frozenset[str] = frozenset()
 
     def coverage(self, places: Sequence[int]) -> float:
         """Return the share, in [0, 1], of what the words that count tell which an item with these places has."""
@@ -109,10 +107,6 @@ class Asked:
     def other_names(self, places: Sequence[int]) -> bool:
         """Tell whether names are asked for, and an item has none of them."""
         return bool(self.names) and self.names.isdisjoint(places)
-
-    def calls(self, speaker: str | None) -> bool:
-        """Tell whether the question names a speaker."""
-        return speaker is not None and self.proper.issuperset(speaker.lower().split())
 
     def has_code(self, places: Sequence[int]) -> bool:
         """Tell whether an item has an identifier that is asked for with all that it is written of."""
@@ -145,8 +139,7 @@ def understand(text: str, question: Question) -> Asked:
     if not question.lexemes:
         if _codes(text):
             return UNHEARD_OF
-        unheard = frozenset(_names(text))
-        return replace(NOTHING_ASKED, names=frozenset({_NOWHERE}), proper=unheard) if unheard else NOTHING_ASKED
+        return replace(NOTHING_ASKED, names=frozenset({_NOWHERE})) if _names(text) else NOTHING_ASKED
     lexemes = dict(enumerate(question.lexemes))
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC}
@@ -156,9 +149,9 @@ def understand(text: str, question: Question) -> Asked:
     codes = tuple(filter(None, numbered))
     whole = (frozenset().union(*(_parts_of(each, lexemes) for each in code)) for code in written)
     joined = tuple(_joined(text, lexemes)) if "_" in text else ()
-    proper = _names(text)
+    written_names = _names(text)
     coded = frozenset().union(*codes, *chain(*joined))
-    names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in proper)}
+    names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in written_names)}
     return Asked(
         content={place: question.idfs[place] for place in content},
         dated={place: question.idfs[place] for place in dated - content},
@@ -167,7 +160,6 @@ def understand(text: str, question: Question) -> Asked:
         codes=codes,
         joined=joined,
         whole=tuple(filter(None, whole)),
-        proper=frozenset(proper),
     )
 
 

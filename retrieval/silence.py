@@ -26,8 +26,8 @@ SUREST = 6.0
 class Judge:
     """Judges what was found for a question, by the numbers that `Policy.sure_cosine` describes.
 
-    `talk` says that turns are judged: the name of who says it stands before each. `wants_all` says that each of
-    several memories is wanted.
+    `talk` says that turns are judged, which say half of what they mean. `wants_all` says that each of several memories
+    is wanted.
     """
 
     policy: Policy
@@ -108,33 +108,41 @@ class Judge:
         # Who names a thing by its number wants what is known of it, whatever words that has.
         if asked.has_code(candidate.places):
             return True
+        if self.talk:
+            return self._is_about_in_a_talk(candidate)
         if candidate.cosine is None:
             return asked.coverage(candidate.places) >= UNSEEN * policy.sure_share
         if candidate.cosine >= max(policy.named_cosine, policy.sure_cosine):
             return True
         # A name of two words is soon most of a question, and tells nothing of what is asked about it.
-        if self._has_the_name_alone(candidate):
+        if asked.names_alone(candidate.places):
             return False
         if asked.coverage(candidate.places) >= policy.sure_share:
             return True
-        # What is talked about is seldom named again.
-        return candidate.cosine >= policy.sure_cosine and (self.talk or not asked.other_names(candidate.places))
+        return candidate.cosine >= policy.sure_cosine and not asked.other_names(candidate.places)
+
+    def _is_about_in_a_talk(self, candidate: Candidate) -> bool:
+        # What is talked about is seldom named again: a little of the words is enough.
+        policy = self.policy
+        if self.asked.coverage(candidate.places) >= policy.turn_share:
+            return True
+        least = policy.turn_cosine if "keyword" in policy.legs else policy.sure_cosine
+        return candidate.cosine is not None and candidate.cosine >= least
 
     def alike_by_name(self, scored: Sequence[Scored]) -> list[Scored]:
-        """Return those, in their order, which may be as alike as `sure_cosine` asks for only by a name they share."""
+        """Return those, in their order, which may be as alike as `sure_cosine` asks for only by a name they share.
+
+        In a talk none: there a name is told from what else the words say.
+        """
         return [
             each
             for each in scored
-            if (each.candidate.cosine or 0.0) >= self.policy.sure_cosine
+            if not self.talk
+            and (each.candidate.cosine or 0.0) >= self.policy.sure_cosine
             and not self.asked.lacks_code(each.candidate.places)
             and not self.asked.other_names(each.candidate.places)
-            and self._has_the_name_alone(each.candidate)
+            and self.asked.names_alone(each.candidate.places)
         ]
-
-    def _has_the_name_alone(self, candidate: Candidate) -> bool:
-        # The name of who speaks makes no turn more alike than another.
-        own = self.talk and self.asked.calls(candidate.speaker)
-        return not own and self.asked.names_alone(candidate.places)
 
 
 def _log_odds(likelihood: float) -> float:

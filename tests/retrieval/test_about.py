@@ -68,8 +68,6 @@ def test_a_name_that_is_nowhere_is_one_that_nothing_has() -> None:
     asked = understand("Who is Karin?", Question())
     assert asked.other_names([])
     assert asked.other_names([0])
-    assert asked.calls("Karin")
-    assert not asked.calls("Ada")
     assert (asked.coverage([]), asked.names_alone([]), asked.lacks_code([])) == (0, False, False)
 
 
@@ -141,7 +139,7 @@ def test_what_has_none_of_the_names_is_told(text: str, lexemes: tuple[str, ...],
 def test_nouns_are_no_names_where_each_has_a_capital(text: str, named: bool) -> None:
     idfs = {"hotel": 3.0, "heizung": 3.0, "keller": 3.0, "osaka": 4.0, "schlüssel": 3.0}
     found = of(text, {each: idf for each, idf in idfs.items() if each in text.lower()})
-    assert (bool(found.names), bool(found.proper)) == (named, named)
+    assert bool(found.names) is named
     assert found.content
 
 
@@ -227,13 +225,6 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
 def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: tuple[str, ...], lacks: bool) -> None:
     idfs = dict.fromkeys(lexemes, 1.0)
     assert of(text, idfs).lacks_code(place(idfs, *held)) is lacks
-
-
-@pytest.mark.parametrize(
-    ("speaker", "called"), [("Ada", True), ("Ada Lovelace", False), ("Ben", False), (None, False), ("ADA", True)]
-)
-def test_a_speaker_is_called_by_name(speaker: str | None, called: bool) -> None:
-    assert asked("What did Ada say?", ada=1.0).calls(speaker) is called
 
 
 @pytest.mark.parametrize(

@@ -287,16 +287,34 @@ def test_what_may_be_alike_by_a_name_alone_is_told_from_the_rest():
     assert alike_by_name([named], "what is the shoe size of anna?", *asked[1:]) == []
 
 
-def test_the_name_of_who_speaks_makes_no_turn_alike():
-    turn = candidate(1, cosine=0.5, bm25=4.0, places=(0,), speaker="Anna")
-    other = candidate(2, cosine=0.5, bm25=4.0, places=(0,), speaker="Bob")
-    asked = ("What is Anna's shoe size?", "anna", "shoe", "size")
-    assert alike_by_name([turn, other], *asked, talk=True) == [2]
+def test_no_turn_of_a_talk_is_compared_without_the_name():
+    turn = candidate(1, cosine=0.5, bm25=4.0, places=(0,), speaker="Bob")
+    assert alike_by_name([turn], "What is Anna's shoe size?", "anna", "shoe", "size", talk=True) == []
 
 
-def test_the_name_of_who_speaks_is_no_likeness():
-    turn = candidate(1, cosine=0.5, bm25=4.0, places=(0,), speaker="Anna")
-    assert len(asked_for([turn], "What is Anna's shoe size?", "anna", "shoe", "size")) == 1
+TALK = replace(SURE, turn_cosine=0.4, turn_share=0.25)
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"cosine": 0.4}, 1),
+        ({"cosine": 0.39}, 0),
+        ({"cosine": 0.2, "places": (0,)}, 1),
+        ({"cosine": None, "places": (0,)}, 1),
+        ({"cosine": None}, 0),
+    ],
+)
+def test_a_turn_needs_a_little_of_the_words_or_to_be_alike(fields, found):
+    turn = candidate(1, bm25=2.0, speaker="Bob", **fields)
+    asked = "What does Bob's dog like to eat in spring?", "bob", "dog", "eat", "like"
+    assert len(asked_for([turn], *asked, policy=TALK)) == found
+
+
+def test_a_turn_is_judged_by_meaning_alone_where_words_are_not_asked():
+    turn, policy = candidate(1, cosine=0.3, speaker="Bob"), replace(TALK, legs=("semantic",))
+    assert len(asked_for([turn], "What does the dog like?", policy=policy)) == 1
+    assert asked_for([replace(turn, cosine=0.29)], "What does the dog like?", policy=policy) == []
 
 
 def test_a_note_that_begins_with_a_name_is_no_turn_of_a_talk():
