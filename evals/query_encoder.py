@@ -36,7 +36,7 @@ NOTE_ROUNDS, TALK_ROUNDS = 1, 4
 _SCALE = 20.0
 _RATE = 3e-5
 # The shares that are kept of what was learned from notes and from talks.
-SHARES = (0.5, 1.0)
+SHARES = (0.6, 0.8)
 RANK = 64
 _LONGEST = 64  # tokens of a question
 

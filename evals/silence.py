@@ -32,7 +32,7 @@ READING: Grid = {
 RULES: Grid = {
     "reads": (0,),
     "sure_share": (0.5, 0.7),
-    "sure_cosine": (0.25, 0.27, 0.292, 0.32),
+    "sure_cosine": (0.24, 0.26, 0.28, 0.3),
     "named_cosine": (0.6, 0.65),
     "rest_cosine": (0.2, 0.22, 0.25),
 }

@@ -47,8 +47,9 @@ class Policy:
     or its cosine reaches `sure_cosine`. Where the question asks something of a name and the candidate has only the name
     of that, or all but the name, its cosine must reach `named_cosine`: either makes texts alike that have nothing to do
     with each other. With only the name it is enough too if its cosine reaches `sure_cosine`, and `rest_cosine` to the
-    question without the name. Without a vector four sevenths of `sure_share` are enough. With 0 for `min_score` or
-    `sure_cosine` nothing is asked for.
+    question without the name. Without a vector four sevenths of `sure_share` are enough. A turn of a talk, which says
+    half of what it means, needs `turn_share` or `turn_cosine` instead of all that; where words are not asked,
+    `sure_cosine`. With 0 for `min_score` or `sure_cosine` nothing is asked for.
 
     So many numbers and words as `respellings` that no memory has are looked for in another spelling, and the question
     asked again as they are written there (`retrieval.respelling`).
@@ -66,7 +67,7 @@ class Policy:
     fusion: Fusion = "convex"
     legs: tuple[Leg, ...] = LEGS
     semantic_weight: float = 0.6
-    turn_semantic_weight: float = 0.3
+    turn_semantic_weight: float = 0.4
     rrf_k: int = 60
     k1: float = 1.2
     b: float = 0.75
@@ -75,11 +76,13 @@ class Policy:
     gamma: float = 0.05
     tau_days: float = 7.0
     min_score: float = 0.15
-    sure_cosine: float = 0.292
+    sure_cosine: float = 0.26
     named_cosine: float = 0.65
     rest_cosine: float = 0.22
     sure_share: float = 0.7
-    reads: int = 6
+    turn_cosine: float = 0.4
+    turn_share: float = 0.1
+    reads: int = 5
     list_reads: int = 8
     sure_reading: float = 0.07
     named_reading: float = 0.1
@@ -96,7 +99,7 @@ class Policy:
     speaker_boost: float = 0.06
     time_boost: float = 0.05
     change_boost: float = 0.05
-    detail_boost: float = 0.04
+    detail_boost: float = 0.08
 
     def __post_init__(self) -> None:
         _check_choices(self)
@@ -122,6 +125,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "named_cosine": (0, 1),
     "rest_cosine": (0, 1),
     "sure_share": (0, 1),
+    "turn_cosine": (0, 1),
+    "turn_share": (0, 1),
     "reads": (0, 50),
     "list_reads": (0, 50),
     "sure_reading": (0, 1),

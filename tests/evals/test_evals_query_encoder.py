@@ -25,7 +25,7 @@ def test_what_is_learned_is_what_embeds_questions(tmp_path):
     from evals.training import drawn
 
     losses, memories = [], [*of_persons(drawn(read_blocks(), 8)), *drawn(of_talks(), 4)]
-    learner = train(memories, epochs=3, on_step=lambda _done, _of, loss: losses.append(loss))
+    learner = train(memories, rounds=3, others=100, on_step=lambda _done, _of, loss: losses.append(loss))
     assert np.mean(losses[-3:]) < np.mean(losses[:3])
     asked = ["How old is Rex?", "Which tea does Ada like best?", "where did we leave the keys of the boat"]
     told = learner.vectors(asked).detach().numpy()
@@ -37,13 +37,14 @@ def test_what_is_learned_is_what_embeds_questions(tmp_path):
     def off(model):
         return 1 - (told * embedded(model)).sum(axis=1).mean()
 
-    def kept(share):
-        save(learner, tmp_path / "kept.npz", share=share)
+    def kept(*shares):
+        save([learner] * len(shares), tmp_path / "kept.npz", shares=shares)
         return exact.with_learned(read_learned(exact.bert, exact.fingerprint, tmp_path / "kept.npz"))
 
     assert off(kept(1.0)) < 0.1 * off(exact)
     assert 0.1 * off(exact) < off(kept(0.5)) < off(exact)
     assert np.allclose(embedded(kept(0.0)), embedded(exact), atol=1e-3)
+    assert np.allclose(embedded(kept(0.3, 0.2)), embedded(kept(0.5)), atol=1e-3), "what is learned is added up"
 
 
 def test_the_command_writes_what_is_asked_for(tmp_path):
