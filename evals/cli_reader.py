@@ -72,7 +72,7 @@ def eval_stops(out: Path | None, persons: int) -> None:
 def eval_query_encoder(
     out: Path | None, epochs: int, persons: int | None, talks: int | None, before: str | None
 ) -> None:
-    """Train what embeds questions for the bundled model, on evals/reading and evals/talks: half an hour."""
+    """Train what embeds questions for the bundled model, on evals/reading and evals/talks: some twenty minutes."""
     # As above.
     from evals import query_encoder  # noqa: PLC0415
     from evals.asked import of_persons, of_talks  # noqa: PLC0415

@@ -317,6 +317,11 @@ def test_a_turn_is_judged_by_meaning_alone_where_words_are_not_asked():
     assert asked_for([replace(turn, cosine=0.29)], "What does the dog like?", policy=policy) == []
 
 
+def test_the_name_of_who_speaks_is_no_likeness():
+    turn = candidate(1, cosine=0.5, bm25=4.0, places=(0,), speaker="Anna")
+    assert len(asked_for([turn], "What is Anna's shoe size?", "anna", "shoe", "size")) == 1
+
+
 def test_a_note_that_begins_with_a_name_is_no_turn_of_a_talk():
     note = candidate(1, cosine=0.5, bm25=4.0, places=(0,), speaker="Anna")
     others = [candidate(2), candidate(3)]
