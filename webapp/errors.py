@@ -119,15 +119,10 @@ def init_app(app: Flask) -> None:
 
 
 @event.listens_for(Session, "before_commit")
-def _committing(_session: Session) -> None:
-    if has_request_context():
+def _committing(session: Session) -> None:
+    """Note that a request has asked for a commit; the end of a savepoint, for which this is called too, is none."""
+    if has_request_context() and not session.in_nested_transaction():
         g.committing = True
-
-
-@event.listens_for(Session, "after_commit")
-def _committed(_session: Session) -> None:
-    if has_request_context():
-        g.committing = False
 
 
 def _domain(error: DomainError) -> Response:
@@ -166,7 +161,7 @@ def _database_away(error: SQLAlchemyError) -> Response:
     db.session.remove()
     if request.path in FAIL_CLOSED:
         return make_response(jsonify({**FAIL_CLOSED[request.path], "error": True, "degraded": ["database"]}))
-    # A commit whose answer did not come may have been one all the same.
+    # A commit whose answer did not come may have been one all the same, and what fails after one takes nothing back.
     fate = "whether this was stored is not known" if g.get("committing") else "nothing was stored"
     response = answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the database does not answer; {fate}")
     response.headers["Retry-After"] = "2"

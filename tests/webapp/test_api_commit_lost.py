@@ -1,11 +1,14 @@
-"""The database goes away in the middle of a commit: nobody can tell what became of it, and the answer says so."""
+"""The database goes away in the middle of a commit, or right after: no answer says that nothing was stored."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 from api_agent import Agent
 from api_talk import CONVERSATIONS
-from sqlalchemy import text
+from sqlalchemy import event, make_url, text
+from sqlalchemy.orm import Session
 
 from memory.database import make_engine
 
@@ -43,3 +46,39 @@ def test_a_commit_without_an_answer_is_not_said_to_have_stored_nothing(client, a
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
     assert "whether this was stored is not known" in answer.json["detail"]
     assert agent.post(CONVERSATIONS, {"title": "the next one"}).status_code == 201
+
+
+@pytest.fixture
+def lethal_answer(database_url, runtime):
+    """The database takes the next commit, ends every connection of the app's, and takes no other for a while."""
+    engine = make_engine(database_url, pool_size=1)
+    name = make_url(database_url).database
+    ends = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = :role AND datname = :name")
+
+    def leave(_session: Session) -> None:
+        with engine.begin() as connection:
+            connection.execute(text(f'ALTER DATABASE "{name}" CONNECTION LIMIT 0'))
+            connection.execute(ends, {"role": runtime.databases.app_role, "name": name})
+
+    def come_back() -> None:
+        with engine.begin() as connection:
+            connection.execute(text(f'ALTER DATABASE "{name}" CONNECTION LIMIT -1'))
+
+    def listen() -> Callable[[], None]:
+        event.listen(Session, "after_commit", leave, once=True)
+        return come_back
+
+    yield listen
+    come_back()
+    engine.dispose()
+
+
+def test_what_was_committed_before_the_answer_failed_is_not_said_to_be_lost(client, ada, lethal_answer):
+    agent = Agent(client, ada.headers)
+    path = f"{CONVERSATIONS}/{agent.post(CONVERSATIONS, {'title': 'as it was'}).json['id']}"
+    come_back = lethal_answer()
+    answer = agent.patch(path, {"title": "as it is now"})
+    come_back()
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert "whether this was stored is not known" in answer.json["detail"]
+    assert agent.get(path).json["title"] == "as it is now"
