@@ -19,7 +19,7 @@ CONVERSATIONS = 2
 CLIENTS_EACH = 2
 # Whether all processes of the database are killed, or the first alone.
 KILLS = (False, True, True)
-# Of so many turns one is given up at the first refusal: what was refused must not be there.
+# Of so many turns one is given up at a refusal, unless its fate was unknown before: what was refused must not be there.
 GIVEN_UP = 5
 
 
@@ -51,12 +51,12 @@ class Poster:
                 for role, client_id in zip(roles, ids, strict=True)
             ]
         }
-        silent = 0
+        unknown = False
         while True:
             try:
                 answer = client.post(self._url, json=body)
             except httpx.HTTPError:
-                silent += 1
+                unknown = True
                 time.sleep(0.05)
                 continue
             if answer.status_code in {200, 201}:
@@ -67,7 +67,8 @@ class Poster:
                 self.strange.append(f"{answer.status_code} {answer.text}")
                 return
             self.refusals.append(answer.json()["detail"])
-            if number % GIVEN_UP == 0 and not silent and "nothing was stored" in self.refusals[-1]:
+            unknown = unknown or "nothing was stored" not in self.refusals[-1]
+            if number % GIVEN_UP == 0 and not unknown:
                 self.given_up.update(ids)
                 return
             time.sleep(0.05)
