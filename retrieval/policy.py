@@ -33,13 +33,14 @@ class Policy:
     likely it must be to answer, where it was read: with too few of enough evidence to read, others are read too.
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate
-    answers what is asked (`retrieval.silence`). Notes in English are read together with the question, the `reads` best
-    two at a time until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier
-    that is asked for, and what has it whole answers unread. One must be at least `sure_reading` likely, or
-    `worded_reading` if its words have all that the question's words tell; but `named_reading` where a name is asked for
-    and it has nothing of the question but that, or all but that; and any but the first one surer than that. Of a
-    question for everything at least the `list_reads` best are read, all of them, and unless its words have all, one
-    must be `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
+    answers what is asked (`retrieval.silence`). Notes in English are read together with the question, best first and
+    two at a time, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier
+    that is asked for, and what has it whole answers unread. At least the `reads` best are read and at most
+    `most_reads`, no further where the last two are as good as sure not to answer. One must be at least `sure_reading`
+    likely, or `worded_reading` if its words have all that the question's words tell; but `named_reading` where a name
+    is asked for and it has nothing of the question but that, or all but that; and any but the first one surer than
+    that. Of a question for everything none ends the reading, and unless its words have all, one must be `list_reading`
+    likely. What is not read after `reading_ms` milliseconds stays unread.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -82,8 +83,8 @@ class Policy:
     sure_share: float = 0.7
     turn_cosine: float = 0.4
     turn_share: float = 0.1
-    reads: int = 5
-    list_reads: int = 8
+    reads: int = 4
+    most_reads: int = 8
     sure_reading: float = 0.07
     named_reading: float = 0.1
     list_reading: float = 0.4
@@ -128,7 +129,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "turn_cosine": (0, 1),
     "turn_share": (0, 1),
     "reads": (0, 50),
-    "list_reads": (0, 50),
+    "most_reads": (0, 50),
     "sure_reading": (0, 1),
     "named_reading": (0, 1),
     "list_reading": (0, 1),
@@ -216,7 +217,7 @@ def _number(key: str, value: Any) -> float:
     # Compared before any conversion: NaN fails here, and so does an integer too large for a float.
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise PolicyError(key, f"must be a number between {low:g} and {high:g}")
-    if key not in {"rrf_k", "depth", "reads", "list_reads", "respellings"}:
+    if key not in {"rrf_k", "depth", "reads", "most_reads", "respellings"}:
         return float(value)
     if value != int(value):
         raise PolicyError(key, "must be a whole number")

@@ -121,7 +121,7 @@ class _Run:
             bound, now = worded.question.bound, self.source.now
             asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
             judge = Judge(policy, asked, talk=in_talk(pool), wants_all=wants_all(question))
-            phrases, reads = quoted(question), self._reads(question)
+            phrases, reads = quoted(question), self._reads()
             # What is read may answer however little speaks for it; but who somebody is tells what has the name.
             fewest = reads if self._may_read(judge) and not phrases and not asks_who(question) else 0
             kept = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked, fewest=fewest)
@@ -264,7 +264,7 @@ class _Run:
         """
         reader = self.reader() if self._may_read(judge) else None
         if reader is not None and reader.can_take(question):
-            best = judge.readable(weighed)[: self._reads(question)]
+            best = judge.readable(weighed)[: self._reads()]
             return self._is_read(reader, judge, scored, best, dense, question)
         return self._is_about(judge, scored, dense, question)
 
@@ -272,10 +272,10 @@ class _Run:
         # The reader learned from notes; an entity is a name and what was gathered of it.
         return self.source.query.shelf is MEMORIES and judge.is_asked_for and judge.is_for_readers
 
-    def _reads(self, question: str) -> int:
-        """Return how many of the best are read."""
+    def _reads(self) -> int:
+        """Return how many of the best are read at most."""
         policy = self.source.policy
-        return policy.reads and max(policy.reads, policy.list_reads if wants_all(question) else 0)
+        return policy.reads and max(policy.reads, policy.most_reads)
 
     def _is_read(
         self,
@@ -295,8 +295,7 @@ class _Run:
         if told and not (judge.wants_all or who):
             return True
         with self._timed("read"):
-            # Turns say half of what they mean, wherever they stand.
-            self._read(reader, judge, [each for each in best if not is_talk(each.candidate.text)], question)
+            best = self._read(reader, judge, best, question)
         if told or judge.is_answered(best):
             return True
         # Key words ask for what is about them. What cannot be read is judged as if there were no reader.
@@ -305,26 +304,34 @@ class _Run:
             return self._is_about(judge, scored if key_words else unread, dense, question)
         return False
 
-    def _read(self, reader: Reader, judge: Judge, best: Sequence[Scored], question: str) -> None:
-        """Note how likely each answers, until one does or there is no time left.
+    def _read(self, reader: Reader, judge: Judge, best: Sequence[Scored], question: str) -> Sequence[Scored]:
+        """Note how likely each answers, until one does, or little is hoped of the rest, or there is no time left.
 
-        Another language and a failure leave no word.
+        Return the best without that rest. Another language and a failure leave no word.
         """
+        # Turns say half of what they mean, wherever they stand.
+        notes = [each for each in best if not is_talk(each.candidate.text)]
+        policy = self.source.policy
         # Where each of several is wanted, one is never enough.
-        enough = self.source.policy.certain_reading if not judge.wants_all else math.inf
-        texts = [each.candidate.passage or each.candidate.text for each in best]
-        seconds, whole = self.source.policy.reading_ms / 1000, [judge.wants_the_end(each) for each in best]
+        enough = policy.certain_reading if not judge.wants_all else math.inf
+        texts = [each.candidate.passage or each.candidate.text for each in notes]
+        seconds, whole = policy.reading_ms / 1000, [judge.wants_the_end(each) for each in notes]
         try:
             found = reader.each(question, texts, seconds=seconds, whole=whole)
-            for each, sureness in zip(best, found, strict=True):
+            for count, (each, sureness) in enumerate(zip(notes, found, strict=True), 1):
                 each.candidate.sureness = sureness
                 # What ends the reading must be enough to answer, too: the rest, unread, would be judged by the rules.
                 if sureness is not None and sureness >= enough and judge.is_answered(best):
-                    return
+                    break
+                # They are read in pairs, best first: where one tells nothing, the next would seldom tell more.
+                if count >= policy.reads and count % 2 == 0 and all(map(judge.is_hopeless, notes[count - 2 : count])):
+                    given_up = {each.candidate.id for each in notes[count:]}
+                    return [each for each in best if each.candidate.id not in given_up]
         except TimeoutError:
             self.degraded.append(UNREAD)
         except Exception:  # Whatever a runtime raises: a search goes on without.
             logger.exception("a note was not read")
+        return best
 
     def _is_about(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
         """Tell whether one of what was found is about the question, and says an amount where it wants one."""

@@ -16,7 +16,7 @@ UNSEEN = 4 / 7
 ALL = 0.999
 # What ranks below the first must be surer by so much, in log-odds: many notes get many chances to look like an answer.
 BEHIND = 1.0
-# What is at least so likely to answer is read to the end; who asks for less has all read to the end.
+# What is less likely to answer is as good as sure not to, and seldom read to its end; who asks for less has it read so.
 SHOWN_EARLY = 0.05
 # Beyond these log-odds nothing is surer.
 SUREST = 6.0
@@ -81,6 +81,11 @@ class Judge:
     def is_likely(self, scored: Scored) -> bool:
         """Tell whether that it answers is evidence enough by itself, whatever its words and its vector say."""
         return (scored.candidate.sureness or 0.0) >= self.policy.min_score
+
+    def is_hopeless(self, scored: Scored) -> bool:
+        """Tell whether one was read and is as good as sure not to answer."""
+        sureness = scored.candidate.sureness
+        return sureness is not None and sureness < SHOWN_EARLY
 
     def is_told(self, scored: Scored, *, key_words: bool) -> bool:
         """Tell whether one has the identifier that is asked for, or all of nothing but key words.

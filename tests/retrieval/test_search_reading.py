@@ -19,6 +19,10 @@ TEXTS = (
     "Der Ersatzschlüssel liegt unter dem dritten Blumentopf",
     "Ada: I moved to Rome",
 )
+REX = (
+    *("Rex sleeps in the hall", "Rex has a red collar", "Rex fears thunder", "Rex can swim"),
+    *("Rex likes the ferry", "Rex hates the hoover", "Rex is in the garden"),
+)
 
 
 class ReadShelf(Shelf):
@@ -26,6 +30,22 @@ class ReadShelf(Shelf):
 
     def ask(self, question, **fields):
         return super().ask(question, **{"reader": shared_reader, **fields})
+
+
+class Counted:
+    """The reader, and how many likelihoods were asked of it."""
+
+    def __init__(self):
+        self.reader = shared_reader()
+        self.count = 0
+
+    def can_take(self, question):
+        return self.reader.can_take(question)
+
+    def each(self, question, texts, **more):
+        for sureness in self.reader.each(question, texts, **more):
+            self.count += 1
+            yield sureness
 
 
 @pytest.fixture
@@ -242,6 +262,33 @@ def test_reading_never_ends_with_what_is_not_enough_to_answer(runtime, ada):
     assert shelf.found("What did the kitchen tap cost us?", cosine=0.9, policy=lax) == []
 
 
+def test_reading_ends_where_two_in_a_row_tell_nothing_and_no_sooner_than_wanted(runtime, ada):
+    shelf = ReadShelf(runtime, ada, ("Rex will be nine in May", *REX))
+
+    def read(**policy):
+        counted = Counted()
+        shelf.ask("How old is Rex?", cosine=0.9, policy={"certain_reading": 1.0, **policy}, reader=lambda: counted)
+        return counted.count
+
+    assert read(reads=2) == 4, "of the first two one is likely to answer, of the next none"
+    assert read(reads=5) == 6
+    assert read(reads=4, most_reads=4) == 4
+    assert read(reads=8) == 8
+
+
+def test_what_is_not_worth_reading_any_more_is_not_judged_by_the_rules(runtime, ada):
+    texts = (
+        *("The roof of the barn is red", "The roof has a small window", "A stork sat on the roof all day"),
+        *("The roof is steep", "Snow lay on the roof until March", "The roof is made of slate"),
+        *TEXTS,
+        *REX,
+    )
+    shelf = ReadShelf(runtime, ada, texts)
+    lax = {"min_score": 0.01, "sure_share": 0.05}
+    assert shelf.found("Who mends the roof?", cosine=0.1, policy={**lax, "reads": 0}) != []
+    assert shelf.found("Who mends the roof?", cosine=0.1, policy={**lax, "reads": 2}) == []
+
+
 def test_where_all_are_wanted_more_are_read_and_none_ends_it(runtime, ada):
     texts = (
         *("Rex will be nine in May", "Rex sleeps in the hall", "Rex eats at six", "Rex fears thunder", "Rex can swim"),
@@ -255,7 +302,7 @@ def test_where_all_are_wanted_more_are_read_and_none_ends_it(runtime, ada):
         return sum(hit.ranked.scored.candidate.sureness is not None for hit in hits)
 
     assert read("All about Rex") == 6
-    assert read("All about Rex", reads=4, list_reads=0) == 4
+    assert read("All about Rex", reads=4, most_reads=0) == 4
     assert read("All about Rex", reads=0) == 0
     never = {"sure_reading": 1.0, "worded_reading": 1.0, "named_reading": 1.0, "list_reading": 1.0}
     assert shelf.found("What do we know of HERON-42?", policy=never) == [TEXTS[2]], "an identifier is enough"
