@@ -36,11 +36,11 @@ class Policy:
     answers what is asked (`retrieval.silence`). Notes in English are read together with the question, best first and
     two at a time, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier
     that is asked for, and what has it whole answers unread. At least the `reads` best are read and at most
-    `most_reads`, no further where the last two are as good as sure not to answer. One must be at least `sure_reading`
-    likely, or `worded_reading` if its words have all that the question's words tell; but `named_reading` where a name
-    is asked for and it has nothing of the question but that, or all but that; and any but the first one surer than
-    that. Of a question for everything none ends the reading, and unless its words have all, one must be `list_reading`
-    likely. What is not read after `reading_ms` milliseconds stays unread.
+    `most_reads`, no further where one is likely enough to answer, or the last two are as good as sure not to. One must
+    be at least `sure_reading` likely, or `worded_reading` if its words have all that the question's words tell; but
+    `named_reading` where a name is asked for and it has nothing of the question but that, or all but that; and any but
+    the first one surer than that. Of a question for everything none ends the reading, and unless its words have all,
+    one must be `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -49,8 +49,8 @@ class Policy:
     of that, or all but the name, its cosine must reach `named_cosine`: either makes texts alike that have nothing to do
     with each other. With only the name it is enough too if its cosine reaches `sure_cosine`, and `rest_cosine` to the
     question without the name. Without a vector four sevenths of `sure_share` are enough. A turn of a talk, which says
-    half of what it means, needs `turn_share` or `turn_cosine` instead of all that; where words are not asked,
-    `sure_cosine`. With 0 for `min_score` or `sure_cosine` nothing is asked for.
+    half of what it means, needs `turn_share` or `sure_cosine`, and nothing else of all that. With 0 for `min_score` or
+    `sure_cosine` nothing is asked for.
 
     So many numbers and words as `respellings` that no memory has are looked for in another spelling, and the question
     asked again as they are written there (`retrieval.respelling`).
@@ -81,7 +81,6 @@ class Policy:
     named_cosine: float = 0.65
     rest_cosine: float = 0.22
     sure_share: float = 0.7
-    turn_cosine: float = 0.4
     turn_share: float = 0.1
     reads: int = 4
     most_reads: int = 8
@@ -126,7 +125,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "named_cosine": (0, 1),
     "rest_cosine": (0, 1),
     "sure_share": (0, 1),
-    "turn_cosine": (0, 1),
     "turn_share": (0, 1),
     "reads": (0, 50),
     "most_reads": (0, 50),

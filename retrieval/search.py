@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -305,33 +304,37 @@ class _Run:
         return False
 
     def _read(self, reader: Reader, judge: Judge, best: Sequence[Scored], question: str) -> Sequence[Scored]:
-        """Note how likely each answers, until one does, or little is hoped of the rest, or there is no time left.
+        """Note how likely each answers, until that is enough or there is no time left.
 
-        Return the best without that rest. Another language and a failure leave no word.
+        Return the best without the rest that need not be read. Another language and a failure leave no word.
         """
         # Turns say half of what they mean, wherever they stand.
         notes = [each for each in best if not is_talk(each.candidate.text)]
-        policy = self.source.policy
-        # Where each of several is wanted, one is never enough.
-        enough = policy.certain_reading if not judge.wants_all else math.inf
         texts = [each.candidate.passage or each.candidate.text for each in notes]
-        seconds, whole = policy.reading_ms / 1000, [judge.wants_the_end(each) for each in notes]
+        seconds, whole = self.source.policy.reading_ms / 1000, [judge.wants_the_end(each) for each in notes]
         try:
             found = reader.each(question, texts, seconds=seconds, whole=whole)
             for count, (each, sureness) in enumerate(zip(notes, found, strict=True), 1):
                 each.candidate.sureness = sureness
-                # What ends the reading must be enough to answer, too: the rest, unread, would be judged by the rules.
-                if sureness is not None and sureness >= enough and judge.is_answered(best):
-                    break
-                # They are read in pairs, best first: where one tells nothing, the next would seldom tell more.
-                if count >= policy.reads and count % 2 == 0 and all(map(judge.is_hopeless, notes[count - 2 : count])):
-                    given_up = {each.candidate.id for each in notes[count:]}
-                    return [each for each in best if each.candidate.id not in given_up]
+                if self._is_enough(judge, notes[:count]):
+                    rest = {each.candidate.id for each in notes[count:]}
+                    return [each for each in best if each.candidate.id not in rest]
         except TimeoutError:
             self.degraded.append(UNREAD)
         except Exception:  # Whatever a runtime raises: a search goes on without.
             logger.exception("a note was not read")
         return best
+
+    def _is_enough(self, judge: Judge, read: Sequence[Scored]) -> bool:
+        """Tell whether nothing more needs to be read."""
+        policy = self.source.policy
+        # Where each of several is wanted, one is never enough.
+        answered = not judge.wants_all and judge.is_answered(read)
+        if answered and (read[-1].candidate.sureness or 0.0) >= policy.certain_reading:
+            return True
+        # They are read in pairs, best first: where one tells nothing, the next would seldom tell more.
+        paired = len(read) >= policy.reads and len(read) % 2 == 0
+        return paired and (answered or all(map(judge.is_hopeless, read[-2:])))
 
     def _is_about(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
         """Tell whether one of what was found is about the question, and says an amount where it wants one."""

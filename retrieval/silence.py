@@ -127,12 +127,11 @@ class Judge:
         return candidate.cosine >= policy.sure_cosine and not asked.other_names(candidate.places)
 
     def _is_about_in_a_talk(self, candidate: Candidate) -> bool:
-        # What is talked about is seldom named again: a little of the words is enough.
-        policy = self.policy
-        if self.asked.coverage(candidate.places) >= policy.turn_share:
-            return True
-        least = policy.turn_cosine if "keyword" in policy.legs else policy.sure_cosine
-        return candidate.cosine is not None and candidate.cosine >= least
+        # What is talked about is seldom named again: a little of the words is enough, or of the meaning.
+        return (
+            self.asked.coverage(candidate.places) >= self.policy.turn_share
+            or (candidate.cosine or 0.0) >= self.policy.sure_cosine
+        )
 
     def alike_by_name(self, scored: Sequence[Scored]) -> list[Scored]:
         """Return those, in their order, which may be as alike as `sure_cosine` asks for only by a name they share.

@@ -292,14 +292,14 @@ def test_no_turn_of_a_talk_is_compared_without_the_name():
     assert alike_by_name([turn], "What is Anna's shoe size?", "anna", "shoe", "size", talk=True) == []
 
 
-TALK = replace(SURE, turn_cosine=0.4, turn_share=0.25)
+TALK = replace(SURE, turn_share=0.25)
 
 
 @pytest.mark.parametrize(
     ("fields", "found"),
     [
-        ({"cosine": 0.4}, 1),
-        ({"cosine": 0.39}, 0),
+        ({"cosine": 0.3}, 1),
+        ({"cosine": 0.29}, 0),
         ({"cosine": 0.2, "places": (0,)}, 1),
         ({"cosine": None, "places": (0,)}, 1),
         ({"cosine": None}, 0),
