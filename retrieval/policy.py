@@ -36,11 +36,11 @@ class Policy:
     answers what is asked (`retrieval.silence`). Notes in English are read together with the question, best first and
     two at a time, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier
     that is asked for, and what has it whole answers unread. At least the `reads` best are read and at most
-    `most_reads`, no further where one is likely enough to answer, or the last two are as good as sure not to. One must
-    be at least `sure_reading` likely, or `worded_reading` if its words have all that the question's words tell; but
-    `named_reading` where a name is asked for and it has nothing of the question but that, or all but that; and any but
-    the first one surer than that. Of a question for everything none ends the reading, and unless its words have all,
-    one must be `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
+    `most_reads`, no further where the last two are as good as sure not to answer. One must be at least `sure_reading`
+    likely, or `worded_reading` if its words have all that the question's words tell; but `named_reading` where a name
+    is asked for and it has nothing of the question but that, or all but that; and any but the first one surer than
+    that. Of a question for everything none ends the reading, and unless its words have all, one must be `list_reading`
+    likely. What is not read after `reading_ms` milliseconds stays unread.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all

@@ -328,13 +328,12 @@ class _Run:
     def _is_enough(self, judge: Judge, read: Sequence[Scored]) -> bool:
         """Tell whether nothing more needs to be read."""
         policy = self.source.policy
+        certain = (read[-1].candidate.sureness or 0.0) >= policy.certain_reading
         # Where each of several is wanted, one is never enough.
-        answered = not judge.wants_all and judge.is_answered(read)
-        if answered and (read[-1].candidate.sureness or 0.0) >= policy.certain_reading:
+        if certain and not judge.wants_all and judge.is_answered(read):
             return True
         # They are read in pairs, best first: where one tells nothing, the next would seldom tell more.
-        paired = len(read) >= policy.reads and len(read) % 2 == 0
-        return paired and (answered or all(map(judge.is_hopeless, read[-2:])))
+        return len(read) >= policy.reads and len(read) % 2 == 0 and all(map(judge.is_hopeless, read[-2:]))
 
     def _is_about(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:
         """Tell whether one of what was found is about the question, and says an amount where it wants one."""
