@@ -82,3 +82,16 @@ def test_what_was_committed_before_the_answer_failed_is_not_said_to_be_lost(clie
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
     assert "whether this was stored is not known" in answer.json["detail"]
     assert agent.get(path).json["title"] == "as it is now"
+
+
+def test_what_failed_after_a_savepoint_alone_was_not_stored(client, ada, lethal_answer):
+    agent = Agent(client, ada.headers)
+    path = f"{CONVERSATIONS}/{agent.post(CONVERSATIONS, {}).json['id']}"
+    come_back = lethal_answer()
+    # What is remembered has its space locked within a savepoint, whose end the session reports as a commit.
+    message = {"role": "user", "content": "Rex is nine", "remember": True}
+    answer = agent.post(f"{path}/messages", {"message": message})
+    come_back()
+    assert answer.status_code == 503
+    assert "nothing was stored" in answer.json["detail"]
+    assert agent.get(path).json["message_count"] == 0
