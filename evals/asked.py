@@ -1,10 +1,12 @@
-"""What the query encoder learns from: what somebody has, and questions with what answers each of them."""
+"""What is learned from: what somebody has, and questions with what answers each of them."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from evals import jsonl
 from evals.blocks import Block
@@ -14,6 +16,8 @@ from evals.locomo_import import memory_text
 # Talks, in the format of docs/evaluation.md. Those that nothing has learned from are in `unseen`.
 TALKS = Path(__file__).with_name("talks")
 
+_T = TypeVar("_T")
+
 
 @dataclass(frozen=True, slots=True)
 class Searched:
@@ -21,6 +25,11 @@ class Searched:
 
     texts: tuple[str, ...]
     asked: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def drawn(found: Sequence[_T], count: int | None = None) -> list[_T]:
+    """Return so many of what there is to learn from, or all, in an order that is always the same and not theirs."""
+    return random.Random(3).sample(found, len(found))[:count]
 
 
 def of_persons(blocks: Sequence[Block]) -> list[Searched]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from evals.asked import drawn, of_persons, of_talks
 from evals.blocks import read_blocks, read_known_blocks
 from evals.cli_eval import eval_group
 from evals.cli_support import progress
@@ -30,7 +31,6 @@ def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str |
     """Train what reads questions and notes together, on evals/reading: hours, with --since one."""
     # Here, as torch takes seconds to load that no other command should wait for.
     from evals import reader  # noqa: PLC0415
-    from evals.training import drawn  # noqa: PLC0415
     from retrieval.reader_model import WEIGHTS  # noqa: PLC0415
 
     try:
@@ -52,7 +52,6 @@ def eval_stops(out: Path | None, persons: int) -> None:
     """Fit where the reader in use may stop reading a note, on evals/reading: some minutes."""
     # As above, and what runs the reader.
     from evals import stops  # noqa: PLC0415
-    from evals.training import drawn  # noqa: PLC0415
     from retrieval.reader_model import STOPS, save_stops  # noqa: PLC0415
 
     with progress(None, "pairs") as advance:
@@ -75,8 +74,6 @@ def eval_query_encoder(
     """Train what embeds questions for the bundled model, on evals/reading and evals/talks: some twenty minutes."""
     # As above.
     from evals import query_encoder  # noqa: PLC0415
-    from evals.asked import of_persons, of_talks  # noqa: PLC0415
-    from evals.training import drawn  # noqa: PLC0415
     from memory.embedding.query_encoder import LEARNED  # noqa: PLC0415
 
     known = of_persons(drawn(read_blocks() if before is None else read_known_blocks(before), persons))

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from torch.nn.functional import binary_cross_entropy_with_logits
 from transformers import AutoTokenizer, BertConfig, BertModel
 
+from evals.asked import drawn
 from evals.blocks import Block, read_blocks, read_known_blocks
 from evals.lessons import BATCH, Lessons, Pair
-from evals.training import Steps, changed, drawn, half, half_bits, restored
+from evals.training import Steps, changed, half, half_bits, restored
 from memory.embedding.bundled import MINILM
 from retrieval.reader_model import LONGEST, open_cross_encoder
 

@@ -5,10 +5,9 @@ Of what training changed in a matrix its largest singular values are kept, a thi
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,13 +17,6 @@ from numpy.typing import NDArray
 _WHOLE = frozenset({"DEFAULT", "NO AVX", "AVX2"})
 _WARM_UP = 0.1  # of all steps
 _LAST_SHARE = 0.02  # of the rate, at the end
-
-_T = TypeVar("_T")
-
-
-def drawn(found: Sequence[_T], count: int | None = None) -> list[_T]:
-    """Return so many of what there is to learn from, or all, in an order that is always the same and not theirs."""
-    return random.Random(3).sample(found, len(found))[:count]
 
 
 class Steps:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from evals.asked import of_persons, of_talks
+from evals.asked import drawn, of_persons, of_talks
 from evals.blocks import read_blocks
 from evals.cli import eval_group
 from memory.embedding.base import unit
@@ -22,7 +22,6 @@ pytestmark = pytest.mark.slow
 
 def test_what_is_learned_is_what_embeds_questions(tmp_path):
     from evals.query_encoder import save, train
-    from evals.training import drawn
 
     losses, memories = [], [*of_persons(drawn(read_blocks(), 8)), *drawn(of_talks(), 4)]
     learner = train(memories, rounds=3, others=100, on_step=lambda _done, _of, loss: losses.append(loss))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from evals import golden
+from evals.asked import drawn
 from evals.blocks import read_blocks
 from evals.reader import AGAIN, RANK, Learner, further, learn, save
-from evals.training import drawn
 from retrieval.reader_model import WEIGHTS
 from retrieval.reading import Reader
 
