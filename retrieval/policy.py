@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -37,10 +38,9 @@ class Policy:
     two at a time, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier
     that is asked for, and what has it whole answers unread. At least the `reads` best are read and at most
     `most_reads`, no further where the last two are as good as sure not to answer. One must be at least `sure_reading`
-    likely, or `worded_reading` if its words have all that the question's words tell; but `named_reading` where a name
-    is asked for and it has nothing of the question but that, or all but that; and any but the first one surer than
-    that. Of a question for everything none ends the reading, and unless its words have all, one must be `list_reading`
-    likely. What is not read after `reading_ms` milliseconds stays unread.
+    likely, but `named_reading` where a name is asked for and it has nothing of the question but that, or all but that;
+    and any but the first one surer than that. Of a question for everything none ends the reading, and one must be
+    `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -61,7 +61,8 @@ class Policy:
     is of a date that the question names, `speaker_boost` where it was said by whom the question names, `time_boost`
     where the question asks when and the memory says a time, `change_boost` where a note that shares a word with the
     question says that something is no longer as it was, `detail_boost` by how much a memory says at all.
-    What was read and is less likely to answer than another loses `reading_weight` times the difference.
+    What is less likely to answer than another that was read loses `reading_weight` times the difference of their
+    log-odds; what was not read has the mean of what was.
     """
 
     name: str = "balanced"
@@ -86,11 +87,10 @@ class Policy:
     most_reads: int = 8
     sure_reading: float = 0.07
     named_reading: float = 0.1
-    list_reading: float = 0.4
-    worded_reading: float = 0.01
+    list_reading: float = 0.5
     certain_reading: float = 0.5
     reading_ms: float = 150.0
-    reading_weight: float = 0.2
+    reading_weight: float = 0.05
     respellings: int = 4
     mmr_lambda: float = 0.975
     depth: int = 30
@@ -131,7 +131,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "sure_reading": (0, 1),
     "named_reading": (0, 1),
     "list_reading": (0, 1),
-    "worded_reading": (0, 1),
     "certain_reading": (0, 1),
     "reading_ms": (1, 60_000),
     "reading_weight": (0, 1),
@@ -177,6 +176,10 @@ NAMED: dict[str, Policy] = {
 }
 
 
+# The fields of earlier versions, which a space or an export may still have.
+RETIRED = frozenset({"list_reads", "turn_cosine", "worded_reading"})
+
+
 def policy_from(overrides: dict[str, Any], base: Policy) -> Policy:
     """Apply field overrides to `base`; a `name` that is a named policy switches the base first.
 
@@ -192,6 +195,14 @@ def policy_from(overrides: dict[str, Any], base: Policy) -> Policy:
             raise PolicyError("name", f"must be one of {', '.join(NAMED)}")
         base = NAMED[name]
     return replace(base, **{key: _coerced(key, value) for key, value in values.items()})
+
+
+def kept_policy(weights: Mapping[str, Any], base: Policy) -> Policy:
+    """Apply weights that were kept, maybe by an earlier version, to `base`; raises as `policy_from` does.
+
+    What no policy has any more means nothing now: nobody who searches can do anything about it.
+    """
+    return policy_from({key: value for key, value in weights.items() if key not in RETIRED}, base)
 
 
 def _coerced(key: str, value: Any) -> Any:

@@ -12,6 +12,7 @@ from retrieval import dates, times
 from retrieval.about import Asked
 from retrieval.fusion import clip, evidence, fuse, keyword_share
 from retrieval.policy import Policy
+from retrieval.silence import log_odds
 from retrieval.types import Candidate, Score, Scored
 
 _DAY = 86_400.0
@@ -119,12 +120,18 @@ def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: 
     """Rank the few whose texts are read once more.
 
     A question for a time is answered by what says one, and any question by what has become of a thing before what was.
-    What was read and does not answer stands back behind what does, not behind what nobody read: that may say that the
-    answer has changed.
+    What was read and does not answer stands back behind what does. What nobody read stands between, by the mean of what
+    was read: it may say that the answer has changed.
     """
-    likeliest = max((each.candidate.sureness or 0.0 for each in scored), default=0.0)
+    read = [log_odds(each.candidate.sureness) for each in scored if each.candidate.sureness is not None]
+    likeliest, usual = max(read, default=0.0), sum(read) / max(1, len(read))
     when = policy.time_boost > 0 and times.asks_when(question)
-    return in_order([_again(each, policy, now, when=when, likeliest=likeliest) for each in scored])
+    again = []
+    for each in scored:
+        sureness = each.candidate.sureness
+        behind = policy.reading_weight * (likeliest - (usual if sureness is None else log_odds(sureness)))
+        again.append(_again(each, policy, now, when=when, behind=behind))
+    return in_order(again)
 
 
 def in_order(scored: Sequence[Scored]) -> list[Scored]:
@@ -132,13 +139,12 @@ def in_order(scored: Sequence[Scored]) -> list[Scored]:
     return sorted(scored, key=lambda each: (-each.score.total, each.candidate.id))
 
 
-def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, likeliest: float) -> Scored:
+def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, behind: float) -> Scored:
     memory = each.candidate
     timed = when and times.says_when(memory.text)
     # In a talk everybody says "now" and "since": there it tells nothing.
     alone = memory.speaker is None and each.coverage > 0
     changed = policy.change_boost > 0 and alone and times.says_change(memory.text)
-    behind = policy.reading_weight * (likeliest - memory.sureness) if memory.sureness is not None else 0.0
     if not timed and not changed and behind == 0:
         return each
     boosted = each.score.relevance + policy.time_boost * timed + policy.change_boost * changed - behind

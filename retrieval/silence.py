@@ -15,7 +15,7 @@ UNSEEN = 4 / 7
 # The share of the words from which on it is all of them, added up in whatever order.
 ALL = 0.999
 # What ranks below the first must be surer by so much, in log-odds: many notes get many chances to look like an answer.
-BEHIND = 1.0
+BEHIND = 0.4
 # What is less likely to answer is as good as sure not to, and seldom read to its end; who asks for less has it read so.
 SHOWN_EARLY = 0.05
 # Beyond these log-odds nothing is surer.
@@ -45,14 +45,11 @@ class Judge:
         """Tell whether what was found may be read: notes, which speak for themselves."""
         return self.policy.reads > 0 and not self.talk
 
-    def wants_the_end(self, scored: Scored) -> bool:
-        """Tell whether one must be read to its end even if it is as good as sure not to answer.
-
-        So it is with one whose words have all that the question's words tell, as then next to nothing is enough.
-        """
+    @property
+    def wants_the_end(self) -> bool:
+        """Tell whether notes must be read to their end even where they are as good as sure not to answer."""
         policy = self.policy
-        least = min(policy.sure_reading, policy.named_reading, policy.list_reading, policy.min_score)
-        return least < SHOWN_EARLY or scored.coverage > ALL
+        return min(policy.sure_reading, policy.named_reading, policy.list_reading, policy.min_score) < SHOWN_EARLY
 
     def is_answered(self, best: Sequence[Scored]) -> bool:
         """Tell whether one of the best, in order of rank, is likely enough to answer, as far as they were read.
@@ -63,15 +60,12 @@ class Judge:
             each for each in best if each.candidate.sureness is not None and (not each.is_faint or self.is_likely(each))
         ]
         return any(
-            _log_odds(each.candidate.sureness or 0.0) - (BEHIND if place else 0.0)
-            >= _log_odds(self._least_reading(each))
+            log_odds(each.candidate.sureness or 0.0) - (BEHIND if place else 0.0) >= log_odds(self._least_reading(each))
             for place, each in enumerate(read)
         )
 
     def _least_reading(self, scored: Scored) -> float:
         candidate = scored.candidate
-        if scored.coverage > ALL:
-            return self.policy.worded_reading
         # Whatever is known of somebody seems a little to belong to "everything about the boat".
         if self.wants_all:
             return self.policy.list_reading
@@ -149,7 +143,8 @@ class Judge:
         ]
 
 
-def _log_odds(likelihood: float) -> float:
+def log_odds(likelihood: float) -> float:
+    """Return the log-odds of a likelihood in [0, 1], within `SUREST` on both sides."""
     if not 0 < likelihood < 1:
         return math.copysign(SUREST, likelihood - 0.5)
     return max(-SUREST, min(SUREST, math.log(likelihood / (1 - likelihood))))

@@ -16,7 +16,7 @@ from memory.models import Conversation, EmbeddingModel, Entity
 from memory.scope import Place, Scope, read_scope
 from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
 from memory.spaces import DEFAULT_SPACE, check_theme
-from retrieval.policy import NAMED, Policy, policy_from
+from retrieval.policy import NAMED, Policy, kept_policy, policy_from
 from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import search
 from webapp.context import credential, request_id, runtime, session, utc_now
@@ -33,7 +33,7 @@ def policy_for(
     base = NAMED["balanced"]
     if (least := runtime().settings.min_score) is not None:
         base = replace(base, min_score=least)
-    policy = policy_from(dict(weights), base)
+    policy = kept_policy(weights, base)
     if overrides:
         policy = policy_from(dict(overrides), policy)
     return replace(policy, min_score=min_score) if min_score is not None else policy

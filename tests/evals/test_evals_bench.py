@@ -38,7 +38,7 @@ def test_ingest_is_measured_beside_the_bare_model() -> None:
     # How quick each is depends on what else the machine does; what does more of the same work does not.
     assert len(found.rounds) == bench_ingest.ROUNDS
     assert all(0 < each.whole < each.worker for each in found.rounds)
-    assert all(0 < each.library and 0 < each.beside_library for each in found.rounds)
+    assert all(each.library > 0 and each.beside_library > 0 for each in found.rounds)
     assert bench_ingest.to_dict(found)["texts"] == 150
 
 

@@ -24,7 +24,7 @@ from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
 from memory.preferences import save
 from memory.spaces import list_spaces
-from retrieval.policy import NAMED, policy_from
+from retrieval.policy import NAMED, kept_policy
 from webapp.pages.notebook_stored import check_cell
 
 NOBODY = "01a20000-0000-7000-8000-000000000000"
@@ -45,7 +45,7 @@ def bring_in(book, document):
             book.user_id,
             Document(io.BytesIO(text.encode())),
             soft_cap=200,
-            check_policy=lambda policy: policy_from(dict(policy), NAMED["balanced"]),
+            check_policy=lambda policy: kept_policy(policy, NAMED["balanced"]),
             check_cell=check_cell,
             now=utc_now(),
             actor="test",

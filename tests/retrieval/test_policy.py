@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.policy import FUSIONS, LEGS, NAMED, Policy, PolicyError, policy_from
+from retrieval.policy import FUSIONS, LEGS, NAMED, RETIRED, Policy, PolicyError, kept_policy, policy_from
 
 policies = st.builds(
     Policy,
@@ -42,6 +42,21 @@ def test_overrides_are_left_as_they_were():
     overrides = {"name": "specified", "legs": ["keyword"]}
     policy_from(overrides, Policy())
     assert overrides == {"name": "specified", "legs": ["keyword"]}
+
+
+def test_kept_weights_that_no_policy_has_any_more_mean_nothing():
+    kept = {**dict.fromkeys(RETIRED, 0.3), "alpha": 0.5}
+    assert kept_policy(kept, Policy()) == policy_from({"alpha": 0.5}, Policy())
+    assert RETIRED.isdisjoint(asdict(Policy()))
+    for field in RETIRED:
+        with pytest.raises(PolicyError, match="is not a policy field"):
+            policy_from({field: 0.3}, Policy())
+
+
+@pytest.mark.parametrize("kept", [{"alpha": -1}, {"volume": 11}])
+def test_other_kept_weights_are_held_to_what_calls_are(kept):
+    with pytest.raises(PolicyError):
+        kept_policy(kept, Policy())
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from uuid import UUID
 
 import pytest
@@ -186,6 +187,31 @@ def test_a_question_for_a_time_prefers_what_says_one():
 def test_no_other_question_does(policy, question):
     found = look_again(order(MOVED, policy), policy, question=question, now=NOW)
     assert (ids(found), any(each.time_match for each in found)) == ([1, 2], False)
+
+
+def read_again(*sureness, policy=PLAIN):
+    found = [candidate(n, bm25=5.0, cosine=0.0, sureness=each) for n, each in enumerate(sureness, 1)]
+    return look_again(order(found, policy), policy, question="Who moved?", now=NOW)
+
+
+def test_what_is_less_likely_to_answer_stands_behind_by_its_log_odds():
+    found = read_again(0.1, 0.9, 0.5)
+    assert ids(found) == [2, 3, 1]
+    # The log-odds of nine to one are log 9 above even ones.
+    steps = [PLAIN.reading_weight * math.log(9)] * 2
+    assert [a.score.relevance - b.score.relevance for a, b in pairwise(found)] == pytest.approx(steps)
+    assert found[0].score.relevance == pytest.approx(0.35)
+
+
+def test_what_nobody_read_stands_between():
+    assert ids(read_again(None, 0.02, 0.9)) == [3, 1, 2]
+    found = read_again(None, 0.1, 0.9)
+    assert found[1].score.relevance == pytest.approx(0.35 - PLAIN.reading_weight * math.log(9))
+
+
+def test_where_nobody_read_anything_all_stays_as_it_was():
+    assert [each.score.relevance for each in read_again(None, None)] == pytest.approx([0.35, 0.35])
+    assert ids(read_again(0.02, 0.9, policy=replace(PLAIN, reading_weight=0))) == [1, 2]
 
 
 LIVED = [

@@ -6,7 +6,7 @@ import logging
 from uuid import uuid4
 
 import pytest
-from api_agent import Agent, embed, fields
+from api_agent import Agent, add_space, embed, fields
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +147,13 @@ def test_a_higher_threshold_leaves_less(agent, told):
 
 def test_the_limit_is_kept(agent, told):
     assert len(agent.found("Ada prefers bees and tea and coffee on the roof", limit=1)) == 1
+
+
+def test_a_space_that_has_weights_of_an_earlier_version_is_searched_all_the_same(agent, ada):
+    add_space(ada, "attic", policy={"worded_reading": 0.3, "alpha": 0.5})
+    assert agent.tool("memory_search", query="bees", space="attic").status_code == 200
+    refused = agent.tool("memory_search", query="bees", space="attic", policy={"worded_reading": 0.3})
+    assert (refused.status_code, fields(refused)) == (422, ["policy.worded_reading"])
 
 
 @pytest.mark.parametrize("policy", ["specified", {"name": "specified"}, {"fusion": "rrf", "alpha": 2, "mmr_lambda": 1}])

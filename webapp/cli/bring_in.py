@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from memory.database import user_session
 from memory.importing import Document, import_document
-from retrieval.policy import NAMED, policy_from
+from retrieval.policy import NAMED, kept_policy
 from webapp.cli.wiring import migrated_store, user_named
 from webapp.pages.notebook_stored import check_cell
 
@@ -38,7 +38,7 @@ def import_export(file: Path, email: str) -> None:
             user_id,
             Document(opened),
             soft_cap=store.settings.soft_cap,
-            check_policy=lambda policy: policy_from(dict(policy), NAMED["balanced"]),
+            check_policy=lambda policy: kept_policy(policy, NAMED["balanced"]),
             check_cell=check_cell,
             now=datetime.now(UTC),
             actor="import",
