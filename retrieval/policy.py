@@ -38,9 +38,10 @@ class Policy:
     two at a time, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier
     that is asked for, and what has it whole answers unread. At least the `reads` best are read and at most
     `most_reads`, no further where the last two are as good as sure not to answer. One must be at least `sure_reading`
-    likely, but `named_reading` where a name is asked for and it has nothing of the question but that, or all but that;
-    and any but the first one surer than that. Of a question for everything none ends the reading, and one must be
-    `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
+    likely, or `worded_reading` if its words have all that the question's words tell; but `named_reading` where a name
+    is asked for and it has nothing of the question but that, or all but that; and any but the first one surer than
+    that. Of a question for everything none ends the reading, and unless its words have all, one must be `list_reading`
+    likely. What is not read after `reading_ms` milliseconds stays unread.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -87,7 +88,8 @@ class Policy:
     most_reads: int = 8
     sure_reading: float = 0.07
     named_reading: float = 0.1
-    list_reading: float = 0.5
+    list_reading: float = 0.4
+    worded_reading: float = 0.01
     certain_reading: float = 0.5
     reading_ms: float = 150.0
     reading_weight: float = 0.05
@@ -131,6 +133,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "sure_reading": (0, 1),
     "named_reading": (0, 1),
     "list_reading": (0, 1),
+    "worded_reading": (0, 1),
     "certain_reading": (0, 1),
     "reading_ms": (1, 60_000),
     "reading_weight": (0, 1),
@@ -177,7 +180,7 @@ NAMED: dict[str, Policy] = {
 
 
 # The fields of earlier versions, which a space or an export may still have.
-RETIRED = frozenset({"list_reads", "turn_cosine", "worded_reading"})
+RETIRED = frozenset({"list_reads", "turn_cosine"})
 
 
 def policy_from(overrides: dict[str, Any], base: Policy) -> Policy:

@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -164,17 +164,18 @@ class Reader:
         return found
 
     def each(
-        self, question: str, texts: Sequence[str], *, seconds: float | None = None, to_the_end: bool = False
+        self, question: str, texts: Sequence[str], *, seconds: float | None = None, whole: Sequence[bool] = ()
     ) -> Iterator[float | None]:
-        """Yield the sureness of text after text, which are read in pairs.
+        """Yield the sureness of text after text, which are read in pairs; `whole` says of each whether to its end.
 
         Two read side by side take little more time than one, and whoever stops has had one too many read at most. All
         of a process are read by as many threads as there are cores, or else many at once would keep one another from
         ever ending. Raises `TimeoutError` where the next was not read `seconds` after the first was asked for.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        for start in range(0, len(texts), 2):
-            reading = [self._begun(question, text, to_the_end=to_the_end) for text in texts[start : start + 2]]
+        wanted = [*zip(texts, chain(whole, repeat(False)), strict=False)]
+        for start in range(0, len(wanted), 2):
+            reading = [self._begun(question, text, to_the_end=each) for text, each in wanted[start : start + 2]]
             try:
                 for each in reading:
                     yield each.result(None if until is None else until - time.monotonic())

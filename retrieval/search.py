@@ -311,9 +311,9 @@ class _Run:
         # Turns say half of what they mean, wherever they stand.
         notes = [each for each in best if not is_talk(each.candidate.text)]
         texts = [each.candidate.passage or each.candidate.text for each in notes]
-        seconds = self.source.policy.reading_ms / 1000
+        seconds, whole = self.source.policy.reading_ms / 1000, [judge.wants_the_end(each) for each in notes]
         try:
-            found = reader.each(question, texts, seconds=seconds, to_the_end=judge.wants_the_end)
+            found = reader.each(question, texts, seconds=seconds, whole=whole)
             for count, (each, sureness) in enumerate(zip(notes, found, strict=True), 1):
                 each.candidate.sureness = sureness
                 if self._is_enough(judge, notes[:count]):

@@ -15,7 +15,7 @@ UNSEEN = 4 / 7
 # The share of the words from which on it is all of them, added up in whatever order.
 ALL = 0.999
 # What ranks below the first must be surer by so much, in log-odds: many notes get many chances to look like an answer.
-BEHIND = 0.4
+BEHIND = 1.0
 # What is less likely to answer is as good as sure not to, and seldom read to its end; who asks for less has it read so.
 SHOWN_EARLY = 0.05
 # Beyond these log-odds nothing is surer.
@@ -45,11 +45,14 @@ class Judge:
         """Tell whether what was found may be read: notes, which speak for themselves."""
         return self.policy.reads > 0 and not self.talk
 
-    @property
-    def wants_the_end(self) -> bool:
-        """Tell whether notes must be read to their end even where they are as good as sure not to answer."""
+    def wants_the_end(self, scored: Scored) -> bool:
+        """Tell whether one must be read to its end even if it is as good as sure not to answer.
+
+        So it is with one whose words have all that the question's words tell, as then next to nothing is enough.
+        """
         policy = self.policy
-        return min(policy.sure_reading, policy.named_reading, policy.list_reading, policy.min_score) < SHOWN_EARLY
+        least = min(policy.sure_reading, policy.named_reading, policy.list_reading, policy.min_score)
+        return least < SHOWN_EARLY or scored.coverage > ALL
 
     def is_answered(self, best: Sequence[Scored]) -> bool:
         """Tell whether one of the best, in order of rank, is likely enough to answer, as far as they were read.
@@ -66,6 +69,8 @@ class Judge:
 
     def _least_reading(self, scored: Scored) -> float:
         candidate = scored.candidate
+        if scored.coverage > ALL:
+            return self.policy.worded_reading
         # Whatever is known of somebody seems a little to belong to "everything about the boat".
         if self.wants_all:
             return self.policy.list_reading

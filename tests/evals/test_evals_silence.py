@@ -60,7 +60,7 @@ def test_the_defaults_are_on_the_grid_of_choices() -> None:
     [
         (
             {
-                "list_reading": (0.5,),
+                "worded_reading": (0.01,),
                 "named_reading": (0.15,),
                 "sure_reading": (NAMED["balanced"].sure_reading, 1.0),
             },

@@ -304,7 +304,7 @@ def test_where_all_are_wanted_more_are_read_and_none_ends_it(runtime, ada):
     assert read("All about Rex") == 6
     assert read("All about Rex", reads=4, most_reads=0) == 4
     assert read("All about Rex", reads=0) == 0
-    never = {"sure_reading": 1.0, "named_reading": 1.0, "list_reading": 1.0}
+    never = {"sure_reading": 1.0, "worded_reading": 1.0, "named_reading": 1.0, "list_reading": 1.0}
     assert shelf.found("What do we know of HERON-42?", policy=never) == [TEXTS[2]], "an identifier is enough"
 
 

@@ -13,7 +13,7 @@ from retrieval.silence import Judge
 from retrieval.types import Score, Scored
 from retrieval.words import Question
 
-POLICY = Policy(sure_reading=0.2, named_reading=0.4)
+POLICY = Policy(sure_reading=0.2, worded_reading=0.05, named_reading=0.4)
 
 
 def is_answered(*sureness, policy=POLICY, places=(), asked=NOTHING_ASKED):
@@ -24,10 +24,23 @@ def is_answered(*sureness, policy=POLICY, places=(), asked=NOTHING_ASKED):
     return Judge(policy, asked).is_answered(read)
 
 
-@pytest.mark.parametrize("number", ["sure_reading", "named_reading", "list_reading", "min_score"])
-def test_how_unlikely_it_is_matters_where_little_is_enough(number):
-    assert not Judge(Policy(), NOTHING_ASKED).wants_the_end
-    assert Judge(Policy(**{number: 0.01}), NOTHING_ASKED).wants_the_end
+KEYS = understand("Where are the keys?", Question(lexemes=["key"], idfs=[1.0], counts=[1.0]))
+
+
+def found(sureness, *, has_all):
+    places = (0,) if has_all else ()
+    return Scored(candidate(1, sureness=sureness, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0, asked=KEYS)
+
+
+def wants_the_end(*, has_all=False, **numbers):
+    return Judge(Policy(**numbers), KEYS).wants_the_end(found(None, has_all=has_all))
+
+
+def test_how_unlikely_it_is_matters_where_little_is_enough():
+    assert not wants_the_end()
+    assert wants_the_end(has_all=True)
+    assert wants_the_end(sure_reading=0.01)
+    assert wants_the_end(min_score=0.01)
 
 
 def test_one_that_is_likely_is_enough_and_the_others_take_nothing_from_it():
@@ -37,9 +50,16 @@ def test_one_that_is_likely_is_enough_and_the_others_take_nothing_from_it():
 
 
 def test_behind_the_first_one_must_be_surer():
-    assert not is_answered(0.01, 0.25)
-    assert is_answered(0.01, 0.28)
-    assert is_answered(0.01, 0.02, 0.01, 0.28)
+    assert not is_answered(0.01, 0.3)
+    assert is_answered(0.01, 0.45)
+    assert is_answered(0.01, 0.02, 0.01, 0.45)
+
+
+def test_of_what_has_all_words_little_is_enough_and_of_no_other():
+    judge = Judge(POLICY, KEYS)
+    assert judge.is_answered([found(0.06, has_all=True)])
+    assert judge.is_answered([found(0.01, has_all=False), found(0.14, has_all=True)])
+    assert not judge.is_answered([found(0.15, has_all=False), found(0.01, has_all=True)])
 
 
 def test_what_was_not_read_does_not_count():
@@ -57,10 +77,10 @@ def test_what_is_faint_ends_no_silence_unless_it_is_shown():
     assert Judge(policy, NOTHING_ASKED).is_answered([replace(found, is_faint=True)])
 
 
-def test_that_it_has_all_words_answers_nothing():
-    asked = understand("Which knee was operated on?", Question(["knee", "oper"], [1.0, 1.0]))
-    assert not is_answered(0.19, places=(0, 1), asked=asked)
-    assert is_answered(0.21, places=(0, 1), asked=asked)
+def test_less_is_enough_where_one_has_all_words():
+    asked = understand("Which car?", Question(["car"], [1.0]))
+    assert is_answered(0.08, 0.08, places=(0,), asked=asked)
+    assert not is_answered(0.08, 0.08, asked=asked)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +96,7 @@ def test_each_is_held_to_what_its_own_words_ask_for():
     asked = understand("Where does Anna swim on Mondays?", Question(["anna", "swim", "on"], [1.0, 1.0, 1.0]))
     read = [
         Scored(candidate(n, sureness=sure, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, 0.0, asked=asked)
-        for n, (sure, places) in enumerate(((0.1, (0, 1)), (0.45, (0,)), (0.45, (0, 1))), 1)
+        for n, (sure, places) in enumerate(((0.1, (0, 1)), (0.5, (0,)), (0.5, (0, 1))), 1)
     ]
     assert not Judge(POLICY, asked).is_answered(read[:2])
     assert Judge(POLICY, asked).is_answered(read)

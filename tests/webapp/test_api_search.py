@@ -150,10 +150,10 @@ def test_the_limit_is_kept(agent, told):
 
 
 def test_a_space_that_has_weights_of_an_earlier_version_is_searched_all_the_same(agent, ada):
-    add_space(ada, "attic", policy={"worded_reading": 0.3, "alpha": 0.5})
+    add_space(ada, "attic", policy={"list_reads": 0.3, "alpha": 0.5})
     assert agent.tool("memory_search", query="bees", space="attic").status_code == 200
-    refused = agent.tool("memory_search", query="bees", space="attic", policy={"worded_reading": 0.3})
-    assert (refused.status_code, fields(refused)) == (422, ["policy.worded_reading"])
+    refused = agent.tool("memory_search", query="bees", space="attic", policy={"list_reads": 0.3})
+    assert (refused.status_code, fields(refused)) == (422, ["policy.list_reads"])
 
 
 @pytest.mark.parametrize("policy", ["specified", {"name": "specified"}, {"fusion": "rrf", "alpha": 2, "mmr_lambda": 1}])
