@@ -147,9 +147,12 @@ def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, behind: f
     changed = policy.change_boost > 0 and alone and times.says_change(memory.text)
     if not timed and not changed and behind == 0:
         return each
-    boosted = each.score.relevance + policy.time_boost * timed + policy.change_boost * changed - behind
-    made = score(boosted, memory.created_at, memory.importance, policy, now)
-    return replace(each, score=made, time_match=timed, change_match=changed)
+    boosted = each.score.relevance + policy.time_boost * timed + policy.change_boost * changed
+    unread, made = (
+        score(found, memory.created_at, memory.importance, policy, now) for found in (boosted, boosted - behind)
+    )
+    penalty = unread.total - made.total
+    return replace(each, score=made, time_match=timed, change_match=changed, reading_penalty=penalty)
 
 
 def in_talk(candidates: Sequence[Candidate]) -> bool:

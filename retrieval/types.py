@@ -73,8 +73,9 @@ class Scored:
 
     `keyword_share` is of its own words alone, `context` what those of its neighbours add to it. `speaker_match` tells
     that the question names who said it, `time_match` that it says a time where the question asks for one,
-    `change_match` that it says what has changed. `is_faint` tells that its evidence is not enough, and it is there to
-    be read. `asked` is what the question is about, None where nothing asked for that.
+    `change_match` that it says what has changed. `reading_penalty` is what reading took from its total, as another
+    reads more like an answer. `is_faint` tells that its evidence is not enough, and it is there to be read. `asked` is
+    what the question is about, None where nothing asked for that.
     """
 
     candidate: Candidate
@@ -86,6 +87,7 @@ class Scored:
     speaker_match: bool = False
     time_match: bool = False
     change_match: bool = False
+    reading_penalty: float = 0.0
     is_faint: bool = False
     asked: Asked | None = field(default=None, compare=False, repr=False)
 

@@ -203,6 +203,16 @@ def test_what_is_less_likely_to_answer_stands_behind_by_its_log_odds():
     assert found[0].score.relevance == pytest.approx(0.35)
 
 
+def test_what_reading_took_is_told():
+    found = read_again(0.1, 0.9, 0.5, None)
+    penalties = {each.candidate.id.int: each.reading_penalty for each in found}
+    step = PLAIN.alpha * PLAIN.reading_weight * math.log(9)
+    assert penalties == pytest.approx({1: 2 * step, 2: 0.0, 3: step, 4: step})
+    # A relevance of 0.35 has no more to lose, whatever the weight.
+    most = read_again(0.02, 0.9, policy=replace(PLAIN, reading_weight=1.0))[-1]
+    assert (most.score.relevance, most.reading_penalty) == pytest.approx((0.0, PLAIN.alpha * 0.35))
+
+
 def test_what_nobody_read_stands_between():
     assert ids(read_again(None, 0.02, 0.9)) == [3, 1, 2]
     found = read_again(None, 0.1, 0.9)

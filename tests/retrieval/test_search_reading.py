@@ -243,6 +243,7 @@ def test_what_answers_comes_before_what_is_only_about_it(runtime, ada):
     hits = shelf.ask(asked, cosine=0.5, policy=together).hits
     assert [hit.snippet[:3] for hit in hits] == ["Our", "Rex"]
     assert hits[0].ranked.scored.candidate.sureness > 0.5 > hits[1].ranked.scored.candidate.sureness
+    assert hits[0].ranked.scored.reading_penalty == 0 < hits[1].ranked.scored.reading_penalty
 
 
 def test_reading_ends_with_the_first_that_is_likely_to_answer(runtime, ada):

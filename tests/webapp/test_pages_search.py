@@ -67,7 +67,7 @@ def test_of_a_long_note_the_part_is_shown_that_speaks_of_the_question(app: Flask
 
 
 @pytest.mark.parametrize(
-    "part", ["Relevance", "Recency", "Importance", "Total", "Evidence", "Likeness", "1st by words"]
+    "part", ["Relevance", "Recency", "Importance", "Total", "Evidence", "Reading", "Likeness", "1st by words"]
 )
 def test_a_hit_explains_itself(reader: FlaskClient, part: str) -> None:
     assert part in reader.get("/search?q=hazelnuts").text
@@ -232,6 +232,11 @@ def judged(text: str = "a", question: str = "", **fields) -> str:
         ({"sureness": 0.9}, "reads like an answer"),
         ({"sureness": 0.5}, "may be an answer"),
         ({"sureness": 0.1}, "a little like it by meaning"),
+        (
+            {"reading_penalty": 0.02, "date_match": 1.0},
+            "of the time you name, moved down by 0.02 as another reads more like an answer",
+        ),
+        ({"reading_penalty": 0.01, "date_match": 1.0}, "of the time you name"),
     ],
 )
 def test_a_reason_claims_no_more_than_is_so(signals, reason) -> None:

@@ -56,7 +56,11 @@ class ExplanationAnswer(BaseModel):
     sureness: float | None = Field(
         description="How likely it answers the question, in [0, 1], to the model that reads both; null if not read."
     )
-    mmr_penalty: float
+    reading_penalty: float = Field(
+        description="What that took from the score, as another memory reads more like an answer; what was not read "
+        "loses as much as the mean of what was."
+    )
+    mmr_penalty: float = Field(description="What its likeness to better hits took when they were ordered.")
 
 
 class ReasonsAnswer(BaseModel):

@@ -220,6 +220,8 @@ def _reason(hit: Hit, policy: Policy, question: str) -> str:
     if not found:
         # Listed by neither leg, it still came along with what was: by a likeness that is not much.
         found.append("a little like it by meaning" if memory.cosine is not None else "beside what was found")
+    if scored.reading_penalty >= MOVED:
+        found.append(f"moved down by {scored.reading_penalty:.2f} as another reads more like an answer")
     if hit.ranked.mmr_penalty >= MOVED:
         found.append(f"moved down by {hit.ranked.mmr_penalty:.2f} for its likeness to a better hit")
     return ", ".join(found)

@@ -39,6 +39,7 @@ def why_json(hit: Hit, policy: Policy) -> dict[str, Any]:
             "change_match": scored.change_match,
             "coverage": round(scored.coverage, 6),
             "sureness": round(item.sureness, 6) if item.sureness is not None else None,
+            "reading_penalty": round(scored.reading_penalty, 6),
             "mmr_penalty": round(hit.ranked.mmr_penalty, 6),
         },
     }
