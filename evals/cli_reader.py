@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from evals.asked import drawn, of_persons, of_talks
-from evals.blocks import read_blocks, read_known_blocks
+from evals.blocks import read_blocks
 from evals.cli_eval import eval_group
 from evals.cli_support import progress
 
@@ -67,18 +67,13 @@ def eval_stops(out: Path | None, persons: int) -> None:
 @_epochs
 @_persons
 @click.option("--talks", type=click.IntRange(min=1), help="Learn from so many, drawn by lot.  [default: all]")
-@click.option("--before", metavar="FILE", help="Learn from the persons of the files before this one, as 78.")
-def eval_query_encoder(
-    out: Path | None, epochs: int, persons: int | None, talks: int | None, before: str | None
-) -> None:
+def eval_query_encoder(out: Path | None, epochs: int, persons: int | None, talks: int | None) -> None:
     """Train what embeds questions for the bundled model, on evals/reading and evals/talks: some twenty minutes."""
     # As above.
     from evals import query_encoder  # noqa: PLC0415
     from memory.embedding.query_encoder import LEARNED  # noqa: PLC0415
 
-    known = of_persons(drawn(read_blocks() if before is None else read_known_blocks(before), persons))
-    if not known:
-        raise click.ClickException(f"there is no file before {before}")
+    known = of_persons(drawn(read_blocks(), persons))
     said = drawn(of_talks(), talks)
     with progress(None, "steps") as advance:
         learners = [

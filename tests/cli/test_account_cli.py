@@ -59,6 +59,17 @@ def test_an_export_comes_into_another_account(run, bees, bob, tmp_path):
     assert json.loads(run("export", "--email", bob.email).stdout)["memories"][0]["text"] == "Ada keeps bees on the roof"
 
 
+@pytest.mark.parametrize(("weight", "comes_in"), [("list_reads", True), ("list_reeds", False)])
+def test_an_export_may_keep_a_weight_of_an_earlier_version(run, bees, bob, tmp_path, weight, comes_in):
+    path = tmp_path / "all.json"
+    run("export", "--email", bees.email, "--out", path)
+    taken = json.loads(path.read_text())
+    taken["spaces"][0]["policy"] = {weight: 0.3}
+    path.write_text(json.dumps(taken))
+    done = run("import", "export", path, "--email", bob.email)
+    assert (done.exit_code == 0, weight in done.stderr) == (comes_in, not comes_in)
+
+
 def test_an_account_that_has_something_takes_no_export(run, bees, tmp_path):
     path = tmp_path / "all.json"
     run("export", "--email", bees.email, "--out", path)
