@@ -86,6 +86,14 @@ PEERS: tuple[Peer, ...] = (
     Peer("mem0", "mem0", "mem0_peer", "mem0, Qdrant in a folder (its default)", {"store": "qdrant"}),
     Peer("mem0-pgvector", "mem0", "mem0_peer", "mem0, PostgreSQL", {"store": "pgvector"}, postgres=True),
     Peer("langgraph", "langgraph", "langgraph_peer", "LangGraph, HNSW (its default)", {"index": "hnsw"}, postgres=True),
+    Peer(
+        "langgraph-huggingface",
+        "langgraph",
+        "langgraph_peer",
+        "LangGraph, the model as it documents",
+        {"index": "hnsw", "embed": "huggingface"},
+        postgres=True,
+    ),
     Peer("langgraph-flat", "langgraph", "langgraph_peer", "LangGraph, no index", {"index": "flat"}, postgres=True),
     Peer("hindsight", "hindsight", "hindsight_peer", "Hindsight, all four arms", settings=_HINDSIGHT, postgres=True),
     Peer(

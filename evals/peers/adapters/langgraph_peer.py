@@ -41,16 +41,20 @@ class Embedder:
 
 
 class Peer:
-    """Option `index`: `hnsw`, the store's default, or `flat`, which compares with every vector."""
+    """Option `index`: `hnsw`, the store's default, or `flat`, which compares with every vector.
 
-    packages = ("langgraph", "langgraph-checkpoint-postgres", "psycopg", "onnxruntime")
+    Option `embed`: `onnx`, a function of ours, or `huggingface`, the name that the store's documentation has for a
+    local model, which is sentence-transformers.
+    """
+
+    packages = ("langgraph", "langgraph-checkpoint-postgres", "psycopg", "onnxruntime", "langchain-huggingface")
 
     def open(self, options: dict[str, Any]) -> str:
         """Set the tables up."""
-        kind = options["options"].get("index", "hnsw")
+        kind, named = options["options"].get("index", "hnsw"), options["options"].get("embed") == "huggingface"
         index = {
             "dims": options["dimensions"],
-            "embed": Embedder(options["model"], options["onnx"]),
+            "embed": f"huggingface:{options['model']}" if named else Embedder(options["model"], options["onnx"]),
             "fields": ["text"],
             "distance_type": "cosine",
             "ann_index_config": {"kind": kind, "vector_type": "vector"},
@@ -58,7 +62,8 @@ class Peer:
         self._open = ExitStack()
         self._store = self._open.enter_context(PostgresStore.from_conn_string(options["postgres"], index=index))
         self._store.setup()
-        return f"PostgresStore, {kind} index, cosine, field text; the model by onnxruntime"
+        by = "sentence-transformers" if named else "onnxruntime"
+        return f"PostgresStore, {kind} index, cosine, field text; the model by {by}"
 
     def store(self, user: str, memories: list[dict[str, Any]]) -> None:
         """Put in batches, as `batch` is there for."""
