@@ -19,6 +19,14 @@ _SENTENCE = re.compile(
       | that|these|those|the|tell|remind|show|give|list|find|look|let|please)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# What asks something, and what only brings a thing up.
+_ASKS_OF_IT = re.compile(
+    r"""\b(?:who|whom|whose|what|which|when|where|why|how)\b
+      | ^\W*(?:(?:and|but|or|so)\s+)?(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should
+      | may|might|must)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BRINGS_UP = re.compile(r"\W*(?:(?:and|but|or|so)\s+)?(?:what|how)\s+(?:of|about)\b", re.IGNORECASE)
 # Who asks so wants each of several memories, not the one that answers.
 _ASKS_ALL = re.compile(
     r"""\b(?:
@@ -88,6 +96,17 @@ def asks(text: str) -> bool:
     (True, True, False)
     """
     return "?" in text or _SENTENCE.search(text) is not None
+
+
+def only_names(question: str) -> bool:
+    """Tell whether a question names what it is about and asks nothing of it, so that whatever is known of that answers.
+
+    >>> only_names("the bakery's birthday?"), only_names("And what about Rex?"), only_names("Tell me the order number")
+    (True, True, True)
+    >>> only_names("Which knee was it?"), only_names("Rex, how old is he?"), only_names("And was Rex ill?")
+    (False, False, False)
+    """
+    return _ASKS_OF_IT.search(question) is None or _BRINGS_UP.match(question) is not None
 
 
 def wants_all(question: str) -> bool:

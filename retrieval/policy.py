@@ -33,15 +33,16 @@ class Policy:
     [0, 1] is the evidence that a candidate needs from at least one leg, a fifth of it while it has no vector; or how
     likely it must be to answer, where it was read: with too few of enough evidence to read, others are read too.
 
-    Among memories of one person something always seems a little alike, so nothing is found unless one candidate
-    answers what is asked (`retrieval.silence`). Notes in English are read together with the question, best first and
-    two at a time, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier
-    that is asked for, and what has it whole answers unread. At least the `reads` best are read and at most
-    `most_reads`, no further where the last two are as good as sure not to answer. One must be at least `sure_reading`
-    likely, or `worded_reading` if its words have all that the question's words tell; but `named_reading` where a name
-    is asked for and it has nothing of the question but that, or all but that; and any but the first one surer than
-    that. Of a question for everything none ends the reading, and unless its words have all, one must be `list_reading`
-    likely. What is not read after `reading_ms` milliseconds stays unread.
+    Among memories of one person something always seems a little alike, so nothing is found unless one candidate answers
+    what is asked (`retrieval.silence`). Notes in English are read together with the question, best first and two at a
+    time, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier that is
+    asked for, and what has it whole answers unread. At least the `reads` best are read and at most `most_reads`, no
+    further where the last two are as good as sure not to answer. One must be at least `sure_reading` likely, or
+    `worded_reading` if its words have all that the question's words tell, or then even `topic_reading` where that only
+    names a thing or wants all of it; but `named_reading` where a name is asked for and it has nothing of the question
+    but that, or all but that; and any but the first one surer than that. Of a question for everything none ends the
+    reading, and unless its words have all, one must be `list_reading` likely. What is not read after `reading_ms`
+    milliseconds stays unread.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -89,7 +90,8 @@ class Policy:
     sure_reading: float = 0.07
     named_reading: float = 0.1
     list_reading: float = 0.4
-    worded_reading: float = 0.01
+    worded_reading: float = 0.02
+    topic_reading: float = 0.01
     certain_reading: float = 0.5
     reading_ms: float = 150.0
     reading_weight: float = 0.05
@@ -134,6 +136,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "named_reading": (0, 1),
     "list_reading": (0, 1),
     "worded_reading": (0, 1),
+    "topic_reading": (0, 1),
     "certain_reading": (0, 1),
     "reading_ms": (1, 60_000),
     "reading_weight": (0, 1),

@@ -21,7 +21,7 @@ from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
 from retrieval import dates
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
-from retrieval.answers import asks, asks_who, quoted, says, says_an_amount, wants_all, wants_an_amount
+from retrieval.answers import asks, asks_who, only_names, quoted, says, says_an_amount, wants_all, wants_an_amount
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, is_talk, many_wait
 from retrieval.dates import Period
@@ -119,7 +119,9 @@ class _Run:
         with self._timed("rank"):
             bound, now = worded.question.bound, self.source.now
             asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
-            judge = Judge(policy, asked, talk=in_talk(pool), wants_all=wants_all(question))
+            judge = Judge(
+                policy, asked, talk=in_talk(pool), wants_all=wants_all(question), only_names=only_names(question)
+            )
             phrases, reads = quoted(question), self._reads()
             # What is read may answer however little speaks for it; but who somebody is tells what has the name.
             fewest = reads if self._may_read(judge) and not phrases and not asks_who(question) else 0

@@ -27,13 +27,14 @@ class Judge:
     """Judges what was found for a question, by the numbers that `Policy.sure_cosine` describes.
 
     `talk` says that turns are judged, which say half of what they mean. `wants_all` says that each of several memories
-    is wanted.
+    is wanted, `only_names` that the question names a thing and asks nothing of it.
     """
 
     policy: Policy
     asked: Asked
     talk: bool = False
     wants_all: bool = False
+    only_names: bool = False
 
     @property
     def is_asked_for(self) -> bool:
@@ -70,7 +71,9 @@ class Judge:
     def _least_reading(self, scored: Scored) -> float:
         candidate = scored.candidate
         if scored.coverage > ALL:
-            return self.policy.worded_reading
+            # To the reader a name is no question. What has all words of one need not have what it asks for.
+            names = self.only_names or self.wants_all
+            return self.policy.topic_reading if names else self.policy.worded_reading
         # Whatever is known of somebody seems a little to belong to "everything about the boat".
         if self.wants_all:
             return self.policy.list_reading

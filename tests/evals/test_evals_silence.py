@@ -60,7 +60,7 @@ def test_the_defaults_are_on_the_grid_of_choices() -> None:
     [
         (
             {
-                "worded_reading": (0.01,),
+                "worded_reading": (0.02,),
                 "named_reading": (0.15,),
                 "sure_reading": (NAMED["balanced"].sure_reading, 1.0),
             },

@@ -305,7 +305,7 @@ def test_where_all_are_wanted_more_are_read_and_none_ends_it(runtime, ada):
     assert read("All about Rex") == 6
     assert read("All about Rex", reads=4, most_reads=0) == 4
     assert read("All about Rex", reads=0) == 0
-    never = {"sure_reading": 1.0, "worded_reading": 1.0, "named_reading": 1.0, "list_reading": 1.0}
+    never = dict.fromkeys(("sure_reading", "worded_reading", "topic_reading", "named_reading", "list_reading"), 1.0)
     assert shelf.found("What do we know of HERON-42?", policy=never) == [TEXTS[2]], "an identifier is enough"
 
 
@@ -323,3 +323,12 @@ def test_what_has_nothing_to_do_with_it_is_not_everything_about_it(runtime, ada)
     ):
         assert shelf.found(asked, near=0, cosine=0.5) == [], asked
     assert shelf.found("Tell me everything about the cabin", near=0, cosine=0.5, policy={"list_reading": 0.0}) != []
+
+
+def test_what_has_all_that_is_named_is_known_of_it_and_answers_no_question_by_that(runtime, ada):
+    shelf = ReadShelf(runtime, ada, ("The roof leaked in March", *TEXTS[:3]))
+    little = {"topic_reading": 0.001}
+    assert shelf.found("What about the leaking roof?", near=0, cosine=0.5, policy=little) == [
+        "The roof leaked in March"
+    ]
+    assert shelf.found("Why did the roof leak?", near=0, cosine=0.5, policy=little) == []

@@ -13,7 +13,7 @@ from retrieval.silence import Judge
 from retrieval.types import Score, Scored
 from retrieval.words import Question
 
-POLICY = Policy(sure_reading=0.2, worded_reading=0.05, named_reading=0.4)
+POLICY = Policy(sure_reading=0.2, worded_reading=0.1, topic_reading=0.05, named_reading=0.4)
 
 
 def is_answered(*sureness, policy=POLICY, places=(), asked=NOTHING_ASKED):
@@ -55,11 +55,15 @@ def test_behind_the_first_one_must_be_surer():
     assert is_answered(0.01, 0.02, 0.01, 0.45)
 
 
-def test_of_what_has_all_words_little_is_enough_and_of_no_other():
-    judge = Judge(POLICY, KEYS)
-    assert judge.is_answered([found(0.06, has_all=True)])
-    assert judge.is_answered([found(0.01, has_all=False), found(0.14, has_all=True)])
-    assert not judge.is_answered([found(0.15, has_all=False), found(0.01, has_all=True)])
+@pytest.mark.parametrize(
+    ("kind", "least"), [({}, 0.1), ({"only_names": True}, 0.05), ({"wants_all": True}, 0.05)], ids=["", "names", "all"]
+)
+def test_of_what_has_all_words_little_is_enough_and_less_where_nothing_is_asked_of_it(kind, least):
+    judge = Judge(POLICY, KEYS, **kind)
+    assert judge.is_answered([found(least + 0.01, has_all=True)])
+    assert not judge.is_answered([found(least - 0.01, has_all=True)])
+    assert judge.is_answered([found(0.01, has_all=False), found(3 * least, has_all=True)])
+    assert not judge.is_answered([found(0.15, has_all=False), found(least, has_all=True)])
 
 
 def test_what_was_not_read_does_not_count():
@@ -79,8 +83,8 @@ def test_what_is_faint_ends_no_silence_unless_it_is_shown():
 
 def test_less_is_enough_where_one_has_all_words():
     asked = understand("Which car?", Question(["car"], [1.0]))
-    assert is_answered(0.08, 0.08, places=(0,), asked=asked)
-    assert not is_answered(0.08, 0.08, asked=asked)
+    assert is_answered(0.12, 0.12, places=(0,), asked=asked)
+    assert not is_answered(0.12, 0.12, asked=asked)
 
 
 @pytest.mark.parametrize(
