@@ -57,7 +57,7 @@ class ExplanationAnswer(BaseModel):
         description="How likely it answers the question, in [0, 1], to the model that reads both; null if not read."
     )
     reading_penalty: float = Field(
-        description="What that took from the score, as another memory reads more like an answer; what was not read "
+        description="What reading took from the score, as another memory reads more like an answer; an unread one "
         "loses as much as the mean of what was."
     )
     mmr_penalty: float = Field(description="What its likeness to better hits took when they were ordered.")
