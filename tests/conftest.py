@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ from memory.ids import new_id
 from memory.models import User
 from memory.server import EmbeddedServer
 from memory.spaces import DEFAULT_SPACE, create_space
+from retrieval.reading import shared_reader
 from tasks.app import configure, huey
 from tasks.runtime import Runtime, build
 from webapp.cli.wiring import migrate
@@ -141,6 +144,24 @@ def one_bundled_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(local, "_open", open_bundled)
     monkeypatch.setattr(local, "_quick", _quicken_once)
+
+
+@pytest.fixture
+def busy_reader() -> Iterator[None]:
+    """Keep the reader busy with long notes until the test is over."""
+    reader, ended = shared_reader(), threading.Event()
+
+    def read_on(name: int) -> None:
+        for number in itertools.count():
+            if ended.is_set():
+                return
+            reader.sureness("Who mends the roof?", f"Note {number} of {name}: " + "the roof leaks a little more. " * 15)
+
+    waiting = [reader._pool.submit(read_on, name) for name in range(8)]
+    yield
+    ended.set()
+    for each in waiting:
+        each.result()
 
 
 @pytest.fixture(scope="session")

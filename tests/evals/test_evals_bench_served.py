@@ -49,13 +49,23 @@ def test_questions_are_asked_first_then_again_then_by_many_at_once(address, clie
     assert len(asked) == WARM_UP + 6 + 6 + 18
 
 
-def test_who_was_answered_without_reading_is_counted(address, client, ada) -> None:
-    client.post("/v1/memory/entries", json={"text": "The kiln reaches cone ten by noon"}, headers=ada.headers)
-    client.patch("/v1/spaces/default", json={"policy": {"reading_ms": 1}}, headers=ada.headers).json["policy"]
+def test_who_was_answered_without_reading_is_counted(address, client, ada, busy_reader) -> None:
+    found = ask_of_the_kiln(address, client, ada, reading_ms=1)
+    assert (found.unread, found.crowds[0].unread) == (1.0, 1.0)
+    assert http_to_text(found).count("100.0") == 2
+
+
+def test_who_had_time_to_read_is_not_counted(address, client, ada) -> None:
+    found = ask_of_the_kiln(address, client, ada, reading_ms=60_000)
+    assert (found.unread, found.crowds[0].unread) == (0.0, 0.0)
+
+
+def ask_of_the_kiln(address: str, client, person, *, reading_ms: int) -> HttpBench:
+    client.post("/v1/memory/entries", json={"text": "The kiln reaches cone ten by noon"}, headers=person.headers)
+    chosen = client.patch("/v1/spaces/default", json={"policy": {"reading_ms": reading_ms}}, headers=person.headers)
+    assert chosen.json["policy"]["reading_ms"] == reading_ms
     questions = [f"When was the kiln at cone ten on day {number}?" for number in range(WARM_UP + 5)]
-    found = bench_http(address, ada.token, "default", questions, clients=(2,))
-    assert (found.unread, 0.0 <= found.crowds[0].unread < 1.0) == (1.0, True)
-    assert "100.0" in http_to_text(found)
+    return bench_http(address, person.token, "default", questions, clients=(2,))
 
 
 def test_a_search_that_is_refused_ends_the_measurement(address) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import threading
-
 import pytest
 from shelf import Shelf
 
@@ -200,25 +197,7 @@ def test_a_reader_that_fails_costs_no_answer(shelf, caplog):
     assert shelf.found(asked, near=1, cosine=0.1, reader=Broken) == []
 
 
-@pytest.fixture
-def busy():
-    """Keep the reader busy with long notes until the test is over."""
-    reader, ended = shared_reader(), threading.Event()
-
-    def read_on(name):
-        for number in itertools.count():
-            if ended.is_set():
-                return
-            reader.sureness("Who mends the roof?", f"Note {number} of {name}: " + "the roof leaks a little more. " * 15)
-
-    waiting = [reader._pool.submit(read_on, name) for name in range(8)]
-    yield
-    ended.set()
-    for each in waiting:
-        each.result()
-
-
-def test_who_has_no_time_to_read_judges_by_the_rules_and_says_so(shelf, busy):
+def test_who_has_no_time_to_read_judges_by_the_rules_and_says_so(shelf, busy_reader):
     asked, hurried = "Which canister do I spoon the tea from?", {"reading_ms": 1.0}
     found = shelf.ask(asked, near=1, cosine=0.5, policy=hurried)
     assert ([hit.snippet for hit in found.hits], found.degraded) == ([TEXTS[1]], ("reading",))
@@ -229,7 +208,7 @@ def test_who_has_no_time_to_read_judges_by_the_rules_and_says_so(shelf, busy):
 def test_what_was_read_before_is_known_however_busy_the_machine_is(shelf, request):
     asked = "Which container did I get the tea from?"
     before = shelf.ask(asked, near=1, cosine=0.2)
-    request.getfixturevalue("busy")
+    request.getfixturevalue("busy_reader")
     after = shelf.ask(asked, near=1, cosine=0.2, policy={"reading_ms": 1.0})
     assert [hit.snippet for hit in before.hits] == [hit.snippet for hit in after.hits] == [TEXTS[1]]
     assert after.degraded == ()
