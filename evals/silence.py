@@ -7,11 +7,10 @@ looked at where it was not made, as in a sweep: that is what it brings to those 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from statistics import fmean
-from typing import Any
 
 from evals.dataset import DataSet, Question
 from evals.errors import MeasureError
@@ -19,7 +18,7 @@ from evals.examine import Examiner, outcome
 from evals.policies import DEFAULT
 from evals.scores import scores
 from evals.tables import Cell, table
-from retrieval.policy import NAMED, Policy
+from retrieval.policy import NAMED, Policy, policy_from
 
 RECALL, ABSTENTION = "recall@5", "abstention"
 Grid = Mapping[str, tuple[float, ...]]
@@ -27,6 +26,7 @@ READING: Grid = {
     "sure_reading": (0.05, 0.07, 0.1),
     "named_reading": (0.07, 0.1, 0.15),
     "list_reading": (0.3, 0.4),
+    "worded_reading": (0.01, 0.02, 0.04),
 }
 # What decides where nothing is read: so nothing is.
 RULES: Grid = {
@@ -92,27 +92,38 @@ def default(grid: Grid) -> tuple[float, ...]:
 
 
 def policies(grid: Grid) -> dict[tuple[float, ...], Policy]:
-    """Return a policy for every choice of the grid, and for that of the defaults."""
-    made: dict[tuple[float, ...], Policy] = {}
-    for choice in (default(grid), *product(*grid.values())):
-        numbers: dict[str, Any] = dict(zip(grid, choice, strict=True))
-        made.setdefault(choice, replace(NAMED[DEFAULT], **numbers))
-    return made
+    """Return a policy for every choice of the grid, and for that of the defaults.
+
+    Raises `PolicyError` for what is no number of a policy, or out of its range.
+    """
+    choices = dict.fromkeys((default(grid), *product(*grid.values())))
+    return {choice: policy_from(dict(zip(grid, choice, strict=True)), NAMED[DEFAULT]) for choice in choices}
+
+
+def asked(data: DataSet) -> tuple[Question, ...]:
+    """Return the questions that a choice is judged by."""
+    return tuple(each for each in data.questions if not each.apart)
 
 
 def fit(
-    examiner: Examiner, data: DataSet, grid: Grid, on_progress: Callable[[int], None] = lambda _choices: None
+    examiner: Examiner, data: DataSet, grid: Grid, on_progress: Callable[[int], None] = lambda _questions: None
 ) -> Fit:
-    """Ask every question by every choice; raises `MeasureError` for data without questions of both kinds."""
-    asked = tuple(each for each in data.questions if not each.apart)
-    if len({bool(each.expected) for each in asked}) < 2:
+    """Ask every question by every choice.
+
+    Raises `MeasureError` for data without questions of both kinds, `PolicyError` as `policies` does.
+    """
+    questions = asked(data)
+    if len({bool(each.expected) for each in questions}) < 2:
         raise MeasureError("silence is fitted on questions that have an answer and on some that have none")
-    examiner.warm_up(asked)
-    found = {}
-    for choice, policy in policies(grid).items():
-        found[choice] = tuple(_value(examiner, each, policy) for each in asked)
+    examiner.warm_up(questions)
+    choices = policies(grid)
+    found: dict[tuple[float, ...], list[float]] = {choice: [] for choice in choices}
+    # Question by question: what one choice had read is remembered for the others.
+    for each in questions:
+        for choice, policy in choices.items():
+            found[choice].append(_value(examiner, each, policy))
         on_progress(1)
-    return Fit(asked, found, grid)
+    return Fit(questions, {choice: tuple(values) for choice, values in found.items()}, grid)
 
 
 def _value(examiner: Examiner, question: Question, policy: Policy) -> float:

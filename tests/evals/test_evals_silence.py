@@ -21,7 +21,7 @@ from tasks.runtime import Runtime
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 DEFAULT = default(READING)
-OTHER = (0.4, 0.33, 0.62)
+OTHER = (0.4, 0.33, 0.62, 0.5)
 
 
 def made(default: list[float], other: list[float], collections: str = "aabb") -> Fit:
@@ -79,7 +79,7 @@ def test_every_choice_is_asked(newcomer: tuple[Runtime, UUID], grid: Grid, choic
     data = DataSet("golden", "home", (Collection("home", items),), asked)
     done: list[int] = []
     found = fit(Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW), data, grid, done.append)
-    assert sum(done) == len(found.found) == choices
+    assert (sum(done), len(found.found)) == (2, choices)
     assert found.means(found.found[default(grid)]) == (1, 1)
 
 
@@ -94,6 +94,35 @@ def test_held_out_cases_are_not_tuned_on(tmp_path: Path) -> None:
     copy.write_bytes(golden.HELD_OUT.read_bytes())
     result = CliRunner().invoke(eval_group, ["silence", str(copy)])
     assert (result.exit_code, "held out" in result.output) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--try", "worded_reading=0.1,much"], "is not FIELD=VALUE,VALUE"),
+        (["--try", "worded_reading"], "is not FIELD=VALUE,VALUE"),
+        (["--try", "worded_reading=0.1,2"], "must be a number between 0 and 1"),
+        (["--try", "no_such_number=1"], "no_such_number"),
+        (["--rules", "--try", "worded_reading=0.1"], "leave out --try"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_before_anything_is_asked(given: list[str], said: str) -> None:
+    result = CliRunner().invoke(eval_group, ["silence", *given])
+    assert (result.exit_code, said in result.output) == (2, True)
+
+
+def test_any_number_can_be_tried_on_any_data_set(tmp_path: Path) -> None:
+    (file := tmp_path / "few.txt").write_text(
+        "# Nora\nn1: The spare key is under the third flowerpot\nn2: Tea is kept in the blue tin\n"
+        "? Where is the spare key? => n1\n- Who won the election in Peru?\n"
+    )
+    result = CliRunner().invoke(eval_group, ["silence", str(file), "--try", "sure_reading=0.07,1", "--try", "reads=4"])
+    assert result.exit_code == 0
+    rows = [line.split() for line in result.stdout.splitlines()]
+    assert rows[0] == ["choice", "sure_reading", "reads", "recall@5", "abstention"]
+    assert [row[-4:] for row in rows if row[:1] == ["chosen"] and row[1] != "elsewhere"] == [
+        ["0.070", "4.000", "1.000", "1.000"]
+    ]
 
 
 def test_data_sets_are_joined_with_their_collections_apart() -> None:
