@@ -27,7 +27,7 @@ from memory.ids import new_id
 from tasks.runtime import Runtime
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
-TIMEOUT = 0.2
+TIMEOUT = 1.0
 Place = tuple[Runtime, UUID]
 
 
