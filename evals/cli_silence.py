@@ -46,7 +46,7 @@ def _grid(_context: click.Context, _option: click.Parameter, given: tuple[str, .
     multiple=True,
     metavar="FIELD=VALUE,…",
     callback=_grid,
-    help="Try these values of a number instead, as worded_reading=0.01,0.02; repeatable.",
+    help="Try these values of a number instead, as worded_reading=0.01,0.02; one alone holds throughout. Repeatable.",
 )
 def eval_silence(files: tuple[Path, ...], held_out_too: bool, rules: bool, grid: silence.Grid) -> None:
     """Fit on any data sets FILES when a search should find nothing; the defaults stay as they are.
