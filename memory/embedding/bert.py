@@ -236,11 +236,14 @@ class Graph(ABC):
 
     def _joined(self, part: str, value: str, state: str) -> str:
         """A dense step, what was there before added, and the sum normalised."""
-        dense = self._product(value, f"{part}.dense")
-        whole = self._add("Add", [dense, self._weight(f"{part}.dense.bias")], f"{part}.whole")
+        whole = self._dense(value, f"{part}.dense")
         # The runtime has one operator for this and the next step, which takes four times as long as both.
         added = self._add("Add", [whole, state], f"{part}.added")
         return self._normal(added, f"{part}.LayerNorm", f"{part}.state")
+
+    def _dense(self, value: str, part: str) -> str:
+        """A value multiplied by the weights of a part, and its bias added."""
+        return self._add("Add", [self._product(value, part), self._weight(f"{part}.bias")], f"{part}.whole")
 
     def _normal(self, value: str, norm: str = "embeddings.LayerNorm", output: str = "state") -> str:
         """The embeddings, or what a norm is for, normalised."""

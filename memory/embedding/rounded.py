@@ -3,8 +3,7 @@
 A row of weights has one scale. What is multiplied with them is rounded as it comes, with one scale for a text, so that
 a channel much wider than the others would leave them few steps: `widest` says how wide each gets, and part of that is
 moved into the weights first (SmoothQuant, Xiao et al. 2023). The widest values of all come after the inner step, few
-and of no fixed channel, mostly of the same tokens; there each token, and each quarter of the channels, has a scale of
-its own.
+and of no fixed channel, mostly of the same tokens; there each token has a scale of its own.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ _MOVED_BY = 128  # where there is no sign
 # How much of a channel's width goes into the weights. 0.7 leaves questions the least error by the bundled one.
 _MOVED = 0.7
 _LEAST = 1e-5
+_LOWEST = 0.17  # No less than this below zero does GELU give.
 _INNER = ".output.dense"
 _SEEN = ".attention.output.dense"
-# Of the channels after the inner step, each with its own scales. Two more bring a fortieth of the time and no more.
-_PARTS = 4
 
 
 class Arithmetic(Enum):
@@ -86,49 +84,73 @@ class RoundedGraph(Graph):
         parts = [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
         # One product for all three: what is multiplied is rounded once.
         weights = np.concatenate([self._numbers(f"{part}.weight") for part in parts])
-        together = self._multiplied(state, f"{layer}.attention", weights)
+        bias = np.concatenate([self._numbers(f"{part}.bias") for part in parts])
+        # What comes of it are sums of the values, which can be divided here, at no time, for the product over them.
+        seen = f"{layer}{_SEEN}"
+        by = np.ones(len(bias), np.float32)
+        if (moved := self._moved(seen, self._numbers(f"{seen}.weight"))) is not None:
+            by[-len(moved) :] /= moved
+        together = self._multiplied(state, f"{layer}.attention", weights, by)
         split = [f"{part}.product" for part in parts]
         self._nodes.append(helper.make_node("Split", [together], split, axis=-1))
-        bias = np.concatenate([self._numbers(f"{part}.bias") for part in parts])
-        inputs = [*split, self._constant(f"{layer}.bias", bias)]
-        return self._fused("MultiHeadAttention", inputs, f"{layer}.seen", num_heads=self._encoder.heads)
+        inputs = [*split, self._constant(f"{layer}.bias", bias * by)]
+        # A layer may have fewer heads than the encoder came with, never other ones.
+        heads = len(bias) // 3 * self._encoder.heads // self._encoder.hidden
+        return self._fused("MultiHeadAttention", inputs, f"{layer}.seen", num_heads=heads)
 
     def _product(self, value: str, part: str) -> str:
         return self._multiplied(value, part, self._numbers(f"{part}.weight"))
 
-    def _multiplied(self, value: str, part: str, weights: Floats) -> str:
+    def _dense(self, value: str, part: str) -> str:
+        if self._arithmetic is Arithmetic.SINGLE or self._goes_by_tokens(part):
+            return super()._dense(value, part)
+        return self._rounded(*self._evened(value, part, self._numbers(f"{part}.weight")), part, bias=f"{part}.bias")
+
+    def _multiplied(self, value: str, part: str, weights: Floats, by: Floats | None = None) -> str:
+        """A value multiplied by weights, and what comes out by numbers `by`, where it is computed in whole numbers."""
         if self._arithmetic is Arithmetic.SINGLE:
             return self._add("MatMul", [value, self._constant(part, weights.T)], f"{part}.product")
-        if self._tokens and part.endswith(_INNER) and not part.endswith(_SEEN):
+        if self._goes_by_tokens(part):
             return self._by_tokens(value, part, weights)
-        if (widest := self._widest.get(part)) is not None:
-            moved = _share(widest) ** _MOVED / _share(np.abs(weights).max(axis=0)) ** (1 - _MOVED)
+        return self._rounded(*self._evened(value, part, weights), part, by)
+
+    def _goes_by_tokens(self, part: str) -> bool:
+        return self._tokens and part.endswith(_INNER) and not part.endswith(_SEEN)
+
+    def _evened(self, value: str, part: str, weights: Floats) -> tuple[str, Floats]:
+        """Move a part of how wide the channels of a value are into the weights that it is multiplied with."""
+        if (moved := self._moved(part, weights)) is None:
+            return value, weights
+        if not part.endswith(_SEEN):  # There the values that it is made of have been divided.
             value = self._add("Mul", [value, self._constant(f"{part}.moved", 1 / moved)], f"{part}.even")
-            weights = weights * moved
-        return self._rounded(value, part, weights)
+        return value, weights * moved
+
+    def _moved(self, part: str, weights: Floats) -> Floats | None:
+        """Return what the channels that go into a product are divided by; None where nothing is moved."""
+        widest = self._widest.get(part)
+        if widest is None or self._arithmetic is Arithmetic.SINGLE:
+            return None
+        moved: Floats = _share(widest) ** _MOVED / _share(np.abs(weights).max(axis=0)) ** (1 - _MOVED)
+        return moved
 
     def _by_tokens(self, value: str, part: str, weights: Floats) -> str:
-        """Divide each token's values by the widest of them, and multiply what comes out by it.
-
-        A few parts of the channels have scales of their own besides, weights too.
-        """
-        sizes = self._add("Abs", [value], f"{part}.sizes")
-        widest = self._add("ReduceMax", [sizes], f"{part}.widest", axes=[-1])
-        width = self._add("Max", [widest, self._constant("least", np.array([_LEAST], np.float32))], f"{part}.width")
+        """Divide each token's values by the widest of them, and multiply what comes out by it."""
+        widest = self._add("ReduceMax", [value], f"{part}.widest", axes=[-1])
+        # Nothing below zero is wider than that.
+        least = self._constant("least", np.array([_LOWEST], np.float32))
+        width = self._add("Max", [widest, least], f"{part}.width")
         even = self._add("Div", [value, width], f"{part}.even")
-        pieces = [f"{part}.{number}" for number in range(_PARTS)]
-        self._nodes.append(helper.make_node("Split", [even], pieces, axis=-1))
-        split = zip(pieces, np.split(weights, _PARTS, axis=1), strict=True)
-        products = [self._rounded(piece, f"{piece}.weights", some) for piece, some in split]
-        return self._add("Mul", [self._add("Sum", products, f"{part}.sum"), width], f"{part}.product")
+        return self._add("Mul", [self._rounded(even, weights, f"{part}.weights"), width], f"{part}.product")
 
-    def _rounded(self, value: str, part: str, weights: Floats) -> str:
+    def _rounded(self, value: str, weights: Floats, part: str, by: Floats | None = None, *, bias: str = "") -> str:
         scales = _steps(np.abs(weights).max(axis=1))
         rounded, no_sign = np.rint(weights / scales[:, None]), self._arithmetic is Arithmetic.UNSIGNED
         whole = (rounded + _MOVED_BY).astype(np.uint8) if no_sign else rounded.astype(np.int8)
-        inputs = [value, self._constant(part, whole.T), self._constant(f"{part}.scales", scales)]
-        if no_sign:
-            inputs.append(self._constant(f"{part}.zeros", np.full(len(scales), _MOVED_BY, np.uint8)))
+        given = scales if by is None else scales * by
+        inputs = [value, self._constant(part, whole.T), self._constant(f"{part}.scales", given)]
+        zeros = np.full(len(scales), _MOVED_BY, np.uint8)
+        inputs.append(self._constant(f"{part}.zeros", zeros) if no_sign else "")
+        inputs.append(self._weight(bias) if bias else "")
         return self._fused("DynamicQuantizeMatMul", inputs, f"{part}.product")
 
     def _weight(self, name: str) -> str:
