@@ -1,4 +1,4 @@
-"""The commands that train: `eval reader`, `eval stops` and `eval query-encoder`."""
+"""The commands that train: `eval reader`, `eval lighter-reader`, `eval stops` and `eval query-encoder`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from evals.cli_support import progress
 _out = click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
 )
+_UNSTOPPED = "It reads every note to its end until `commonplace eval stops` has been run."
 _epochs = click.option(
     "--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Rounds over the data."
 )
@@ -42,7 +43,33 @@ def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str |
         learner = reader.learn(blocks, epochs=epochs, reader=start, on_step=lambda _done, _of, _loss: advance(1))
     reader.save(learner, blocks, file := out or WEIGHTS)
     click.echo(f"{file}: {sum(len(each.questions) for each in blocks)} questions about {len(blocks)} persons")
-    click.echo("It reads every note to its end until `commonplace eval stops` has been run.")
+    click.echo(_UNSTOPPED)
+
+
+@eval_group.command("lighter-reader")
+@_out
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.72,
+    show_default=True,
+    help="Of the time that it takes.",
+)
+@click.option(
+    "--persons", type=click.IntRange(min=10), default=450, show_default=True, help="Learn by so many, drawn by lot."
+)
+def eval_lighter_reader(out: Path | None, share: float, persons: int) -> None:
+    """Leave out what the reader in use can do without, and train the rest to read as it did: an hour."""
+    # As above.
+    from evals import lighter, reader  # noqa: PLC0415
+    from retrieval.reader_model import WEIGHTS  # noqa: PLC0415
+
+    blocks = drawn(read_blocks(), persons)
+    with progress(None, "steps") as advance:
+        learner = lighter.made_lighter(WEIGHTS, blocks, share=share, on_step=lambda *_step: advance(1))
+    reader.save(learner, blocks, file := out or WEIGHTS)
+    click.echo(f"{file}: {share:g} of the time, by what {len(blocks)} persons are asked")
+    click.echo(_UNSTOPPED)
 
 
 @eval_group.command("stops")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from evals.blocks import Block
 from memory.embedding.bundled import MINILM
@@ -14,6 +15,19 @@ BATCH = 48
 _NEAREST = 3
 
 Pair = tuple[str, str]
+_T = TypeVar("_T")
+
+
+class Near:
+    """Which texts are most like a question, by the bundled model."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        kept = sorted(set(texts))
+        self._vectors = dict(zip(kept, LocalEmbedder(MINILM, None).embed(kept), strict=True))
+
+    def nearest(self, question: str, texts: Sequence[str]) -> list[str]:
+        """Return texts, the one that is most like the question first."""
+        return sorted(texts, key=lambda text: -float(self._vectors[question] @ self._vectors[text]))
 
 
 class Lessons:
@@ -24,8 +38,7 @@ class Lessons:
     """
 
     def __init__(self, blocks: Sequence[Block]) -> None:
-        texts = sorted({text for block in blocks for text in _texts(block)})
-        self._vectors = dict(zip(texts, LocalEmbedder(MINILM, None).embed(texts), strict=True))
+        self._near = Near(text for block in blocks for text in texts_of(block))
         self.pairs = [
             pair for block in blocks for asked, ids in block.questions for pair in self._of(block, asked, ids)
         ]
@@ -34,31 +47,44 @@ class Lessons:
         right = [block.notes[each] for each in ids] + [
             text for asked, text in block.wanted.items() if asked == question
         ]
-        notes = self._nearest(question, [text for name, text in block.notes.items() if name not in ids])
-        others = self._nearest(question, [text for asked, text in block.wanted.items() if asked != question])
+        notes = self._near.nearest(question, [text for name, text in block.notes.items() if name not in ids])
+        others = self._near.nearest(question, [text for asked, text in block.wanted.items() if asked != question])
         yield from (((question, text), 1.0) for text in right)
         yield from (((question, text), 0.0) for text in (*notes[:_NEAREST], *others[:1]))
 
-    def _nearest(self, question: str, texts: Sequence[str]) -> list[str]:
-        return sorted(texts, key=lambda text: -float(self._vectors[question] @ self._vectors[text]))
-
     def batches(self, chance: random.Random) -> Iterator[list[tuple[Pair, float]]]:
         """Give all pairs once, in any order, in batches of about one length."""
-        pairs, slab = list(self.pairs), BATCH * 20
-        chance.shuffle(pairs)
-        batches = []
-        for start in range(0, len(pairs), slab):
-            part = sorted(pairs[start : start + slab], key=lambda each: len(each[0][0]) + len(each[0][1]))
-            batches += [part[first : first + BATCH] for first in range(0, len(part), BATCH)]
-        chance.shuffle(batches)
-        yield from batches
+        return in_batches(self.pairs, lambda each: each[0], chance)
 
     def texts(self) -> list[Pair]:
         """Return the pairs without what is told of them."""
         return [pair for pair, _ in self.pairs]
 
 
-def _texts(block: Block) -> Iterator[str]:
+def in_batches(items: Sequence[_T], pair: Callable[[_T], Pair], chance: random.Random) -> Iterator[list[_T]]:
+    """Give all items once, in any order, in batches whose pairs of question and note are of about one length."""
+    shuffled, slab = list(items), BATCH * 20
+    chance.shuffle(shuffled)
+    batches = []
+    for start in range(0, len(shuffled), slab):
+        part = sorted(shuffled[start : start + slab], key=lambda each: _length(pair(each)))
+        batches += [part[first : first + BATCH] for first in range(0, len(part), BATCH)]
+    chance.shuffle(batches)
+    yield from batches
+
+
+def batched(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """Give pairs in batches of about one length, the shortest first."""
+    ordered = sorted(pairs, key=_length)
+    yield from (ordered[at : at + BATCH] for at in range(0, len(ordered), BATCH))
+
+
+def _length(pair: Pair) -> int:
+    return sum(map(len, pair))
+
+
+def texts_of(block: Block) -> Iterator[str]:
+    """Give whatever texts there are of a person, the questions too."""
     yield from block.notes.values()
     yield from block.wanted.values()
     yield from (asked for asked, _ in block.questions)

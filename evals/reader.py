@@ -2,15 +2,15 @@
 
 A cross-encoder (Nogueira and Cho 2019) that has learned from the questions of a web search which passage answers them
 is trained on: question and note together go through all layers, and the vector of the first token is weighed to one
-number. The vocabulary stays as it is. What training changed in each matrix is kept as its largest singular values, a
-third of the matrix at little loss.
+number. The vocabulary stays as it is. A matrix is kept as what it is computed with, whole numbers of eight bits with a
+scale for each row.
 """
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,9 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 from evals.asked import drawn
 from evals.blocks import Block, read_blocks, read_known_blocks
 from evals.lessons import BATCH, Lessons, Pair
-from evals.training import Steps, changed, half, half_bits, restored
+from evals.training import Steps, half, half_bits
 from memory.embedding.bundled import MINILM
-from retrieval.reader_model import LONGEST, open_cross_encoder
+from retrieval.reader_model import LONGEST, SCALES, learned, open_cross_encoder
 
 # Who goes on from a reader that is there learns so many of the persons that it knows again, lest it forget them.
 AGAIN = 60
@@ -34,13 +34,16 @@ AGAIN = 60
 _WITH = 3 / 7
 # Of what they teach in the weights that are kept, and of who goes on.
 SHARE, _FURTHER_SHARE = 0.6, 0.5
-RANK = 64
+MATRIX = 2  # dimensions
+_LARGEST = 127  # of eight bits with a sign
 _RATE, _FURTHER_RATE = 5e-5, 3e-5
 # What it gave is twice as wide as the log-odds that are learned here.
 _OF_ITS_HEAD = 0.5
 _SAMPLES = 24
 
 Floats = NDArray[np.float32]
+# Pairs as the encoder is given them: the ids of their tokens, of which kind each is, and which are only padding.
+Batch = Mapping[str, torch.Tensor]
 
 
 class Learner:
@@ -49,23 +52,23 @@ class Learner:
     def __init__(self, reader: Path | None = None) -> None:
         encoder = open_cross_encoder()
         self.tokenizer: Any = AutoTokenizer.from_pretrained(MINILM)
-        self.came = {name: torch.tensor(encoder.numbers(name)) for name in encoder.names}
-        head = [self.came.pop(f"classifier.{part}") * _OF_ITS_HEAD for part in ("weight", "bias")]
-        words, hidden = self.came["embeddings.word_embeddings.weight"].shape
+        came = {name: torch.tensor(encoder.numbers(name)) for name in encoder.names}
+        head = [came.pop(f"classifier.{part}") * _OF_ITS_HEAD for part in ("weight", "bias")]
+        words, hidden = came["embeddings.word_embeddings.weight"].shape
         config = BertConfig(
             vocab_size=words,
             hidden_size=hidden,
             num_hidden_layers=encoder.layers,
             num_attention_heads=encoder.heads,
-            intermediate_size=len(self.came["encoder.layer.0.intermediate.dense.bias"]),
+            intermediate_size=len(came["encoder.layer.0.intermediate.dense.bias"]),
             layer_norm_eps=encoder.epsilon,
         )
         self.model: Any = BertModel(config)
+        self.model.load_state_dict(came)
         self.head = torch.nn.Linear(hidden, 1)
+        self.head_size = hidden // encoder.heads
         if reader is not None:
             head = self._take(reader)
-        else:
-            self.model.load_state_dict(self.came)
         self.head.load_state_dict(dict(zip(("weight", "bias"), head, strict=True)))
         self.model.train(False)
         for weight in self.model.embeddings.parameters():
@@ -75,10 +78,15 @@ class Learner:
         """Go on with what was learned before; returns the head."""
         with np.load(reader) as file:
             arrays = dict(file)
-        changed = {each.removesuffix(".up") for each in arrays} & self.came.keys()
-        self.model.load_state_dict({**self.came, **{name: restored(name, arrays, self.came) for name in changed}})
+        for name in arrays.keys() & self.model.state_dict().keys():
+            self.put(name, torch.tensor(learned(name, arrays)))
         head = arrays["head.weight"][None], arrays["head.bias"]
         return [torch.tensor(values.astype(np.float32)) for values in head]
+
+    def put(self, name: str, values: torch.Tensor) -> None:
+        """Give the model weights of any shape that fits those around."""
+        module, _, kind = name.rpartition(".")
+        setattr(self.model.get_submodule(module), kind, torch.nn.Parameter(values))
 
     def parameters(self) -> Iterator[Any]:
         """Give all weights, always in the same order."""
@@ -87,11 +95,19 @@ class Learner:
 
     def logits(self, pairs: Sequence[Pair]) -> torch.Tensor:
         """Return the log-odds that the note of each pair answers its question."""
+        return self.read(self.tokens(pairs))[0].float()
+
+    def tokens(self, pairs: Sequence[Pair]) -> Batch:
+        """Return what the encoder is given of pairs."""
         questions, notes = zip(*pairs, strict=True)
         options = {"padding": True, "truncation": True, "max_length": LONGEST, "return_tensors": "pt"}
-        made = self.tokenizer(list(questions), list(notes), **options)
-        found: torch.Tensor = self.head(self.model(**made).pooler_output).squeeze(1).float()
-        return found
+        made: Batch = self.tokenizer(list(questions), list(notes), **options)
+        return made
+
+    def read(self, made: Batch) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+        """Return the log-odds of pairs, shape (pairs,), and what each layer makes: (pairs, tokens, hidden) each."""
+        out = self.model(**made, output_hidden_states=True)
+        return self.head(out.pooler_output).squeeze(1), out.hidden_states[1:]
 
 
 def train(
@@ -165,20 +181,17 @@ def further(since: str) -> list[Block]:
     return [*blocks, *drawn(known, AGAIN)]
 
 
-def save(learner: Learner, blocks: Sequence[Block], path: Path, *, rank: int = RANK) -> None:
+def save(learner: Learner, blocks: Sequence[Block], path: Path) -> None:
     """Write what `retrieval.reading.Reader` reads; the learner is left as that will compute.
 
     Besides the weights that is how wide each channel of what goes into a product gets, and what comes out for a
     few pairs, by which a process proves that it computes the same.
     """
     arrays: dict[str, NDArray[Any]] = {}
-    state = learner.model.state_dict()
-    for name, weight in state.items():
-        if not name.startswith(("encoder.", "pooler.")):
-            continue
-        arrays |= changed(name, weight, learner.came[name], rank) if weight.ndim == 2 else {name: half(weight)}
-        state[name] = restored(name, arrays, learner.came)
-    learner.model.load_state_dict(state)
+    for name, weight in learner.model.state_dict().items():
+        if name.startswith(("encoder.", "pooler.")):
+            arrays |= rounded(name, weight) if weight.ndim == MATRIX else {name: half(weight)}
+            learner.put(name, torch.tensor(learned(name, arrays)))
     pairs = [pair for pair, _ in _some(blocks)]
     with torch.no_grad(), _Widths(learner.model) as widths:
         logits = torch.cat([learner.logits([pair]) for pair in pairs])
@@ -187,6 +200,13 @@ def save(learner: Learner, blocks: Sequence[Block], path: Path, *, rank: int = R
     samples = np.frombuffer(json.dumps(pairs).encode(), dtype=np.uint8)
     arrays |= {"samples": samples, "logits": logits.numpy()}
     np.savez_compressed(path, allow_pickle=False, **arrays)
+
+
+def rounded(name: str, weight: torch.Tensor) -> dict[str, NDArray[Any]]:
+    """Return a matrix as whole numbers of eight bits and a scale for each row, by its name."""
+    rows = weight.detach().numpy()
+    scales = np.maximum(np.abs(rows).max(axis=1), np.finfo(np.float32).tiny) / np.float32(_LARGEST)
+    return {name: np.rint(rows / scales[:, None]).astype(np.int8), name + SCALES: scales}
 
 
 def _some(blocks: Sequence[Block]) -> list[tuple[Pair, float]]:

@@ -19,9 +19,9 @@ from retrieval.reader_model import WEIGHTS, Stop, gist, save_stops
 from retrieval.reading import Reader
 from retrieval.silence import SHOWN_EARLY
 
-# After the first half of the notes that will not answer show it, after the last nearly all. A stop in between spares
-# more than it takes to look; one before the first would spare a fifth of them one layer.
-LAYERS = (6, 8, 9)
+# After the first a fifth of the notes that will not answer show it, after the last most: the layers that come then are
+# narrow, and a stop among them would spare no more than it takes to look.
+LAYERS = (4, 6, 8)
 # The share of those that one stop may cost, of persons that it was not fitted to.
 COST = 0.005
 # Every so manieth person is left out of the fit and decides where the limit lies.

@@ -1,11 +1,8 @@
-"""What those that train share: how a step is made, and how what was learned is kept.
-
-Of what training changed in a matrix its largest singular values are kept, a third of the matrix at little loss.
-"""
+"""What those that train share: how a step is made, and numbers of half the bits."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -44,21 +41,6 @@ class Steps:
 def half_bits() -> AbstractContextManager[Any]:
     """Compute with half the bits: a third of the time where the processor knows them, and nothing is lost here."""
     return torch.autocast("cpu", torch.bfloat16, enabled=torch.backends.cpu.get_cpu_capability() not in _WHOLE)
-
-
-def changed(name: str, weight: torch.Tensor, base: torch.Tensor, rank: int) -> dict[str, NDArray[Any]]:
-    """Return two factors, named after the weight, of at most this rank, whose product is what was added to `base`."""
-    rows, values, columns = torch.linalg.svd(weight - base, full_matrices=False)
-    root = values[:rank].sqrt()
-    return {f"{name}.up": half(rows[:, :rank] * root), f"{name}.down": half(root[:, None] * columns[:rank])}
-
-
-def restored(name: str, arrays: Mapping[str, NDArray[Any]], base: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """Return a weight as it is read from `arrays`: its new values, or the old ones and what was added."""
-    if name in arrays:
-        return torch.tensor(arrays[name].astype(np.float32))
-    up, down = (arrays[f"{name}.{side}"].astype(np.float32) for side in ("up", "down"))
-    return base[name] + torch.tensor(up @ down)
 
 
 def half(values: torch.Tensor) -> NDArray[np.float16]:

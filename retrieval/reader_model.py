@@ -25,6 +25,8 @@ from memory.embedding.rounded import Arithmetic, RoundedGraph
 
 WEIGHTS = Path(__file__).with_name("reader.npz")
 STOPS = Path(__file__).with_name("stops.npz")
+# What follows the name of a matrix where its scales are.
+SCALES = ".scales"
 # Pieces of words of a question with a note in training.
 LONGEST = 192
 
@@ -159,15 +161,15 @@ class _ReaderGraph(RoundedGraph):
 
 
 def _changed(name: str, encoder: CrossEncoder, arrays: Mapping[str, NDArray[Any]]) -> Floats:
-    """Return weights as training left them: `arrays` has new values, or two narrow factors of what was added."""
-    if name in arrays:
-        return _single(arrays[name])
-    before = encoder.numbers(name)
-    if f"{name}.up" not in arrays:
-        return before
-    up, down = (_single(arrays[f"{name}.{side}"]) for side in ("up", "down"))
-    added: Floats = before + up @ down
-    return added
+    """Return weights as training left them, else as they came."""
+    return learned(name, arrays) if name in arrays else encoder.numbers(name)
+
+
+def learned(name: str, arrays: Mapping[str, NDArray[Any]]) -> Floats:
+    """Return weights that a reader has learned: a matrix has whole numbers, and a scale for each row."""
+    values = _single(arrays[name])
+    scales = arrays.get(name + SCALES)
+    return values if scales is None else values * scales[:, None]
 
 
 def _single(values: NDArray[Any]) -> Floats:

@@ -18,6 +18,7 @@ def test_every_way_to_evaluate_is_mounted() -> None:
     judging = [
         "golden",
         "jsonl",
+        "lighter-reader",
         "locomo",
         "marks",
         "outages",

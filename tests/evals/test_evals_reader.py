@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from evals import golden
 from evals.asked import drawn
 from evals.blocks import read_blocks
-from evals.reader import AGAIN, RANK, Learner, further, learn, save
-from retrieval.reader_model import WEIGHTS
+from evals.reader import AGAIN, Learner, further, learn, rounded, save
+from retrieval.reader_model import WEIGHTS, learned
 from retrieval.reading import Reader
 
 
@@ -82,7 +83,7 @@ def test_what_is_learned_can_be_read(blocks, tmp_path):
     few, steps = blocks[:2], []
     learner = learn(few, epochs=1, on_step=lambda *step: steps.append(step))
     assert [done for done, _, _ in steps] == [*range(1, steps[0][1] + 1), *range(1, steps[-1][1] + 1)]
-    save(learner, few, path := tmp_path / "reader.npz", rank=4)
+    save(learner, few, path := tmp_path / "reader.npz")
     reader = Reader(path)
     question, right = few[0].questions[0]
     note = few[0].notes[right[0]]
@@ -90,7 +91,12 @@ def test_what_is_learned_can_be_read(blocks, tmp_path):
     assert reader.sureness(question, note) == pytest.approx(told, abs=0.1)
 
 
-def test_the_weights_that_come_along_are_of_this_rank():
-    with np.load(WEIGHTS) as file:
-        assert {file[name].shape[-1] for name in file.files if name.endswith(".up")} == {RANK}
-    assert WEIGHTS.stat().st_size < 12_000_000
+def test_a_matrix_is_kept_to_half_a_step_of_each_row():
+    matrix = torch.randn(6, 40) * torch.tensor([[1e-6], [0.01], [0.3], [1.0], [20.0], [0.0]])
+    kept = learned("m", rounded("m", matrix))
+    steps = np.abs(matrix.numpy()).max(axis=1, keepdims=True) / 127
+    assert (np.abs(kept - matrix.numpy()) <= steps * 0.501).all()
+
+
+def test_the_weights_that_come_along_take_little_room():
+    assert WEIGHTS.stat().st_size < 14_000_000
