@@ -3,7 +3,8 @@
 A row of weights has one scale. What is multiplied with them is rounded as it comes, with one scale for a text, so that
 a channel much wider than the others would leave them few steps: `widest` says how wide each gets, and part of that is
 moved into the weights first (SmoothQuant, Xiao et al. 2023). The widest values of all come after the inner step, few
-and of no fixed channel, mostly of the same tokens; there each token has a scale of its own.
+and of no fixed channel, mostly of the same tokens; there each token has a scale of its own, or some parts of its
+channels have.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class RoundedGraph(Graph):
     """Builds the layers; its heirs say where `numbers` come from.
 
     `widest` has the largest absolute value of each channel of what goes into a product, by the product's part; without
-    it nothing is moved. With `tokens` each token has a scale of its own after the inner step, which takes longer.
+    it nothing is moved. Each token has so many `token_scales` of its own after the inner step, which takes longer; with
+    none a text has one there, as everywhere.
     """
 
     def __init__(
@@ -68,12 +70,12 @@ class RoundedGraph(Graph):
         encoder: Measures,
         widest: Mapping[str, Floats] | None = None,
         *,
-        tokens: bool = False,
+        token_scales: int = 0,
         arithmetic: Arithmetic = Arithmetic.SIGNED,
     ) -> None:
         super().__init__(encoder)
         self._widest = widest or {}
-        self._tokens = tokens
+        self._token_scales = token_scales
         self._arithmetic = arithmetic
 
     @abstractmethod
@@ -115,7 +117,7 @@ class RoundedGraph(Graph):
         return self._rounded(*self._evened(value, part, weights), part, by)
 
     def _goes_by_tokens(self, part: str) -> bool:
-        return self._tokens and part.endswith(_INNER) and not part.endswith(_SEEN)
+        return self._token_scales > 0 and part.endswith(_INNER) and not part.endswith(_SEEN)
 
     def _evened(self, value: str, part: str, weights: Floats) -> tuple[str, Floats]:
         """Move a part of how wide the channels of a value are into the weights that it is multiplied with."""
@@ -134,13 +136,23 @@ class RoundedGraph(Graph):
         return moved
 
     def _by_tokens(self, value: str, part: str, weights: Floats) -> str:
-        """Divide each token's values by the widest of them, and multiply what comes out by it."""
+        """Divide each token's values by the widest of them, and multiply what comes out by it.
+
+        A few parts of the channels may have scales of their own besides, weights too.
+        """
         widest = self._add("ReduceMax", [value], f"{part}.widest", axes=[-1])
         # Nothing below zero is wider than that.
         least = self._constant("least", np.array([_LOWEST], np.float32))
         width = self._add("Max", [widest, least], f"{part}.width")
         even = self._add("Div", [value, width], f"{part}.even")
-        return self._add("Mul", [self._rounded(even, weights, f"{part}.weights"), width], f"{part}.product")
+        if (scales := self._token_scales) == 1:
+            whole = self._rounded(even, weights, f"{part}.weights")
+        else:
+            pieces = [f"{part}.{number}" for number in range(scales)]
+            self._nodes.append(helper.make_node("Split", [even], pieces, axis=-1))
+            split = zip(pieces, np.split(weights, scales, axis=1), strict=True)
+            whole = self._add("Sum", [self._rounded(*each, f"{each[0]}.weights") for each in split], f"{part}.sum")
+        return self._add("Mul", [whole, width], f"{part}.product")
 
     def _rounded(self, value: str, weights: Floats, part: str, by: Floats | None = None, *, bias: str = "") -> str:
         scales = _steps(np.abs(weights).max(axis=1))
