@@ -109,6 +109,16 @@ def test_more_that_is_left_out_costs_more():
     assert sum(left.values()) < sum(sizes.values())
 
 
+@pytest.mark.slow  # It computes with the whole reader.
+def test_with_a_little_left_out_it_reads_nearly_as_before():
+    pairs = Lessons(read_blocks()[:1]).texts()[:60]
+    before, learner = Learner(WEIGHTS), Learner(WEIGHTS)
+    leave_out(learner, pairs, {part: max(1, size * 11 // 12) for part, size in sizes_of(learner).items()})
+    with torch.no_grad():
+        given, wanted = learner.logits(pairs).numpy(), before.logits(pairs).numpy()
+    assert np.abs(given - wanted).mean() < 0.25
+
+
 @pytest.mark.slow  # It computes with the whole reader, and trains a little.
 def test_a_lighter_reader_reads_as_it_learned_to(tmp_path):
     blocks = read_blocks()[:1]
