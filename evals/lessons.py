@@ -65,22 +65,17 @@ def in_batches(items: Sequence[_T], pair: Callable[[_T], Pair], chance: random.R
     """Give all items once, in any order, in batches whose pairs of question and note are of about one length."""
     shuffled, slab = list(items), BATCH * 20
     chance.shuffle(shuffled)
-    batches = []
+    batches: list[list[_T]] = []
     for start in range(0, len(shuffled), slab):
-        part = sorted(shuffled[start : start + slab], key=lambda each: _length(pair(each)))
-        batches += [part[first : first + BATCH] for first in range(0, len(part), BATCH)]
+        batches += batched(shuffled[start : start + slab], pair)
     chance.shuffle(batches)
     yield from batches
 
 
-def batched(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Give pairs in batches of about one length, the shortest first."""
-    ordered = sorted(pairs, key=_length)
+def batched(items: Iterable[_T], pair: Callable[[_T], Pair]) -> Iterator[list[_T]]:
+    """Give all items once, in batches whose pairs are of about one length, the shortest first."""
+    ordered = sorted(items, key=lambda each: sum(map(len, pair(each))))
     yield from (ordered[at : at + BATCH] for at in range(0, len(ordered), BATCH))
-
-
-def _length(pair: Pair) -> int:
-    return sum(map(len, pair))
 
 
 def texts_of(block: Block) -> Iterator[str]:

@@ -20,8 +20,6 @@ from evals.persons import UNSEEN
 from evals.reader import Learner
 from evals.training import Steps, half_bits
 
-# Of the time that all layers take.
-SHARE = 0.72
 # Pairs by which it is told what a layer can do without.
 SEEN = 2400
 _RATE = 5e-5
@@ -37,7 +35,7 @@ _NEAREST = 8
 OnStep = Callable[[int, int, float], None]
 
 
-def made_lighter(before: Path, blocks: Sequence[Block], *, share: float = SHARE, on_step: OnStep) -> Learner:
+def made_lighter(before: Path, blocks: Sequence[Block], *, share: float, on_step: OnStep) -> Learner:
     """Return a reader that takes a share of the time, after it has learned to read as the one before."""
     teacher, learner, lessons = Learner(before), Learner(before), Lessons(blocks).texts()
     strange = nearest([block for name in STRANGE for block in read_file(UNSEEN / f"{name}.txt")])

@@ -72,7 +72,7 @@ class Walk:
 
     def __init__(self, learner: Learner, pairs: Sequence[Pair]) -> None:
         self.learner, self.layers = learner, learner.model.encoder.layer
-        batches = [learner.tokens(batch) for batch in batched(pairs)]
+        batches = [learner.tokens(batch) for batch in batched(pairs, lambda pair: pair)]
         self.masks = [each["attention_mask"].bool() for each in batches]
         self._unseen = [(~each[:, None, None, :]).float() * torch.finfo(torch.float32).min for each in self.masks]
         self.states = [learner.model.embeddings(each["input_ids"], each["token_type_ids"]) for each in batches]
@@ -91,10 +91,11 @@ class Walk:
     def answers(self, number: int, states: States) -> torch.Tensor:
         """Return the log-odds, shape (pairs,), of some batches that have come as far as before a layer."""
         given = []
-        for state, unseen in zip(states, self.some(self._unseen), strict=True):
+        for before, unseen in zip(states, self.some(self._unseen), strict=True):
+            state = before
             for layer in self.layers[number:]:
                 seen = layer.attention.output(layer.attention.self(state, unseen)[0], state)
-                state = layer.output(layer.intermediate(seen), seen)  # noqa: PLW2901
+                state = layer.output(layer.intermediate(seen), seen)
             given.append(self.learner.head(self.learner.model.pooler(state)).squeeze(1))
         return torch.cat(given).clamp(-SUREST, SUREST)
 

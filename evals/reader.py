@@ -34,7 +34,6 @@ AGAIN = 60
 _WITH = 3 / 7
 # Of what they teach in the weights that are kept, and of who goes on.
 SHARE, _FURTHER_SHARE = 0.6, 0.5
-MATRIX = 2  # dimensions
 _LARGEST = 127  # of eight bits with a sign
 _RATE, _FURTHER_RATE = 5e-5, 3e-5
 # What it gave is twice as wide as the log-odds that are learned here.
@@ -190,7 +189,7 @@ def save(learner: Learner, blocks: Sequence[Block], path: Path) -> None:
     arrays: dict[str, NDArray[Any]] = {}
     for name, weight in learner.model.state_dict().items():
         if name.startswith(("encoder.", "pooler.")):
-            arrays |= rounded(name, weight) if weight.ndim == MATRIX else {name: half(weight)}
+            arrays |= rounded(name, weight) if weight.ndim == 2 else {name: half(weight)}
             learner.put(name, torch.tensor(learned(name, arrays)))
     pairs = [pair for pair, _ in _some(blocks)]
     with torch.no_grad(), _Widths(learner.model) as widths:
