@@ -17,7 +17,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from itertools import chain, islice, repeat
@@ -164,18 +164,27 @@ class Reader:
         return found
 
     def each(
-        self, question: str, texts: Sequence[str], *, seconds: float | None = None, whole: Sequence[bool] = ()
+        self,
+        question: str,
+        texts: Sequence[str],
+        *,
+        seconds: float | None = None,
+        whole: Sequence[bool] = (),
+        at_once: Iterable[int] = (),
     ) -> Iterator[float | None]:
-        """Yield the sureness of text after text, which are read in pairs; `whole` says of each whether to its end.
+        """Yield the sureness of text after text; `whole` says of each whether to its end.
 
-        Two read side by side take little more time than one, and whoever stops has had one too many read at most. All
-        of a process are read by as many threads as there are cores, or else many at once would keep one another from
-        ever ending. Raises `TimeoutError` where the next was not read `seconds` after the first was asked for.
+        `at_once` says how many are begun together, each time when those before are done; the last two by two. Whoever
+        stops has had the rest of those read in vain. All of a process are read by as many threads as there are cores,
+        or else many at once would keep one another from ever ending. Raises `TimeoutError` where the next was not read
+        `seconds` after the first was asked for.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        wanted = [*zip(texts, chain(whole, repeat(False)), strict=False)]
-        for start in range(0, len(wanted), 2):
-            reading = [self._begun(question, text, to_the_end=each) for text, each in wanted[start : start + 2]]
+        wanted = iter([*zip(texts, chain(whole, repeat(False)), strict=False)])
+        for size in chain(at_once, repeat(2)):
+            if not (some := [*islice(wanted, size)]):
+                return
+            reading = [self._begun(question, text, to_the_end=each) for text, each in some]
             try:
                 for each in reading:
                     yield each.result(None if until is None else until - time.monotonic())

@@ -313,9 +313,12 @@ class _Run:
         # Turns say half of what they mean, wherever they stand.
         notes = [each for each in best if not is_talk(each.candidate.text)]
         texts = [each.candidate.passage or each.candidate.text for each in notes]
-        seconds, whole = self.source.policy.reading_ms / 1000, [judge.wants_the_end(each) for each in notes]
+        policy, whole = self.source.policy, [judge.wants_the_end(each) for each in notes]
+        # The best is enough for half of what is asked, so it is read alone; what does not end there seldom ends before
+        # all that are read at least, and where each of several is wanted none is enough.
+        at_once = (policy.reads,) if judge.wants_all else (1, max(1, policy.reads - 1))
         try:
-            found = reader.each(question, texts, seconds=seconds, whole=whole)
+            found = reader.each(question, texts, seconds=policy.reading_ms / 1000, whole=whole, at_once=at_once)
             for count, (each, sureness) in enumerate(zip(notes, found, strict=True), 1):
                 each.candidate.sureness = sureness
                 if self._is_enough(judge, notes[:count]):
@@ -334,7 +337,7 @@ class _Run:
         # Where each of several is wanted, one is never enough.
         if certain and not judge.wants_all and judge.is_answered(read):
             return True
-        # They are read in pairs, best first: where one tells nothing, the next would seldom tell more.
+        # Further on they are read in pairs: where one tells nothing, the next would seldom tell more.
         return len(read) >= policy.reads and len(read) % 2 == 0 and all(map(judge.is_hopeless, read[-2:]))
 
     def _is_about(self, judge: Judge, scored: Sequence[Scored], dense: Dense | None, question: str) -> bool:

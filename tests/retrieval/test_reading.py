@@ -213,6 +213,11 @@ def test_one_after_another_is_read_in_order_and_no_further_than_wanted(reader):
     next(reading)
     reading.close()
     assert len(reader._known) == known + 2, "who stops has no more than a pair read"
+    reading = reader.each("How many hens has Una?", fresh, at_once=(1, 3))
+    next(reading)
+    reading.close()
+    assert len(reader._known) == known + 3, "the first is read alone"
+    assert list(reader.each(asked, notes, at_once=(1, 3))) == [reader.sureness(asked, note) for note in notes]
 
 
 def test_reading_ends_when_its_time_is_up(reader):

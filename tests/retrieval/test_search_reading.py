@@ -30,16 +30,18 @@ class ReadShelf(Shelf):
 
 
 class Counted:
-    """The reader, and how many likelihoods were asked of it."""
+    """The reader, how many likelihoods were asked of it, and how many at once."""
 
     def __init__(self):
         self.reader = shared_reader()
         self.count = 0
+        self.at_once = ()
 
     def can_take(self, question):
         return self.reader.can_take(question)
 
     def each(self, question, texts, **more):
+        self.at_once = more["at_once"]
         for sureness in self.reader.each(question, texts, **more):
             self.count += 1
             yield sureness
@@ -254,6 +256,17 @@ def test_reading_ends_with_a_pair_that_tells_nothing_and_no_sooner_than_wanted(r
     assert read(reads=2, most_reads=2) == 2
     assert read(reads=5) == 6
     assert read(reads=8) == 8
+
+
+def test_the_best_is_read_alone_where_it_may_be_enough(shelf):
+    def at_once(question, **policy):
+        counted = Counted()
+        shelf.ask(question, cosine=0.9, policy=policy, reader=lambda: counted)
+        return counted.at_once
+
+    assert at_once("How old is Rex?") == (1, NAMED["balanced"].reads - 1)
+    assert at_once("How old is Rex?", reads=1) == (1, 1)
+    assert at_once("List everything about Rex", reads=5) == (5,), "each of several is wanted"
 
 
 def test_what_is_not_worth_reading_any_more_is_not_judged_by_the_rules(runtime, ada):
