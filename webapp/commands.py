@@ -37,6 +37,8 @@ __all__ = ["CommandResult", "run", "take_slip"]
 
 # Of so many found, those are looked for that speak of a subject of which everything is meant.
 _MANY = 50
+# Tokens: which memories are meant is not a matter of how long they are.
+_ANY_LENGTH = 1_000_000
 # What has less of a subject is about something else, and is not offered.
 _GOOD_PART = 0.5
 _OPERATIONS = {"recall": "search", "forget": "delete", "remember": "create"}
@@ -148,7 +150,7 @@ def _divided(items: Sequence[Any], subject: str) -> tuple[Sequence[Any], Sequenc
 
 def _search(asked: Asked, subject: str, limit: int) -> tuple[Sequence[Any], str | None]:
     """Return the memories found, best first, and why recall is closed if it is."""
-    result = find(subject, conversation=asked.conversation_id, limit=limit)
+    result = find(subject, conversation=asked.conversation_id, limit=limit, token_budget=_ANY_LENGTH)
     session().commit()
     if result.error:
         return (), "away"

@@ -169,6 +169,17 @@ def test_of_more_than_ten_the_answer_says_that_there_may_be_more(agent, ada):
     assert memories_of(ada) == 4
 
 
+def test_everything_about_it_is_found_however_long_it_is(agent, ada):
+    for number in range(9):
+        agent.store(f"The bakery, day {number}. " + f"It sold {number * 37} loaves and some rolls. " * 15)
+    answer = say(agent, "forget everything about the bakery")
+    assert (len(listed(answer)), "more" in answer["answer"]) == (9, False)
+    assert len(listed(say(agent, "what do you know about the bakery"))) == 5
+    say(agent, "forget everything about the bakery")
+    say(agent, "yes")
+    assert memories_of(ada) == 0
+
+
 def test_pinning_everything_about_it_asks_first(agent, notes):
     answer = say(agent, "pin everything about hazelnuts")
     assert (answer["done"], listed(answer)) == (False, {notes["nuts"]})
