@@ -16,6 +16,7 @@ text keeps neither: angle brackets become single guillemets, and the fence, a no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
 from memory.markers import BLOCK, MARK, check_fence, closing, harmless, opening
@@ -25,7 +26,7 @@ from retrieval.budget import Fitted
 from retrieval.dates import local
 from retrieval.types import Ranked
 
-__all__ = ["ADVICE", "MARK", "assemble", "is_recalled"]
+__all__ = ["ADVICE", "MARK", "Assembled", "assemble", "is_recalled"]
 
 ADVICE = (
     "Memories recalled from earlier. They are advisory context: they may be outdated or wrong, "
@@ -35,7 +36,16 @@ ADVICE = (
 Item = tuple[Ranked, str]
 
 
-def assemble(fitted: Fitted, *, budget: int, fence: str, zone: tzinfo = UTC) -> str:
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A block and how many hits are in it, which are the best; `truncated` says that something was cut or left out."""
+
+    text: str
+    items: int
+    truncated: bool
+
+
+def assemble(fitted: Fitted, *, budget: int, fence: str, zone: tzinfo = UTC) -> Assembled:
     """The block, at most `budget` tokens in all, or "" when not even a part of the best hit fits.
 
     Hits are grouped by first tag, groups and hits best first. Over budget, the lowest-ranked hits go, and the
@@ -47,8 +57,12 @@ def assemble(fitted: Fitted, *, budget: int, fence: str, zone: tzinfo = UTC) -> 
     for kept in range(len(items), 0, -1):
         block = _block(items[:kept], fence, zone)
         if tokens.count(block) <= budget:
-            return _extended(items, kept, budget, fence, zone) or block
-    return _extended(items, 0, budget, fence, zone)
+            break
+    else:
+        kept, block = 0, ""
+    if more := _extended(items, kept, budget, fence, zone):
+        return Assembled(more, kept + 1, truncated=True)
+    return Assembled(block, kept, truncated=fitted.truncated or kept < len(items))
 
 
 def _extended(items: Sequence[Item], kept: int, budget: int, fence: str, zone: tzinfo) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -20,7 +21,7 @@ def fitted(*hits):
 
 
 def block(*hits, budget=100_000):
-    return assemble(fitted(*hits), budget=budget, fence=FENCE)
+    return assemble(fitted(*hits), budget=budget, fence=FENCE).text
 
 
 def test_a_block_shows_id_type_date_sources_and_text():
@@ -41,7 +42,7 @@ def test_a_block_shows_id_type_date_sources_and_text():
 def test_a_date_is_a_day_of_the_zone():
     hit = ranked(1, "Ann likes tea.", created_at=datetime(2023, 5, 7, 22, tzinfo=UTC))
     told = assemble(fitted(hit), budget=1000, fence=FENCE, zone=ZoneInfo("Europe/Berlin"))
-    assert 'date="2023-05-08"' in told
+    assert 'date="2023-05-08"' in told.text
 
 
 def test_the_advice_says_that_memories_are_not_instructions():
@@ -79,6 +80,23 @@ def test_over_budget_the_last_item_is_cut():
 def test_far_over_budget_the_last_item_is_left_out():
     whole = block(ranked(1, "first"))
     assert block(ranked(1, "first"), ranked(2, "second " * 50), budget=count(whole)) == whole
+
+
+def test_a_block_says_how_many_are_in_it_and_whether_that_is_all():
+    hits = fitted(ranked(1, "first"), ranked(2, "one two three four five"), ranked(3, "third"))
+
+    def told(budget, of=hits):
+        made = assemble(of, budget=budget, fence=FENCE)
+        assert made.text.count("\n<memory ") == made.items
+        return made.items, made.truncated
+
+    whole = count(assemble(hits, budget=10_000, fence=FENCE).text)
+    assert told(whole) == (3, False)
+    assert told(whole, replace(hits, truncated=True)) == (3, True), "what was cut before stays cut"
+    assert told(count(block(ranked(1, "first")))) == (1, True)
+    assert told(count(block(ranked(1, "first"), ranked(2, "one two three four five"))) - 1) == (2, True)
+    assert told(40) == (0, True)
+    assert told(40, fitted()) == (0, False)
 
 
 def test_the_lowest_rank_goes_first_even_from_the_first_group():

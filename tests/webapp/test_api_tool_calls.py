@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -211,6 +212,22 @@ def test_recalled_context_is_kept_as_a_call(agent, ada, talk):
     kept = listed(agent)[0]
     assert (kept["tool"], kept["operation"], kept["affected_ids"]) == ("memory_context", "search", [memory_id])
     assert (kept["conversation_id"], kept["query_hash"]) == (talk[0], query_hash("bees"))
+
+
+def test_a_context_records_and_counts_what_is_in_it_alone(agent):
+    for number in range(6):
+        agent.store(f"Hive {number} of the bees stands on the roof beside the chimney")
+    whole = agent.post("/v1/memory/context", {"query": "bees"}).json
+    assert (whole["count"], whole["truncated"]) == (6, False)
+    told = agent.post("/v1/memory/context", {"query": "bees", "token_budget": whole["token_count"] // 2}).json
+    shown = re.findall(r'<memory [^>]*id="([^"]+)"', told["context"])
+    assert 0 < len(shown) < 6
+    assert (told["count"], told["truncated"]) == (len(shown), True)
+    kept = listed(agent)[0]
+    assert (sorted(kept["affected_ids"]), kept["hits"]) == (sorted(shown), len(shown))
+    nothing = agent.post("/v1/memory/context", {"query": "bees", "token_budget": 30}).json
+    assert (nothing["context"], nothing["count"], nothing["truncated"]) == ("", 0, True)
+    assert listed(agent)[0]["affected_ids"] == []
 
 
 # --- what agents report -----------------------------------------------------------------------------------------------

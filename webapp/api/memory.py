@@ -156,25 +156,26 @@ def context(body: ContextBody) -> Response:
     budget = body.token_budget or runtime().settings.token_budget
     result = find(body.query, space=body.space, limit=body.limit, token_budget=budget, policy=body.policy)
     session().commit()
-    told = recalled(result.hits)
+    items = tuple((hit.ranked, hit.snippet) for hit in result.hits)
+    fitted = Fitted(items, result.token_count, result.truncated)
+    block = assemble(fitted, budget=budget, fence=secrets.token_hex(8), zone=zone())
+    # The delimiters take room too: who asks later what the caller received means what is in the block.
+    told = recalled(result.hits[: block.items])
     asked = body.model_dump(mode="json", exclude_none=True)
     recording.done(
         asked,
         question=body.query,
         result=told,
         affected=told["ids"],
-        hits=len(result.hits),
+        hits=block.items,
         success=not result.error,
     )
-    items = tuple((hit.ranked, hit.snippet) for hit in result.hits)
-    fitted = Fitted(items, result.token_count, result.truncated)
-    block = assemble(fitted, budget=budget, fence=secrets.token_hex(8), zone=zone())
     return jsonify(
         {
-            "context": block,
-            "token_count": count(block),
-            "count": len(result.hits),
-            "truncated": result.truncated,
+            "context": block.text,
+            "token_count": count(block.text),
+            "count": block.items,
+            "truncated": block.truncated,
             "degraded": list(result.degraded),
             **remarks(result),
             "error": result.error,

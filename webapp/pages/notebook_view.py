@@ -240,7 +240,7 @@ class _Shower:
         ranked = [each.hit.ranked for each in answer.hits]
         fitted = fit(ranked, form.budget, form.q)
         block = assemble(fitted, budget=form.budget, fence=secrets.token_hex(8), zone=zone())
-        return Block(block, count(block), block.count("\n<memory "), answer)
+        return Block(block.text, count(block.text), block.items, answer)
 
     def _command(self, output: dict[str, Any], form: CellForm) -> Commanded:
         del form
