@@ -15,7 +15,8 @@ STALE_AFTER = timedelta(hours=24)
 DEFAULT_TAU_DAYS = 7.0
 
 # Recency as in retrieval.scoring: exp(-age / tau). Relevance is 0, as there is no question. PostgreSQL refuses an
-# exponential too small to hold instead of making it 0: beyond 700 tau (1e-304) age makes no difference.
+# exponential too small to hold instead of making it 0: beyond 700 tau (1e-304) age makes no difference. In the order of
+# the ids, as a search writes them.
 _REFRESH = text("""
 INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
 SELECT m.user_id, m.id, 0, r.recency, m.importance, r.recency + m.importance, :now
@@ -26,6 +27,7 @@ LATERAL (SELECT exp(-least(greatest(a.age, 0), 700)) AS recency) r
 WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
   AND NOT m.pinned AND NOT m.manually_saved
   AND (s.computed_at IS NULL OR s.computed_at < :now - :stale)
+ORDER BY m.id
 ON CONFLICT (user_id, memory_id) DO UPDATE SET
     relevance = 0, recency = excluded.recency, importance = excluded.importance,
     total = excluded.total, computed_at = excluded.computed_at

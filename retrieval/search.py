@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from memory.embedding.base import EmbeddingError
@@ -371,13 +371,15 @@ class _Run:
             return [each for each in read if _cosine(each.candidate.vector, vector) >= least]
 
     def _widen(self, scored: Sequence[Scored], model_id: UUID | None, asked: Vector | None) -> list[Scored]:
-        """Read what is shown and write the last scores; one forgotten at this moment must not cost the answer."""
+        """Read what is shown and write the last scores; who changes these at this moment must not cost the answer."""
         saving = self.source.query.shelf is MEMORIES
         try:
             return self.source.widen(scored, model_id, asked=asked, saving=saving)
-        except IntegrityError:
+        except (IntegrityError, OperationalError) as error:
+            if error.connection_invalidated:
+                raise
             self.source.session.rollback()
-            logger.info("scores were not saved: a memory was forgotten meanwhile")
+            logger.info("scores were not saved: %s", type(error.orig).__name__)
             return self.source.widen(scored, model_id, asked=asked, saving=False)
 
 

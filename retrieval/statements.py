@@ -232,16 +232,19 @@ LEFT JOIN LATERAL (
 WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)b::uuid[])
 """
 
-# Lost scores are computed again, so a transaction that writes nothing else need not wait for the disk. In the order
-# of their ids, so that no two searches lock each other out.
+# Lost scores are computed again, so a transaction that writes nothing else need not wait for the disk, nor for who is
+# changing or forgetting some of these memories just now: those are left out. In the order of their ids, so that no two
+# searches lock each other out.
 _SAVING = """
-WITH saved AS (
+WITH there AS MATERIALIZED (
+    SELECT m.id FROM memories m WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)b::uuid[])
+    ORDER BY m.id FOR KEY SHARE SKIP LOCKED
+), saved AS (
     INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
     SELECT %(user_id)s, v.id, v.relevance, v.recency, v.importance, v.total, %(now)s
     FROM unnest(%(ids)b::uuid[], %(relevance)b::float8[], %(recency)b::float8[],
-                %(importance)b::float8[], %(total)b::float8[]) AS v(id, relevance, recency, importance, total),
-         set_config('synchronous_commit', 'off', true)
-    WHERE EXISTS (SELECT 1 FROM memories m WHERE m.user_id = %(user_id)s AND m.id = v.id)
+                %(importance)b::float8[], %(total)b::float8[]) AS v(id, relevance, recency, importance, total)
+    JOIN there USING (id), set_config('synchronous_commit', 'off', true)
     ORDER BY v.id
     ON CONFLICT (user_id, memory_id) DO UPDATE SET
         relevance = excluded.relevance, recency = excluded.recency, importance = excluded.importance,

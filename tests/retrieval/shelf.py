@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import text
 
 from evals.stock import model_of, stock
-from memory.database import user_session
+from memory.database import act_as, user_session
 from memory.embedding.base import EmbeddingError
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query
@@ -60,9 +60,13 @@ class Shelf:
         query = Query(self.user_id, self.space_id, question, scope_size=self.size, **fields)
         chosen = policy_from({"reading_ms": PATIENCE_MS, **(policy or {})}, NAMED["balanced"])
         self.embedder = Embedder(pointing(near, cosine), None if rest is None else pointing(near, rest))
-        with self.session() as session:
+        # As a request does, so that a search may begin anew.
+        with self.runtime.sessions() as session:
+            act_as(session, self.user_id)
             dense = Dense(self.model_id, DIMENSIONS, self.embedder)
-            return search(session, query, chosen, dense=dense, now=now, reader=reader)
+            result = search(session, query, chosen, dense=dense, now=now, reader=reader)
+            session.commit()
+            return result
 
     def found(self, question, **fields):
         return [hit.snippet for hit in self.ask(question, **fields).hits]

@@ -1,0 +1,60 @@
+"""The scores that a search writes: nobody waits for them, and no answer is lost over them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
+
+import pytest
+from shelf import NOW, Shelf
+from sqlalchemy import text
+
+TEXTS = ("The boat lies in Lund", "The boat was painted in May", "The boat has a red sail")
+PATIENCE = 30.0
+_TOUCH = text("UPDATE last_scores SET total = 0 WHERE memory_id = :id")
+
+
+@pytest.fixture
+def shelf(runtime, ada):
+    return Shelf(runtime, ada, TEXTS)
+
+
+def ids_of(shelf):
+    with shelf.session() as session:
+        return list(session.scalars(text("SELECT id FROM memories ORDER BY id")))
+
+
+def scored(shelf, since=NOW):
+    with shelf.session() as session:
+        rows = session.scalars(text("SELECT memory_id FROM last_scores WHERE computed_at >= :at"), {"at": since})
+        return set(rows)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_search_does_not_wait_for_who_holds_what_it_found(shelf, known):
+    ids, later = ids_of(shelf), NOW.replace(hour=1)
+    if known:
+        shelf.ask("boat")
+    with ThreadPoolExecutor(1) as pool, shelf.session() as holder:
+        held = holder.scalar(text("SELECT id FROM memories WHERE id = :id FOR UPDATE"), {"id": ids[1]})
+        # As forgetting does: its scores go along with it.
+        holder.execute(text("DELETE FROM last_scores WHERE memory_id = :id"), {"id": held})
+        answer = pool.submit(shelf.ask, "boat", now=later).result(PATIENCE)
+        assert (len(answer.hits), answer.error, answer.degraded) == (3, False, ())
+    assert scored(shelf, later) == {ids[0], ids[2]}
+    shelf.ask("boat", now=later)
+    assert scored(shelf, later) == set(ids)
+
+
+def test_an_answer_is_not_lost_to_who_writes_the_same_scores_in_another_order(shelf, caplog):
+    caplog.set_level("INFO")
+    shelf.ask("boat")
+    first, *_, last = ids_of(shelf)
+    with ThreadPoolExecutor(1) as pool, shelf.session() as other:
+        other.execute(_TOUCH, {"id": last})
+        asking = pool.submit(shelf.ask, "boat")
+        sleep(0.3)  # It waits for the last one, and has the first.
+        other.execute(_TOUCH, {"id": first})
+        answer = asking.result(PATIENCE)
+    assert (len(answer.hits), answer.error, answer.degraded) == (3, False, ())
+    assert "scores were not saved: DeadlockDetected" in caplog.text
