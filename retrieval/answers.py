@@ -42,9 +42,11 @@ _ASKS_ALL = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _PARTICLE = 3
-_WHO = re.compile(
-    r"\s*who(?:['\u2019]s|\s+(?:is|was|are|were))\s+(.+?)(?:\s+(?:again|to\s+\w+))?[\s?!.]*", re.IGNORECASE
-)
+_WHO = re.compile(r"who(?:['\u2019]s| (?:is|was|are|were)) (.+)", re.IGNORECASE)
+# What may stand behind the name: "Who is Ada to me", "Who was Ada again".
+_BEHIND_A_NAME = re.compile(r" (?:again|to \w+)\Z", re.IGNORECASE)
+# Characters: names are shorter.
+_LONGEST_WHO = 200
 # Also what stands for an amount: none, all, an only child, a dozen.
 _SAYS = re.compile(
     r"""\d | \b(?:
@@ -128,8 +130,11 @@ def asks_who(question: str) -> bool:
     >>> asks_who("Who is Ada's doctor?"), asks_who("Who is in Rome?"), asks_who("Who is the vet?")
     (False, False, False)
     """
-    found = _WHO.fullmatch(question)
-    names = found[1].split() if found is not None else []
+    asked = " ".join(question.split()).rstrip(" ?!.")
+    if len(asked) > _LONGEST_WHO or "?" in asked:
+        return False
+    found = _WHO.fullmatch(asked)
+    names = _BEHIND_A_NAME.sub("", found[1]).split() if found is not None else []
     # Particles stand within a name alone.
     return bool(names) and all(each[0].isupper() for each in (names[0], names[-1])) and _are_names(names[1:-1])
 

@@ -12,7 +12,8 @@ OVERLAP = 120
 # Texts up to here have one vector alone.
 SHORT = 600
 
-_SENTENCE = re.compile(r".+?(?:[.!?]+(?=\s)\s*|[。\uff01\uff1f]|\n\s*|\Z)", re.DOTALL)
+# One sign before the blank: a run of them, tried from each of its places, would take the square of its length.
+_SENTENCE = re.compile(r".+?(?:[.!?](?=\s)\s*|[。\uff01\uff1f]|\n\s*|\Z)", re.DOTALL)
 _WORD = re.compile(r"\S+\s*|\s+")
 
 

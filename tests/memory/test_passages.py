@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -52,3 +53,9 @@ def test_nothing_but_white_space_has_no_passage():
 def test_half_a_character_is_cut_like_any_other():
     found = passages("\ud800" * 1000)
     assert [len(each) <= LONGEST for each in found] == [True] * 3
+
+
+def test_a_run_of_full_stops_takes_no_time():
+    start = time.perf_counter()
+    assert len(passages("Zebra table " + "." * 60_000 + "x end")) > 100
+    assert time.perf_counter() - start < 2

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import doctest
+import time
 
 import pytest
 
 from retrieval import answers
-from retrieval.answers import says_an_amount, wants_an_amount
+from retrieval.answers import asks_who, says_an_amount, wants_an_amount
 
 
 def test_the_doctests_hold() -> None:
@@ -50,3 +51,26 @@ def test_an_amount_is_what_a_question_wants(question: str, wants: bool) -> None:
 )
 def test_whatever_may_stand_for_an_amount_says_one(text: str, says: bool) -> None:
     assert says_an_amount(text) == says
+
+
+@pytest.mark.parametrize(
+    ("question", "does"),
+    [
+        ("  Who  is\nAda Berg ?! ", True),
+        ("who\u2019s Ada again?", True),
+        ("Who is Ada to me?", True),
+        ("Who is Ada? Tell Ben", False),
+        ("Who is Ada " + "Berg " * 60, False),
+        ("Who is ?", False),
+        ("Who is again?", False),
+    ],
+)
+def test_who_somebody_is(question, does):
+    assert asks_who(question) is does
+
+
+@pytest.mark.parametrize("middle", [" ", "\n", "a ", "Ada ", " to a"])
+def test_a_long_question_for_somebody_takes_no_time(middle):
+    start = time.perf_counter()
+    assert not asks_who("who is" + middle * (8000 // len(middle)) + "a\nb")
+    assert time.perf_counter() - start < 1

@@ -33,7 +33,7 @@ MemoryStatus = Literal["active", "superseded", "archived"]
 EmbeddingState = Literal["pending", "ready", "error"]
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _Item = TypeVar("_Item")
-_NUMBER = re.compile(r"\s*[+-]?[\d_]*\.?\d*\s*")
+_NUMBER = re.compile(r"\s*+[+-]?[\d_]*+\.?\d*+\s*+")
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
