@@ -181,6 +181,7 @@ class Source:
         parts = [each.score for each in scored]
         values = {
             "user_id": self.query.user_id,
+            "space_id": self.query.space_id,
             "ids": Ids(each.candidate.id for each in scored),
             "model_id": model_id,
             "vector": HalfVector(asked) if asked is not None else None,
@@ -319,7 +320,7 @@ def _widened(scored: Iterable[Scored], rows: dict[UUID, Row]) -> Iterable[Scored
     for each in scored:
         row = rows.get(each.candidate.id)
         if row is None:
-            continue  # Forgotten between the two reads.
+            continue  # Forgotten, archived or moved between the two reads.
         memory = each.candidate
         try:
             _, memory.text, memory.type, memory.role, memory.theme, tags, sources, memory.summary, vector, place = row

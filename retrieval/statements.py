@@ -227,9 +227,9 @@ WHERE m.user_id = %(user_id)s AND {served}{narrows} AND m.created_at >= %(start)
 ORDER BY m.created_at DESC, m.id LIMIT %(depth)s
 """
 
-# The rest, for the few that may be shown. The vector comes in its binary form, as parsing its text would cost more
-# than everything else here; of a long text it is that of the passage which
-# comes nearest, the `place`th.
+# The rest, for the few that may be shown, as long as they still may. The vector comes in its binary form, as parsing
+# its text would cost more than everything else here; of a long text it is that of the passage which comes nearest, the
+# `place`th.
 _WIDE = """
 SELECT m.id, {shown}, halfvec_send(coalesce(p.vector, e.vector)) AS vector, p.place
 FROM {items} m {joined}
@@ -238,7 +238,7 @@ LEFT JOIN LATERAL (
     SELECT x.vector, x.place FROM unnest(e.passages) WITH ORDINALITY AS x(vector, place)
     WHERE %(vector)s::halfvec IS NOT NULL ORDER BY x.vector <=> %(vector)s::halfvec LIMIT 1
 ) p ON true
-WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)b::uuid[])
+WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)b::uuid[]) AND {served}
 """
 
 # Lost scores are computed again, so a transaction that writes nothing else need not wait for the disk, nor for who is

@@ -9,6 +9,11 @@ import pytest
 from shelf import NOW, Shelf
 from sqlalchemy import text
 
+from retrieval.candidates import NOTHING_NEAR, Source
+from retrieval.policy import NAMED
+from retrieval.query import Query
+from retrieval.types import Score, Scored
+
 TEXTS = ("The boat lies in Lund", "The boat was painted in May", "The boat has a red sail")
 PATIENCE = 30.0
 _TOUCH = text("UPDATE last_scores SET total = 0 WHERE memory_id = :id")
@@ -58,3 +63,20 @@ def test_an_answer_is_not_lost_to_who_writes_the_same_scores_in_another_order(sh
         answer = asking.result(PATIENCE)
     assert (len(answer.hits), answer.error, answer.degraded) == (3, False, ())
     assert "scores were not saved: DeadlockDetected" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "change", ["status = 'archived'", "expires_at = '2025-01-01T00:00:00Z'", "space_id = (SELECT id FROM other)"]
+)
+def test_what_was_put_away_between_the_two_reads_is_not_shown(shelf, change):
+    ids = ids_of(shelf)
+    query = Query(shelf.user_id, shelf.space_id, "boat", scope_size=3)
+    with shelf.session() as session:
+        source = Source(session, query, NAMED["balanced"], NOW)
+        pool = source.pool(source.worded("boat"), NOTHING_NEAR, None)
+        scored = [Scored(each, Score(1, 1, 1, 3), evidence=1.0, keyword_share=1.0, date_match=0.0) for each in pool]
+        other = """WITH other AS (SELECT id FROM spaces WHERE user_id = :user_id AND id <> :space_id)"""
+        mine = {"id": ids[0], "user_id": shelf.user_id, "space_id": shelf.space_id}
+        session.execute(text(f"{other} UPDATE memories SET {change} WHERE id = :id"), mine)
+        shown = source.widen(scored, None, asked=None, saving=False)
+    assert {each.candidate.id for each in shown} == {ids[1], ids[2]}
