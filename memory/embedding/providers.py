@@ -115,7 +115,9 @@ class Providers:
         if asked and isinstance(embedder, LocalEmbedder):
             embedder = Questions(embedder)
         name = partial(self._shared.name, drawer.user_id)
-        return CachedEmbedder(embedder, recent=self._recent, model=drawer.model, name=name)
+        # One model may be asked for vectors of another size, and those that are here are not looked at again.
+        made_by = f"{drawer.model}:{model.dimensions or ''}"
+        return CachedEmbedder(embedder, recent=self._recent, model=made_by, name=name)
 
     def query_embedder(
         self, model: EmbeddingModel, session: Session | None = None, now: datetime | None = None

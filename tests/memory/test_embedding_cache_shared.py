@@ -31,10 +31,10 @@ class Reader:
     def process(self) -> Providers:
         return Providers(System("none"), self.runtime.keys)
 
-    def use(self, model: str) -> None:
+    def use(self, model: str, dimensions: int | None = None) -> None:
         fields = {"enabled": True, "provider_type": "openai", "endpoint_url": self.provider.url, "model": model}
         with self.book.session() as session:
-            fields |= {"api_key": None, "dimensions": None}
+            fields |= {"api_key": None, "dimensions": dimensions}
             save_setting(session, self.book.user_id, fields, keys=self.runtime.keys, now=self.now)
         self.embed()
 
@@ -152,6 +152,21 @@ def test_a_vector_of_other_dimensions_is_not_used(reader):
     reader.processes.append(reader.process())
     vector, cached = reader.ask(process=1)
     assert (vector.shape, cached) == ((3,), False)
+
+
+def test_a_process_does_not_take_the_vector_of_another_size_that_it_made(reader):
+    def of_two(body):
+        answer = openai_shape(body)
+        for each in answer["data"]:
+            del each["embedding"][2:]
+        return answer
+
+    reader.ask()
+    reader.provider.answer = of_two
+    reader.use("tiny", dimensions=2)
+    vector, cached = reader.ask()
+    assert (vector.shape, cached) == ((2,), False)
+    assert reader.ask()[1] is True
 
 
 def test_a_failure_is_not_kept(reader):
