@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from itertools import chain, islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 from rapidfuzz import process
@@ -33,6 +33,11 @@ _ONE_SLIP, _TWO_SLIPS = 5, 9
 _TOKEN = re.compile(r"[^\W_]+")
 _SIGNS = re.compile(r"[\s\-/.()_\u2010-\u2013:]{1,3}")
 _BETWEEN = r"[\s\-/.()_\u2010-\u2013:]{0,3}"
+# Between digits that may be a value: a point, stroke, dash or colon of the question is there, and no further point or
+# colon.
+_SIGN, _NO_SIGN = r"\s?[\-/.()_\u2010-\u2013:]{1,2}\s?", r"[\s\-/()_\u2010-\u2013]{0,3}"
+# So many digits are a number that signs only group.
+_GROUPED = 7
 # Where a code ends, and no number goes on.
 _BEFORE, _AFTER = r"(?<![^\W_])(?<!\d[\-/.])", r"(?![^\W_])(?![\-/.]\d)"
 # A code has at most so many parts and signs; its letters stand in groups of at most four.
@@ -87,10 +92,7 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
     compares the words that English texts have, without accents.
     """
     most = source.policy.respellings
-    things = (
-        () if thorough else chain(_things_written(source, _days(question)), _things_written(source, _codes(question)))
-    )
-    found = list(islice(things, most))
+    found = [] if thorough else list(islice(_written(source, question), most))
     taken = [range(each.start, each.start + len(each.asked)) for each in found]
     words = [
         each
@@ -114,6 +116,15 @@ def rewritten(question: str, spellings: Iterable[Spelling]) -> str:
         apart = " " if rest and not rest[0].isspace() and "/" in each.written else ""
         question = question[: each.start] + each.written + apart + rest
     return question
+
+
+def _written(source: Source, question: str) -> Iterator[Spelling]:
+    """Give days, and codes elsewhere: a day looks like a code, and may be one in another text."""
+    days = list(_things_written(source, _days(question)))
+    yield from days
+    taken = {place for each in days for place in range(each.start, each.start + len(each.asked))}
+    codes = (each for each in _codes(question) if taken.isdisjoint(range(each.start, each.start + len(each.asked))))
+    yield from _things_written(source, codes)
 
 
 def _things_written(source: Source, things: Iterable[_Thing]) -> Iterator[Spelling]:
@@ -183,10 +194,12 @@ def _code(question: str, tokens: Sequence[re.Match[str]]) -> _Thing | None:
         return None
     if len(tokens) == 1 and _PLAIN.fullmatch(key):
         return None
+    if digits < _GROUPED:
+        return _Thing(start, question[start:end], _parts(key.lower()), _pattern([_as_a_value(question, tokens)]))
     plus = question[start - 1 : start] == "+"
     if plus:
         start -= 1
-    return _Thing(start, question[start:end], _parts(key.lower()), _pattern(key, plus=plus))
+    return _Thing(start, question[start:end], _parts(key.lower()), _pattern(_forms(key, plus=plus)))
 
 
 def _parts(key: str) -> list[str]:
@@ -198,20 +211,35 @@ def _parts(key: str) -> list[str]:
     return [*numbered, *(f"-{each}" for each in numbered if each.isdigit()), *beginnings]
 
 
-def _pattern(key: str, *, plus: bool) -> re.Pattern[str]:
-    """Match a code with any signs between its parts; a telephone number with or without its country."""
-    forms = [_spread(key)]
+def _pattern(forms: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"{_BEFORE}\+?(?:{'|'.join(forms)}){_AFTER}", re.IGNORECASE)
+
+
+def _forms(key: str, *, plus: bool) -> Iterator[str]:
+    """Give what matches a code with any signs between its parts; a telephone number with or without its country."""
+    yield _spread(key)
     if key.isdigit() and len(key) > _LEAST_NUMBER + 1 and (plus or key.startswith("0")):
         abroad = plus or key.startswith("00")
         bare = key.lstrip("0")
         cores = [bare[cut:] for cut in (1, 2, 3)] if abroad else [bare]
         country = rf"(?:\+|00){_BETWEEN}\d{{1,3}}{_BETWEEN}(?:\(0\){_BETWEEN})?"
-        forms += [rf"(?:{country}|0{_BETWEEN}){_spread(core)}" for core in cores if len(core) >= _LEAST_NUMBER]
-    return re.compile(rf"{_BEFORE}\+?(?:{'|'.join(forms)}){_AFTER}", re.IGNORECASE)
+        yield from (rf"(?:{country}|0{_BETWEEN}){_spread(core)}" for core in cores if len(core) >= _LEAST_NUMBER)
 
 
 def _spread(key: str) -> str:
     return _BETWEEN.join(map(re.escape, key))
+
+
+def _as_a_value(question: str, tokens: Sequence[re.Match[str]]) -> str:
+    """Return what matches a short code, whose signs between digits say something: 10.50 is not 1050, nor 12/3 123."""
+    told = question[tokens[0].start() : tokens[-1].end()]
+    letters = list(re.finditer(r"[^\W_]", told))
+    made = re.escape(letters[0][0])
+    for one, other in pairwise(letters):
+        sign = told[one.end() : other.start()].strip()
+        digits = one[0].isdigit() and other[0].isdigit()
+        made += (_BETWEEN if not digits else _SIGN if sign else _NO_SIGN) + re.escape(other[0])
+    return made
 
 
 def _days(question: str) -> Iterator[_Thing]:

@@ -47,18 +47,40 @@ NOTES = {
 }
 
 
+VALUES = {
+    "sofa": "Ben paid 1050 euros for the sofa",
+    "lamp": "Mia paid 10,50 euros for the lamp",
+    "route": "Route A along the lake is 105 km long",
+    "pump": "The pump of the pool is set to 125 bar",
+    "flat": "Flat 123 belongs to Mr. Okri",
+    "archive": "Room 2-15 is the archive",
+    "oil": "The mill takes 12.75 litres of oil",
+    "boxes": "Locker 41-7 has the boxes",
+    "wedding": "The wedding was on the 3rd of May, 2024 in Graz",
+    "invoice": "Invoice 03-05-2024 is unpaid",
+}
+
+
 @pytest.fixture(scope="module")
 def ask(runtime, new_person):
-    person = new_person("ada")
-    space_id = stock(runtime, person.id, list(NOTES.values()), now=NOW, vectors=None)
+    return asking(runtime, new_person("ada"), NOTES)
+
+
+@pytest.fixture(scope="module")
+def ask_values(runtime, new_person):
+    return asking(runtime, new_person("ben"), VALUES)
+
+
+def asking(runtime, person, notes):
+    space_id = stock(runtime, person.id, list(notes.values()), now=NOW, vectors=None)
     with user_session(runtime.sessions, person.id) as session:
         model = model_of(session, person.id)
         session.expunge(model)
     dense = Dense.by(model, Vectors(runtime.providers.embedder(model, asked=True)))
-    names = {text: name for name, text in NOTES.items()}
+    names = {text: name for name, text in notes.items()}
 
     def whole(question, policy=None, by=dense, **fields):
-        query = Query(person.id, space_id, question, scope_size=len(NOTES), **fields)
+        query = Query(person.id, space_id, question, scope_size=len(notes), **fields)
         chosen = policy_from(policy or {}, NAMED["balanced"])
         with user_session(runtime.sessions, person.id) as session:
             return search(session, query, chosen, dense=by, now=NOW, reader=shared_reader)
@@ -136,6 +158,33 @@ def test_what_is_near_to_it_and_another_thing_is_not_found(ask, question):
 def test_nothing_is_told_of_what_is_written_as_it_is_asked(ask, question):
     found, warnings = ask(question)
     assert (len(found) > 0, warnings) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("question", "other"),
+    [
+        ("Who paid 10.50 euros for the lamp?", "sofa"),
+        ("Which route is 10.5 km long?", "route"),
+        ("Which pump is set to 12.5 bar?", "pump"),
+        ("Who lives in flat 12/3?", "flat"),
+        ("What is in room 21-5?", "archive"),
+        ("What did release 1.2.3 fix?", "flat"),
+        ("What takes 1275 litres of oil?", "oil"),
+    ],
+)
+def test_a_value_is_no_spelling_of_another(ask_values, question, other):
+    assert ask_values(question, {"min_score": 0.0})[1] == [], VALUES[other]
+
+
+def test_the_sign_within_a_value_may_be_another(ask_values):
+    found, warnings = ask_values("What does locker 41/7 have?")
+    assert (found[:1], warnings) == (["boxes"], ["“41/7” is spelled otherwise here"])
+
+
+def test_a_day_is_not_respelled_as_a_code_too(ask_values):
+    found, warnings = ask_values("What was on 03/05/2024?")
+    assert found[0] == "wedding"
+    assert "“03/05/2024” is spelled otherwise here" in warnings
 
 
 def test_an_ordinary_word_is_no_slip_of_another(ask):
