@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,19 @@ class DateHint:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The half-open span [start, end), and the words that name it where a text may repeat them."""
+    """The half-open span [start, end), and the words that name it where a text may repeat them.
+
+    `parts` are the periods that are meant where others lie between them.
+    """
 
     start: datetime
     end: datetime
     words: str = ""
+    parts: tuple[Period, ...] = ()
 
     def __contains__(self, moment: datetime) -> bool:
+        if self.parts:
+            return any(moment in part for part in self.parts)
         return self.start <= _aware(moment) < self.end
 
 
@@ -92,6 +99,16 @@ _WHATEVER = frozenset(
     summarise summarize sum recap overview please can could
     """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
 )
+# What may stand between two dates; one of the second makes all that lies between them meant.
+_BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
+_RANGE = re.compile(r"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s", re.IGNORECASE)
+# So many dates of one question are looked at.
+_MOST_DATES = 4
+_WEEK_OF = re.compile(r"\b(?:last|this)\s+week\s*\Z", re.IGNORECASE)
+# Behind one of these stands somebody: "What did June say?"
+_AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|shall|should|must|is|was|has|had)\s+\Z", re.IGNORECASE)
+# Characters that are looked at before a month.
+_NEAR = 16
 _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
 _WORD = re.compile(r"[^\W_]+")
 
@@ -101,9 +118,7 @@ def parse(question: str, now: datetime) -> DateHint | None:
 
     Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week.
     """
-    moment = _aware(now)
-    zone = _zone(moment)
-    return _iso(question, zone) or _parts(question, zone) or _relative(question, moment) or _season(question, moment)
+    return _taken(question, _aware(now))[0]
 
 
 def match(hint: DateHint, created_at: datetime) -> float:
@@ -124,25 +139,76 @@ def match(hint: DateHint, created_at: datetime) -> float:
 def alone(question: str, now: datetime) -> Period | None:
     """Return the time of a question that asks for nothing else, None where it asks for more or names no date.
 
-    A day or a month without its year is the latest that has begun by `now`.
+    A day or a month without its year is the latest that has begun by `now`. Of several dates each is meant, and what
+    lies between where the question says so.
     """
-    hint, named = parse(question, now), _named_month(question)
-    if hint is None or (named is not None and (named["lead"] or "").lower() in _ELSEWHERE):
+    moment, named = _aware(now), _named_month(question)
+    if named is not None and (named["lead"] or "").lower() in _ELSEWHERE:
         return None
-    rest = question.replace(named[0], " ", 1) if named is not None else question
-    for pattern in (_ISO, _YEAR, _AGO, _RECENT, _SEASON):
-        rest = pattern.sub(" ", rest)
+    found: list[Period] = []
+    hint, rest = _taken(question, moment)
+    while hint is not None:
+        if len(found) == _MOST_DATES or (period := _period(hint, moment)) is None:
+            return None
+        found.append(period)
+        hint, rest = _taken(rest, moment)
     left = _WORD.findall(rest.casefold())
     # "What did June say?" asks for a person.
     bare = named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
-    if not _WHATEVER.issuperset(left) or (bare and left):
+    whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
+    if not found or not whatever.issuperset(left) or (bare and left):
         return None
+    return _joined(found, closed=_RANGE.search(question) is not None)
+
+
+def _period(hint: DateHint, now: datetime) -> Period | None:
     if hint.start is not None and hint.end is not None:
         return Period(hint.start, hint.end)
     try:
-        return _latest(hint, _aware(now))
+        return _latest(hint, now)
     except (OverflowError, ValueError):  # 31 June, or beyond the calendar
         return None
+
+
+def _joined(periods: list[Period], *, closed: bool) -> Period:
+    """Return one period of several: of all that lies between the first and the last where it is `closed`."""
+    if len(periods) == 1:
+        return periods[0]
+    ordered = sorted(periods, key=lambda each: (each.start, each.end))
+    start, end = ordered[0].start, max(each.end for each in ordered)
+    gaps = any(one.end < other.start for one, other in pairwise(ordered))
+    return Period(start, end, parts=tuple(ordered) if gaps and not closed else ())
+
+
+def _taken(question: str, now: datetime) -> tuple[DateHint | None, str]:
+    """Return the first date that a question names, and the question without it."""
+    zone = _zone(now)
+    if found := _ISO.search(question):
+        return _iso(found, zone), _without(question, found)
+    if named := _named_month(question):
+        # "The last week of May 2023" means that May.
+        rest = f"{_WEEK_OF.sub(' ', question[: named.start()])} {question[named.end() :]}"
+        year, apart = _year_of(named, rest)
+        return _parts(named, year[1] if year else None, zone), _without(rest, year) if year and apart else rest
+    if year := _YEAR.search(question):
+        return DateHint(year=int(year[1]), zone=zone), _without(question, year)
+    for pattern, read in ((_AGO, _ago), (_RECENT, _recent), (_SEASON, _season)):
+        if (found := pattern.search(question)) and (hint := read(found, now)):
+            return hint, _without(question, found)
+    return None, question
+
+
+def _without(question: str, found: re.Match[str]) -> str:
+    return f"{question[: found.start()]} {question[found.end() :]}"
+
+
+def _year_of(named: re.Match[str], rest: str) -> tuple[re.Match[str] | None, bool]:
+    """Return the year that a month without one is of, and whether it is said of that alone.
+
+    It is in "In 2023, on 3 June", and not in "in May and June 2023".
+    """
+    year, other = None if named["year"] else _YEAR.search(rest), _named_month(rest)
+    return year, year is None or other is None or not other.start() <= year.start() < other.end()
 
 
 def _latest(hint: DateHint, now: datetime) -> Period | None:
@@ -171,19 +237,13 @@ def _between(first: date, behind: date, zone: tzinfo) -> tuple[datetime, datetim
     return (start, end) if start < end else None
 
 
-def _iso(question: str, zone: tzinfo) -> DateHint | None:
-    found = _ISO.search(question)
-    if found is None:
-        return None
+def _iso(found: re.Match[str], zone: tzinfo) -> DateHint:
     year, month, day = found.groups()
     return DateHint(int(year), int(month), int(day) if day else None, zone=zone)
 
 
-def _parts(question: str, zone: tzinfo) -> DateHint | None:
-    year, named = _YEAR.search(question), _named_month(question)
-    if named is None:
-        return DateHint(year=int(year[1]), zone=zone) if year else None
-    own_year = named["year"] or (year[1] if year else None)
+def _parts(named: re.Match[str], year: str | None, zone: tzinfo) -> DateHint:
+    own_year = named["year"] or year
     day = int(named["before"] or named["after"] or 0)
     return DateHint(
         year=int(own_year) if own_year else None,
@@ -195,20 +255,23 @@ def _parts(question: str, zone: tzinfo) -> DateHint | None:
 
 def _named_month(question: str) -> re.Match[str] | None:
     for found in _NAMED.finditer(question):
-        context = any(found[part] for part in ("lead", "before", "after", "year"))
-        if context or found["month"].lower() not in _AMBIGUOUS:
+        if any(found[part] for part in ("lead", "before", "after", "year")):
+            return found
+        before, after = question[max(0, found.start() - _NEAR) : found.start()], question[found.end() : found.end() + 2]
+        somebody = _AUXILIARY.search(before) is not None or after in {"'s", "\u2019s"}
+        if found["month"].lower() not in _AMBIGUOUS and not somebody:
             return found
     return None
 
 
-def _relative(question: str, now: datetime) -> DateHint | None:
-    if found := _AGO.search(question):
-        steps, unit = found[1].lower(), found[2].lower()
-        return _span(now, unit, _STEPS[steps] if steps in _STEPS else int(steps))
-    if found := _RECENT.search(question):
-        past = (found["day"] or found["which"]).lower() in {"yesterday", "last"}
-        return _span(now, (found["unit"] or "day").lower(), int(past))
-    return None
+def _ago(found: re.Match[str], now: datetime) -> DateHint | None:
+    steps, unit = found[1].lower(), found[2].lower()
+    return _span(now, unit, _STEPS[steps] if steps in _STEPS else int(steps))
+
+
+def _recent(found: re.Match[str], now: datetime) -> DateHint | None:
+    past = (found["day"] or found["which"]).lower() in {"yesterday", "last"}
+    return _span(now, (found["unit"] or "day").lower(), int(past))
 
 
 def _span(now: datetime, unit: str, back: int) -> DateHint | None:
@@ -231,11 +294,8 @@ def _hint(first: date, behind: date, zone: tzinfo) -> DateHint | None:
     return DateHint(start=span[0], end=span[1]) if span else None
 
 
-def _season(question: str, now: datetime) -> DateHint | None:
+def _season(found: re.Match[str], now: datetime) -> DateHint | None:
     """The latest such season that is over: in July, "last summer" is the one of the year before."""
-    found = _SEASON.search(question)
-    if found is None:
-        return None
     first = _SEASONS[found[1].lower()]
     try:
         ends = (_month(year, first + 3) for year in (now.year, now.year - 1, now.year - 2))

@@ -171,13 +171,16 @@ class _Run:
         policy, now = self.source.policy, self.source.now
         worded = self._keyword(period.words if "keyword" in policy.legs else "")
         with self._timed("join"):
-            pool = self.source.pool(worded, NOTHING_NEAR, None, also=self.source.of_the_time(period))
+            pool = self.source.pool(worded, NOTHING_NEAR, None, also=self._ids_of(period))
         with self._timed("rank"):
             scored = rank_by_time(pool, policy, period, words=len(worded.question.lexemes), now=now)
         with self._timed("fetch"):
             weighed = self._widen(scored[: self.source.query.limit], None, None)
         ranked = [Ranked(each, mmr_penalty=0.0, rank=place) for place, each in enumerate(weighed, 1)]
         return replace(self._cut(ranked, len(pool)), period=period)
+
+    def _ids_of(self, period: Period) -> list[UUID]:
+        return [each for part in period.parts or (period,) for each in self.source.of_the_time(part)]
 
     def _cut(self, ranked: Sequence[Ranked], considered: int) -> Result:
         budget = self.source.query.token_budget

@@ -216,6 +216,53 @@ def test_a_question_may_ask_for_a_time_alone(question, start, end, words):
 
 
 @pytest.mark.parametrize(
+    ("question", "start", "end"),
+    [
+        ("What happened in 2022 and 2023?", "2022-01-01", "2024-01-01"),
+        ("What did I note from 2023-05-01 to 2023-05-07?", "2023-05-01", "2023-05-08"),
+        ("What happened between 3 May and 6 May 2023?", "2023-05-03", "2023-05-07"),
+        ("2023-05-01 - 2023-05-07", "2023-05-01", "2023-05-08"),
+        ("anything from yesterday or today", "2024-07-09", "2024-07-11"),
+        ("What did I note this week and last week?", "2024-07-01", "2024-07-15"),
+        ("What happened in May and June 2023?", "2023-05-01", "2023-07-01"),
+        ("What happened in June 2023 and in May 2023?", "2023-05-01", "2023-07-01"),
+    ],
+)
+def test_of_several_dates_all_are_meant(question, start, end):
+    assert alone(question, NOW) == Period(day(start), day(end))
+
+
+def test_what_lies_between_two_dates_is_not_meant_unless_that_is_said():
+    found = alone("What happened on 2023-05-04 and 2023-05-06?", NOW)
+    assert (found.start, found.end) == (day("2023-05-04"), day("2023-05-07"))
+    assert [day(f"2023-05-{each}") in found for each in ("03", "04", "05", "06", "07")] == [0, 1, 0, 1, 0]
+    between = alone("What happened between 2023-05-04 and 2023-05-06?", NOW)
+    assert day("2023-05-05") in between
+    assert alone("2023-05-04 " * 5, NOW) is None, "so many are a list of something else"
+    assert alone("What happened on 2023-05-04 and 31 June 2023?", NOW) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did June say?",
+        "What food can June not eat?",
+        "How does August drink tea?",
+        "June's ring",
+        "the box for June\u2019s ring",
+        "What is April allergic to?",
+    ],
+)
+def test_who_has_the_name_of_a_month_is_no_date(question):
+    assert parse(question, NOW) is None
+
+
+@pytest.mark.parametrize("question", ["the June invoice", "August rent?", "Was it cold in January?", "Is it May 2023?"])
+def test_a_month_that_is_nobody_is_a_date(question):
+    assert parse(question, NOW).month is not None
+
+
+@pytest.mark.parametrize(
     ("question", "zone", "start", "end"),
     [
         ("in October", "Europe/Berlin", "2023-09-30T22", "2023-10-31T23"),

@@ -41,6 +41,9 @@ def shelf(runtime, ada):
         ("in October", ["Rome was loud", "Rome was hot", "The fair is in October", "The bill of October 2023 is paid"]),
         ("What happened in October 2023?", ["The bill of October 2023 is paid"]),
         ("yesterday", ["Ada keeps bees"]),
+        ("What happened in May 2025 and April 2025?", [*KEPT][:3]),
+        ("What happened on 31 May 2025 and on 30 April 2025?", ["Ada keeps bees", "The gate is locked after dusk"]),
+        ("What happened between 30 April 2025 and 31 May 2025?", [*KEPT][:3]),
     ],
 )
 def test_what_was_kept_then_is_found(shelf, question, found):
