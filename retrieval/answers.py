@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
 from retrieval import times
@@ -62,6 +63,8 @@ _SAYS = re.compile(
 )
 
 
+# Thai to Khmer, Japanese, Chinese and Korean: without blanks, or with endings that are written on.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u00ab([^\u00ab\u00bb]+)\u00bb')
 
 
@@ -84,11 +87,17 @@ def says(text: str, phrases: Iterable[str]) -> bool:
     (True, False)
     """
     folded = _folded(text)
-    return all(re.search(rf"(?<!\w){re.escape(each)}(?!\w)", folded) for each in phrases)
+    return all(re.search(_whole(each), folded) for each in phrases)
+
+
+def _whole(phrase: str) -> str:
+    """Return what matches a phrase that is not part of longer words, where its writing tells one word from the next."""
+    before, after = (edge.isalnum() and not _UNSPACED.match(edge) for edge in (phrase[0], phrase[-1]))
+    return (r"(?<!\w)" if before else "") + re.escape(phrase) + (r"(?!\w)" if after else "")
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
 def asks(text: str) -> bool:

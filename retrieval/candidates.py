@@ -31,6 +31,7 @@ from retrieval.statements import (
     of_the_time_statement,
     pool_statement,
     wide_statement,
+    with_all_statement,
 )
 from retrieval.types import Candidate, Scored, Vector
 from retrieval.words import LONGEST, Question, Said, score
@@ -56,6 +57,8 @@ _ROLES = frozenset({"user", "assistant", "system", "human", "ai", "agent", "me",
 _HEAD_PLACE = 6
 # The neighbours of so many of each leg are looked at too: what answers a question often does not repeat its words.
 BEST = 20
+# Of what has the words of a quoted phrase so many are looked at for the phrase itself.
+MOST_WITH_ALL = 500
 # So many that wait for their vectors, and such a share of what was searched, are worth a word: what was stored a moment
 # ago always waits a little.
 FEW_WAIT = 3
@@ -131,6 +134,12 @@ class Source:
             return NOTHING_WORDED
         _, *said = rows[0]
         return Worded([row[0] for row in rows], Question(*said))
+
+    def with_all(self, words: str) -> list[UUID]:
+        """Return the latest items, at most `MOST_WITH_ALL`, that have all words of a text, in whatever order."""
+        values = {**self.scope(), "question": words, "most": MOST_WITH_ALL}
+        statement = with_all_statement(self.query.shelf, filtered=self.query.filtered)
+        return [row[0] for row in fetch(self.session, statement, values)]
 
     def of_the_time(self, period: Period) -> list[UUID]:
         """Return the latest memories of a time."""

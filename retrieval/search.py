@@ -112,8 +112,11 @@ class _Run:
         if may_respell and (written := self._respelled(question, worded)) is not None:
             return self._again(dense, written)
         model_id = dense.model_id if dense is not None else None
+        phrases = quoted(question)
         with self._timed("join"):
-            pool = self.source.pool(worded, near, model_id)
+            # Among many that have the words, those that have the phrase need not be the best by either leg.
+            also = self.source.with_all(" ".join(phrases)) if phrases and "keyword" in policy.legs else ()
+            pool = self.source.pool(worded, near, model_id, also)
         if near.vector is not None and many_wait(self.source, near, pool):
             self.degraded.append(WAITING)
         with self._timed("rank"):
@@ -122,7 +125,7 @@ class _Run:
             judge = Judge(
                 policy, asked, talk=in_talk(pool), wants_all=wants_all(question), only_names=only_names(question)
             )
-            phrases, reads = quoted(question), self._reads()
+            reads = self._reads()
             # What is read may answer however little speaks for it; but who somebody is tells what has the name.
             fewest = reads if self._may_read(judge) and not phrases and not asks_who(question) else 0
             kept = rank(pool, policy, bm25_bound=bound, question=question, now=now, asked=asked, fewest=fewest)

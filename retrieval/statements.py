@@ -152,6 +152,17 @@ SELECT c.id, (SELECT array_agg(lexeme ORDER BY lexeme) FROM words) AS lexemes,
 FROM scored c ORDER BY c.score DESC, c.id
 """
 
+# The latest items that have all words of a text, in whatever order.
+_WITH_ALL = """
+WITH words AS MATERIALIZED (
+    SELECT q.lexeme COLLATE "C" AS lexeme FROM unnest(to_tsvector('english'::regconfig, %(question)s::text)) q
+)
+SELECT x.{item} FROM words w CROSS JOIN LATERAL (
+    SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme
+) x {narrowed}
+GROUP BY x.{item} HAVING count(*) = (SELECT count(*) FROM words) ORDER BY x.{item} DESC LIMIT %(most)s
+"""
+
 # What either leg listed, and the neighbours of the best of them: each row with what ranking needs and no more. With it
 # come how often it has which of the question's words, and the distance that the semantic leg did not say; the CASE
 # spares looking up what is known. Words and ids are gathered as one: a join of the two, of which nobody can foretell
@@ -265,6 +276,12 @@ WITH there AS MATERIALIZED (
 def keyword_statement(shelf: Shelf, *, filtered: bool) -> str:
     """BM25 over the postings of the scope: the best items, with the question's words and their idf."""
     return _filled(_KEYWORD, shelf, filtered=filtered)
+
+
+@cache
+def with_all_statement(shelf: Shelf, *, filtered: bool) -> str:
+    """The latest items that have all words of a text."""
+    return _filled(_WITH_ALL, shelf, filtered=filtered)
 
 
 @cache

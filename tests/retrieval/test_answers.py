@@ -6,7 +6,7 @@ import time
 import pytest
 
 from retrieval import answers
-from retrieval.answers import asks_who, says_an_amount, wants_an_amount
+from retrieval.answers import asks_who, quoted, says, says_an_amount, wants_an_amount
 
 
 def test_the_doctests_hold() -> None:
@@ -74,3 +74,20 @@ def test_a_long_question_for_somebody_takes_no_time(middle):
     start = time.perf_counter()
     assert not asks_who("who is" + middle * (8000 // len(middle)) + "a\nb")
     assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "has"),
+    [
+        ("私は東京に住んでいます", "東京", True),
+        ("서울에 살아요", "서울", True),
+        ("ฉันอยู่กรุงเทพ", "กรุงเทพ", True),
+        ("Cafe\u0301 E\u0301lan", "Café Élan", True),
+        ("Café Élan", "Cafe\u0301 E\u0301lan", True),
+        ("The lemon trees are ill", "lemon tree", False),
+        ("東京 lemon", "lemo", False),
+        ("Sold on 5.5. (maybe)", "5.5. (", True),
+    ],
+)
+def test_a_phrase_is_had_as_its_language_writes_words(text, phrase, has):
+    assert says(text, quoted(f'"{phrase}"')) is has

@@ -155,6 +155,17 @@ def test_a_quoted_phrase_is_found_as_it_is_written(runtime, bob):
     assert set(shelf.found('Is a "lemon tree" ill?', near=1, cosine=0.9)) > {texts[0]}, "a question means its words"
 
 
+def test_a_quoted_phrase_is_found_among_many_that_have_its_words(runtime, bob):
+    long = (
+        "We talked of the garden, the roof, a boat and two letters. " * 3 + "Nobody was there for the project update."
+    )
+    texts = (*(f"Update {number} of the project" for number in range(120)), long)
+    shelf = Shelf(runtime, bob, texts)
+    assert shelf.found('"project update"', near=3) == [long]
+    assert shelf.found('"project update" "nobody was there"', near=3, types=("fact",)) == []
+    assert shelf.found('"update project"', near=3) == []
+
+
 def test_a_quoted_phrase_is_found_however_far_down_it_stands(runtime, bob):
     long = "The lemon tree by the well, which Ada planted with her uncle in a wet and windy spring, has new leaves"
     shelf = Shelf(runtime, bob, (*(f"Tree, lemon: {number}" for number in range(12)), long))
