@@ -25,7 +25,14 @@ from evals import (
     timing,
 )
 from evals.bench_furnish import furnish
-from evals.cli_support import deliver, invented_vectors, progress, read_conversations, topic_vectors
+from evals.cli_support import (
+    invented_vectors,
+    progress,
+    read_conversations,
+    topic_vectors,
+    write_json,
+    written_option,
+)
 from evals.corpus import Notes, WordModel, recombined
 from evals.extra import needs
 from evals.local_server import serving
@@ -39,7 +46,6 @@ from tasks.runtime import Runtime
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-JSON = click.Path(dir_okay=False, writable=True, path_type=Path)
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 # A measurement asks more often than a person may.
 UNLIMITED = {"COMMONPLACE_SEARCHES_PER_MINUTE": "0"}
@@ -62,11 +68,13 @@ class Kept:
         values: Mapping[str, Any],
     ) -> None:
         """Print and keep a measurement; end with an error where it is worse than the last one."""
-        deliver(text, {"command": command, "parameters": dict(parameters), "ratios": dict(ratios), **values}, self.path)
+        click.echo(text)
         home = config.load().home
         before = bench_record.last_ratios(home, command, parameters) if self.check else None
         if self.save:
             click.echo(f"kept as {bench_record.keep(home, command, parameters, ratios, values)}", err=True)
+        record = {"command": command, "parameters": dict(parameters), "ratios": dict(ratios), **values}
+        write_json(record, self.path)
         if self.check and before is None:
             click.echo("\nThere is no earlier run with these parameters to compare with.")
         if before is not None:
@@ -80,7 +88,7 @@ def kept_options(command: F) -> F:
     for option in (
         click.option("--check", is_flag=True, help="Fail where a ratio is a quarter worse than in the last kept run."),
         click.option("--save/--no-save", default=True, help="Keep the measurements in the data folder, or not."),
-        click.option("--json", "path", type=JSON, help="Also write the measurements to this file."),
+        written_option("--json", "path", says="Also write the measurements to this file."),
     ):
         command = option(command)
     return command
@@ -126,7 +134,7 @@ def search_command(memories: int, queries: int, fast: bool, locomo: Path | None,
     "--memories", "sizes", multiple=True, default=SIZES, show_default=True, type=click.IntRange(100), help="Repeatable."
 )
 @click.option("--queries", default=100, show_default=True, type=click.IntRange(20))
-@click.option("--plot", type=JSON, help="Draw cost against size into this SVG file; needs the extra eval.")
+@written_option("--plot", says="Draw cost against size into this SVG file; needs the extra eval.")
 @kept_options
 def growth_command(sizes: tuple[int, ...], queries: int, plot: Path | None, **kept: Any) -> None:
     """Search among more and more memories of one user, with made-up vectors."""
@@ -139,16 +147,19 @@ def growth_command(sizes: tuple[int, ...], queries: int, plot: Path | None, **ke
             runtime, sizes, centres, questions=words.questions(queries), now=now, on_progress=advance
         )
         facts = timing.machine(runtime.sessions)
-    if plot is not None:
-        bench_growth.draw(points, plot)
     parameters = {"sizes": sorted(sizes), "queries": queries}
-    Kept(**kept).finish(
-        "bench growth",
-        parameters,
-        f"{bench_growth.to_text(points)}\n\n{timing.to_text(facts)}",
-        bench_growth.ratios(points),
-        {"machine": facts, "growth": bench_growth.to_dict(points)},
-    )
+    try:
+        Kept(**kept).finish(
+            "bench growth",
+            parameters,
+            f"{bench_growth.to_text(points)}\n\n{timing.to_text(facts)}",
+            bench_growth.ratios(points),
+            {"machine": facts, "growth": bench_growth.to_dict(points)},
+        )
+    finally:
+        # What has become worse is to be seen too.
+        if plot is not None:
+            bench_growth.draw(points, plot)
 
 
 @bench_group.command("crowd")

@@ -14,7 +14,7 @@ import click
 
 import config
 from evals import mlflow_log, runs, timing
-from evals.cli_support import deliver
+from evals.cli_support import write_json, written_option
 from evals.examine import Examiner
 from evals.extra import needs
 from evals.means import compare
@@ -27,7 +27,6 @@ from retrieval.query import DEFAULT_TOKEN_BUDGET
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-JSON = click.Path(dir_okay=False, writable=True, path_type=Path)
 together_option = click.option("--together", "as_one", is_flag=True, help="Put the memories of all persons into one.")
 
 
@@ -54,13 +53,14 @@ class Output:
             differences = compare(record.get("cases", {}), self.against)
             record["against"] = {name: asdict(each) for name, each in differences.items()}
             text = f"{measures_to_text(differences, 'difference')}\n\n{text}"
-        deliver(text, record, self.path)
+        click.echo(text)
+        # First of all, so that nothing that fails after hours of measuring takes them along.
+        kept = runs.save(config.load().home, record, now=started) if self.save else None
+        if kept is not None:
+            click.echo(f"kept as {kept}", err=True)
+        write_json(record, self.path)
         if self.mlflow:
             mlflow_log.log(config.load().home, record)
-        if not self.save:
-            return None
-        kept = runs.save(config.load().home, record, now=started)
-        click.echo(f"kept as {kept}", err=True)
         return kept
 
 
@@ -92,7 +92,7 @@ def output_options(command: F) -> F:
             callback=_scores_of,
             help="Compare, question by question, with the JSON of another run.",
         ),
-        click.option("--json", "path", type=JSON, help="Also write the measures and every question's scores here."),
+        written_option("--json", "path", says="Also write the measures and every question's scores here."),
     ):
         command = option(command)
     return command

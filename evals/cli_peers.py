@@ -13,7 +13,7 @@ import click
 import config
 from evals.cli_eval import eval_group, read
 from evals.cli_output import together_option
-from evals.cli_support import deliver, progress
+from evals.cli_support import progress, write_json, written_option
 from evals.peers.catalog import ENVIRONMENTS, FOLDER, NAMES, PEERS
 from evals.peers.compare import Comparison, to_text, to_values
 from evals.peers.install import install
@@ -24,7 +24,6 @@ from memory.ending import ending_at_sigterm
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 PLACE = click.Path(file_okay=False, path_type=Path)
-JSON = click.Path(dir_okay=False, writable=True, path_type=Path)
 WHERE = click.option("--environments", type=PLACE, help="Folder of the environments; by default in the data folder.")
 
 
@@ -47,7 +46,7 @@ def eval_peers_install(names: tuple[str, ...], environments: Path | None) -> Non
 @click.option("--questions", type=click.IntRange(1), help="Ask at most so many, evenly spread; all by default.")
 @click.option("--conversations", type=click.IntRange(1), help="Only the first so many, or users; all by default.")
 @together_option
-@click.option("--json", "path", type=JSON, help="Also write every figure and each question's scores here.")
+@written_option("--json", "path", says="Also write every figure and each question's scores here.")
 @WHERE
 def eval_peers(
     file: Path,
@@ -75,7 +74,8 @@ def eval_peers(
         "machine": {"platform": platform.platform(), "cpus": os.cpu_count(), "python": platform.python_version()},
         **to_values(found),
     }
-    deliver(to_text(found), record, path)
+    click.echo(to_text(found))
+    write_json(record, path)
 
 
 def _folder(environments: Path | None) -> Path:

@@ -1,14 +1,15 @@
-"""What the measuring commands share: whose data, what is imported, progress and output."""
+"""What the measuring commands share: whose data, what is imported, progress and files that are written."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import click
@@ -23,6 +24,28 @@ from evals.throwaway import close
 from memory.accounts import find_user
 from memory.database import user_session
 from tasks.runtime import Runtime, build
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WRITTEN = click.Path(dir_okay=False, writable=True, path_type=Path)
+
+
+def _in_a_folder(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    if path is None:
+        return None
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}")
+    if not path.exists() and not os.access(path.parent, os.W_OK | os.X_OK):
+        raise click.BadParameter(f"nothing can be written into {path.parent}")
+    return path
+
+
+def written_option(*names: str, says: str) -> Callable[[F], F]:
+    """Return an option for a file to write, with `says` as its help.
+
+    One that cannot be written, or whose folder is missing, is refused before anything is measured.
+    """
+    return click.option(*names, type=_WRITTEN, callback=_in_a_folder, help=says)
 
 
 @contextmanager
@@ -90,8 +113,11 @@ def progress(total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
         yield advance
 
 
-def deliver(text: str, values: dict[str, Any], path: Path | None) -> None:
-    """Print the text, and write the values as JSON where a path is given."""
-    click.echo(text)
-    if path is not None:
+def write_json(values: Mapping[str, Any], path: Path | None) -> None:
+    """Write the values as JSON where a path is given; a file that cannot be written ends the command."""
+    if path is None:
+        return
+    try:
         path.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{path} could not be written: {error.strerror}") from error

@@ -11,13 +11,11 @@ import click
 from evals import sweep_report
 from evals.cli_eval import eval_group, placed, read
 from evals.cli_output import FILE, Output, circumstances, output_options, together_option
-from evals.cli_support import progress
+from evals.cli_support import progress, written_option
 from evals.datasets import is_held_out
 from evals.extra import needs
 from evals.sweep import sweep
 from evals.throwaway import throwaway
-
-SVG = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
 @eval_group.command("sweep")
@@ -25,7 +23,7 @@ SVG = click.Path(dir_okay=False, writable=True, path_type=Path)
 @together_option
 @click.option("--trials", default=40, show_default=True, type=click.IntRange(1, 10_000))
 @click.option("--questions", "most", type=click.IntRange(1), help="Ask at most so many, evenly spread; all by default.")
-@click.option("--svg", "picture", type=SVG, help="Draw to this file; by default beside the kept run.")
+@written_option("--svg", "picture", says="Draw to this file; by default beside the kept run.")
 @click.option("--held-out-too", is_flag=True, help="Take a file that nothing should be tuned on.")
 @output_options
 def eval_sweep(

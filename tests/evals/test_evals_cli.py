@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
 import pytest
+from click import ClickException, Group
 from click.testing import CliRunner
 from evals_data import sample
 from sqlalchemy import text
 
+from evals import bench_record, golden
 from evals.cli import bench_group, eval_group, import_locomo
+from evals.cli_bench import Kept
+from evals.cli_output import Output
+from evals.runs import latest
 from memory.database import user_session
 from tasks.runtime import Runtime
 
@@ -87,3 +93,37 @@ def test_a_bench_prints_how_it_compares(tmp_path: Path) -> None:
     result = CliRunner().invoke(bench_group, arguments)
     assert result.exit_code == 0, result.output
     assert json.loads(path.read_text())["search"]["memories"] == 200
+
+
+@pytest.mark.parametrize("command", ["golden", "marks", "outages", "sweep", "tasks", "peers"])
+def test_a_file_in_no_folder_is_refused_before_anything_is_measured(command: str, tmp_path: Path, kept: Path) -> None:
+    given = ["--email", "a@example.org"] if command == "marks" else [str(golden.BUNDLED)]
+    result = CliRunner().invoke(eval_group, [command, *given, "--json", str(tmp_path / "missing" / "run.json")])
+    assert (result.exit_code, f"there is no folder {tmp_path / 'missing'}" in result.stderr) == (2, True)
+    assert not (kept / "evals").exists()
+
+
+@pytest.mark.parametrize(
+    ("group", "arguments"),
+    [
+        (eval_group, ["sweep", str(golden.BUNDLED), "--svg"]),
+        (bench_group, ["growth", "--plot"]),
+        (bench_group, ["search", "--json"]),
+    ],
+)
+def test_so_is_a_picture_or_a_measurement_in_no_folder(group: Group, arguments: list[str], tmp_path: Path) -> None:
+    result = CliRunner().invoke(group, [*arguments, str(tmp_path / "missing" / "file")])
+    assert (result.exit_code, f"there is no folder {tmp_path / 'missing'}" in result.stderr) == (2, True)
+
+
+def test_a_run_is_kept_although_its_other_file_cannot_be_written(tmp_path: Path, kept: Path) -> None:
+    lost, values = tmp_path / "missing" / "run.json", {"data": {"name": "golden"}}
+    with pytest.raises(ClickException, match="could not be written"):
+        Output(lost, None, save=True, mlflow=False).finish("golden", "", values, started=datetime.now(UTC))
+    assert [each.title for each in latest(kept, 5)] == ["golden"]
+
+
+def test_so_is_a_measurement(tmp_path: Path, kept: Path) -> None:
+    with pytest.raises(ClickException, match="could not be written"):
+        Kept(tmp_path / "missing" / "run.json", save=True, check=False).finish("bench search", {}, "", {"a": 2.0}, {})
+    assert bench_record.last_ratios(kept, "bench search", {}) == {"a": 2.0}
