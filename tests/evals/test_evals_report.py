@@ -49,6 +49,13 @@ def test_a_leg_that_does_better_alone_is_a_reason() -> None:
     assert reasons(worse) == ["balanced: recall@10 is 0.800, below 0.900 of semantic alone"]
 
 
+@pytest.mark.parametrize(("kind", "verdict"), [("golden", ["PASS"]), ("jsonl", ["PASS"]), ("notes", [])])
+def test_what_is_no_locomo_is_not_held_against_its_legs(kind: str, verdict: list[str]) -> None:
+    legs = share("keyword alone", 9), share("semantic alone", 10)
+    found = report(share("balanced", 8), *legs, kind=kind, reference=share("reference", 10))
+    assert (reasons(found), [line for line in to_text(found).splitlines() if line in {"PASS", "FAIL"}]) == ([], verdict)
+
+
 def test_another_bm25_that_finds_something_else_is_a_reason() -> None:
     other = report(share("balanced", 8), share("keyword alone", 7), reference=share("reference", 8))
     assert reasons(other) == ["keyword alone: recall@10 is 0.700, the reference finds 0.800"]
