@@ -17,7 +17,7 @@ from evals import mlflow_log, runs, timing
 from evals.cli_support import write_json, written_option
 from evals.examine import Examiner
 from evals.extra import needs
-from evals.means import compare
+from evals.means import compare, counted
 from evals.report import measures_to_text
 from memory.database import user_session
 from memory.embedding.models import active_model
@@ -50,7 +50,7 @@ class Output:
             **values,
         }
         if self.against is not None:
-            differences = compare(record.get("cases", {}), self.against)
+            differences = compare(counted(record.get("cases", {}), record.get("apart", ())), self.against)
             record["against"] = {name: asdict(each) for name, each in differences.items()}
             text = f"{measures_to_text(differences, 'difference')}\n\n{text}"
         click.echo(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -72,6 +72,12 @@ def measures(scored: Sequence[Mapping[str, float]]) -> dict[str, Measure]:
 def place(name: str) -> tuple[int, str]:
     """Return the sort key of a measure."""
     return (ORDER.index(name) if name in ORDER else len(ORDER), name)
+
+
+def counted(cases: Scores, apart: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Return the scores of the questions that are not among those that stand apart, by their ids."""
+    left_out = frozenset(apart)
+    return {case: dict(found) for case, found in cases.items() if case not in left_out}
 
 
 def compare(mine: Scores, theirs: Scores) -> dict[str, Measure]:

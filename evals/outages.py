@@ -40,9 +40,9 @@ class Outages:
     timeout: float
 
     def differences(self) -> dict[str, dict[str, Measure]]:
-        """Return each condition's paired differences to when nothing is away, over the questions that both have."""
+        """Return each condition's paired differences to when nothing is away, question by question."""
         whole = self.report.variants[0]
-        return {each.name: compare(each.cases, whole.cases) for each in self.report.variants[1:]}
+        return {each.name: compare(each.counted, whole.counted) for each in self.report.variants[1:]}
 
     def degraded(self) -> dict[str, float]:
         """Return the share of answers of each condition that said that a leg was missing."""
@@ -120,7 +120,7 @@ def to_values(outages: Outages) -> dict[str, Any]:
     }
     # An outage is measured, not judged.
     return {
-        **{name: values[name] for name in ("data", "main", "variants", "cases")},
+        **{name: values[name] for name in ("data", "main", "variants", "cases", "apart")},
         "differences": differences,
         "degraded": outages.degraded(),
         "timeout_s": outages.timeout,

@@ -9,7 +9,7 @@ from typing import Any
 
 from evals.dataset import DataSet
 from evals.examine import Examiner
-from evals.means import Measure, measures
+from evals.means import Measure, counted, measures
 from evals.policies import DEFAULT, KEYWORD, SEMANTIC
 from evals.reference import AVAILABLE, reference_outcomes
 from evals.scores import SHARES, Outcome, misses, scores
@@ -48,9 +48,19 @@ class Variant:
         return {each.question.id: scores(each) for each in self.outcomes}
 
     @cached_property
+    def apart(self) -> list[str]:
+        """Return the ids of the questions that are kept apart."""
+        return [each.question.id for each in self.outcomes if each.question.apart]
+
+    @cached_property
+    def counted(self) -> dict[str, dict[str, float]]:
+        """Return the scores of all questions but those that are kept apart: what means and differences are made of."""
+        return counted(self.cases, self.apart)
+
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         """Return the means over all questions but those that are kept apart."""
-        return measures([self.cases[each.question.id] for each in self.outcomes if not each.question.apart])
+        return measures(list(self.counted.values()))
 
     @cached_property
     def by_category(self) -> dict[str, dict[str, Measure]]:
@@ -156,6 +166,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "main": report.main.name,
         "variants": {each.name: _values(each) for each in measured},
         "cases": report.main.cases,
+        "apart": report.main.apart,
     }
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from evals.means import Measure, compare, place
+from evals.means import Measure, compare, counted, place
 
 FOLDER = "evals"
 _NAME = re.compile(r"\d{8}T\d{6}Z-[a-z0-9-]{1,80}\.json")
@@ -83,6 +83,11 @@ class Run:
         """Return the scores of each question."""
         return dict(self.values.get("cases", {}))
 
+    @property
+    def counted(self) -> Mapping[str, Mapping[str, float]]:
+        """Return the scores of the questions that are in the means; runs of old do not tell which are not."""
+        return counted(self.cases, self.values.get("apart", ()))
+
 
 def _measure(values: Mapping[str, Any]) -> Measure:
     return Measure(float(values["mean"]), float(values["low"]), float(values["high"]), int(values["cases"]))
@@ -123,15 +128,15 @@ def load(home: Path, name: str) -> Run | None:
         values = json.loads((home / FOLDER / name).read_text(encoding="utf-8"))
         run = Run(name, values if isinstance(values, dict) else {})
         # Asked for once here, so that a page need not be ready for a file that somebody has edited.
-        _ = run.title, run.questions, run.processors, run.model, run.measures, run.latency, run.cases, run._policy()
+        _ = run.title, run.questions, run.processors, run.model, run.measures, run.latency, run.counted, run._policy()
     except (OSError, ValueError, TypeError, AttributeError, KeyError):
         return None
     return run if run.values else None
 
 
 def differences(runs: Sequence[Run]) -> list[dict[str, Measure]]:
-    """Return for each run but the first its paired differences to the first, over the questions that both have."""
-    return [compare(each.cases, runs[0].cases) for each in runs[1:]]
+    """Return for each run but the first its paired differences to the first, over the questions that both count."""
+    return [compare(each.counted, runs[0].counted) for each in runs[1:]]
 
 
 def names(runs: Sequence[Run]) -> list[str]:

@@ -123,6 +123,15 @@ def test_a_run_is_kept_although_its_other_file_cannot_be_written(tmp_path: Path,
     assert [each.title for each in latest(kept, 5)] == ["golden"]
 
 
+def test_a_question_that_stands_apart_is_not_compared(tmp_path: Path) -> None:
+    path, cases = tmp_path / "run.json", {"a": {"MRR": 1.0}, "x": {"MRR": 1.0}}
+    against = {"a": {"MRR": 0.5}, "x": {"MRR": 0.0}}
+    values = {"cases": cases, "apart": ["x"]}
+    Output(path, against, save=False, mlflow=False).finish("locomo", "", values, started=datetime.now(UTC))
+    found = json.loads(path.read_text())["against"]["MRR"]
+    assert (found["mean"], found["cases"]) == (0.5, 1)
+
+
 def test_so_is_a_measurement(tmp_path: Path, kept: Path) -> None:
     with pytest.raises(ClickException, match="could not be written"):
         Kept(tmp_path / "missing" / "run.json", save=True, check=False).finish("bench search", {}, "", {"a": 2.0}, {})

@@ -47,6 +47,9 @@ def test_every_condition_is_measured_and_told_apart(
     assert outages.degraded() == {WHOLE: 0.0, NO_LEG: 1.0, SILENT: 1.0, HALF: 0.0}
     values, said = to_values(outages), to_text(outages)
     assert list(values["differences"]) == [NO_LEG, SILENT, HALF]
+    # The fifth question stands apart.
+    assert {each["recall@10"]["cases"] for each in values["differences"].values()} == {4}
+    assert (len(values["cases"]), values["apart"]) == (5, ["conv-1/5"])
     assert all(name in said for name in (WHOLE, NO_LEG, SILENT, HALF))
 
 

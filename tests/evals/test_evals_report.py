@@ -80,6 +80,8 @@ def test_questions_without_an_answer_are_kept_apart() -> None:
     found = Variant("balanced", (good, missed))
     assert (found.mean("recall@10"), found.by_category[HARD]["recall@10"].mean) == (1.0, 0.0)
     assert failing(report(found)) == []
+    values = to_dict(report(found))
+    assert (list(found.counted), list(values["cases"]), values["apart"]) == (["q0"], ["q0", "x"], ["x"])
 
 
 def test_marks_are_measured_and_not_judged() -> None:

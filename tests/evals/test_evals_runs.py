@@ -57,6 +57,19 @@ def test_settings_are_told_where_they_differ() -> None:
     assert run(k1=1.5, b=0.75).settings_beside(run(k1=1.2, b=0.75)) == ["k1: 1.5"]
 
 
+def test_questions_that_stand_apart_are_in_no_difference(tmp_path: Path) -> None:
+    def run(score: float, **more: Any) -> Run:
+        path = save(tmp_path, values(cases={"q": {"MRR": score}, "x": {"MRR": 1.0}}, **more), now=NOW)
+        loaded = load(tmp_path, path.name)
+        assert loaded is not None
+        return loaded
+
+    old, new = run(0.5), run(0.75, apart=["x"])
+    assert len(old.cases) == len(new.cases) == 2
+    assert [(found["MRR"].mean, found["MRR"].cases) for found in differences([old, new])] == [(0.25, 1)]
+    assert [(found["MRR"].mean, found["MRR"].cases) for found in differences([new, old])] == [(-0.25, 1)]
+
+
 def test_differences_are_to_the_first() -> None:
     def run(score: float) -> Run:
         measure = {"mean": score, "low": score, "high": score, "cases": 1}
