@@ -121,10 +121,11 @@ def eval_locomo(
         if own_data:
             raise click.UsageError("--notes needs a database that is removed: leave out --own-data")
         data = in_notes(data, notes)
-    policies = _policies(not only_default, numbers)
+    policies, goes = _policies(not only_default, numbers), Output(**output)
+    goes.check(data)
     now = datetime.now(UTC)
     with own_data_of(email) if own_data else throwaway(now=now) as (runtime, user_id):
-        _evaluate(runtime, user_id, data, policies, Output(**output), now, alone=not own_data)
+        _evaluate(runtime, user_id, data, policies, goes, now, alone=not own_data)
 
 
 @eval_group.command("golden")
@@ -167,14 +168,15 @@ def eval_persons(files: tuple[Path, ...], all_policies: bool, numbers: Mapping[s
 @output_options
 def eval_marks(email: str, **output: Any) -> None:
     """Ask again what a user has marked right answers to, among their own memories; nothing there changes."""
-    now = datetime.now(UTC)
+    now, goes = datetime.now(UTC), Output(**output)
     with own_data_of(email) as (runtime, user_id):
         with user_session(runtime.sessions, user_id) as session:
             data, places = marks.read(session, user_id, keys=runtime.keys, now=now)
         if few := marks.in_words(data):
             click.echo(few, err=True)
         if data.questions:
-            _ask(Examiner(runtime, places, now), data, default_only(), Output(**output))
+            goes.check(data)
+            _ask(Examiner(runtime, places, now), data, default_only(), goes)
 
 
 @eval_group.command("outages")
@@ -189,13 +191,14 @@ def eval_marks(email: str, **output: Any) -> None:
 @output_options
 def eval_outages(file: Path, timeout: float, **output: Any) -> None:
     """Ask the questions of any data set FILE while the vector leg, its provider or half of the vectors are away."""
-    data, now = read(file), datetime.now(UTC)
+    data, now, goes = read(file), datetime.now(UTC), Output(**output)
+    goes.check(data)
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)
         with progress(outages.requests(data), "questions") as advance:
             found = outages.measure(examiner, data, timeout=timeout, on_progress=advance)
         values = {**outages.to_values(found), **circumstances(examiner, default_only())}
-    Output(**output).finish("outages", outages.to_text(found), values, started=now)
+    goes.finish("outages", outages.to_text(found), values, started=now)
 
 
 @eval_group.command("ui")
@@ -226,6 +229,7 @@ def read(file: Path, kind: str | None = None, *, as_one: bool = False) -> DataSe
 
 
 def _evaluate_apart(data: DataSet, policies: Mapping[str, Policy], output: Output) -> None:
+    output.check(data)
     now = datetime.now(UTC)
     with throwaway(now=now) as (runtime, user_id):
         _evaluate(runtime, user_id, data, policies, output, now, alone=True)

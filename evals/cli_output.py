@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -15,10 +14,12 @@ import click
 import config
 from evals import mlflow_log, runs, timing
 from evals.cli_support import write_json, written_option
+from evals.dataset import DataSet
 from evals.examine import Examiner
 from evals.extra import needs
-from evals.means import compare, counted
+from evals.means import compare
 from evals.report import measures_to_text
+from evals.runs import Run
 from memory.database import user_session
 from memory.embedding.models import active_model
 from retrieval.policy import Policy
@@ -32,12 +33,27 @@ together_option = click.option("--together", "as_one", is_flag=True, help="Put t
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a run goes besides the screen; `against` are the scores of each question in another run."""
+    """Where a run goes besides the screen; `against` is another run, which it is compared with."""
 
     path: Path | None
-    against: Mapping[str, Mapping[str, float]] | None
+    against: Run | None
     save: bool
     mlflow: bool
+
+    def check(self, data: DataSet) -> None:
+        """Look, before anything is measured, whether the other run is one of these data.
+
+        Raises `click.UsageError` where it has none of the questions. Where it is of data of another kind or name, a
+        line on stderr says so: questions are paired by their ids.
+        """
+        if self.against is None:
+            return
+        if not self.against.counted.keys() & {each.id for each in data.questions if not each.apart}:
+            raise click.UsageError(f"{self.against.name} has none of the questions of {data.name} to compare with")
+        mine = (data.kind, data.name)
+        if any(theirs and theirs != each for each, theirs in zip(mine, self.against.data, strict=True)):
+            here, there = " ".join(mine), " ".join(self.against.data)
+            click.echo(f"Warning: {self.against.name} is of {there}, not of {here}; only ids are compared", err=True)
 
     def finish(self, command: str, text: str, values: Mapping[str, Any], *, started: datetime) -> Path | None:
         """Print, compare and keep a run; return the file that it is kept in, None where it is not."""
@@ -50,9 +66,11 @@ class Output:
             **values,
         }
         if self.against is not None:
-            differences = compare(counted(record.get("cases", {}), record.get("apart", ())), self.against)
+            mine, theirs = Run("", record).counted, self.against.counted
+            differences = compare(mine, theirs)
             record["against"] = {name: asdict(each) for name, each in differences.items()}
-            text = f"{measures_to_text(differences, 'difference')}\n\n{text}"
+            shared = f"{len(mine.keys() & theirs.keys())} of {len(mine)} questions are among the {len(theirs)} of"
+            text = f"{shared} {self.against.name}\n{measures_to_text(differences, 'difference')}\n\n{text}"
         click.echo(text)
         # First of all, so that nothing that fails after hours of measuring takes them along.
         kept = runs.save(config.load().home, record, now=started) if self.save else None
@@ -64,13 +82,16 @@ class Output:
         return kept
 
 
-def _scores_of(_context: click.Context, _option: click.Parameter, path: Path | None) -> dict[str, Any] | None:
+def _run_in(_context: click.Context, _option: click.Parameter, path: Path | None) -> Run | None:
     if path is None:
         return None
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8"))["cases"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise click.BadParameter(f"{path} is not the JSON of a run ({type(error).__name__})") from None
+        run = runs.read(path)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    if not run.cases:
+        raise click.BadParameter(f"{path} has no scores of questions")
+    return run
 
 
 def _installed(_context: click.Context, _option: click.Parameter, wanted: bool) -> bool:
@@ -89,7 +110,7 @@ def output_options(command: F) -> F:
         click.option(
             "--against",
             type=FILE,
-            callback=_scores_of,
+            callback=_run_in,
             help="Compare, question by question, with the JSON of another run.",
         ),
         written_option("--json", "path", says="Also write the measures and every question's scores here."),

@@ -39,14 +39,15 @@ def eval_sweep(
     if is_held_out(file) and not held_out_too:
         raise click.ClickException(f"{file} is held out: what is tuned on it can no longer be measured on it")
     needs("optuna", "matplotlib")
-    data, now = read(file, as_one=as_one), datetime.now(UTC)
+    data, now, goes = read(file, as_one=as_one), datetime.now(UTC), Output(**output)
+    goes.check(data)
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)
         with progress(trials, "trials") as advance:
             found = sweep(examiner, data, trials=trials, most=most, on_progress=advance)
         policies = {"chosen": found.chosen.policy, "default": found.default.policy}
         values = {**sweep_report.to_values(found), **circumstances(examiner, policies)}
-    kept = Output(**output).finish("sweep", sweep_report.to_text(found), values, started=now)
+    kept = goes.finish("sweep", sweep_report.to_text(found), values, started=now)
     target = picture or (kept.with_suffix(".svg") if kept else None)
     if target is not None:
         sweep_report.draw(found, target)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,14 @@ class Run:
     @property
     def title(self) -> str:
         """Return what was run on what."""
-        command, data = str(self.values.get("command", "?")), str(self.values.get("data", {}).get("name", ""))
+        command, data = str(self.values.get("command", "?")), self.data[1]
         return data if data.startswith(command) else f"{command} {data}".strip()
+
+    @property
+    def data(self) -> tuple[str, str]:
+        """Return the kind and the name of the data, each empty where the run does not tell it."""
+        found = self.values.get("data", {})
+        return str(found.get("kind", "")), str(found.get("name", ""))
 
     @property
     def when(self) -> str:
@@ -80,13 +87,22 @@ class Run:
 
     @property
     def cases(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the scores of each question."""
-        return dict(self.values.get("cases", {}))
+        """Return the scores of each question; none where the run has none."""
+        return _scores(self.values.get("cases", {}))
 
     @property
     def counted(self) -> Mapping[str, Mapping[str, float]]:
         """Return the scores of the questions that are in the means; runs of old do not tell which are not."""
         return counted(self.cases, self.values.get("apart", ()))
+
+
+def _scores(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, float]]:
+    """Return the scores as they are; raises `ValueError` where one is no finite number."""
+    for case, found in cases.items():
+        for name, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+                raise ValueError(f"{case}: {name} is no number")
+    return dict(cases)
 
 
 def _measure(values: Mapping[str, Any]) -> Measure:
@@ -125,13 +141,23 @@ def load(home: Path, name: str) -> Run | None:
     if not _NAME.fullmatch(name):
         return None
     try:
-        values = json.loads((home / FOLDER / name).read_text(encoding="utf-8"))
-        run = Run(name, values if isinstance(values, dict) else {})
-        # Asked for once here, so that a page need not be ready for a file that somebody has edited.
-        _ = run.title, run.questions, run.processors, run.model, run.measures, run.latency, run.counted, run._policy()
-    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        return read(home / FOLDER / name)
+    except (OSError, ValueError):
         return None
-    return run if run.values else None
+
+
+def read(path: Path) -> Run:
+    """Return the run in a file; raises `ValueError` where it holds none, or one of which something cannot be told."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        run = Run(path.name, values if isinstance(values, dict) else {})
+        # Asked for once here, so that nobody need be ready for a file that somebody has edited.
+        _ = run.title, run.questions, run.processors, run.model, run.measures, run.latency, run.counted, run._policy()
+    except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{path} is not the JSON of a run ({type(error).__name__})") from None
+    if not run.values:
+        raise ValueError(f"{path} is not the JSON of a run")
+    return run
 
 
 def differences(runs: Sequence[Run]) -> list[dict[str, Measure]]:

@@ -15,7 +15,7 @@ from evals import bench_record, golden
 from evals.cli import bench_group, eval_group, import_locomo
 from evals.cli_bench import Kept
 from evals.cli_output import Output
-from evals.runs import latest
+from evals.runs import Run, latest
 from memory.database import user_session
 from tasks.runtime import Runtime
 
@@ -125,7 +125,7 @@ def test_a_run_is_kept_although_its_other_file_cannot_be_written(tmp_path: Path,
 
 def test_a_question_that_stands_apart_is_not_compared(tmp_path: Path) -> None:
     path, cases = tmp_path / "run.json", {"a": {"MRR": 1.0}, "x": {"MRR": 1.0}}
-    against = {"a": {"MRR": 0.5}, "x": {"MRR": 0.0}}
+    against = Run("old", {"cases": {"a": {"MRR": 0.5}, "x": {"MRR": 0.0}}})
     values = {"cases": cases, "apart": ["x"]}
     Output(path, against, save=False, mlflow=False).finish("locomo", "", values, started=datetime.now(UTC))
     found = json.loads(path.read_text())["against"]["MRR"]

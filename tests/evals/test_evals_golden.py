@@ -63,18 +63,44 @@ def test_no_case_is_both_developed_on_and_held_out() -> None:
 def test_the_command_says_fail_and_ends_with_one(tmp_path: Path) -> None:
     file, report = tmp_path / "golden.json", tmp_path / "report.json"
     file.write_text(json.dumps(data(one(query="zebra crossing"))))
-    report.write_text(json.dumps({"cases": {"a": {"MRR": 1.0}}}))
+    report.write_text(json.dumps({"data": {"kind": "golden", "name": "golden"}, "cases": {"a": {"MRR": 1.0}}}))
     result = CliRunner().invoke(eval_group, ["golden", str(file), "--json", str(report), "--against", str(report)])
     assert (result.exit_code, "recall@5 is 0.000, below 0.8" in result.output) == (1, True)
     found = json.loads(report.read_text())
     assert (found["failing"], found["against"]["MRR"]["mean"]) == (["a"], -1.0)
+    assert "1 of 1 questions are among the 1 of report.json\n" in result.stdout
+    assert "Warning" not in result.stderr
 
 
-def test_only_a_run_can_be_compared_with(tmp_path: Path) -> None:
-    file = tmp_path / "golden.json"
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ('{"cases": [{"id": "a"}]}', "is not the JSON of a run"),
+        ('{"cases": {"a": 5}}', "is not the JSON of a run"),
+        ('{"command": "golden"}', "has no scores of questions"),
+        ('{"cases": {"z": {"MRR": 1.0}}}', "run.json has none of the questions of golden"),
+        ('{"cases": {"a": {"MRR": 1.0}}, "apart": ["a"]}', "run.json has none of the questions of golden"),
+    ],
+)
+def test_only_a_run_of_the_same_questions_can_be_compared_with(
+    tmp_path: Path, kept: Path, other: str, said: str
+) -> None:
+    file, run = tmp_path / "golden.json", tmp_path / "run.json"
     file.write_text(json.dumps(data(one())))
-    result = CliRunner().invoke(eval_group, ["golden", str(file), "--against", str(file)])
-    assert (result.exit_code, "is not the JSON of a run" in result.output) == (2, True)
+    run.write_text(other)
+    result = CliRunner().invoke(eval_group, ["golden", str(file), "--against", str(run)])
+    assert (result.exit_code, said in result.output) == (2, True)
+    assert not (kept / "evals").exists()
+
+
+@pytest.mark.parametrize(("kind", "name"), [("jsonl", "golden"), ("golden", "others")])
+def test_a_run_of_other_data_is_compared_with_a_warning(tmp_path: Path, kind: str, name: str) -> None:
+    file, run = tmp_path / "golden.json", tmp_path / "run.json"
+    file.write_text(json.dumps(data(one(), one(id="b"))))
+    run.write_text(json.dumps({"data": {"kind": kind, "name": name}, "cases": {"a": {"MRR": 0.5}, "z": {}}}))
+    result = CliRunner().invoke(eval_group, ["golden", str(file), "--against", str(run)])
+    assert f"Warning: run.json is of {kind} {name}, not of golden golden" in result.stderr
+    assert "1 of 2 questions are among the 2 of run.json\n" in result.stdout
 
 
 def test_a_malformed_file_ends_the_command(tmp_path: Path) -> None:

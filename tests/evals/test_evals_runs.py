@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evals.runs import FOLDER, Run, differences, latest, load, names, save
+from evals.runs import FOLDER, Run, differences, latest, load, names, read, save
 
 NOW = datetime(2031, 5, 8, 12, 30, tzinfo=UTC)
 
@@ -48,6 +48,25 @@ def test_only_files_of_runs_are_read(tmp_path: Path, name: str) -> None:
     (tmp_path / FOLDER).mkdir()
     (tmp_path / "outside.json").write_text('{"command": "golden"}')
     assert load(tmp_path, name) is None
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        '{"cases": {"a": 5}}',
+        '{"cases": [1]}',
+        '{"cases": {"a": {"MRR": "1"}}}',
+        '{"cases": {"a": {"MRR": NaN}}}',
+        '{"cases": {}, "apart": 5}',
+        '{"data": {"questions": Infinity}}',
+    ],
+)
+def test_a_run_whose_figures_are_none_is_not_read(tmp_path: Path, spoilt: str) -> None:
+    path = save(tmp_path, values(), now=NOW)
+    path.write_text(spoilt)
+    assert load(tmp_path, path.name) is None
+    with pytest.raises(ValueError, match="is not the JSON of a run"):
+        read(path)
 
 
 def test_settings_are_told_where_they_differ() -> None:
