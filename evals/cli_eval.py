@@ -17,7 +17,7 @@ import click
 import config
 from evals import golden, marks, mlflow_log, outages, persons, report
 from evals.cli_output import FILE, Output, circumstances, output_options, together_option
-from evals.cli_support import own_data_of, progress
+from evals.cli_support import by_field, own_data_of, progress
 from evals.dataset import DataSet, joined
 from evals.datasets import load
 from evals.errors import MeasureError
@@ -49,9 +49,8 @@ class _Plainly(click.Group):
 
 def _numbers(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
     """Return the policy fields of `FIELD=VALUE`s; a value that is no JSON is a word."""
-    found = {}
-    for each in given:
-        field, _, value = each.partition("=")
+    found: dict[str, Any] = {}
+    for field, value in by_field(given).items():
         try:
             found[field] = json.loads(value)
         except ValueError:
@@ -116,6 +115,8 @@ def eval_locomo(
     **output: Any,
 ) -> None:
     """Ask the questions of a LoCoMo FILE; exits with 1 when the default policy is not good enough."""
+    if email is not None and not own_data:
+        raise click.UsageError("--email is for --own-data, and would do nothing without")
     data = read(file, "locomo")
     if notes is not None:
         if own_data:

@@ -10,7 +10,7 @@ import click
 from evals import golden, silence
 from evals.cli_eval import eval_group, placed, read
 from evals.cli_output import FILE
-from evals.cli_support import progress
+from evals.cli_support import by_field, progress
 from evals.dataset import joined
 from evals.datasets import is_held_out
 from evals.policies import DEFAULT
@@ -21,12 +21,11 @@ from retrieval.policy import NAMED, PolicyError, policy_from
 def _grid(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> silence.Grid:
     """Return the values of each field of `FIELD=VALUE,…`s."""
     grid = {}
-    for each in given:
-        field, _, listed = each.partition("=")
+    for field, listed in by_field(given).items():
         try:
             values = tuple(float(value) for value in listed.split(","))
         except ValueError:
-            raise click.BadParameter(f"{each} is not FIELD=VALUE,VALUE with numbers") from None
+            raise click.BadParameter(f"{field}={listed} is not FIELD=VALUE,VALUE with numbers") from None
         try:
             for value in values:
                 policy_from({field: value}, NAMED[DEFAULT])

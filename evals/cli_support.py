@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -111,6 +111,20 @@ def progress(total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
             bar.update(done)
 
         yield advance
+
+
+def by_field(given: Iterable[str]) -> dict[str, str]:
+    """Return what stands after each field of `FIELD=VALUE`s, empty where there is no `=`.
+
+    Raises `click.BadParameter` for a field that is there twice: only one of its values could be meant.
+    """
+    found: dict[str, str] = {}
+    for each in given:
+        field, _, value = each.partition("=")
+        if field in found:
+            raise click.BadParameter(f"{field} is there twice")
+        found[field] = value
+    return found
 
 
 def write_json(values: Mapping[str, Any], path: Path | None) -> None:

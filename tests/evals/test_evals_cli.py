@@ -87,6 +87,19 @@ def test_own_data_needs_a_name(tmp_path: Path) -> None:
     assert result.exit_code == 2
 
 
+def test_a_name_is_for_own_data_alone(tmp_path: Path, kept: Path) -> None:
+    data = tmp_path / "small.json"
+    data.write_text(json.dumps([sample()]))
+    result = CliRunner().invoke(eval_group, ["locomo", str(data), "--email", "a@example.org"])
+    assert (result.exit_code, "--email is for --own-data" in result.stderr) == (2, True)
+    assert not (kept / "evals").exists()
+
+
+def test_one_number_has_one_value() -> None:
+    result = CliRunner().invoke(eval_group, ["golden", "--set", "reads=4", "--set", "k1=1", "--set", "reads=5"])
+    assert (result.exit_code, "reads is there twice" in result.stderr) == (2, True)
+
+
 def test_a_bench_prints_how_it_compares(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     arguments = ["search", "--memories", "200", "--queries", "20", "--fast", "--json", str(path)]

@@ -103,6 +103,7 @@ def test_held_out_cases_are_not_tuned_on(tmp_path: Path) -> None:
         (["--try", "worded_reading"], "is not FIELD=VALUE,VALUE"),
         (["--try", "worded_reading=0.1,2"], "must be a number between 0 and 1"),
         (["--try", "no_such_number=1"], "no_such_number"),
+        (["--try", "reads=4", "--try", "reads=5,6"], "reads is there twice"),
         (["--rules", "--try", "worded_reading=0.1"], "leave out --try"),
     ],
 )
