@@ -215,6 +215,7 @@ def eval_ui(port: int) -> None:
 def read(file: Path, kind: str | None = None, *, as_one: bool = False) -> DataSet:
     """Return the data set of a file; one that is malformed, or of another kind than `kind`, ends the command.
 
+    So does one without a question that counts in the means: nothing could be said of it.
     With `as_one` all memories are of one person; see `together`.
     """
     try:
@@ -226,6 +227,8 @@ def read(file: Path, kind: str | None = None, *, as_one: bool = False) -> DataSe
     data = together(data) if as_one else data
     if not data.questions:
         raise click.ClickException(f"{file}: there is no question with evidence")
+    if all(each.apart for each in data.questions):
+        raise click.ClickException(f"{file}: all questions stand apart, so there is none to judge by")
     return data
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from click import ClickException, Group
 from click.testing import CliRunner
-from evals_data import sample
+from evals_data import question, sample
 from sqlalchemy import text
 
 from evals import bench_record, golden
@@ -51,6 +51,28 @@ def test_an_evaluation_prints_a_table_and_writes_json(tmp_path: Path, kept: Path
     assert "session recall@10" in result.stdout
     assert list(json.loads(measures.read_text())["variants"]) == ["balanced"]
     assert not (kept / "evals").exists()
+
+
+@pytest.mark.parametrize("command", ["locomo", "outages"])
+def test_a_file_without_a_question_to_judge_by_is_refused(command: str, tmp_path: Path, kept: Path) -> None:
+    data = tmp_path / "apart.json"
+    data.write_text(json.dumps([sample(qa=[question("Did Bob adopt a snake?", 5, ["D1:1"])])]))
+    result = CliRunner().invoke(eval_group, [command, str(data)])
+    assert (result.exit_code, "all questions stand apart" in result.stderr) == (1, True)
+    assert not (kept / "evals").exists()
+
+
+def test_questions_that_nothing_answers_are_judged_by_what_they_have(tmp_path: Path) -> None:
+    data = tmp_path / "silent.jsonl"
+    lines = [
+        {"kind": "memory", "id": "m1", "text": "The spare key is under the third flowerpot"},
+        {"kind": "question", "text": "What is the name of my cat?", "nothing": True},
+    ]
+    data.write_text("\n".join(map(json.dumps, lines)))
+    result = CliRunner().invoke(eval_group, ["jsonl", str(data), "--no-save"])
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "PASS")
+    rows = {" ".join(line.split()[:-4]) for line in result.stdout.splitlines()}
+    assert {"abstention", "token budget", "safety"} <= rows
 
 
 def test_a_malformed_file_ends_with_the_reason(tmp_path: Path) -> None:
