@@ -77,13 +77,16 @@ class Examiner:
         return self.warm.setdefault(place.user_id, made)
 
     def thorough(self, questions: Sequence[Question], policy: Policy, on_progress: Progress) -> list[Outcome]:
-        """Return the outcome of each question, asked also within the token budget, and by the stranger."""
+        """Return the outcome of each question, asked also within the token budget, and by the stranger.
+
+        Where there is no stranger nothing is said of safety.
+        """
         found = []
         for question in questions:
             place = self.placed.places[question.collection]
             within = self.ask(place, question, policy, budget=DEFAULT_TOKEN_BUDGET)
             result = self.ask(place, question, policy)
-            safe = self._own(place, result) and self._stranger_gets_nothing(place, question, policy)
+            safe = self._safe(place, question, policy, result)
             deep = self.ask(place, question, policy, limit=DEEP) if place.sessions else None
             compliant = sum(count(hit.snippet) for hit in within.hits) <= DEFAULT_TOKEN_BUDGET
             found.append(outcome(question, place, result, deep=deep, safe=safe, compliant=compliant))
@@ -137,12 +140,15 @@ class Examiner:
             raise MeasureError(f"the search of question {question.id} failed")
         return result
 
-    def _stranger_gets_nothing(self, place: Place, question: Question, policy: Policy) -> bool:
-        """Let the stranger ask in the owner's name and space: the database itself must know who is asking."""
+    def _safe(self, place: Place, question: Question, policy: Policy, result: Result) -> bool | None:
+        """Tell whether the owner got only what is theirs and the stranger nothing; None where there is no stranger.
+
+        The stranger asks in the owner's name and space: the database itself must know who is asking.
+        """
         if self.placed.stranger is None:
-            return True
+            return None
         found = self.try_to_ask(place, question, policy, self.dense(place), asker=self.placed.stranger)
-        return not found.hits
+        return self._own(place, result) and not found.hits
 
     def _own(self, place: Place, result: Result) -> bool:
         return all(hit.ranked.scored.candidate.id in place.held for hit in result.hits)

@@ -78,6 +78,15 @@ def test_a_stranger_who_gets_something_is_a_leak(newcomer: Place) -> None:
     assert found[0].safe is False
 
 
+def test_without_a_stranger_nothing_is_said_of_safety(newcomer: Place) -> None:
+    runtime, user_id = newcomer
+    data = small()
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW, alone=False), NOW)
+    found = run(examiner, data, default_only()).main
+    assert [each.safe for each in found.outcomes] == [None] * 3
+    assert (found.mean("safety"), found.mean("token budget")) == (None, 1.0)
+
+
 def test_every_fusion_and_leg_is_a_variant() -> None:
     fusions = {f"fusion {name}" for name in ("convex", "minmax", "rrf", "cosine")}
     assert set(variants()) == {"balanced", "specified", "keyword alone", "semantic alone", "never silent", *fusions}

@@ -106,5 +106,6 @@ def test_the_command_warns_of_few_marks_and_keeps_no_text(
     assert (result.exit_code, "Only 2 marked questions" in result.stderr) == (0, True), result.output
     (run_file,) = (kept / "evals").iterdir()
     values = json.loads(run_file.read_text())
-    assert values["variants"]["balanced"]["measures"]["MRR"]["mean"] == 1.0
+    measures = values["variants"]["balanced"]["measures"]
+    assert (measures["MRR"]["mean"], "safety" in measures) == (1.0, False)
     assert not [word for word in ("flowerpot", "spare", "bees", str(email)) if word in run_file.read_text()]
