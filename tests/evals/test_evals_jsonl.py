@@ -110,6 +110,13 @@ def test_the_docs_list_every_command(command: str) -> None:
     assert f"| `commonplace eval {command}" in DOCS
 
 
+@pytest.mark.parametrize("file", ["golden_held_out", "near_misses"])
+def test_what_it_does_badly_has_the_figures_of_the_tables(file: str) -> None:
+    row = DOCS.partition(f"| `evals/{file}.json`, ")[2].partition("\n")[0]
+    abstention = row.rstrip(" |").rpartition("| ")[2].split()[0]
+    assert abstention in DOCS.partition("**Keeping silent**")[2].partition("\n- ")[0]
+
+
 def test_the_kind_of_a_file_is_told_by_what_is_in_it(tmp_path: Path) -> None:
     lines, conversations = tmp_path / "a.json", tmp_path / "b.json"
     lines.write_text(f"{memory('m1')}\n{question(nothing=True)}\n")
