@@ -110,6 +110,13 @@ def test_the_docs_list_every_command(command: str) -> None:
     assert f"| `commonplace eval {command}" in DOCS
 
 
+@pytest.mark.parametrize("command", sorted(eval_group.commands))
+def test_the_docs_say_of_which_commands_runs_are_kept(command: str) -> None:
+    kept = DOCS.partition("## Runs are kept\n")[2].partition(" is a JSON file")[0]
+    options = {each.name for each in eval_group.commands[command].params}
+    assert {"against", "save"} <= options if f"`{command}`" in kept else not {"against", "save"} & options
+
+
 @pytest.mark.parametrize("file", ["golden_held_out", "near_misses"])
 def test_what_it_does_badly_has_the_figures_of_the_tables(file: str) -> None:
     row = DOCS.partition(f"| `evals/{file}.json`, ")[2].partition("\n")[0]
