@@ -9,11 +9,9 @@ import click
 from evals.asked import drawn, of_persons, of_talks
 from evals.blocks import read_blocks
 from evals.cli_eval import eval_group
-from evals.cli_support import progress
+from evals.cli_support import progress, written_option
 
-_out = click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Another file to write than the one that is used."
-)
+_out = written_option("--out", says="Another file to write than the one that is used.")
 _UNSTOPPED = "It reads every note to its end until `commonplace eval stops` has been run."
 _epochs = click.option(
     "--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Rounds over the data."

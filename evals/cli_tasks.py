@@ -35,6 +35,8 @@ def eval_tasks(file: Path, top: int, **output: Any) -> None:
         data, tasks = with_memory.read(file)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
+    told = Output(**output)
+    told.check(data)
     model = ChatModel(settings.llm_url, settings.llm_model, settings.llm_api_key, PATIENCE)
     now = datetime.now(UTC)
     with throwaway(now=now) as (runtime, user_id):
@@ -46,4 +48,4 @@ def eval_tasks(file: Path, top: int, **output: Any) -> None:
             raise click.ClickException(str(error)) from None
         values = with_memory.to_values(data, found, model=settings.llm_model, top=top)
         values = {**values, **circumstances(examiner, default_only())}
-    Output(**output).finish("tasks", with_memory.to_text(found), values, started=now)
+    told.finish("tasks", with_memory.to_text(found), values, started=now)

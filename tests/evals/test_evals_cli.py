@@ -144,6 +144,7 @@ def test_a_file_in_no_folder_is_refused_before_anything_is_measured(command: str
         (eval_group, ["sweep", str(golden.BUNDLED), "--svg"]),
         (bench_group, ["growth", "--plot"]),
         (bench_group, ["search", "--json"]),
+        (eval_group, ["reader", "--out"]),
     ],
 )
 def test_so_is_a_picture_or_a_measurement_in_no_folder(group: Group, arguments: list[str], tmp_path: Path) -> None:

@@ -126,3 +126,15 @@ def test_the_command_keeps_the_figures_and_shows_what_was_not_solved(
     (run,) = [json.loads(each.read_text()) for each in (kept / "evals").iterdir()]
     assert (run["variants"]["with memory"]["measures"]["solved"]["mean"], run["top"]) == (0.0, 1)
     assert "I do not know" not in json.dumps(run)
+
+
+def test_a_run_of_other_tasks_is_refused_before_anybody_is_asked(
+    monkeypatch: pytest.MonkeyPatch, kept: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"data": {"kind": "tasks", "name": "x"}, "cases": {"z": {"solved": 1.0}}}))
+    with chat_endpoint() as endpoint:
+        monkeypatch.setenv("COMMONPLACE_LLM_URL", endpoint.url)
+        result = CliRunner().invoke(eval_group, ["tasks", "--against", str(other)])
+    assert (result.exit_code, "to compare with" in result.stderr) == (2, True)
+    assert not (kept / "evals").exists()
