@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from evals.errors import MeasureError
 from evals.locomo import Conversation
 
 
@@ -73,14 +75,20 @@ class DataSet:
 
 
 def joined(sets: Sequence[DataSet]) -> DataSet:
-    """Return several data sets as one of the first's kind, each one's name before those of its collections."""
+    """Return several data sets as one of the first's kind, each one's name before those of its collections.
+
+    Raises `MeasureError` where two have one name: what is of the one could not be told from what is of the other.
+    """
     if len(sets) == 1:
         return sets[0]
+    names = Counter(each.name for each in sets)
+    if twice := [name for name, count in names.items() if count > 1]:
+        raise MeasureError(f"two files are called {twice[0]}")
     collections = (replace(each, name=f"{data.name}/{each.name}") for data in sets for each in data.collections)
     questions = (replace(each, collection=f"{data.name}/{each.collection}") for data in sets for each in data.questions)
     return replace(
         sets[0],
-        name="+".join(each.name for each in sets),
+        name="+".join(names),
         collections=tuple(collections),
         questions=tuple(questions),
         unscored=sum(each.unscored for each in sets),

@@ -57,6 +57,15 @@ def test_persons_are_asked_about(file, tmp_path):
     assert {"one", "several", "nothing", "told"} == found["variants"]["balanced"]["by_category"].keys()
 
 
+def test_two_files_of_one_name_are_refused(tmp_path):
+    files = [tmp_path / "one" / "some.txt", tmp_path / "other" / "some.txt"]
+    for each in files:
+        each.parent.mkdir()
+        each.write_text(ADA)
+    done = CliRunner().invoke(eval_group, ["persons", *map(str, files)])
+    assert (done.exit_code, done.output) == (1, "Error: two files are called some\n")
+
+
 def test_a_file_of_another_kind_says_which_command_takes_it(tmp_path):
     done = CliRunner().invoke(eval_group, ["persons", str(golden.NEAR_MISSES)])
     assert done.exit_code == 1
