@@ -11,7 +11,7 @@ from typing import TypeVar
 from evals import jsonl
 from evals.blocks import Block
 from evals.dataset import Collection, DataSet
-from evals.locomo_import import memory_text
+from evals.locomo import memory_text
 
 # Talks, in the format of docs/evaluation.md. Those that nothing has learned from are in `unseen`.
 TALKS = Path(__file__).with_name("talks")

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evals.storable import refusal
+
 FOLDER = Path(__file__).with_name("reading")
 
 
@@ -58,7 +60,7 @@ def _blocks_of(paths: Iterable[Path]) -> list[Block]:
 
 def _take(block: Block, line: str) -> None:
     if note := re.fullmatch(r"(n\d+): *(.+)", line):
-        block.notes[note[1]] = note[2]
+        block.notes[note[1]] = _storable(note[1], note[2])
     elif asked := re.fullmatch(r"\? *(.+?) *=> *(n\d+(?: +n\d+)*)", line):
         ids = tuple(asked[2].split())
         if unknown := set(ids) - block.notes.keys():
@@ -67,6 +69,12 @@ def _take(block: Block, line: str) -> None:
     elif missed := re.fullmatch(r"- *(.+?)(?: *=> *(.+))?", line):
         block.questions.append((missed[1], ()))
         if missed[2]:
-            block.wanted[missed[1]] = missed[2]
+            block.wanted[missed[1]] = _storable("wanted", missed[2])
     else:
         raise ValueError("this is neither a note nor a question")
+
+
+def _storable(name: str, text: str) -> str:
+    if wrong := refusal(text, name, names={"source_ids": "id"}):
+        raise ValueError(wrong)
+    return text

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 
 from evals.blocks import read_blocks
-from evals.locomo import Conversation
-from evals.locomo_import import memory_text
+from evals.locomo import Conversation, memory_text
 from memory.text import folded
 
 VOCABULARY = 8_000

@@ -10,10 +10,12 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from evals.dataset import Collection, DataSet, Item, Question
+from evals.storable import refusal
 
 BUNDLED = Path(__file__).with_name("golden.json")
 HELD_OUT = Path(__file__).with_name("golden_held_out.json")
 NEAR_MISSES = Path(__file__).with_name("near_misses.json")
+_NAMES = {"text": "content"}
 
 
 class Setup(BaseModel):
@@ -63,13 +65,24 @@ def parse(data: Any, name: str = "golden") -> DataSet:
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     if len({each.id for each in file.cases}) < len(file.cases):
         raise ValueError("two cases have the same id")
+    for called, memories in file.setups.items():
+        _check(memories, f"setup {called}")
+    for case in file.cases:
+        _check(case.setup_memories, f"case {case.id}")
     found: dict[tuple[Setup, ...], Collection] = {}
     questions = []
     for case in file.cases:
-        memories = _memories(case, file.setups)
-        collection = found.setdefault(memories, _collection(memories, len(found)))
+        own = _memories(case, file.setups)
+        collection = found.setdefault(own, _collection(own, len(found)))
         questions.append(_question(case, collection))
     return DataSet("golden", name, tuple(found.values()), tuple(questions))
+
+
+def _check(memories: Sequence[Setup], where: str) -> None:
+    for number, each in enumerate(memories, 1):
+        wrong = refusal(each.content, str(number), kind=each.type, created_at=each.created_at, names=_NAMES)
+        if wrong is not None:
+            raise ValueError(f"{where}, memory {number}: {wrong}")
 
 
 def _memories(case: _Case, setups: Mapping[str, Sequence[Setup]]) -> tuple[Setup, ...]:

@@ -13,13 +13,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from evals.dataset import Collection, DataSet, Item, Question
-from evals.locomo import Conversation, Turn
-from evals.locomo_import import memory_text
-from memory.drafts import MAX_SOURCE_ID_LENGTH, Draft
-from memory.errors import DomainError
+from evals.locomo import Conversation, Turn, memory_text
+from evals.storable import refusal
+from memory.drafts import MAX_SOURCE_ID_LENGTH
 
 # Names of conversations stand in ids of sessions, which are not of any length.
 _LONGEST_NAME = 64
+_NAMES = {"source_ids": "id", "created_at": "date"}
 
 
 def _stripped(text: str) -> str:
@@ -133,10 +133,9 @@ def _known(memories: Sequence[tuple[int, _Memory]]) -> dict[str, set[str]]:
         if each.id in mine:
             raise ValueError(f"line {number}: id: user {each.user!r} has another memory {each.id!r}")
         mine.add(each.id)
-        try:
-            Draft(_text(each), type=each.type)
-        except DomainError as error:
-            raise ValueError(f"line {number}: {error}") from None
+        created_at = _to_moment(each.date) if each.date else None
+        if wrong := refusal(_text(each), each.id, kind=each.type, created_at=created_at, names=_NAMES):
+            raise ValueError(f"line {number}: {wrong}")
     return known
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from evals.storable import refusal
 
 # The official names of the categories; the last has no answer in the conversation.
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -53,6 +56,11 @@ class Conversation:
     questions: tuple[Question, ...]
 
 
+def memory_text(turn: Turn) -> str:
+    """Return what is remembered of a turn: who said what."""
+    return f"{turn.speaker}: {turn.text}"
+
+
 def read(path: Path) -> list[Conversation]:
     """Return the conversations of a LoCoMo file; raises `ValueError` that says what is wrong, and where."""
     try:
@@ -94,6 +102,8 @@ def _conversation(sample: object, number: int) -> Conversation:
     where = f"sample {number}"
     name = _get(sample, "sample_id", str, where, f"conv-{number}")
     turns = tuple(_turns(_get(sample, "conversation", dict, where), name))
+    if twice := [each for each, count in Counter(turn.dia_id for turn in turns).items() if count > 1]:
+        raise ValueError(f"{name}: two turns have the dia_id {twice[0]!r}")
     known = {_plain(*match): turn.dia_id for turn in turns for match in _EVIDENCE.findall(turn.dia_id)}
     asked = enumerate(_get(sample, "qa", list, name, []), start=1)
     return Conversation(name, turns, tuple(_question(qa, f"{name}, question {n}", known) for n, qa in asked))
@@ -112,7 +122,7 @@ def _turns(conversation: Mapping[str, Any], name: str) -> Iterable[Turn]:
 
 
 def _turn(turn: object, said_at: datetime, session: int, where: str) -> Turn:
-    return Turn(
+    found = Turn(
         dia_id=_get(turn, "dia_id", str, where),
         speaker=_get(turn, "speaker", str, where),
         text=_get(turn, "text", str, where),
@@ -120,6 +130,12 @@ def _turn(turn: object, said_at: datetime, session: int, where: str) -> Turn:
         said_at=said_at,
         session=session,
     )
+    names = {"source_ids": "dia_id", "created_at": f"session_{session}_date_time"}
+    wrong = refusal(memory_text(found), found.dia_id, created_at=said_at, names=names)
+    # A turn that says nothing is left out when the others are stored.
+    if wrong and found.text.strip():
+        raise ValueError(f"{where}: {wrong}")
+    return found
 
 
 def _moment(value: str, where: str) -> datetime:

@@ -17,7 +17,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
-from evals.locomo import Conversation, Turn
+from evals.locomo import Conversation, Turn, memory_text
 from memory.conversations import open_conversation
 from memory.database import user_session
 from memory.drafts import Draft
@@ -89,11 +89,6 @@ def import_conversations(
 def space_slug(conversation: Conversation) -> str:
     """Return the slug of the conversation's space, at most 64 characters."""
     return re.sub(r"[^a-z0-9._-]+", "-", conversation.name.lower()).strip("._-")[:64].strip("._-") or "locomo"
-
-
-def memory_text(turn: Turn) -> str:
-    """Return what is remembered of a turn: who said what."""
-    return f"{turn.speaker}: {turn.text}"
 
 
 def _batches(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:

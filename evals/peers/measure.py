@@ -14,7 +14,7 @@ from typing import Any
 
 from evals.dataset import Collection, DataSet, Question
 from evals.examine import LIMIT
-from evals.locomo_import import memory_text
+from evals.locomo import memory_text
 from evals.peers.catalog import QUIET, Peer
 from evals.peers.child import Child, PeerError
 from evals.peers.models import Models, models_of

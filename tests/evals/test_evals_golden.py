@@ -42,6 +42,14 @@ def test_cases_over_the_same_memories_share_them() -> None:
         (data(one(query="")), r"cases\.0\.query"),
         (data(one(setup_memories=[{"content": UV, "text": "x"}])), r"cases\.0\.setup_memories\.0\.text"),
         ([], "valid dictionary"),
+        (data(one(setup_memories=[{"content": UV}, {"content": " "}])), "case a, memory 2: content: must not be empty"),
+        (data(one(setup_memories=[{"content": f"{UV}\x00"}])), "case a, memory 1: content: must not contain NUL"),
+        (data(one(), ann=[{"content": TEA, "type": "poem"}]), "setup ann, memory 1: type: must be one of"),
+        (data(one(), ann=[{"content": "tea " * 20_000}]), "setup ann, memory 1: content: must be at most"),
+        (
+            data(one(), ann=[{"content": TEA, "created_at": "2999-01-01T00:00:00Z"}]),
+            "setup ann, memory 1: created_at: must not be more than a day in the future",
+        ),
     ],
 )
 def test_a_malformed_file_is_refused_by_name(wrong: Any, said: str) -> None:

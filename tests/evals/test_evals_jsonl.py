@@ -82,6 +82,7 @@ def test_dates_may_have_a_time_and_a_zone(date: str, moment: datetime) -> None:
         ([memory(7)], "line 1: id"),  # type: ignore[arg-type]
         ([memory("m1", colour="red")], "line 1: colour"),
         ([memory("m1", date="8 May")], "line 1: date.*'8 May' is not a date"),
+        ([memory("m1", date="2999-01-01")], "line 1: date: must not be more than a day in the future"),
         ([memory("m1", type="poem")], "line 1: type: must be one of"),
         ([memory("m1"), memory("m1")], "line 2: id: user 'user' has another memory 'm1'"),
         ([memory("m1"), question(relevant="m1")], "line 2: relevant"),

@@ -12,6 +12,7 @@ from evals_data import REAL_FILE, question, sample, turn
 from evals import locomo
 from evals.locomo import parse, read, repair
 
+TIME = "1:56 pm on 8 May, 2023"
 KNOWN = {"D1:1": "D1:1", "D8:6": "D8:6", "D9:17": "D9:17", "D11:26": "D11:26", "D30:5": "D30:5"}
 
 
@@ -59,6 +60,11 @@ def test_a_sample_without_a_name_is_called_by_its_number() -> None:
     assert parse([unnamed])[0].name == "conv-1"
 
 
+def said(when: str, *turns: dict[str, str]) -> list[dict[str, Any]]:
+    """A file of one session."""
+    return [sample(conversation={"session_1": list(turns), "session_1_date_time": when})]
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
@@ -77,6 +83,20 @@ def test_a_sample_without_a_name_is_called_by_its_number() -> None:
         (
             [sample(conversation={"session_1": [{}], "session_1_date_time": "1:56 pm on 8 May, 2023"})],
             "conv-1, session_1, turn 1: dia_id is missing",
+        ),
+        (
+            said(TIME, turn("D1:1", "Ann", "Hi."), turn("D1:2", "Bob", "a\x00b")),
+            "session_1, turn 2: text: must not contain",
+        ),
+        (said(TIME, turn("D1:1", "Ann", "word " * 20_000)), "session_1, turn 1: text: must be at most"),
+        (said(TIME, turn("D" * 300, "Ann", "Hi.")), "session_1, turn 1: dia_id: must be at most 256"),
+        (
+            said("1:56 pm on 8 May, 2999", turn("D1:1", "Ann", "Hi.")),
+            "session_1_date_time: must not be more than a day",
+        ),
+        (
+            said(TIME, turn("D1:1", "Ann", "Hi."), turn("D1:1", "Bob", "Ho.")),
+            "conv-1: two turns have the dia_id 'D1:1'",
         ),
     ],
 )

@@ -72,9 +72,17 @@ def test_a_file_of_another_kind_says_which_command_takes_it(tmp_path):
     assert "`eval golden`" in done.output
 
 
-def test_what_is_wrong_is_named(tmp_path):
-    (tmp_path / "some.txt").write_text("# Ada\nTea")
-    with pytest.raises(ValueError, match=re.escape("some.txt, line 2: this is neither")):
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("# Ada\nTea", "line 2: this is neither"),
+        ("# Ada\nn1: a\x00b", "line 2: text: must not contain NUL"),
+        ("# Ada\n- What is told? => " + "tea " * 20_000, "line 2: text: must be at most"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, lines, said):
+    (tmp_path / "some.txt").write_text(lines)
+    with pytest.raises(ValueError, match=re.escape(f"some.txt, {said}")):
         load(tmp_path / "some.txt")
 
 

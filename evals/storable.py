@@ -1,0 +1,31 @@
+"""What no store takes, so that who reads a data set can refuse it before a part of it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from memory.drafts import DEFAULT_TYPE, Draft, check_not_ahead
+from memory.errors import InvalidError
+
+_SAME: Mapping[str, str] = {}
+
+
+def refusal(
+    text: str,
+    source_id: str,
+    *,
+    kind: str = DEFAULT_TYPE,
+    created_at: datetime | None = None,
+    names: Mapping[str, str] = _SAME,
+) -> str | None:
+    """Return what is wrong with a memory as `field: reason`, or None where a store takes it now.
+
+    `names` has what the file calls the fields of a `Draft` that it calls otherwise.
+    """
+    try:
+        Draft(text, type=kind, source_ids=(source_id,), created_at=created_at)
+        check_not_ahead("created_at", created_at, datetime.now(UTC))
+    except InvalidError as error:
+        return f"{names.get(error.field, error.field)}: {error.message}"
+    return None
