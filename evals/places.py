@@ -16,6 +16,7 @@ from evals.locomo_import import import_conversations, space_slug
 from evals.throwaway import add_user
 from memory.database import user_session
 from memory.drafts import Draft
+from memory.errors import InvalidError
 from memory.ids import new_id
 from memory.models import Memory
 from memory.remember import remember_many
@@ -105,14 +106,20 @@ def _remember(
     with user_session(runtime.sessions, user_id) as session:
         create_space(session, user_id, slug, soft_cap=max(LEAST_CAP, len(items)), now=now, actor=ACTOR)
     for batch in _batches(items):
-        drafts = [
-            Draft(each.text, type=each.type, source_ids=(each.id,), created_at=each.created_at or now) for each in batch
-        ]
+        drafts = [_draft(each, now) for each in batch]
         with user_session(runtime.sessions, user_id) as session:
             told = remember_many(session, user_id, slug, drafts, keys=runtime.keys, now=now, actor=ACTOR)
         if missing := [each.id for each, outcome in zip(batch, told, strict=True) if outcome.id is None]:
             raise MeasureError(f"the memory {missing[0]!r} was not stored")
         on_progress(len(batch))
+
+
+def _draft(item: Item, now: datetime) -> Draft:
+    try:
+        return Draft(item.text, type=item.type, source_ids=(item.id,), created_at=item.created_at or now)
+    except InvalidError as error:
+        # No reader could know: several memories were put together, or a file of tasks has them.
+        raise MeasureError(f"the memory {item.id!r} cannot be stored: {error}") from None
 
 
 def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -12,6 +12,7 @@ from evals.errors import MeasureError
 from evals.examine import Examiner
 from evals.locomo import Conversation
 from evals.locomo_set import to_data_set
+from evals.long_notes import in_notes
 from evals.places import put
 from evals.policies import DEFAULT, default_only, variants
 from evals.report import run
@@ -55,6 +56,14 @@ def test_questions_are_asked_among_their_own_memories_and_by_a_stranger(newcomer
     outcomes = run(examiner, data, default_only()).main.outcomes
     assert [each.found[:1] for each in outcomes] == [(("0",),), (("2",),), ()]
     assert all(each.safe and each.compliant and each.milliseconds > 0 for each in outcomes)
+
+
+def test_notes_that_are_too_long_together_are_no_traceback(newcomer: Place) -> None:
+    runtime, user_id = newcomer
+    halves = tuple(Item(str(n), "tea " * 10_000) for n in range(2))
+    data = in_notes(DataSet("golden", "long", (Collection("long", halves),), ()), 2)
+    with pytest.raises(MeasureError, match="the memory 'n1' cannot be stored: text: must be at most"):
+        put(runtime, user_id, data, now=NOW)
 
 
 def test_a_memory_of_another_place_is_a_leak(newcomer: Place) -> None:
