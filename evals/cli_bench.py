@@ -25,6 +25,7 @@ from evals import (
     timing,
 )
 from evals.bench_furnish import furnish
+from evals.cli_plainly import Plainly
 from evals.cli_support import (
     invented_vectors,
     progress,
@@ -34,6 +35,7 @@ from evals.cli_support import (
     written_option,
 )
 from evals.corpus import Notes, WordModel, recombined
+from evals.errors import MeasureError
 from evals.extra import needs
 from evals.local_server import serving
 from evals.stock import SPACE, stock
@@ -94,7 +96,7 @@ def kept_options(command: F) -> F:
     return command
 
 
-@click.group("bench")
+@click.group("bench", cls=Plainly)
 def bench_group() -> None:
     """Measure how fast this machine searches and embeds, in a database of its own."""
 
@@ -108,11 +110,10 @@ def bench_group() -> None:
 def search_command(memories: int, queries: int, fast: bool, locomo: Path | None, **kept: Any) -> None:
     """Search among many memories, stage by stage, beside the bare exact scan of the same vectors."""
     words = WordModel()
-    conversations = read_conversations(locomo) if locomo else []
-    texts = recombined(conversations, memories) if locomo else words.texts(memories)
-    questions = words.questions(queries)
     if locomo:
-        questions = [each.text for one in conversations for each in one.questions][:queries]
+        texts, questions = _of_locomo(locomo, memories, queries)
+    else:
+        texts, questions = words.texts(memories), words.questions(queries)
     now = datetime.now(UTC)
     with throwaway(now=now) as (runtime, user_id), progress(memories * (1 if fast else 2), "rows") as advance:
         vectors = invented_vectors(runtime, user_id, words, memories) if fast else None
@@ -127,6 +128,14 @@ def search_command(memories: int, queries: int, fast: bool, locomo: Path | None,
         {"ranking and SQL / bare scan": found.ratio},
         {"machine": facts, "search": bench_search.to_dict(found)},
     )
+
+
+def _of_locomo(file: Path, memories: int, queries: int) -> tuple[list[str], list[str]]:
+    conversations = read_conversations(file)
+    questions = [each.text for one in conversations for each in one.questions]
+    if len(questions) < queries:
+        raise MeasureError(f"{file} has no more than {len(questions)} questions")
+    return recombined(conversations, memories), questions[:queries]
 
 
 @bench_group.command("growth")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice, product
 
 from evals.blocks import read_blocks
+from evals.errors import MeasureError
 from evals.locomo import Conversation, memory_text
 from memory.text import folded
 
@@ -14,6 +15,8 @@ VOCABULARY = 8_000
 TOPICS = 64
 # Words that a topic has for itself: what makes one memory answer a question better than another.
 TOPIC_WORDS = 40
+# How many pairs of turns are drawn for each memory that is wanted, before all of them are gone through.
+DRAWS = 10
 NAMES = ("Ada", "Ben", "Chiara", "David", "Elif", "Femi", "Greta", "Hugo")
 
 _COMMON = (
@@ -80,10 +83,10 @@ class Notes:
         self._blocks = read_blocks()
 
     def texts(self, count: int) -> list[str]:
-        """Return `count` different notes; raises `ValueError` where there are fewer."""
+        """Return `count` different notes; raises `MeasureError` where there are fewer."""
         notes = list({folded(text): text for block in self._blocks for text in block.notes.values()}.values())
         if len(notes) < count:
-            raise ValueError(f"there are no more than {len(notes)} notes")
+            raise MeasureError(f"there are no more than {len(notes)} notes")
         return notes[:count]
 
     def questions(self, count: int) -> list[str]:
@@ -93,13 +96,25 @@ class Notes:
 
 
 def recombined(conversations: Sequence[Conversation], count: int, seed: int = 0) -> list[str]:
-    """Return `count` different memories: the turns as they are, then halves of two turns put together."""
+    """Return `count` different memories: the turns as they are, then halves of two turns put together.
+
+    Raises `MeasureError` where there are fewer.
+    """
     chance = random.Random(seed)
     turns = [memory_text(turn) for each in conversations for turn in each.turns if turn.text.strip()]
     # A space keeps one of those that differ in case or white space alone.
     made = {folded(turn): turn for turn in turns}
-    while len(made) < count:
-        first, second = chance.choice(turns).split(), chance.choice(turns).split()
-        text = " ".join([*first[: len(first) // 2 + 1], *second[len(second) // 2 :]])
+    drawn = ((chance.choice(turns), chance.choice(turns)) for _ in range(DRAWS * count if turns else 0))
+    # Of few turns the draws bring little that is new, so what they missed comes in order.
+    for first, second in chain(drawn, product(turns, repeat=2)):
+        if len(made) >= count:
+            break
+        text = _halves(first.split(), second.split())
         made.setdefault(folded(text), text)
+    if len(made) < count:
+        raise MeasureError(f"the turns make no more than {len(made)} different memories")
     return list(made.values())[:count]
+
+
+def _halves(first: Sequence[str], second: Sequence[str]) -> str:
+    return " ".join([*first[: len(first) // 2 + 1], *second[len(second) // 2 :]])

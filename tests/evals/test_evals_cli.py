@@ -122,6 +122,15 @@ def test_one_number_has_one_value() -> None:
     assert (result.exit_code, "reads is there twice" in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(("times", "said"), [(1, "has no more than 6 questions"), (4, "no more than 20 different")])
+def test_a_bench_says_of_what_a_file_has_too_little(tmp_path: Path, times: int, said: str) -> None:
+    data = tmp_path / "small.json"
+    data.write_text(json.dumps([sample(qa=sample()["qa"] * times)]))
+    arguments = ["search", "--memories", "100", "--queries", "20", "--locomo", str(data), "--no-save"]
+    result = CliRunner().invoke(bench_group, arguments)
+    assert (result.exit_code, said in result.output) == (1, True), result.output
+
+
 def test_a_bench_prints_how_it_compares(tmp_path: Path) -> None:
     path = tmp_path / "bench.json"
     arguments = ["search", "--memories", "200", "--queries", "20", "--fast", "--json", str(path)]

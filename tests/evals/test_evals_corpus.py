@@ -6,6 +6,7 @@ import pytest
 from evals_data import sample
 
 from evals.corpus import Notes, WordModel, recombined
+from evals.errors import MeasureError
 from evals.locomo import parse
 
 
@@ -30,10 +31,17 @@ def test_turns_are_put_together_anew_until_there_are_enough() -> None:
     assert texts[0].startswith("Ann: I adopted a puppy")
 
 
+def test_turns_make_no_more_than_their_halves_do() -> None:
+    with pytest.raises(MeasureError, match="no more than 0"):
+        recombined([], 100)
+    with pytest.raises(MeasureError, match="no more than 20 different"):
+        recombined(parse([sample()]), 100)
+
+
 def test_notes_are_of_many_persons_and_so_are_the_questions_about_them() -> None:
     notes = Notes()
     texts, questions = notes.texts(2_000), notes.questions(300)
     assert (len({each.casefold() for each in texts}), len(set(questions))) == (2_000, 300)
     assert questions == Notes().questions(300) != Notes(1).questions(300)
-    with pytest.raises(ValueError, match="no more than"):
+    with pytest.raises(MeasureError, match="no more than"):
         notes.texts(1_000_000)
