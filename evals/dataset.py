@@ -43,7 +43,8 @@ class Collection:
 class Question:
     """A question about one collection. `expected` are ids of what answers it; empty when nothing must be returned.
 
-    `apart` keeps its measures out of the overall means: they are reported for its category alone.
+    `apart` keeps its measures out of the overall means: they are reported for its category alone. `person` names who is
+    asked about where several collections have notes of the same; None where the collection is the only one.
     """
 
     id: str
@@ -52,6 +53,12 @@ class Question:
     collection: str
     expected: frozenset[str]
     apart: bool = False
+    person: str | None = None
+
+    @property
+    def about(self) -> str:
+        """Return who is asked about; a talk, or what nobody's name is known of, counts as somebody."""
+        return self.collection if self.person is None else self.person
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ def joined(sets: Sequence[DataSet]) -> DataSet:
     if twice := [name for name, count in names.items() if count > 1]:
         raise MeasureError(f"two files are called {twice[0]}")
     collections = (replace(each, name=f"{data.name}/{each.name}") for data in sets for each in data.collections)
-    questions = (replace(each, collection=f"{data.name}/{each.collection}") for data in sets for each in data.questions)
+    questions = (_moved(each, data.name) for data in sets for each in data.questions)
     return replace(
         sets[0],
         name="+".join(names),
@@ -94,3 +101,8 @@ def joined(sets: Sequence[DataSet]) -> DataSet:
         unscored=sum(each.unscored for each in sets),
         persons=any(each.persons for each in sets),
     )
+
+
+def _moved(question: Question, name: str) -> Question:
+    person = None if question.person is None else f"{name}/{question.person}"
+    return replace(question, collection=f"{name}/{question.collection}", person=person)

@@ -103,4 +103,4 @@ def _question(case: _Case, collection: Collection) -> Question:
     if unknown:
         raise ValueError(f"case {case.id}: {min(unknown)!r} is expected, but is none of its memories")
     expected = frozenset(ids[each] for each in case.expected_retrievals)
-    return Question(case.id, case.category, case.query, collection.name, expected)
+    return Question(case.id, case.category, case.query, collection.name, expected, person=case.setup)

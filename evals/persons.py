@@ -40,7 +40,8 @@ def _questions(block: Block, name: str) -> Iterator[Question]:
         category = "nothing" if not ids else "several" if len(ids) > 1 else "one"
         yield Question(f"{name}-{place}", category, text, name, frozenset(ids))
         if text in block.wanted:
-            yield Question(f"{name}-{place} told", "told", text, f"{name} told", frozenset({f"told {place}"}))
+            expected = frozenset({f"told {place}"})
+            yield Question(f"{name}-{place} told", "told", text, f"{name} told", expected, person=name)
 
 
 def _asked(block: Block) -> Iterator[tuple[int, tuple[str, tuple[str, ...]]]]:

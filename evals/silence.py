@@ -1,6 +1,6 @@
 """When a search should find nothing: fit the numbers that decide it on development data.
 
-Silence trades against recall, so a choice is judged by both. Each choice is also made on all other collections and
+Silence trades against recall, so a choice is judged by both. Each choice is also made on all other persons and
 looked at where it was not made, as in a sweep: that is what it brings to those it never saw.
 """
 
@@ -63,11 +63,14 @@ class Fit:
         return self._means(values, range(len(self.questions)))
 
     @cached_property
-    def elsewhere(self) -> tuple[float, ...]:
-        """Return a value for each question, by the choice that the questions of all other collections make."""
+    def elsewhere(self) -> tuple[float, ...] | None:
+        """Return a value for each question, by the choice that the others' questions make; None for one person."""
+        persons = {each.about for each in self.questions}
+        if len(persons) < 2:
+            return None
         values = [0.0] * len(self.questions)
-        for name in {each.collection for each in self.questions}:
-            inside = [place for place, each in enumerate(self.questions) if each.collection == name]
+        for name in persons:
+            inside = [place for place, each in enumerate(self.questions) if each.about == name]
             best = self._best([place for place in range(len(values)) if place not in set(inside)])
             for place in inside:
                 values[place] = self.found[best][place]
@@ -133,13 +136,18 @@ def _value(examiner: Examiner, question: Question, policy: Policy) -> float:
 
 
 def to_text(found: Fit) -> str:
-    """Return what the choices brought as a table."""
+    """Return what the choices brought as a table, and what it cannot tell."""
+    elsewhere = found.elsewhere
     rows: list[list[Cell]] = [
-        [name, *choice, *found.means(values)]
-        for name, choice, values in (
-            ("the defaults", found.default, found.found[found.default]),
-            ("chosen", found.chosen, found.found[found.chosen]),
-            ("chosen elsewhere", (None,) * len(found.grid), found.elsewhere),
-        )
+        ["the defaults", *found.default, *found.means(found.found[found.default])],
+        ["chosen", *found.chosen, *found.means(found.found[found.chosen])],
+        [
+            "chosen elsewhere",
+            *[None] * len(found.grid),
+            *((None, None) if elsewhere is None else found.means(elsewhere)),
+        ],
     ]
-    return table(("choice", *found.grid, RECALL, ABSTENTION), rows)
+    shown = table(("choice", *found.grid, RECALL, ABSTENTION), rows)
+    if elsewhere is not None:
+        return shown
+    return f"{shown}\n\nThere is one person, or talk, only, so what is chosen elsewhere is not known."

@@ -1,7 +1,7 @@
 """Try other numbers of the ranking on development data. Needs the extra `eval`.
 
-A choice flatters itself on the data that it was made on. So besides the best of all, the best of all other collections
-is taken for each collection, and what these choices bring where they were not made is what counts.
+A choice flatters itself on the data that it was made on. So besides the best of all, the best of all other persons, or
+talks, is taken for each, and what these choices bring where they were not made is what counts.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Sweep:
 
     @cached_property
     def elsewhere(self) -> Measure | None:
-        """Return how much better than the defaults a choice does where it was not made; None for one collection."""
-        folds = [each.collection for each in self.questions]
+        """Return how much better than the defaults a choice does where it was not made; None for one person."""
+        folds = [each.about for each in self.questions]
         if len(set(folds)) < 2:
             return None
         values = []

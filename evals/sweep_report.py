@@ -53,10 +53,12 @@ def reasons(sweep: Sweep) -> list[str]:
         f"{chosen.quality:.3f} beside {default.quality:.3f}, {here.mean:+.3f} ({here.low:+.3f} to {here.high:+.3f}).",
     ]
     if elsewhere is None:
-        lines.append("There is one collection only, so how much of that is owed to the choice itself is not known.")
+        lines.append(
+            "There is one person, or talk, only, so how much of that is owed to the choice itself is not known."
+        )
     else:
         lines.append(
-            "Chosen on all collections but one and asked on that one, choices like it bring "
+            "Chosen on all persons, or talks, but one and asked on that one, choices like it bring "
             f"{elsewhere.mean:+.3f} ({elsewhere.low:+.3f} to {elsewhere.high:+.3f})."
         )
     verdict = (

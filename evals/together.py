@@ -34,7 +34,7 @@ def _moved(collection: Collection, item: Item) -> Item:
 
 def _asked(question: Question) -> Question:
     expected = frozenset(_id(question.collection, each) for each in question.expected)
-    return replace(question, collection=NAME, expected=expected)
+    return replace(question, collection=NAME, expected=expected, person=None)
 
 
 def _id(collection: str, item: str) -> str:

@@ -33,6 +33,12 @@ def test_cases_over_the_same_memories_share_them() -> None:
     assert [each.collection for each in found.questions] == ["golden-0", "golden-0", "golden-1"]
 
 
+def test_cases_of_one_setup_are_about_one_person() -> None:
+    more = one(id="b", setup="ann", expected_retrievals=[TEA])
+    found = parse(data(one(setup="ann"), {**more, "setup_memories": []}, one(id="c"), ann=[{"content": TEA}]))
+    assert [each.about for each in found.questions] == ["ann", "ann", "golden-2"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

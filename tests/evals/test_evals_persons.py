@@ -46,6 +46,7 @@ def test_what_nothing_answers_is_asked_with_what_would_answer_it_too(file):
         ("nothing", alone.name, set()),
     ]
     assert len({each.id for each in data.questions}) == len(asked)
+    assert {each.about for each in data.questions} == {alone.name}
 
 
 def test_persons_are_asked_about(file, tmp_path):

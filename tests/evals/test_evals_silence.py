@@ -46,8 +46,22 @@ def test_each_collection_is_judged_by_the_choice_of_the_others() -> None:
     # What suits a harms b, and the other way round: so each gets what harms it.
     found = made([1, 1, 0, 0], [0, 0, 1, 1])
     assert found.elsewhere == (0, 0, 0, 0)
-    assert found.means(found.elsewhere) == (0, 0)
-    assert "chosen elsewhere" in to_text(found)
+    assert "not known" not in to_text(found)
+
+
+def test_a_person_is_left_out_with_all_collections_of_theirs() -> None:
+    found = made([1, 1, 0, 0, 1, 1], [0, 0, 1, 1, 1, 0], "aabbcc")
+    ann = [replace(each, person="ann") for each in found.questions[:4]]
+    # The others of ann's do not choose for her: so the last two do, by whom the defaults are right.
+    assert replace(found, questions=(*ann, *found.questions[4:])).elsewhere == (1, 1, 0, 0, 1, 1)
+
+
+def test_of_one_person_it_is_not_known_what_is_chosen_elsewhere() -> None:
+    found = made([1, 1], [0, 0], "aa")
+    assert found.elsewhere is None
+    rows = [line.split() for line in to_text(found).splitlines()]
+    assert ["chosen", "elsewhere", *["-"] * (len(READING) + 2)] in rows
+    assert "what is chosen elsewhere is not known" in to_text(found)
 
 
 def test_the_defaults_are_on_the_grid_of_choices() -> None:
@@ -140,6 +154,12 @@ def test_data_sets_are_joined_with_their_collections_apart() -> None:
     assert [each.name for each in both.collections] == ["one/golden-0", "other/golden-0"]
     assert [each.collection for each in both.questions] == ["one/golden-0", "other/golden-0"]
     assert (both.name, both.size, joined([one])) == ("one+other", 2, one)
+
+
+def test_persons_of_two_data_sets_stay_two_persons() -> None:
+    asked = Question("q", "c", "?", "golden-0", frozenset("0"), person="ann")
+    both = joined([DataSet("golden", name, (), (asked,)) for name in ("one", "other")])
+    assert [each.about for each in both.questions] == ["one/ann", "other/ann"]
 
 
 def test_near_misses_are_as_often_unanswered_as_they_should_be() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -65,10 +66,17 @@ def test_what_is_better_only_where_it_was_chosen_is_not() -> None:
     assert "KEEP THE DEFAULTS" in to_text(found)
 
 
-def test_of_one_collection_nothing_can_be_left_out() -> None:
+def test_of_one_person_nothing_can_be_left_out() -> None:
     found = made(trial(0, [0.0] * 9), trial(1, [1.0] * 9), collections="a")
     assert (found.elsewhere, found.worth_it) == (None, True)
-    assert any("one collection only" in line for line in reasons(found))
+    assert any("There is one person" in line for line in reasons(found))
+
+
+def test_a_person_is_left_out_with_all_collections_of_theirs() -> None:
+    found = made(trial(0, [0.0] * 9), trial(1, [1.0] * 9), collections="abc")
+    ann = [replace(each, person="ann") for each in found.questions]
+    assert replace(found, questions=tuple(ann)).elsewhere is None
+    assert replace(found, questions=(*ann[:8], found.questions[8])).elsewhere is not None
 
 
 def test_a_sweep_tries_the_defaults_first_and_then_others(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,8 @@ TWO = DataSet("golden", "two", (ADA, BOB), QUESTIONS, persons=True)
 
 
 def test_what_two_persons_have_becomes_the_memory_of_one() -> None:
-    made = together(TWO)
+    bees, *others = QUESTIONS
+    made = together(replace(TWO, questions=(replace(bees, person="ada"), *others)))
     [one] = made.collections
     assert [(each.id, each.text) for each in one.items] == [
         ("ada/1", "Ada keeps bees"),
@@ -34,7 +36,7 @@ def test_what_two_persons_have_becomes_the_memory_of_one() -> None:
         ("bob/1", "Bob keeps hens"),
     ]
     assert {each.id: each.expected for each in made.questions} == {"bees": {"ada/1"}, "hens": {"bob/1"}}
-    assert {each.collection for each in made.questions} == {one.name}
+    assert {each.collection for each in made.questions} == {one.name} == {each.about for each in made.questions}
     assert made.name == "two_together"
 
 
