@@ -51,6 +51,9 @@ def reference_bm25(
     # It tells on standard error of every index that it builds.
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     rows = session.execute(_TERMS, {"user_id": user_id, "space_id": space_id}).all()
+    if not any(terms for _, terms in rows):
+        # It cannot index what has no word at all.
+        return [{} for _ in questions]
     index = bm25s.BM25(k1=k1, b=b, method="lucene", dtype="float64")
     index.index([terms for _, terms in rows], show_progress=False)
     ids = [memory_id for memory_id, _ in rows]

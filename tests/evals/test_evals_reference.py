@@ -74,3 +74,13 @@ def test_our_scores_are_those_of_another_implementation(scope: tuple[Session, UU
 
 def test_the_comparison_is_not_of_nothing(scope: tuple[Session, UUID, UUID]) -> None:
     assert sum(map(len, reference_bm25(*scope, QUESTIONS, k1=1.2, b=0.75))) > 1000
+
+
+@pytest.mark.parametrize("texts", [[], ["the and of it"]])
+def test_where_no_word_is_kept_nothing_is_found(newcomer: tuple[Runtime, UUID], texts: list[str]) -> None:
+    runtime, user_id = newcomer
+    with user_session(runtime.sessions, user_id) as session:
+        space_id = create_space(session, user_id, "wordless", soft_cap=10, now=NOW, actor="test").id
+        drafts = [Draft(each) for each in texts]
+        remember_many(session, user_id, "wordless", drafts, keys=runtime.keys, now=NOW, actor="test")
+        assert reference_bm25(session, user_id, space_id, ["Ada?", "the"], k1=1.2, b=0.75) == [{}, {}]
