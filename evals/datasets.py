@@ -26,13 +26,24 @@ def load(path: Path) -> DataSet:
     if path.suffix.lower() in {".jsonl", ".ndjson"}:
         return jsonl.read(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError:
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
         # Several objects, one a line, are no JSON.
-        return jsonl.read(path)
+        if _begins_with_record(text):
+            return jsonl.read(path)
+        raise ValueError(f"{path}: not JSON: {error}") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8: {error}") from None
     return to_data_set(locomo.read(path), path.stem) if isinstance(data, list) else golden.read(path)
+
+
+def _begins_with_record(text: str) -> bool:
+    """Tell whether the first line that is not empty is an object by itself."""
+    try:
+        return isinstance(json.loads(text.strip().partition("\n")[0]), dict)
+    except json.JSONDecodeError:
+        return False
 
 
 def is_held_out(path: Path) -> bool:

@@ -58,6 +58,8 @@ def parse(data: Any, name: str = "golden") -> DataSet:
 
     Cases over the same memories share a collection.
     """
+    if not isinstance(data, dict):
+        raise ValueError("not an object with cases")
     try:
         file = _File.model_validate(data)
     except ValidationError as error:

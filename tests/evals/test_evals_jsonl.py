@@ -132,6 +132,22 @@ def test_the_kind_of_a_file_is_told_by_what_is_in_it(tmp_path: Path) -> None:
     assert [load(each).kind for each in (lines, conversations, golden.BUNDLED)] == ["jsonl", "locomo", "golden"]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{\n "version": "1"\n "cases": []\n}', "not JSON: .* line 3 column 2"),
+        ('[{"sample_id": "a"} {}]', "not JSON: .* line 1 column 21"),
+        ("", "not JSON"),
+        (f"\n{memory('m1')}\nnonsense\n", "line 3: not JSON"),
+        ("5", "not an object with cases"),
+    ],
+)
+def test_what_is_no_json_is_told_where_it_breaks_off(tmp_path: Path, text: str, said: str) -> None:
+    (file := tmp_path / "a.json").write_text(text)
+    with pytest.raises(ValueError, match=rf"a\.json: {said}"):
+        load(file)
+
+
 def test_the_held_out_cases_are_known_under_any_name(tmp_path: Path) -> None:
     copy = tmp_path / "innocent.json"
     copy.write_bytes(golden.HELD_OUT.read_bytes())
