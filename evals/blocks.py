@@ -29,13 +29,13 @@ class Block:
 def read_blocks(folder: Path = FOLDER, *, since: str = "") -> list[Block]:
     """Return the blocks of a folder's files, of those named `since` and later.
 
-    Raises `ValueError` that names the file and line of what is wrong.
+    Raises `ValueError` that names the file and line of what is wrong: two notes of a person with one id, for example.
     """
     return _blocks_of(path for path in sorted(folder.glob("*.txt")) if path.stem >= since)
 
 
 def read_file(path: Path) -> list[Block]:
-    """Return the blocks of one file; raises as `read_blocks` does, and for a file that is not UTF-8."""
+    """Return the blocks of one file; raises as `read_blocks` does."""
     return _blocks_of([path])
 
 
@@ -47,19 +47,39 @@ def read_known_blocks(since: str, folder: Path = FOLDER) -> list[Block]:
 def _blocks_of(paths: Iterable[Path]) -> list[Block]:
     blocks: list[Block] = []
     for path in paths:
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        mine: list[Block] = []
+        for number, line in enumerate(_text(path).splitlines(), 1):
             try:
-                if line.startswith("#"):
-                    blocks.append(Block(line[1:].strip()))
-                elif line.strip():
-                    _take(blocks[-1], line.strip())
-            except (IndexError, ValueError) as error:
+                _read(mine, line.strip())
+            except ValueError as error:
                 raise ValueError(f"{path.name}, line {number}: {error}") from None
+        blocks += mine
     return blocks
+
+
+def _text(path: Path) -> str:
+    found = path.read_bytes()
+    try:
+        return found.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = found.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path.name}, line {line}: not UTF-8: {error.reason}") from None
+
+
+def _read(blocks: list[Block], line: str) -> None:
+    """Add what a line says to the last block, or begin another."""
+    if line.startswith("#"):
+        blocks.append(Block(line[1:].strip()))
+    elif line and not blocks:
+        raise ValueError("a note or a question before any `# name`")
+    elif line:
+        _take(blocks[-1], line)
 
 
 def _take(block: Block, line: str) -> None:
     if note := re.fullmatch(r"(n\d+): *(.+)", line):
+        if note[1] in block.notes:
+            raise ValueError(f"there is another note {note[1]}")
         block.notes[note[1]] = _storable(note[1], note[2])
     elif asked := re.fullmatch(r"\? *(.+?) *=> *(n\d+(?: +n\d+)*)", line):
         ids = tuple(asked[2].split())

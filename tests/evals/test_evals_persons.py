@@ -77,6 +77,8 @@ def test_a_file_of_another_kind_says_which_command_takes_it(tmp_path):
     ("lines", "said"),
     [
         ("# Ada\nTea", "line 2: this is neither"),
+        ("\nn1: Ada keeps bees.\n# Ada", "line 2: a note or a question before any `# name`"),
+        ("# Ada\nn1: Ada keeps bees.\nn1: Ada has a cat.", "line 3: there is another note n1"),
         ("# Ada\nn1: a\x00b", "line 2: text: must not contain NUL"),
         ("# Ada\n- What is told? => " + "tea " * 20_000, "line 2: text: must be at most"),
     ],
@@ -84,6 +86,12 @@ def test_a_file_of_another_kind_says_which_command_takes_it(tmp_path):
 def test_what_is_wrong_is_named(tmp_path, lines, said):
     (tmp_path / "some.txt").write_text(lines)
     with pytest.raises(ValueError, match=re.escape(f"some.txt, {said}")):
+        load(tmp_path / "some.txt")
+
+
+def test_a_file_that_is_not_utf_8_is_named(tmp_path):
+    (tmp_path / "some.txt").write_bytes("# Ada\nn1: café\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=re.escape("some.txt, line 2: not UTF-8")):
         load(tmp_path / "some.txt")
 
 
