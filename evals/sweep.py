@@ -128,13 +128,16 @@ def sweep(
     """Try `trials` policies, the defaults among them, on all questions with evidence, or on `most` of them.
 
     The sampler is seeded, so what is tried depends on the data and on measured times alone. Ctrl-C ends it early, with
-    what was tried until then. Raises `ModuleNotFoundError` without the extra.
+    what was tried until then. Raises `ModuleNotFoundError` without the extra, and `MeasureError` for data of which no
+    question has an answer, or where it ends before the defaults were measured.
     """
     # Here, as it takes half a second that every command would pay.
     import optuna  # noqa: PLC0415
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     asked = _some([each for each in data.questions if each.expected and not each.apart], most)
+    if not asked:
+        raise MeasureError(f"{data.name}: a sweep needs questions that have an answer")
     examiner.warm_up(asked)
     done: list[Trial] = []
 

@@ -116,6 +116,15 @@ def test_an_interrupted_sweep_tells_what_it_tried(
     assert [each.number for each in found.trials] == [0]
 
 
+def test_questions_without_an_answer_alone_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    pytest.importorskip("matplotlib")
+    (file := tmp_path / "silent.txt").write_text("# Nora\nn1: Tea is kept in the blue tin\n- Who won the election?\n")
+    result = CliRunner().invoke(eval_group, ["sweep", str(file), "--trials", "1", "--no-save"])
+    assert result.exit_code == 1
+    assert result.output.endswith("Error: silent: a sweep needs questions that have an answer\n")
+
+
 def test_what_is_held_out_is_refused() -> None:
     result = CliRunner().invoke(eval_group, ["sweep", str(golden.HELD_OUT)])
     assert (result.exit_code, "is held out" in result.output) == (1, True)
