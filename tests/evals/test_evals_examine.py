@@ -58,6 +58,13 @@ def test_questions_are_asked_among_their_own_memories_and_by_a_stranger(newcomer
     assert all(each.safe and each.compliant and each.milliseconds > 0 for each in outcomes)
 
 
+def test_talks_are_refused_that_would_be_in_one_space(newcomer: Place, conversations: list[Conversation]) -> None:
+    runtime, user_id = newcomer
+    data = to_data_set([*conversations, replace(conversations[0], name="Conv 1")])
+    with pytest.raises(MeasureError, match="the talks 'conv-1' and 'Conv 1' would be in one space, conv-1"):
+        put(runtime, user_id, data, now=NOW)
+
+
 def test_notes_that_are_too_long_together_are_no_traceback(newcomer: Place) -> None:
     runtime, user_id = newcomer
     halves = tuple(Item(str(n), "tea " * 10_000) for n in range(2))
