@@ -17,10 +17,10 @@ import click
 import config
 from evals import golden, marks, mlflow_log, outages, persons, report
 from evals.cli_output import FILE, Output, circumstances, output_options, together_option
+from evals.cli_plainly import Plainly
 from evals.cli_support import by_field, own_data_of, progress
 from evals.dataset import DataSet, joined
 from evals.datasets import load
-from evals.errors import MeasureError
 from evals.examine import Examiner
 from evals.extra import needs
 from evals.long_notes import in_notes
@@ -34,17 +34,6 @@ from retrieval.policy import Policy, PolicyError
 from tasks.runtime import Runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class _Plainly(click.Group):
-    """Says what stopped a measurement in one line instead of a traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
-        try:
-            return super().invoke(ctx)
-        except MeasureError as error:
-            raise click.ClickException(str(error)) from error
 
 
 def _numbers(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
@@ -90,7 +79,7 @@ def _policies(every: bool, numbers: Mapping[str, Any]) -> dict[str, Policy]:
     return {**(variants() if every else default_only()), **overridden(numbers)}
 
 
-@click.group("eval", cls=_Plainly)
+@click.group("eval", cls=Plainly)
 def eval_group() -> None:
     """Measure how well the search finds what was said."""
 

@@ -63,9 +63,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """`unscored` counts the questions whose evidence is missing; `kind` is golden, locomo, jsonl, persons or marks.
+    """`unscored` counts the questions whose evidence is missing.
 
-    With `persons` each collection belongs to a person of its own, else all of them to one.
+    `kind` is golden, locomo, jsonl, persons, notes or marks. With `persons` each collection belongs to a person of its
+    own, else all of them to one.
     """
 
     kind: str
