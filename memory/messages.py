@@ -155,8 +155,7 @@ class _Writer:
 
     def _written(self, message: Message, draft: MessageDraft) -> Message:
         """Put the words of a draft into a message."""
-        stripped = strip_recalled(self.session, message.user_id, draft.content, now=self.scribe.now)
-        self._stripped[message.id] = stripped
+        stripped = self._strip(message, draft.content)
         message.content = draft.content
         message.model, message.partial, message.recalled = draft.model, draft.partial, stripped.recalled
         message.payload, message.payload_format = draft.payload, draft.payload_format
@@ -191,9 +190,14 @@ class _Writer:
         if message.id not in self._stripped:
             if not message.recalled:
                 return message.content
-            stripped = strip_recalled(self.session, message.user_id, message.content, now=self.scribe.now)
-            self._stripped[message.id] = stripped
+            self._strip(message, message.content)
         return self._stripped[message.id].text
+
+    def _strip(self, message: Message, content: str) -> Stripped:
+        scribe = self.scribe
+        stripped = strip_recalled(self.session, message.user_id, content, now=scribe.now, within=scribe.within)
+        self._stripped[message.id] = stripped
+        return stripped
 
     def finish(self, stored: Sequence[Stored]) -> list[UUID]:
         """Write the episodes that come of it; return their ids."""

@@ -47,20 +47,27 @@ ORDER BY created_at DESC LIMIT {RECENT_CALLS}
 """)  # noqa: S608 - all of it is written here
 _BY_DIGEST = sql("""
 SELECT id, text_digest, CASE WHEN type = 'summary' THEN source_ids ELSE '{}' END AS sources FROM memories
-WHERE user_id = :user_id AND space_id = ANY(ARRAY(SELECT id FROM spaces WHERE user_id = :user_id))
+WHERE user_id = :user_id AND space_id = ANY(ARRAY(
+    SELECT id FROM spaces WHERE user_id = :user_id AND (CAST(:within AS uuid) IS NULL OR id = :within)))
   AND status = 'active' AND text_digest = ANY(:digests)
 """)
 _NAMED = sql(f"""
 SELECT i FROM unnest(CAST(:ids AS uuid[])) i WHERE EXISTS (SELECT FROM calls_naming(i) WHERE {_RECALLING})
 """)  # noqa: S608 - all of it is written here
-_MEMORIES = sql("SELECT left(text, :most) FROM memories WHERE user_id = :user_id AND id = ANY(:ids)")
+_MEMORIES = sql("""
+SELECT left(text, :most) FROM memories
+WHERE user_id = :user_id AND id = ANY(:ids) AND (CAST(:within AS uuid) IS NULL OR space_id = :within)
+""")
 _OTHERS = sql("""
-SELECT left(text, :most) FROM episodes WHERE user_id = :user_id AND id = ANY(:ids)
-UNION ALL SELECT left(notes, :most) FROM entities WHERE user_id = :user_id AND id = ANY(:ids)
+SELECT left(e.text, :most) FROM episodes e JOIN conversations c ON c.user_id = e.user_id AND c.id = e.conversation_id
+WHERE e.user_id = :user_id AND e.id = ANY(:ids) AND (CAST(:within AS uuid) IS NULL OR c.space_id = :within)
+UNION ALL SELECT left(notes, :most) FROM entities
+WHERE user_id = :user_id AND id = ANY(:ids) AND (CAST(:within AS uuid) IS NULL OR space_id = :within)
 """)
 
 _BULLET = re.compile(r"(?:[>|\s]+|[-*+\u2022\u2013]\s+|\(?\d{1,3}[.)]\s+|\[[ xX]\]\s+|#{1,6}\s+)+")
-_FIELD = re.compile(r'"\w{1,40}"\s*:\s*("(?:[^"\\]|\\.)*")\s*,?\s*')
+# Of a line without the blanks around it.
+_FIELD = re.compile(r'"\w{1,40}"\s*:\s*("(?:[^"\\]|\\.)*+")(?:\s*+,)?')
 _JSON = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
 _DECODER = json.JSONDecoder(strict=False)
 # What stands where something was cut, and after that what a client may add.
@@ -96,17 +103,24 @@ class _Run:
 
 
 def strip_recalled(
-    session: Session, user_id: UUID, text: str, *, now: datetime, since: datetime | None = None
+    session: Session,
+    user_id: UUID,
+    text: str,
+    *,
+    now: datetime,
+    since: datetime | None = None,
+    within: UUID | None = None,
 ) -> Stripped:
     """Return the text without what this server recalled for the user since then, by default in the last 24 hours.
 
     Recalled text is what the markers of an assembled block enclose, however quoted or cut; lines, list items, runs
     of lines and JSON answers with the digest of a memory that a tool call returned; and lines that begin as such a
     memory does for 40 characters or more, as where a budget has cut it. The rest stays as it was said; it is "" if
-    nothing is left.
+    nothing is left. Whose writing is confined to the space `within` is told nothing of any other: what is recalled
+    there stays.
     """
     rest = without_marked(text)
-    when = {"user_id": user_id, "since": since or now - WINDOW, "now": now}
+    when = {"user_id": user_id, "since": since or now - WINDOW, "now": now, "within": within}
     calls = session.scalars(_CALLS, when).all() if rest.strip() else ()
     if not calls:
         return Stripped(rest, rest != text)
@@ -115,7 +129,7 @@ def strip_recalled(
     left = [line for line in lines if not _covered(line, spans)]
     if any(len(form) >= SHORTEST_PART for form in _joined(left)):
         ids = list(dict.fromkeys(item for call in calls for item in call))[:RECENT_ITEMS]
-        spans += _by_text(session, user_id, left, ids)
+        spans += _by_text(session, left, {"user_id": user_id, "within": within, "ids": ids})
     if not spans:
         return Stripped(rest, rest != text)
     return Stripped(_without(rest, spans), recalled=True)
@@ -199,7 +213,7 @@ def _strings(value: Any) -> Iterator[str]:
 def _by_digest(session: Session, runs: Sequence[_Run], when: dict[str, Any]) -> list[tuple[int, int]]:
     """Return where memories stand whole that were recalled then."""
     digests = {digest for run in runs for digest in run.digests}
-    found = session.execute(_BY_DIGEST, {"user_id": when["user_id"], "digests": list(digests)}).all()
+    found = session.execute(_BY_DIGEST, {**when, "digests": list(digests)}).all()
     # A summary may have been shown in place of a memory that it sums up.
     named = {row.id: {row.id, *_ids(row.sources)} for row in found}
     if not named:
@@ -218,9 +232,9 @@ def _ids(words: Iterable[str]) -> Iterator[UUID]:
             continue
 
 
-def _by_text(session: Session, user_id: UUID, lines: Sequence[_Line], ids: Sequence[UUID]) -> list[tuple[int, int]]:
+def _by_text(session: Session, lines: Sequence[_Line], asked: dict[str, Any]) -> list[tuple[int, int]]:
     """Return where memories begin that were cut, and where parts of episodes and of notes on entities stand."""
-    values = {"user_id": user_id, "ids": list(ids), "most": READ_CHARACTERS}
+    values = {**asked, "most": READ_CHARACTERS}
     memories: dict[str, list[str]] = {}
     for body in map(folded, session.scalars(_MEMORIES, values)):
         memories.setdefault(body[:SHORTEST_PART], []).append(body)

@@ -273,6 +273,23 @@ def test_half_a_surrogate_pair_in_json_is_no_obstacle(desk):
     assert desk.heard(json.dumps({"a": "\ud800", "b": TEA})) == Stripped("", True)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'"a": "b"{" " * 60_000}x',
+        f'"a": "{"b" * 60_000}',
+        f'"a": "{chr(92) * 60_001}',
+        f'"a":{" " * 60_000}',
+        "> " * 30_000,
+    ],
+)
+def test_a_hostile_line_costs_no_time_where_something_was_recalled(desk, line):
+    desk.recall(TEA)
+    started = utc_now()
+    assert not desk.heard(line).recalled
+    assert utc_now() - started < timedelta(seconds=2)
+
+
 def test_an_ordinary_message_takes_a_few_milliseconds(desk):
     for n in range(60):
         desk.recall(f"{n}: {LONG} {n}", f"{n}: {TEA}")

@@ -196,6 +196,19 @@ def test_what_a_search_found_is_known_by_its_words(agent, talk):
     assert (result["recalled"], result["memory"]["reason"]) == (True, "recalled")
 
 
+def test_a_confined_token_learns_nothing_of_what_was_recalled_in_another_space(client, agent, ada):
+    work, health = add_space(ada, "work"), add_space(ada, "health")
+    told = "The therapist of the user on Tuesdays is Dr. Okonkwo"
+    agent.store(told, space="health")
+    assert agent.found("Who is the therapist?", space="health") == [told]
+    confined = Talk(Agent(client, ada.new_token("write", "read", space=work)), external_id="work-1")
+    for said in (told, told[:45], f"{told} and Dr. Berg"):
+        assert confined.say(said)["recalled"] is False
+    assert confined.say(f"- {told}", remember=True)["memory"]["outcome"] == "created"
+    there = Talk(Agent(client, ada.new_token("write", "read", space=health)), external_id="health-1")
+    assert [there.say(said)["recalled"] for said in (told, told[:45])] == [True, True]
+
+
 def test_recalled_text_is_neither_a_title_nor_searched_in_an_episode(talk, recalled, ada):
     talk.post(
         {
