@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from memory import edit, incognito
-from memory.errors import InvalidError, NotFoundError
+from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget, restore
 from memory.models import Space
 from memory.spaces import lock_spaces, update_space
@@ -91,6 +91,12 @@ def _unremember(asked: Asked, ids: Sequence[UUID], space: str | None) -> Command
     items = _locked(asked, ids)
     if not items:
         raise NotFoundError("there is no such memory")
+    for item in items:
+        memory = visible_entry(item.id).memory
+        session().refresh(memory)
+        # Said again, changed or pinned since: that is not for this undo to destroy.
+        if memory.updated_at != memory.created_at:
+            raise ConflictError("it was changed since it was stored: nothing was undone; it can be forgotten")
     what, gone = named(items), [item.id for item in items]
     for memory_id in gone:
         forget(session(), asked.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=credential().actor)

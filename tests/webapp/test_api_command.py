@@ -310,6 +310,22 @@ def test_undo_tells_of_what_was_forgotten_elsewhere(client, agent, bob, ada, not
     assert "elsewhere" not in say(agent, "undo")["answer"]
 
 
+@pytest.mark.parametrize("change", ["said again", "changed", "pinned"])
+def test_the_undo_of_remembering_destroys_nothing_that_came_since(agent, ada, change):
+    stored = say(agent, "Remember that the boiler code is 4711")["memories"][0]["id"]
+    path = f"/v1/memory/entries/{stored}"
+    if change == "said again":
+        assert agent.tool("memory_add", content="the boiler code is 4711").json["id"] == stored
+    elif change == "changed":
+        agent.patch(path, {"text": "The boiler code is 4711, and the cellar key hangs beside it"})
+    else:
+        agent.post(f"{path}/pin")
+    text = agent.entry(stored)["text"]
+    response = agent.post(COMMAND, {"text": "undo"})
+    assert (response.status_code, "changed since" in response.json["detail"]) == (409, True)
+    assert (agent.entry(stored)["text"], memories_of(ada)) == (text, 1)
+
+
 def test_many_are_undone_together(agent, ada, notes):
     asked = say(agent, "forget what I told you about the bakery")
     say(agent, "yes", confirm=asked["confirm"]["slip"])
