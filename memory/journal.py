@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 from sqlalchemy.orm import Session
 
-from memory.driver import fetch
+from memory.driver import Ids, fetch
 from memory.ids import new_id
 from memory.models import AuditEvent, ToolCall
 from memory.notebooks.blanking import blank
@@ -19,7 +19,10 @@ from memory.redaction import redact as redact_calls
 
 _DOCUMENTS = ("arguments", "result")
 
-__all__ = ["record", "record_tool_call", "redact"]
+# Who forgets one of these waits for the caller's transaction, and finds what that has recorded.
+_HELD = "SELECT id FROM memories WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[]) ORDER BY id FOR KEY SHARE"
+
+__all__ = ["hold", "record", "record_tool_call", "redact"]
 
 
 def redact(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -> int:
@@ -54,6 +57,12 @@ def record(
             created_at=now,
         )
     )
+
+
+def hold(session: Session, user_id: UUID, memory_ids: Sequence[UUID]) -> bool:
+    """Tell whether all of these memories are still there; until the transaction ends none of them can be forgotten."""
+    held = fetch(session, _HELD, {"user_id": user_id, "ids": Ids(memory_ids)}) if memory_ids else ()
+    return len(held) == len(set(memory_ids))
 
 
 def record_tool_call(session: Session, user_id: UUID, **fields: Any) -> UUID:

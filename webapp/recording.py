@@ -15,9 +15,10 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from memory.errors import InvalidError
 from memory.external_calls import Links
-from memory.journal import record_tool_call
+from memory.journal import hold, record_tool_call
 from memory.models import Space
 from memory.recall_history import PARTS
+from memory.redaction import REDACTED
 from retrieval.query import MAX_QUERY, Hit
 from retrieval.search import query_hash
 from webapp.context import credential, request_id, session, utc_now
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 # A memory's text is at most 65,536 bytes and has at most 64 tags or sources.
 LONGEST_KEPT = 65_536
 MOST_KEPT = 100
+# Calls that say what the memories say that they name.
+_WRITES = frozenset({"create", "update"})
 DEEPEST_KEPT = 4
 
 
@@ -88,6 +91,9 @@ class Recording:
     def _append(self, arguments: dict[str, Any], question: str | None, place: Place, fields: dict[str, Any]) -> None:
         who = credential()
         told = self._told(arguments, question, place)
+        if self._operation in _WRITES and not hold(session(), who.user_id, fields["affected_ids"]):
+            # What was written is forgotten already, and whoever forgot it could not find this call.
+            told, fields = {**told, "arguments": REDACTED}, {**fields, "result": REDACTED}
         record_tool_call(
             session(),
             who.user_id,
