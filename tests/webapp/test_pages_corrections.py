@@ -115,6 +115,28 @@ def test_a_correction_that_does_not_fit_changes_nothing(ada, browser, pair, wron
     assert rows(ada, "SELECT text FROM memories WHERE id = :id", id=pair[0])[0].text.endswith("number 3")
 
 
+def test_who_corrects_does_not_overwrite_what_came_meanwhile(ada, browser, pair):
+    path, mine = f"/memories/{pair[0]}/edit", {"text": "The spare key is with Grace", "type": "fact"}
+
+    def based_on(page):
+        return re.search(r'name="based_on" value="(\w+)"', page).group(1)
+
+    first = based_on(browser.get(path).text)
+    assert browser.post(path, data={"text": "The spare key is with Ben", "type": "note", "based_on": first}).location
+    response = browser.post(path, data={**mine, "based_on": first})
+    assert response.status_code == 422
+    assert all(said in response.text for said in ("Nothing was saved", "with Ben", "with Grace"))
+    assert rows(ada, "SELECT text FROM memories WHERE id = :id", id=pair[0])[0].text.endswith("with Ben")
+    assert browser.post(path, data={**mine, "based_on": based_on(response.text)}).status_code == 303
+    assert rows(ada, "SELECT text FROM memories WHERE id = :id", id=pair[0])[0].text.endswith("with Grace")
+    # What the form does not hold may change.
+    last = based_on(browser.get(path).text)
+    browser.post(f"/memories/{pair[0]}/pin")
+    assert browser.post(path, data={**mine, "based_on": last}).status_code == 303
+    browser.post("/incognito/start")
+    assert browser.post(path, data={**mine, "based_on": first}).status_code == 409
+
+
 def test_another_users_memory_is_not_corrected(app, ada, bob, pair):
     stranger = at_browser(app, bob)
     assert stranger.get(f"/memories/{pair[0]}/edit").status_code == 404

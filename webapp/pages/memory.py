@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from http import HTTPStatus
 from uuid import UUID
 
@@ -12,12 +14,14 @@ from memory.browse import Entry
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.models import TYPES, Space
+from memory.spaces import lock_spaces
 from webapp.context import credential, session
 from webapp.htmx import render, swap_or_go, wants_fragment
 from webapp.operations import (
     bring_back,
     change,
     is_incognito,
+    refuse_in_incognito,
     remove,
     restorables,
     set_pin,
@@ -152,8 +156,11 @@ def ask(memory_id: UUID) -> Response:
 
 @bp.post("/memories/<uuid:memory_id>/edit")
 def save(memory_id: UUID) -> Response:
-    """Change a memory; the form comes back where a field does not fit."""
-    entry = visible_entry(memory_id)
+    """Change a memory; the form comes back where a field does not fit, or another has changed it since it was shown."""
+    entry = _held(memory_id)
+    refuse_in_incognito(entry.memory.space_id)
+    if request.form.get("based_on", _as_shown(entry)) != _as_shown(entry):
+        return _form(entry, overtaken=True)
     try:
         form = parse(RememberForm, request.form)
         tags = [tag.strip() for tag in form.tags.split(",") if tag.strip()]
@@ -175,10 +182,33 @@ def save(memory_id: UUID) -> Response:
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
 
 
-def _form(entry: Entry, problem: dict[str, str] | None = None) -> Response:
-    given = request.form if problem else None
-    page = render_template("memories/edit.html", entry=entry, given=given, problem=problem or {}, types=TYPES)
-    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
+def _held(memory_id: UUID) -> Entry:
+    """Return a memory that nobody else changes until the transaction ends."""
+    entry = visible_entry(memory_id)
+    lock_spaces(session(), credential().user_id, {entry.memory.space_id})
+    session().expire_all()
+    return visible_entry(memory_id)
+
+
+def _as_shown(entry: Entry) -> str:
+    """Return what tells whether the fields of the form still are as they were shown."""
+    memory = entry.memory
+    shown = json.dumps([memory.text, memory.type, entry.theme, memory.tags])
+    return hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
+
+
+def _form(entry: Entry, problem: dict[str, str] | None = None, *, overtaken: bool = False) -> Response:
+    refused = bool(problem) or overtaken
+    page = render_template(
+        "memories/edit.html",
+        entry=entry,
+        given=request.form if refused else None,
+        problem=problem or {},
+        types=TYPES,
+        based_on=_as_shown(entry),
+        overtaken=overtaken,
+    )
+    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK)
 
 
 def _pinned(memory_id: UUID, *, pinned: bool) -> Response:
