@@ -314,6 +314,15 @@ def test_the_field_that_is_wrong_has_the_focus(log_in: LogIn, reader: Any) -> No
     expect(page.get_by_label("Its name for agents")).to_be_focused()
 
 
+def test_an_error_is_seen_however_far_down_the_page(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/memories")
+    page.set_viewport_size({"width": 390, "height": 300})
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    page.evaluate("document.dispatchEvent(new CustomEvent('htmx:sendError', {bubbles: true}))")
+    assert page.evaluate("scrollY") > 300
+    expect(page.get_by_text("The server does not answer.")).to_be_in_viewport(ratio=1)
+
+
 def test_an_error_is_no_longer_said_once_it_is_over(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at="/memories")
     page.evaluate("document.dispatchEvent(new CustomEvent('htmx:sendError', {bubbles: true}))")
