@@ -103,6 +103,15 @@ def test_a_memory_is_corrected(ada, browser, pair):
     assert rows(ada, "SELECT type, tags FROM memories WHERE id = :id", id=pair[0])[0] == ("fact", ["keys", "home"])
 
 
+def test_a_tag_with_a_comma_stays_whole_as_long_as_nobody_touches_it(ada, browser, pair):
+    rows(ada, "UPDATE memories SET tags = '{\"weird, tag\",keys}' WHERE id = :id RETURNING id", id=pair[0])
+    form = {"text": "The spare key is with Grace", "type": "fact", "tags": "weird, tag, keys"}
+    assert browser.post(f"/memories/{pair[0]}/edit", data=form).status_code == 303
+    assert rows(ada, "SELECT tags FROM memories WHERE id = :id", id=pair[0])[0].tags == ["weird, tag", "keys"]
+    browser.post(f"/memories/{pair[0]}/edit", data={**form, "tags": "weird, tag"})
+    assert rows(ada, "SELECT tags FROM memories WHERE id = :id", id=pair[0])[0].tags == ["weird", "tag"]
+
+
 def test_the_form_holds_what_there_is(browser, pair):
     assert "flowerpot number 3" in browser.get(f"/memories/{pair[0]}/edit").text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
@@ -163,9 +164,11 @@ def save(memory_id: UUID) -> Response:
         return _form(entry, overtaken=True)
     try:
         form = parse(RememberForm, request.form)
-        tags = [tag.strip() for tag in form.tags.split(",") if tag.strip()]
-        text = form.text.replace("\r\n", "\n")
-        change(memory_id, {"text": text, "type": form.type, "tags": tags, "theme": form.theme})
+        changes: dict[str, Any] = {"text": form.text.replace("\r\n", "\n"), "type": form.type, "theme": form.theme}
+        # A tag may have a comma, which divides tags here: as long as nobody touches them they stay whole.
+        if form.tags != ", ".join(entry.memory.tags):
+            changes["tags"] = [tag.strip() for tag in form.tags.split(",") if tag.strip()]
+        change(memory_id, changes)
     except ValidationError as error:
         return _form(entry, problems(error))
     except InvalidError as error:
