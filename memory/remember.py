@@ -265,10 +265,11 @@ class _Writer:
         left = self._left_alone(memory, draft)
         memory.repeat_count += 1
         boost = repeat_boost(memory.repeat_count)
-        terms = [Term("repeat", boost, f"said {memory.repeat_count + 1} times")]
+        terms = [Term("before", memory.importance, "what it weighed before")] if memory.importance else []
+        terms.append(Term("repeat", boost, f"said {memory.repeat_count + 1} times"))
         if draft.manually_saved and not memory.manually_saved:
             terms.append(Term("explicit", 0.5, "saved by hand"))
-        memory.importance = min(1.0, memory.importance + sum(term.delta for term in terms))
+        memory.importance = min(1.0, sum(term.delta for term in terms))
         memory.manually_saved = memory.manually_saved or draft.manually_saved
         memory.tags = merged_words(memory.tags, draft.tags, MAX_TAGS)
         memory.source_ids = merged_words(memory.source_ids, draft.source_ids, MAX_SOURCE_IDS)

@@ -44,6 +44,16 @@ def test_a_repeat_is_counted(write, ada):
     assert load(ada, ids.pop()).repeat_count == 2
 
 
+@pytest.mark.parametrize("first", [0.0, 0.3, 0.8])
+def test_the_reasons_of_a_repeat_add_up_to_what_it_weighs(write, ada, first):
+    kept = write(LONG.format(3), importance=first).id
+    for _ in range(3):
+        trace = write(LONG.format(3), manually_saved=first == 0.3).trace
+        total = sum(term.delta for term in trace.terms)
+        assert trace.importance == load(ada, kept).importance == pytest.approx(min(1.0, total))
+    assert [term.name for term in trace.terms] == ["before", "repeat"]
+
+
 def test_a_repeat_raises_importance(write, ada):
     first = write("The office plants are watered by Jo").trace.importance
     assert write("The office plants are watered by Jo").trace.importance > first
