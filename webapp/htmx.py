@@ -79,8 +79,12 @@ def go(url: str) -> Response:
 
 
 def current_page() -> str:
-    """Return path and query of the page that the visitor sees; for a plain POST that is not known: `/`."""
-    if wants_fragment():
-        parts = urlsplit(request.htmx.current_url or "/")
-        return f"{parts.path or '/'}?{parts.query}".rstrip("?")
-    return str(request.full_path).rstrip("?") if request.method == "GET" else "/"
+    """Return path and query of the page that the visitor sees; `/` where the browser does not say."""
+    if not wants_fragment() and request.method == "GET":
+        return str(request.full_path).rstrip("?")
+    try:
+        parts = urlsplit((request.htmx.current_url if wants_fragment() else request.referrer) or "/")
+    except ValueError:  # Whatever a client sends.
+        return "/"
+    ours = wants_fragment() or parts.netloc == request.host
+    return f"{parts.path or '/'}?{parts.query}".rstrip("?") if ours else "/"

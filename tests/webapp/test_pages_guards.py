@@ -36,6 +36,30 @@ def test_htmx_sends_the_whole_window_to_the_login(client: FlaskClient) -> None:
     headers = {**HTMX, "HX-Current-URL": "http://localhost/memories?type=fact"}
     response = client.get("/memories", headers=headers)
     assert response.headers["HX-Redirect"] == "/login?next=/memories?type%3Dfact"
+    odd = client.get("/memories", headers={**HTMX, "HX-Current-URL": "http://["})
+    assert odd.headers["HX-Redirect"] == "/login?next=/"
+
+
+@pytest.mark.parametrize(
+    ("referrer", "back"),
+    [
+        ("http://localhost/spaces?at=2", "/spaces?at%3D2"),
+        ("http://elsewhere.example/spaces", "/"),
+        ("", "/"),
+        ("http://[", "/"),
+    ],
+)
+def test_who_saves_after_a_session_has_ended_comes_back_to_the_form(
+    client: FlaskClient, referrer: str, back: str
+) -> None:
+    response = client.post("/remember", headers={"Referer": referrer})
+    assert response.location == f"/login?next={back}"
+
+
+def test_who_writes_is_not_taken_away_by_a_preview_when_the_session_has_ended(client: FlaskClient) -> None:
+    response = client.post("/preferences/preview", data={"document": "x"}, headers=HTMX)
+    assert (response.status_code, "HX-Redirect" in response.headers) == (401, False)
+    assert "log in in another tab" in response.text
 
 
 @pytest.mark.parametrize("write", WRITES)

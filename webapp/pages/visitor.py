@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
+from http import HTTPStatus
 from uuid import UUID
 
-from flask import Blueprint, Response, g, url_for
+from flask import Blueprint, Response, g, request, url_for
 from flask import session as cookie
 from sqlalchemy import select
 
@@ -17,10 +18,14 @@ from memory.models import Space, User
 from memory.spaces import DEFAULT_SPACE
 from memory.time_zones import chosen_zone, zone_of
 from webapp.context import runtime, session
+from webapp.errors import answer
 from webapp.htmx import current_page, go
 from webapp.operations import is_incognito
 
 SCOPES = frozenset({"read", "write", "forget"})
+# What a page asks while somebody writes: nobody is taken away from what is not saved yet.
+_BY_THEMSELVES = frozenset({"preferences.look"})
+_LOGGED_OUT = "you are logged out. What you wrote is still here: log in in another tab, then save it"
 # One leading slash: browsers read two, or a slash and a backslash, as another host.
 _LOCAL = re.compile(r"/(?![/\\])[^\s\\\x00-\x1f]*")
 
@@ -47,6 +52,8 @@ def login_required() -> Response | None:
     if recognise():
         return None
     cookie.clear()
+    if request.endpoint in _BY_THEMSELVES:
+        return answer(HTTPStatus.UNAUTHORIZED, _LOGGED_OUT)
     return go(url_for("auth.login", next=current_page()))
 
 
