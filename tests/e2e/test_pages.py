@@ -312,6 +312,12 @@ def test_the_field_that_is_wrong_has_the_focus(log_in: LogIn, reader: Any) -> No
     page.get_by_label("Name of a new space").fill("Bees")
     page.get_by_role("button", name="Add").click()
     expect(page.get_by_label("Its name for agents")).to_be_focused()
+    page.goto("/tokens")
+    page.get_by_label("What it is for").fill("Laptop")
+    page.get_by_label("read", exact=False).first.uncheck()
+    page.get_by_role("button", name="Make a token").click()
+    expect(page.get_by_role("alert").first).to_be_visible()
+    expect(page.locator("input[name=scopes]").first).to_be_focused()
 
 
 def test_an_error_is_seen_however_far_down_the_page(log_in: LogIn, reader: Any) -> None:
