@@ -83,6 +83,7 @@ def test_a_search_waits_until_the_question_is_finished(log_in: LogIn, library: A
     page.keyboard.press("Enter")
     expect(page.locator(".entry").first).to_contain_text("hazelnuts")
     expect(page).to_have_url(re.compile(r"/search\?q=what\+of\+hazelnuts"))
+    expect(page).to_have_title("what of hazelnuts · Commonplace")
     expect(box).to_be_focused()
 
 

@@ -36,7 +36,7 @@ def index() -> Response:
     little = answer is not None and not answer.closed and len(answer.hits) < FEW
     page = render(
         "search/index.html",
-        "search/_results.html",
+        "search/_answer.html",
         form=form,
         longest=LONGEST_QUESTION,
         full=_is_full(request.args.get("q", "")),
