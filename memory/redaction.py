@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Subquery, any_, cast, collate, func, literal, or_, select
 from sqlalchemy import Text as SqlText
+from sqlalchemy import any_, cast, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 from sqlalchemy.types import Uuid
 
 from memory.models import Forgotten, Memory, ToolCall
 from memory.revisions import texts_in, texts_of
+from memory.text import caseless, without_case
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
 # only where it is the whole of what was said.
 SHORTEST_WITHIN = 8
-# So many texts are looked for in the database; for more of them every call is read, once for all.
+# So many texts are looked for one by one; more of them by what sets each apart, once for all.
 MOST_ASKED = 16
 REDACTED: dict[str, Any] = {"redacted": True}
 
@@ -36,21 +39,25 @@ _COLUMNS = (
 )
 _MINE = ToolCall.user_id == func.app_user()
 _AT_ONCE = 1000
+_WORD = re.compile(r"[^\W_]+")
+_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 
 class Needles:
-    """Texts to be found in other texts and in JSON, whatever their case."""
+    """Texts to be found in other texts and in JSON, whatever their case, white space and Unicode form."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        lowered = {text.strip().lower() for text in texts}
-        self._whole = {text for text in lowered if len(text) < SHORTEST_WITHIN}
-        self._within = lowered - self._whole
+        bare = {caseless(text) for text in texts}
+        self._whole = {text for text in bare if len(text) < SHORTEST_WITHIN}
+        self._within = bare - self._whole
         self._signs = _signs(self._within) if len(self._within) > MOST_ASKED else {}
+        # Some word of many texts is in almost everything, so that asking for them would spare nothing.
+        self._words = {_longest_word(text) for text in bare} if len(bare) <= MOST_ASKED else {""}
 
     def in_text(self, text: str) -> bool:
         """Tell whether one of the texts stands in this one, or is this one if it is short."""
-        lowered = text.lower()
-        return lowered in self._whole or self._stands_in(lowered)
+        bare = caseless(text)
+        return bare in self._whole or self._stands_in(bare)
 
     def _stands_in(self, text: str) -> bool:
         return self._by_signs(text) if self._signs else any(needle in text for needle in self._within)
@@ -68,8 +75,26 @@ class Needles:
         if isinstance(value, str):
             return self.in_text(value)
         if isinstance(value, dict):
-            return any(self._stands_in(key.lower()) or self.in_value(inner) for key, inner in value.items())
+            return any(self._stands_in(caseless(key)) or self.in_value(inner) for key, inner in value.items())
         return isinstance(value, list) and any(self.in_value(inner) for inner in value)
+
+    def may_be_in_json(self, written: str) -> bool:
+        """Tell whether one of the texts may stand in a value that is written as JSON; if not, it stands nowhere in it.
+
+        A small part of the work of `in_value`, as the value is not taken apart.
+        """
+        # Letters and digits are written as they are.
+        plain = without_case(written)
+        if not any(word in plain for word in self._words):
+            return False
+        bare = caseless(_ESCAPE.sub(lambda escape: _meant(escape[0]), written))
+        # A short text is the whole of a string: nothing but white space stands between the quote and it.
+        whole = any(f'"{text}' in bare or f'" {text}' in bare for text in self._whole)
+        return whole or self._stands_in(bare)
+
+
+def _longest_word(text: str) -> str:
+    return max(_WORD.findall(text), key=len, default="")
 
 
 def _signs(texts: Collection[str]) -> dict[str, list[tuple[int, str]]]:
@@ -109,11 +134,7 @@ def redact(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -
     session.flush()
     secrets = Secrets(frozenset(memory_ids), Needles(texts))
     found = _Found()
-    candidates = (
-        _few(session, memory_ids, texts)
-        if max(len(texts), len(memory_ids)) <= MOST_ASKED
-        else _many(session, memory_ids, texts)
-    )
+    candidates = _that_may_tell(session, memory_ids, secrets.needles)
     for start in range(0, len(candidates), _AT_ONCE):
         some = select(*_COLUMNS).where(_MINE, ToolCall.id.in_(candidates[start : start + _AT_ONCE]))
         for call in session.execute(some):
@@ -149,49 +170,21 @@ def is_redacted(call: Any) -> bool:
     return bool((call.arguments, call.result, call.error) == (REDACTED, REDACTED, None))
 
 
-def _few(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -> Sequence[UUID]:
-    """Return the calls that may have to be blanked, asking the database for every text."""
-    calls = _written_calls(ToolCall.affected_ids.bool_op("&&")(_array(memory_ids)))
-    said = [func.strpos(calls.c.said, _lowered(literal(form))) > 0 for form in _in_json(texts)]
-    return session.scalars(select(calls.c.id).where(or_(calls.c.named, *said))).all()
-
-
-def _many(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -> Sequence[UUID]:
-    """Return the calls that may have to be blanked, reading all of them once."""
+def _that_may_tell(session: Session, memory_ids: Sequence[UUID], needles: Needles) -> list[UUID]:
+    """Return the calls that may have to be blanked, reading what each says once, as one text."""
     affected = func.unnest(ToolCall.affected_ids).column_valued("affected")
     # Looked up by hash, one by one: overlap would compare each with each.
-    calls = _written_calls(select(affected).where(affected == any_(_array(memory_ids))).exists())
-    forms = [form.lower() for form in _in_json(texts)]
-    short = [form for form in forms if len(form) < SHORTEST_WITHIN]
-    long = Needles(form for form in forms if len(form) >= SHORTEST_WITHIN)
-    rows = session.execute(select(calls.c.id, calls.c.named, calls.c.said).execution_options(yield_per=_AT_ONCE))
-    return [
-        call_id for call_id, named, said in rows if named or any(form in said for form in short) or long.in_text(said)
-    ]
+    named = select(affected).where(affected == any_(cast(list(memory_ids), ARRAY(Uuid)))).exists()
+    parts = (ToolCall.arguments, ToolCall.result, func.to_jsonb(ToolCall.error), func.to_jsonb(ToolCall.affected_paths))
+    said = func.concat_ws("\n", *(cast(part, SqlText) for part in parts))
+    # The database is not asked for the texts: what is upper and lower case there is not what it is here.
+    calls = session.execute(select(ToolCall.id, named, said).where(_MINE).execution_options(yield_per=_AT_ONCE))
+    return [call_id for call_id, is_named, written in calls if is_named or needles.may_be_in_json(written)]
 
 
-def _array(ids: Sequence[UUID]) -> ColumnElement[Any]:
-    return cast(list(ids), ARRAY(Uuid))
-
-
-def _written_calls(named: ColumnElement[bool]) -> Subquery[Any]:
-    """Return each call's id, whether it is `named`, and all that it says as JSON in lower case."""
-    paths = func.to_jsonb(ToolCall.affected_paths)
-    parts = (ToolCall.arguments, ToolCall.result, func.to_jsonb(ToolCall.error), paths)
-    said = _lowered(func.concat_ws("\n", *(cast(part, SqlText) for part in parts)))
-    # In a query of its own, so that it is put together once for a call and not once for each text.
-    return select(ToolCall.id, named.label("named"), said.label("said")).where(_MINE).offset(0).subquery()
-
-
-def _in_json(texts: Iterable[str]) -> list[str]:
-    """Return texts as JSONB writes them, a short one with its quotes: it must be the whole of a string."""
-    written = {json.dumps(text.strip(), ensure_ascii=False) for text in texts}
-    return sorted(form if len(form) - 2 < SHORTEST_WITHIN else form[1:-1] for form in written)
-
-
-def _lowered(text: ColumnElement[str]) -> ColumnElement[str]:
-    # The database's own locale may know the alphabet of English alone.
-    return func.lower(collate(text, "pg_c_utf8"))
+@cache
+def _meant(escape: str) -> str:
+    return str(json.loads(f'"{escape}"'))
 
 
 def secrets_of(session: Session, user_id: UUID, now: datetime) -> Secrets | None:

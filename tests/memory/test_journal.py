@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.embedding.backfill import utc_now
@@ -11,6 +14,7 @@ from memory.ids import new_id
 from memory.journal import record_tool_call, redact
 from memory.models import ToolCall
 from memory.redaction import MOST_ASKED, SHORTEST_WITHIN, Needles
+from memory.text import caseless
 
 SECRET = 'Ada said "never\n\tagain" in C:\\Zürich'
 BLANK = {"redacted": True}
@@ -44,6 +48,13 @@ SAID = {
     "a name of an argument": {"arguments": {SECRET: 1}},
     "within other words": {"arguments": {"content": f"# {SECRET}!"}},
     "in another case": {"arguments": {"content": SECRET.upper()}},
+    "with other white space": {"arguments": {"content": f"- {' '.join(SECRET.split())}"}},
+    "with spaces that do not break": {"arguments": {"content": SECRET.replace(" ", "\u00a0")}},
+    "with two spaces for one": {"result": {"content": [SECRET.replace(" ", "  ")]}},
+    "in decomposed signs": {"arguments": {"content": unicodedata.normalize("NFD", SECRET)}},
+    "in wide letters": {"arguments": {"content": SECRET.replace("again", "\uff41\uff47\uff41\uff49\uff4e")}},
+    "a name in decomposed signs": {"arguments": {unicodedata.normalize("NFD", SECRET): 1}},
+    "a path in decomposed signs": {"affected_paths": [unicodedata.normalize("NFD", f"Notes/{SECRET}.md")]},
     "a result": {"result": {"content": SECRET}},
     "a bare result": {"result": SECRET},
     "an error": {"error": f"cannot write {SECRET}", "success": False},
@@ -61,6 +72,21 @@ def test_what_says_it_is_blanked(book, crowd, fields):
     assert blanked(book, [SECRET, *crowd]) == 1
     call = load(book, call_id)
     assert (call.arguments, call.result, call.error, call.affected_paths) == (BLANK, BLANK, None, [])
+
+
+@crowds
+@pytest.mark.parametrize("text", ["İlker is in İSTANBUL", "κωδικός του ΝΙΚΟΣ", "Die Straße am See"])
+@pytest.mark.parametrize("form", [str, str.lower, str.upper])
+def test_a_text_is_found_in_the_case_of_any_alphabet(book, crowd, text, form):
+    say(book, arguments={"content": f"({form(text)})"})
+    assert blanked(book, [text, *crowd]) == 1
+
+
+@crowds
+def test_a_text_with_an_address_is_found_behind_another(book, crowd):
+    text = "See https://example.org/Map for the Cellar"
+    say(book, arguments={"content": f"https://example.org/{text}"})
+    assert blanked(book, [text, *crowd]) == 1
 
 
 @crowds
@@ -95,6 +121,7 @@ def test_the_hash_of_a_question_goes_where_the_question_said_it(book, crowd):
         ({"arguments": {"content": "Kiwi"}}, 1),
         ({"arguments": {"content": "KIWI"}}, 1),
         ({"result": ["kiwi"]}, 1),
+        ({"result": ["\n\u00a0\uff2biwi "]}, 1),
         ({"error": "kiwi"}, 1),
         ({"arguments": {"content": "Kiwis are birds"}}, 0),
         ({"arguments": {"kiwi": "bird"}}, 0),
@@ -143,11 +170,21 @@ def test_nothing_to_forget_blanks_nothing(book):
 
 
 letters = st.text("abcä ", max_size=30)
+long_enough = letters.filter(lambda text: len(caseless(text)) >= SHORTEST_WITHIN)
 
 
-@given(st.lists(letters.filter(lambda text: len(text.strip()) >= SHORTEST_WITHIN), max_size=40), letters)
+@given(st.lists(long_enough, max_size=40), letters)
 def test_many_texts_are_found_as_one_by_one(texts, text):
-    assert Needles(texts).in_text(text) == any(needle.strip() in text for needle in texts)
+    assert Needles(texts).in_text(text) == any(caseless(needle) in caseless(text) for needle in texts)
+
+
+@given(st.text(), st.text(), st.text(min_size=1), st.sampled_from([str, str.upper, str.swapcase]))
+@example("\n", "\u0301", "Kiwi", str)
+@example('"', "\\", 'a \\"nest\\" of\n\twords', str.upper)
+def test_no_text_in_a_value_is_missed_where_that_is_written_as_json(before, behind, text, form):
+    value = {"a": [form(before) + form(text) + form(behind)], form(text): 1}
+    for needles in (Needles([text]), Needles([text, *CROWD])):
+        assert needles.may_be_in_json(json.dumps(value, ensure_ascii=False)) >= needles.in_value(value)
 
 
 alike = st.sets(st.text("ab", min_size=SHORTEST_WITHIN, max_size=10), min_size=MOST_ASKED + 1, max_size=40)

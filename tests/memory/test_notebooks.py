@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import timedelta
 from uuid import UUID
 
@@ -207,6 +208,28 @@ def test_a_mark_goes_with_its_memory(book, act):
     act(mark_right, "When does it close?", memory_id)
     book.do(forget, memory_id, keys=book.runtime.keys, undo=FORGET_WINDOW)
     assert book.one("SELECT count(*) FROM recall_marks") == 0
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        str.upper,
+        lambda text: unicodedata.normalize("NFD", text),
+        lambda text: text.replace(" ", "\u00a0"),
+        lambda text: text.replace(" ", " \n"),
+    ],
+    ids=["case", "decomposed", "no break", "line breaks"],
+)
+def test_what_a_forgotten_memory_said_is_blank_in_whatever_form(book, act, page, form):
+    text = "Renée keeps the café key"
+    memory_id, other = (book.write(each).id for each in (text, "The bakery closes on Mondays"))
+    act(cells.add_cell, page, "note", {"text": f"Again: {form(text)}"})
+    act(mark_right, f"{form(text)}?", other)
+    titled = book.do(notebooks.create_notebook, form(text)).id
+    book.do(forget, memory_id, keys=book.runtime.keys)
+    assert [cell.input for cell in act(cells.list_cells, page)] == [{"redacted": True}]
+    assert book.one("SELECT count(*) FROM recall_marks") == 0
+    assert book.one("SELECT title FROM notebooks WHERE id = :id", id=titled) == "Untitled"
 
 
 def test_a_memory_of_another_cannot_be_marked(bobs_book, act):
