@@ -11,7 +11,8 @@ from uuid import UUID
 from sqlalchemy import Column, Table, select
 from sqlalchemy.orm import Session
 
-from memory.models import Base, Memory, ToolCall, User
+from memory.models import Base, Cell, Memory, Notebook, RecallMark, ToolCall, User
+from memory.notebooks.blanking import BLANK_CELL, UNTITLED
 from memory.redaction import REDACTED, Secrets, secrets_of
 
 FORMAT = "commonplace-export"
@@ -49,8 +50,9 @@ def sections() -> list[str]:
 def export(session: Session, user_id: UUID, *, now: datetime) -> Iterator[str]:
     """Yield a JSON object, piece by piece: who, when, and one list of rows for each section.
 
-    What was forgotten or has expired is in no section, and no call tells of it. Passwords, the secrets of tokens and
-    keys of providers are left out. The session must be confined to the user.
+    What was forgotten or has expired is in no section, no call tells of it, and no cell, title or mark says it, as if
+    it were purged. Messages are written as they stand. Passwords, the secrets of tokens and keys of providers are left
+    out. The session must be confined to the user.
     """
     user = session.get_one(User, user_id)
     who = {name: getattr(user, name) for name in ("id", "email", "display_name", "role", "created_at")}
@@ -79,12 +81,24 @@ def _rows(
             statement = statement.where(column.is_(None) | column.not_in(expired))
         gone = frozenset()
     for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
-        values = dict(row._mapping)
-        if table is ToolCall.__table__ and secrets is not None and secrets.told_by(row):
-            values |= {"arguments": REDACTED, "result": REDACTED, "error": None, "affected_paths": []}
+        if secrets is not None and table is RecallMark.__table__ and secrets.needles.in_text(row.question):
+            continue
+        values = dict(row._mapping) | (_blanked(table, row, secrets) if secrets is not None else {})
         if values.get("supersedes") in gone:
             values["supersedes"] = None
         yield values
+
+
+def _blanked(table: Table, row: Any, secrets: Secrets) -> dict[str, Any]:
+    """Return what is written in place of what a row tells of a secret, by column."""
+    if table is ToolCall.__table__ and secrets.told_by(row):
+        asked = None if secrets.said_by(row) else row.query_hash
+        return {"arguments": REDACTED, "result": REDACTED, "error": None, "affected_paths": [], "query_hash": asked}
+    if table is Cell.__table__ and secrets.needles.in_value([row.input, row.output]):
+        return BLANK_CELL
+    if table is Notebook.__table__ and secrets.needles.in_text(row.title):
+        return {"title": UNTITLED}
+    return {}
 
 
 def _pointing_at_memories(table: Table) -> list[Column[Any]]:

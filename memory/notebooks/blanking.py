@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import delete, func, select, update
@@ -12,6 +13,7 @@ from memory.models import Cell, Notebook, RecallMark
 from memory.redaction import REDACTED, Needles
 
 UNTITLED = "Untitled"
+BLANK_CELL: dict[str, Any] = {"input": REDACTED, "output": None, "duration_ms": None, "ran_at": None}
 _AT_ONCE = 1000
 
 
@@ -28,7 +30,7 @@ def blank(session: Session, texts: Sequence[str]) -> int:
     cells = _saying(session, needles)
     if cells:
         blanked = update(Cell).where(Cell.user_id == func.app_user(), Cell.id.in_(cells))
-        session.execute(blanked.values(input=REDACTED, output=None, duration_ms=None, ran_at=None))
+        session.execute(blanked.values(**BLANK_CELL))
     titled = select(Notebook.id, Notebook.title).where(Notebook.user_id == func.app_user())
     named = [notebook_id for notebook_id, title in session.execute(titled) if needles.in_text(title)]
     if named:

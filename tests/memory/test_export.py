@@ -17,6 +17,7 @@ from memory.forget import UNDO_WINDOW, forget
 from memory.journal import record_tool_call
 from memory.models import Base
 from memory.notebooks.marks import mark_right
+from memory.notebooks.notebooks import create_notebook
 
 
 def taken(book, now=None):
@@ -32,6 +33,7 @@ def call(book, query, ids=()):
             correlation_id="c",
             tool="memory_search",
             arguments={"query": query},
+            query_hash=query[:16],
             affected_ids=list(ids),
             duration_ms=1.0,
             success=True,
@@ -82,6 +84,31 @@ def test_what_is_forgotten_is_in_no_part_of_it(book):
     document = taken(book)
     assert "Ada hides" not in json.dumps(document)
     assert [each["arguments"] for each in document["tool_calls"]][1:] == [{"redacted": True}, {"query": "bread"}]
+
+
+@pytest.mark.parametrize("forgotten", [True, False], ids=["forgotten", "expired"])
+def test_nothing_that_was_typed_says_what_is_not_to_be_told(book, forgotten):
+    secret, now = "Ada hides the pearl ring", utc_now()
+    memory_id = book.write(secret, expires_at=now + timedelta(hours=1)).id
+    right = book.write("Bread is on the table").id
+    call(book, f"{secret}?")
+    call(book, "jewels", [memory_id])
+    page = book.do(
+        create_notebook, secret, steps=[("note", {"text": f"- {secret.upper()}"}), ("recall", {"q": "bread"})]
+    )
+    book.do(create_notebook, "Plans")
+    with book.session() as session:
+        for question in (f"Where?  {secret}", "Where is bread?"):
+            mark_right(session, book.user_id, question, right, now=now)
+    if forgotten:
+        book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    document = taken(book, now if forgotten else now + timedelta(hours=2))
+    assert "pearl" not in json.dumps(document).lower()
+    assert {cell["notebook_id"] for cell in document["cells"]} == {str(page.id)}
+    assert [cell["input"] for cell in document["cells"]] == [{"redacted": True}, {"q": "bread"}]
+    assert sorted(notebook["title"] for notebook in document["notebooks"]) == ["Plans", "Untitled"]
+    assert [mark["question"] for mark in document["recall_marks"]] == ["Where is bread?"]
+    assert [each["query_hash"] for each in document["tool_calls"]] == [None, "jewels"]
 
 
 def test_what_has_expired_is_not_in_it(book):
