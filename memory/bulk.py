@@ -17,7 +17,7 @@ from memory.forget import forget, restore
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import EntityMention, Forgotten, Memory, PossibleUpdate, Space
-from memory.spaces import get_space, lock_spaces
+from memory.spaces import get_space, lock_space, lock_spaces, lock_spaces_of
 from memory.text import from_signed, normalise
 from memory.tombstones import graveyard
 
@@ -32,9 +32,8 @@ def lock_memories(session: Session, user_id: UUID, ids: Sequence[UUID], *spaces:
     if len(ids) > MOST:
         raise InvalidError("id", f"must be at most {MOST} memories at once")
     mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
-    places = session.scalars(select(Memory.space_id).where(*mine).distinct()).all()
-    lock_spaces(session, user_id, {*places, *spaces})
-    statement = select(Memory).where(*mine, Memory.space_id.in_(places)).order_by(Memory.id).with_for_update()
+    lock_spaces_of(session, user_id, select(Memory.space_id).where(*mine).distinct(), *spaces)
+    statement = select(Memory).where(*mine).order_by(Memory.id).with_for_update()
     return list(session.scalars(statement.execution_options(populate_existing=True)).all())
 
 
@@ -137,8 +136,10 @@ def move_many(
     another memory of its own space. Raises `InvalidError` for an unknown space, `RefusedError` when the space stores
     nothing or has not room for all of them.
     """
-    target = get_space(session, user_id, space)
-    memories = [each for each in lock_memories(session, user_id, ids, target.id) if each.space_id != target.id]
+    locked = lock_memories(session, user_id, ids, get_space(session, user_id, space).id)
+    # Read anew: it may have been removed while we waited for it.
+    target = lock_space(session, user_id, space)
+    memories = [each for each in locked if each.space_id != target.id]
     names = {each.id: each.slug for each in session.scalars(select(Space).where(Space.user_id == user_id))}
     if not target.memory_enabled:
         raise RefusedError("memory_off", f"memory is off in the space {space!r}")

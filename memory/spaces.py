@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -20,6 +20,7 @@ from memory.models import Memory, Space, Theme
 
 DEFAULT_SPACE = "default"
 LONGEST_RETENTION = 36_500  # days
+_ATTEMPTS = 5
 # Names that stand beside the spaces in addresses: /v1/spaces/policies.
 RESERVED = frozenset({"policies"})
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
@@ -50,15 +51,34 @@ def lock_space(session: Session, user_id: UUID, slug: str) -> Space:
 def lock_space_of(session: Session, memory: Memory, *others: UUID) -> Space:
     """Lock the space that a memory is in, then the memory and `others` of the user, read anew.
 
-    Raises `NotFoundError` when the memory was forgotten while we waited.
+    Raises `NotFoundError` when the memory was forgotten while we waited, `ConflictError` as `lock_spaces_of` does.
     """
-    space = lock_spaces(session, memory.user_id, {memory.space_id})[0]
+    mine = (Memory.user_id == memory.user_id, Memory.id.in_({memory.id, *others}))
+    place = select(Memory.space_id).where(Memory.user_id == memory.user_id, Memory.id == memory.id)
+    spaces = lock_spaces_of(session, memory.user_id, place)
     # In the order of the ids, as everyone who locks several memories does.
-    rows = select(Memory).where(Memory.user_id == memory.user_id, Memory.id.in_({memory.id, *others}))
-    locked = session.scalars(rows.order_by(Memory.id).with_for_update().execution_options(populate_existing=True)).all()
-    if memory not in locked:
+    rows = select(Memory).where(*mine).order_by(Memory.id).with_for_update()
+    locked = session.scalars(rows.execution_options(populate_existing=True)).all()
+    if not spaces or memory not in locked:
         raise NotFoundError("there is no such memory")
-    return space
+    return spaces[0]
+
+
+def lock_spaces_of(session: Session, user_id: UUID, places: Select[UUID], *others: UUID) -> Sequence[Space]:
+    """Lock the spaces of the user that `places` reads, and `others`, in one order for everyone; return them.
+
+    What they are read from may move to another space while we wait, and is in one of these when we return. Raises
+    `ConflictError` when it is moved again and again.
+    """
+    for _ in range(_ATTEMPTS):
+        attempt = session.begin_nested()
+        spaces = lock_spaces(session, user_id, {*session.scalars(places), *others})
+        if {space.id for space in spaces}.issuperset(session.scalars(places)):
+            attempt.commit()
+            return spaces
+        # The locks go with the savepoint, as a further space may not be waited for.
+        attempt.rollback()
+    raise ConflictError("what this is about is being moved to another space; nothing was changed")
 
 
 def lock_spaces(session: Session, user_id: UUID, ids: Collection[UUID] | None = None) -> Sequence[Space]:

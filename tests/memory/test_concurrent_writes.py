@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import threading
+import time
+from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
+from memory.bulk import forget_many, move_many
 from memory.capacity import enforce_capacity
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
-from memory.errors import DomainError
+from memory.errors import DomainError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget
 from memory.remember import remember_many
-from memory.spaces import lock_space
+from memory.space_contents import contents_of
+from memory.space_removal import remove_space
+from memory.spaces import get_space, lock_space
 
 THREADS = 16
+UNDO = timedelta(minutes=10)
+# Who waits for whom in this database: those that wait for a lock which another transaction holds.
+_WAITING = text("""
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0
+""")
 
 
 def at_once(*actions):
@@ -36,6 +47,35 @@ def at_once(*actions):
     for thread in threads:
         thread.join(30)
     return results
+
+
+@pytest.fixture
+def beside(book, owner):
+    """Begin one thing, and another that waits for it; finish the first; return what the other returned or raised."""
+
+    def _beside(first, second):
+        with book.session() as session:
+            first(session)
+            session.flush()
+            results = []
+            thread = threading.Thread(target=lambda: results.extend(at_once(second)))
+            thread.start()
+            assert waits(owner), "nothing waited"
+        thread.join(30)
+        return results[0]
+
+    return _beside
+
+
+def waits(owner):
+    """Tell whether a transaction waits for another within ten seconds."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with owner.connect() as connection:
+            if connection.scalar(_WAITING):
+                return True
+        time.sleep(0.02)
+    return False
 
 
 def unexpected(results):
@@ -154,3 +194,103 @@ def test_many_kinds_of_writers_do_not_deadlock(book, batch):
         *[lambda i=i: book.do(update, i, {"tags": ["x"]}, keys=book.runtime.keys) for i in ids[::5]],
     )
     assert unexpected(results) == []
+
+
+# --- a memory whose space changes while somebody waits for it ---------------------------------------------------------
+
+
+SAID = "The meeting is in room seven"
+
+
+@pytest.fixture
+def leave(book, second_space):
+    """Take a memory out of the second space, in a transaction that is open."""
+
+    def _remove(session, memory_id, choice="move"):
+        space = get_space(session, book.user_id, second_space)
+        expect = contents_of(session, book.user_id, space).digest
+        keys = book.runtime.keys
+        remove_space(session, book.user_id, second_space, choice, expect=expect, keys=keys, now=utc_now(), actor="test")
+
+    def _move(session, memory_id):
+        keys = book.runtime.keys
+        moved = move_many(session, book.user_id, [memory_id], "default", keys=keys, now=utc_now(), actor="test")
+        assert moved == {second_space: [memory_id]}
+
+    def _forget(session, memory_id):
+        _remove(session, memory_id, "forget")
+
+    return {"removed": _remove, "moved": _move, "forgotten": _forget}
+
+
+goes = pytest.mark.parametrize("how", ["removed", "moved"])
+
+
+@goes
+def test_what_is_forgotten_while_it_moves_is_forgotten_where_it_is(book, beside, leave, second_space, how):
+    memory_id = book.write(SAID, space=second_space).id
+    done = beside(
+        lambda session: leave[how](session, memory_id), lambda: book.do(forget, memory_id, keys=book.runtime.keys)
+    )
+    assert unexpected([done]) == []
+    assert book.load(memory_id) is None
+    assert book.write(SAID).refusal == "tombstone"
+
+
+@goes
+def test_what_many_are_forgotten_with_is_forgotten_where_it_is(book, beside, leave, second_space, how):
+    memory_id = book.write(SAID, space=second_space).id
+    done = beside(
+        lambda session: leave[how](session, memory_id),
+        lambda: book.do(forget_many, [memory_id], keys=book.runtime.keys, undo=UNDO),
+    )
+    assert done == [memory_id]
+    assert book.write(SAID).refusal == "tombstone"
+
+
+@goes
+def test_what_is_changed_while_it_moves_is_refused_what_was_forgotten_there(book, beside, leave, second_space, how):
+    gone = book.write("The meeting is in the attic").id
+    book.do(forget, gone, keys=book.runtime.keys)
+    memory_id = book.write(SAID, space=second_space).id
+    done = beside(
+        lambda session: leave[how](session, memory_id),
+        lambda: book.do(update, memory_id, {"text": "The meeting is in the attic"}, keys=book.runtime.keys),
+    )
+    assert (type(done), getattr(done, "reason", "")) == (RefusedError, "tombstone")
+    assert book.load(memory_id).text == SAID
+
+
+@goes
+def test_what_is_changed_while_it_moves_is_changed(book, beside, leave, second_space, how):
+    memory_id = book.write(SAID, space=second_space).id
+    done = beside(
+        lambda session: leave[how](session, memory_id),
+        lambda: book.do(update, memory_id, {"tags": ["x"]}, keys=book.runtime.keys),
+    )
+    assert unexpected([done]) == []
+    with book.session() as session:
+        default = get_space(session, book.user_id, "default").id
+    memory = book.load(memory_id)
+    assert (memory.space_id, memory.tags) == (default, ["x"])
+
+
+@pytest.mark.parametrize("action", [forget, update])
+def test_what_is_forgotten_with_its_space_while_somebody_waits_is_not_found(book, beside, leave, second_space, action):
+    memory_id = book.write(SAID, space=second_space).id
+    more = [{"tags": ["x"]}] if action is update else []
+    done = beside(
+        lambda session: leave["forgotten"](session, memory_id),
+        lambda: book.do(action, memory_id, *more, keys=book.runtime.keys),
+    )
+    assert isinstance(done, NotFoundError)
+
+
+def test_nothing_is_moved_into_a_space_that_goes_meanwhile(book, beside, leave, second_space):
+    memory_id = book.write(SAID).id
+    done = beside(
+        lambda session: leave["removed"](session, None),
+        lambda: book.do(move_many, [memory_id], second_space, keys=book.runtime.keys),
+    )
+    assert isinstance(done, InvalidError)
+    assert book.load(memory_id) is not None
