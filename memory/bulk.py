@@ -18,7 +18,6 @@ from memory.journal import record
 from memory.keys import Keys
 from memory.models import EntityMention, Forgotten, Memory, PossibleUpdate, Space
 from memory.spaces import get_space, lock_space, lock_spaces, lock_spaces_of
-from memory.text import from_signed, normalise
 from memory.tombstones import graveyard
 
 MOST = 500
@@ -152,7 +151,7 @@ def move_many(
     def act(memory: Memory) -> bool:
         if _is_tied(session, memory) or _has_twin(session, memory, target):
             return False
-        if stones.blocks(memory.text, normalise(memory.text), from_signed(memory.simhash)) is not None:
+        if stones.bars(memory.text, memory.simhash):
             return False
         moved[names[memory.space_id]].append(memory.id)
         details = {"from": names[memory.space_id], "to": target.slug}

@@ -33,7 +33,7 @@ from memory.session_state import drop_states
 from memory.space_contents import Inside, count, look
 from memory.space_merge import merge_twins
 from memory.spaces import DEFAULT_SPACE, list_spaces
-from memory.tombstones import bury
+from memory.tombstones import Graveyard, bury, graveyard
 
 CHOICES = ("move", "archive", "forget")
 _AT_ONCE = 50
@@ -44,11 +44,14 @@ def remove_space(
 ) -> dict[str, int]:
     """Remove a space; returns how many of each thing were touched, as `Contents.plans` foretold.
 
-    `move` takes memories and conversations to the default space and merges what is there already; `archive` takes
-    them there out of sight; `forget` forgets the memories for good and deletes the conversations. Entities go with
-    the space, as the default space has none, and its tokens are revoked. Raises `InvalidError` for another choice,
-    `NotFoundError`, and `ConflictError` for the default space and when `expect` is not the digest of what is in it.
-    Raises `RefusedError` when memories would come to the default space while its memory is off.
+    `move` takes memories and conversations to the default space, merges what is there already and archives what was
+    forgotten there less than 24 hours ago. No plan foretells that: it is returned as `memories_archived`, if there is
+    any. `archive` takes all there out of sight; `forget` forgets the memories for good and deletes the conversations.
+    Entities go with the space, as the default space has none, and its tokens are revoked.
+
+    Raises `InvalidError` for another choice, `NotFoundError`, and `ConflictError` for the default space and when
+    `expect` is not the digest of what is in it. Raises `RefusedError` when memories would come to the default space
+    while its memory is off.
     """
     if choice not in CHOICES:
         raise InvalidError("contents", f"must be one of {', '.join(CHOICES)}")
@@ -64,9 +67,10 @@ def remove_space(
         raise RefusedError("memory_off", reason)
     removal = _Removal(session, space, pool, inside, keys, now, actor)
     removal.drop_entities()
-    {"move": removal.move, "archive": removal.archive, "forget": removal.forget}[choice]()
-    removal.finish(choice, found.plans[choice])
-    return found.plans[choice]
+    became = {"move": removal.move, "archive": removal.archive, "forget": removal.forget}[choice]()
+    counts = {**found.plans[choice], **became}
+    removal.finish(choice, counts)
+    return counts
 
 
 def _lock(session: Session, user_id: UUID, slug: str, *, every: bool) -> tuple[Space, Space]:
@@ -131,26 +135,37 @@ class _Removal:
         self._run(delete(EntityMention).where(EntityMention.user_id == self.space.user_id, named))
         self._run(delete(Entity).where(*entities))
 
-    def move(self) -> None:
-        """Take everything to the pool; what it says already is merged, and its soft cap holds."""
+    def move(self) -> dict[str, int]:
+        """Take everything to the pool; what it says already is merged, and its soft cap holds.
+
+        What was forgotten there is archived, so that it does not come back unasked. Returns what became of memories
+        where the plan may tell it otherwise.
+        """
+        stones = graveyard(self.session, self.space.user_id, self.pool.id, self.keys, self.now)
         merge_twins(self.session, self.space.user_id, self.inside.twins, self.now)
+        barred = self._archive_barred(stones)
         self._move_memories("active")
+        self._move_forgotten("active", stones)
         self._move_conversations({})
         moved = [row.id for row in self.inside.memories if row.id not in self.inside.twins]
         self._record("memory.moved", moved)
         self._record("memory.merged", list(self.inside.twins.values()), {"from": _words(self.inside.twins)})
+        self._record("memory.archived", barred)
         self._record("conversation.moved", self.inside.conversations)
         self.session.flush()
-        enforce_capacity(self.session, self.pool, now=self.now, actor=self.actor)
+        trimmed = enforce_capacity(self.session, self.pool, now=self.now, actor=self.actor)
+        return {"memories_trimmed": len(trimmed), **({"memories_archived": len(barred)} if barred else {})}
 
-    def archive(self) -> None:
+    def archive(self) -> dict[str, int]:
         """Take everything to the pool, out of sight."""
         self._move_memories("archived")
+        self._move_forgotten("archived")
         self._move_conversations({"archived_at": func.coalesce(Conversation.archived_at, self.now)})
         self._record("memory.archived", [row.id for row in self.inside.memories if row.status == "active"])
         self._record("conversation.archived", self.inside.conversations)
+        return {}
 
-    def forget(self) -> None:
+    def forget(self) -> dict[str, int]:
         """Forget every memory for good, those that could be restored as well, and delete the conversations."""
         user_id, session = self.space.user_id, self.session
         memories = session.scalars(
@@ -173,6 +188,7 @@ class _Removal:
         self._delete_conversations(self.inside.conversations)
         self._record("memory.forgotten", ids, {"undo_seconds": 0})
         self._record("memory.purged", self.inside.forgotten)
+        return {}
 
     def finish(self, choice: str, counts: dict[str, int]) -> None:
         """Take the space itself away; its tombstones stand in the pool for as long as they would have stood."""
@@ -191,22 +207,39 @@ class _Removal:
     def _run(self, statement: Any) -> None:
         self.session.execute(statement.execution_options(synchronize_session=False))
 
+    def _archive_barred(self, stones: Graveyard) -> Sequence[UUID]:
+        """Archive what is active and may not come to the pool, as it was forgotten there; return which that is."""
+        if not stones.stones:
+            return ()
+        mine = (Memory.user_id == self.space.user_id, Memory.space_id == self.space.id, Memory.status == "active")
+        said = self.session.execute(select(Memory.id, Memory.text, Memory.simhash).where(*mine).order_by(Memory.id))
+        barred = [row.id for row in said if stones.bars(row.text, row.simhash)]
+        self._change_memories(barred, {"status": "archived"})
+        return barred
+
     def _move_memories(self, active_as: str) -> None:
-        """Take memories to the pool in one statement; the active ones are to be `active_as` there."""
-        user_id = self.space.user_id
+        """Take memories to the pool; the active ones are to be `active_as` there."""
         status = case((Memory.status == "active", active_as), else_=Memory.status)
-        moved = update(Memory).values(space_id=self.pool.id, status=status, updated_at=self.now)
         ids = [row.id for row in self.inside.memories]
+        self._change_memories(ids, {"space_id": self.pool.id, "status": status, "updated_at": self.now})
+
+    def _change_memories(self, ids: Sequence[UUID], values: dict[str, Any]) -> None:
         # Some at a time: the trigger that keeps the indexes compares the rows of a statement with each other.
         for start in range(0, len(ids), _AT_ONCE):
-            some = Memory.id.in_(ids[start : start + _AT_ONCE])
-            self._run(moved.where(Memory.user_id == user_id, some))
-        # Restored, they are to be where the others are.
-        wanted = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(self.inside.forgotten))
+            some = (Memory.user_id == self.space.user_id, Memory.id.in_(ids[start : start + _AT_ONCE]))
+            self._run(update(Memory).where(*some).values(**values))
+
+    def _move_forgotten(self, active_as: str, stones: Graveyard | None = None) -> None:
+        """Let what is restored be where the others are, archived where a tombstone of `stones` keeps its text away."""
+        wanted = select(Forgotten).where(
+            Forgotten.user_id == self.space.user_id, Forgotten.id.in_(self.inside.forgotten)
+        )
         for forgotten in self.session.scalars(wanted.with_for_update()):
-            was = forgotten.row["status"]
-            changes = {"space_id": str(self.pool.id), "status": active_as if was == "active" else was}
-            forgotten.row = {**forgotten.row, **changes}
+            row = forgotten.row
+            status = active_as if row["status"] == "active" else row["status"]
+            if status == "active" and stones is not None and stones.bars(row["text"], row["simhash"]):
+                status = "archived"
+            forgotten.row = {**row, "space_id": str(self.pool.id), "status": status}
 
     def _move_conversations(self, changes: dict[str, Any]) -> None:
         # Where the pool has the name already, it goes on meaning the pool's.

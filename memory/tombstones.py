@@ -46,6 +46,10 @@ class Graveyard:
         found = (stone for stone in self.stones if any(each.repeats(stone) for each in said))
         return max(found, key=lambda stone: stone.expires_at, default=None)
 
+    def bars(self, text: str, simhash: int) -> bool:
+        """Tell whether a tombstone keeps a stored text away; `simhash` is signed, as its row has it."""
+        return self.blocks(text, normalise(text), from_signed(simhash)) is not None
+
     def _addresses(self) -> Callable[[str], bool]:
         """Return what tells whether an address is among those that were forgotten here."""
         forgotten = frozenset(address for stone in self.stones for address in _split(stone.marks_digest)[1:])

@@ -14,6 +14,7 @@ from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError
+from memory.forget import UNDO_WINDOW, forget, restore
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation, Memory
@@ -177,6 +178,58 @@ def test_tombstones_stand_in_the_pool_for_their_day(book, remove):
     remove("forget")
     assert book.write(TEXT, now=now).refusal == "tombstone"
     assert book.write(TEXT, now=utc_now() + LIFETIME).outcome == "created"
+
+
+def forget_in_the_pool(book, said=TEXT):
+    book.do(forget, book.write(said).id, keys=book.runtime.keys)
+
+
+def test_what_was_forgotten_in_the_pool_is_archived_there(book, remove):
+    forget_in_the_pool(book)
+    kept, other = (book.write(said, space="second").id for said in (TEXT, "The lawn is mown on Fridays"))
+    done = remove()
+    assert (book.load(kept).status, book.load(other).status) == ("archived", "active")
+    assert (done["memories_moved"], done["memories_archived"]) == (2, 1)
+    events = book.all("SELECT details->'ids' FROM audit_events WHERE action = 'memory.archived'")
+    assert events == [[str(kept)]]
+
+
+def test_what_was_forgotten_in_other_words_that_say_the_same_is_archived_too(book, remove):
+    forget_in_the_pool(book)
+    kept = book.write("the MEETING is in room seven!", space="second").id
+    remove()
+    assert book.load(kept).status == "archived"
+
+
+def test_nothing_is_archived_where_nothing_like_it_was_forgotten(book, remove):
+    forget_in_the_pool(book)
+    other = book.write("The meeting is in room eight", space="second").id
+    assert "memories_archived" not in remove()
+    assert book.load(other).status == "active"
+
+
+def test_what_was_forgotten_a_day_ago_may_come_with_its_space(book, remove):
+    book.do(forget, book.write(TEXT).id, keys=book.runtime.keys, now=utc_now() - LIFETIME)
+    kept = book.write(TEXT, space="second").id
+    remove()
+    assert book.load(kept).status == "active"
+
+
+def test_what_was_forgotten_in_the_pool_takes_no_room_there(book, remove):
+    with book.session() as session:
+        get_space(session, book.user_id, "default").soft_cap = 1
+    forget_in_the_pool(book)
+    for said in (TEXT, "The lawn is mown on Fridays"):
+        book.write(said, space="second")
+    assert remove()["memories_trimmed"] == 0
+
+
+def test_what_was_forgotten_in_both_spaces_is_restored_into_the_archive(book, remove):
+    forget_in_the_pool(book)
+    memory_id = book.write(TEXT, space="second").id
+    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    remove()
+    assert book.do(restore, memory_id).status == "archived"
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

@@ -264,6 +264,13 @@ def test_what_was_forgotten_stays_refused(agent, work):
     assert agent.post(ENTRIES, {"text": "Celadon glaze needs iron"}).json["reason"] == "tombstone"
 
 
+def test_what_was_forgotten_in_the_pool_does_not_come_back_with_the_space(agent, work):
+    agent.delete(f"{ENTRIES}/{agent.store('Celadon glaze needs iron')}")
+    assert remove(agent, "move").json["memories_archived"] == 1
+    assert "Celadon glaze needs iron" in agent.texts(status="archived")
+    assert "Celadon glaze needs iron" not in agent.found("What does celadon glaze need?", min_score=0)
+
+
 def test_the_soft_cap_of_the_pool_holds_and_is_told_before(agent, work):
     agent.patch("/v1/spaces/default", {"soft_cap": 2})
     assert contents(agent)["plans"]["move"]["memories_trimmed"] == 1
