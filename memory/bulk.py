@@ -13,11 +13,11 @@ from sqlalchemy.orm import Session
 from memory import edit
 from memory.drafts import MAX_TAGS
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import forget, restore
+from memory.forget import forget, places_of, restore
 from memory.journal import record
 from memory.keys import Keys
-from memory.models import EntityMention, Forgotten, Memory, PossibleUpdate, Space
-from memory.spaces import get_space, lock_space, lock_spaces, lock_spaces_of
+from memory.models import EntityMention, Memory, PossibleUpdate, Space
+from memory.spaces import get_space, lock_space, lock_spaces_of
 from memory.tombstones import graveyard
 
 MOST = 500
@@ -112,9 +112,7 @@ def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: d
 
     Raises `RefusedError` when memory is off in the space of any of them; the caller rolls back and may ask again.
     """
-    rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(list(ids)))
-    places = {UUID(forgotten.row["space_id"]) for forgotten in session.scalars(rows)}
-    lock_spaces(session, user_id, places)
+    lock_spaces_of(session, user_id, places_of(user_id, ids))
     back = []
     for memory_id in ids:
         try:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import Select, Uuid, delete, or_, select
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
@@ -21,7 +21,7 @@ from memory.keys import Keys
 from memory.models import Forgotten, Memory, Message, PossibleUpdate, Tombstone
 from memory.notebooks.notebooks import drop_removed
 from memory.revisions import LINKS, VERSIONS, packed, texts_in, texts_of, unpacked
-from memory.spaces import lock_space_of, lock_spaces
+from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of
 from memory.tombstones import bury, lift
 
 UNDO_WINDOW = timedelta(minutes=10)
@@ -93,18 +93,17 @@ def forget(
 def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, actor: str) -> Memory:
     """Undo a forgetting inside its window.
 
-    Raises `NotFoundError` when the window has closed, `ConflictError` when the same text was stored since,
-    `RefusedError` when memory is off in its space: to forget is possible there, to store again is not until it is on.
+    Raises `NotFoundError` when the window has closed, `ConflictError` as `lock_spaces_of` does and when the same text
+    was stored since, `RefusedError` when memory is off in its space: to forget is possible there, to store again is not
+    until it is on.
     """
-    forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True)
-    if forgotten is None or forgotten.purge_at <= now:
+    space = next(iter(lock_spaces_of(session, user_id, places_of(user_id, [memory_id]))), None)
+    forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
+    if space is None or forgotten is None or forgotten.purge_at <= now:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
     row = dict(forgotten.row)
     links = row.pop(LINKS)
     memory = _from_row(row)
-    space = next(iter(lock_spaces(session, user_id, {memory.space_id})), None)
-    if space is None:
-        raise ConflictError("the space of this memory is gone")
     if not space.memory_enabled:
         raise RefusedError(
             "memory_off", f"memory is off in the space {space.slug!r}: turn it on to bring anything back"
@@ -124,6 +123,12 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
     enqueue(session, user_id, [memory_id], now)
     record(session, user_id, "memory.restored", actor=actor, now=now, subject_id=memory_id)
     return memory
+
+
+def places_of(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:
+    """Return what reads the spaces that these forgotten memories come back to."""
+    space_id = Forgotten.row["space_id"].astext.cast(Uuid)
+    return select(space_id).where(Forgotten.user_id == user_id, Forgotten.id.in_(ids)).distinct()
 
 
 def list_restorable(
@@ -199,7 +204,7 @@ def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
 
 def _leave_word(session: Session, memory: Memory, other_id: UUID, change: Callable[[Row], Row]) -> None:
     """Note a tie in the row of a memory that is forgotten too, in case it is restored."""
-    other = session.get(Forgotten, (memory.user_id, other_id), with_for_update=True)
+    other = session.get(Forgotten, (memory.user_id, other_id), with_for_update=True, populate_existing=True)
     if other is not None:
         other.row = change(other.row)
 
@@ -212,11 +217,12 @@ def _with_successor(row: Row, memory_id: UUID) -> Row:
 def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> int:
     """Remove for good what is due: forgotten rows, old tombstones, expired memories. Returns how many rows.
 
-    Notebooks and cells that were removed go as well, once their undo has passed.
+    Notebooks and cells that were removed go as well, once their undo has passed. What another transaction holds, or is
+    in a space that one holds, is left for the next time.
     """
-    due = session.scalars(
-        select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).with_for_update()
-    ).all()
+    # It waits for nobody: a caller may hold what was forgotten, which others lock after its space.
+    rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
+    due = session.scalars(rows.with_for_update(skip_locked=True)).all()
     texts = [text for row in due for text in texts_in(row.row)]
     redact(session, [row.id for row in due], texts)
     # Once more: what was forgotten may have been asked for in its own words since.
@@ -239,9 +245,9 @@ def _expire(session: Session, user_id: UUID, keys: Keys, now: datetime) -> Seque
     spaces = session.scalars(select(Memory.space_id).where(*due).distinct()).all()
     if not spaces:
         return ()
-    lock_spaces(session, user_id, spaces)
+    held = [space.id for space in lock_spaces(session, user_id, spaces, wait=False)]
     memories = session.scalars(
-        select(Memory).where(*due, Memory.space_id.in_(spaces)).order_by(Memory.id).with_for_update()
+        select(Memory).where(*due, Memory.space_id.in_(held)).order_by(Memory.id).with_for_update()
     ).all()
     ids = [memory.id for memory in memories]
     texts = [*(memory.text for memory in memories), *texts_of(session, user_id, ids)]

@@ -76,10 +76,6 @@ def remove_space(
 def _lock(session: Session, user_id: UUID, slug: str, *, every: bool) -> tuple[Space, Space]:
     """Lock the space against everything, and the pool or every other space against writers, in one order for all."""
     ids = {space.slug: space.id for space in list_spaces(session, user_id)}
-    # Whoever restores or purges what was forgotten holds it before they ask for its space.
-    restorable = Forgotten.row["space_id"].astext == str(ids.get(slug))
-    forgotten = select(Forgotten.id).where(Forgotten.user_id == user_id, restorable).order_by(Forgotten.id)
-    session.execute(forgotten.with_for_update()).all()
     locked: dict[UUID | None, Space | None] = {}
     for space_id in sorted(ids.values()):
         if every or space_id in {ids.get(slug), ids[DEFAULT_SPACE]}:
@@ -94,7 +90,10 @@ def _lock(session: Session, user_id: UUID, slug: str, *, every: bool) -> tuple[S
 
 
 def _hold(session: Session, space: Space, pool: Space, choice: str) -> Inside:
-    """Return what is in a locked space, its conversations and memories locked as well, in the usual order."""
+    """Return what is in a locked space, locked as well in the usual order, with what can be restored there."""
+    was_in = Forgotten.row["space_id"].astext == str(space.id)
+    restorable = select(Forgotten.id).where(Forgotten.user_id == space.user_id, was_in).order_by(Forgotten.id)
+    session.execute(restorable.with_for_update()).all()
     mine = (Conversation.user_id == space.user_id, Conversation.space_id == space.id)
     session.execute(select(Conversation.id).where(*mine).order_by(Conversation.id).with_for_update()).all()
     inside = look(session, space, pool)

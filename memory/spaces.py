@@ -81,9 +81,16 @@ def lock_spaces_of(session: Session, user_id: UUID, places: Select[UUID], *other
     raise ConflictError("what this is about is being moved to another space; nothing was changed")
 
 
-def lock_spaces(session: Session, user_id: UUID, ids: Collection[UUID] | None = None) -> Sequence[Space]:
-    """Return spaces of the user, all without `ids`, locked in one order for everyone."""
-    statement = select(Space).where(Space.user_id == user_id).order_by(Space.id).with_for_update(key_share=True)
+def lock_spaces(
+    session: Session, user_id: UUID, ids: Collection[UUID] | None = None, *, wait: bool = True
+) -> Sequence[Space]:
+    """Return spaces of the user, all without `ids`, locked in one order for everyone.
+
+    What is in them, or was and can be brought back, is locked after. Without `wait` those are left out that another
+    transaction holds.
+    """
+    statement = select(Space).where(Space.user_id == user_id).order_by(Space.id)
+    statement = statement.with_for_update(key_share=True, skip_locked=not wait)
     if ids is not None:
         statement = statement.where(Space.id.in_(ids))
     return session.scalars(statement.execution_options(populate_existing=True)).all()

@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from sqlalchemy import text
 
-from memory.bulk import forget_many, move_many
+from memory.bulk import forget_many, move_many, restore_many
 from memory.capacity import enforce_capacity
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
-from memory.errors import DomainError, InvalidError, NotFoundError, RefusedError
-from memory.forget import forget
+from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
+from memory.forget import forget, purge, restore
+from memory.letting_go import let_go
 from memory.remember import remember_many
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
@@ -51,9 +53,12 @@ def at_once(*actions):
 
 @pytest.fixture
 def beside(book, owner):
-    """Begin one thing, and another that waits for it; finish the first; return what the other returned or raised."""
+    """Begin one thing, and another that waits for it; finish the first; return what the other returned or raised.
 
-    def _beside(first, second):
+    `then` is how the first one goes on once the other waits.
+    """
+
+    def _beside(first, second, then=None):
         with book.session() as session:
             first(session)
             session.flush()
@@ -61,6 +66,8 @@ def beside(book, owner):
             thread = threading.Thread(target=lambda: results.extend(at_once(second)))
             thread.start()
             assert waits(owner), "nothing waited"
+            if then is not None:
+                then(session)
         thread.join(30)
         return results[0]
 
@@ -294,3 +301,104 @@ def test_nothing_is_moved_into_a_space_that_goes_meanwhile(book, beside, leave, 
     )
     assert isinstance(done, InvalidError)
     assert book.load(memory_id) is not None
+
+
+# --- what is brought back: its space first, then what was forgotten ---------------------------------------------------
+
+
+@pytest.fixture
+def gone(book):
+    """Write texts that replace each other, and forget them with an undo, the last one first."""
+
+    def _gone(*texts, space="default"):
+        ids = [book.write(words, space=space).id for words in texts]
+        for older, newer in pairwise(ids):
+            book.do(update, newer, {"supersedes": older}, keys=book.runtime.keys)
+        for memory_id in reversed(ids):
+            book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO)
+        return ids
+
+    return _gone
+
+
+def hold(book, space="default"):
+    return lambda session: lock_space(session, book.user_id, space)
+
+
+def test_many_and_one_of_them_are_brought_back_at_once(book, beside, gone):
+    """Whoever brings back one of them waits for the space, and holds nothing that the other needs."""
+    ids = gone(SAID, "The lawn is mown on Fridays")
+    back = []
+    one = beside(
+        hold(book),
+        lambda: book.do(restore, ids[1]),
+        lambda session: back.extend(restore_many(session, book.user_id, ids, now=utc_now(), actor="test")),
+    )
+    assert (back, type(one)) == (ids, NotFoundError)
+
+
+def test_two_that_are_tied_are_brought_back_at_once(book, beside, gone):
+    older, newer = gone(SAID, "The lawn is mown on Fridays")
+    done = beside(
+        hold(book),
+        lambda: book.do(restore, older),
+        lambda session: restore(session, book.user_id, newer, now=utc_now(), actor="test"),
+    )
+    assert unexpected([done]) == []
+    assert book.load(newer).supersedes == older
+
+
+def test_a_space_is_removed_while_something_is_brought_back_there(book, beside, gone, leave, second_space):
+    (memory_id,) = gone(SAID, space=second_space)
+
+    def remove():
+        with book.session() as session:
+            leave["removed"](session, memory_id)
+
+    done = beside(
+        hold(book, second_space),
+        remove,
+        lambda session: restore(session, book.user_id, memory_id, now=utc_now(), actor="test"),
+    )
+    assert isinstance(done, ConflictError)
+    assert book.load(memory_id) is not None
+
+
+def test_what_is_brought_back_while_its_space_goes_comes_back_in_the_pool(book, beside, gone, leave, second_space):
+    (memory_id,) = gone(SAID, space=second_space)
+    done = beside(lambda session: leave["removed"](session, memory_id), lambda: book.do(restore, memory_id))
+    assert unexpected([done]) == []
+    with book.session() as session:
+        assert book.load(memory_id).space_id == get_space(session, book.user_id, "default").id
+
+
+@pytest.fixture
+def expired(book):
+    """A memory that is due to be purged."""
+    return book.write("The door code is on the fridge", expires_at=utc_now() + timedelta(milliseconds=1)).id
+
+
+def test_a_purge_leaves_what_others_hold_for_the_next_one(book, gone, expired):
+    held, _ = gone(SAID, "The lawn is mown on Fridays")
+    later = utc_now() + UNDO
+
+    def sweep():
+        with book.session() as session:
+            return purge(session, book.user_id, keys=book.runtime.keys, now=later)
+
+    with book.session() as session:
+        lock_space(session, book.user_id, "default")
+        restore(session, book.user_id, held, now=utc_now(), actor="test")
+        assert at_once(sweep) == [1]
+    assert (book.load(held) is not None, book.load(expired) is not None) == (True, True)
+    assert (sweep(), book.load(expired)) == (1, None)
+
+
+def test_what_is_let_go_waits_for_no_writer_of_its_space(book, gone, expired):
+    (memory_id,) = gone(SAID)
+    with book.session() as session:
+        lock_space(session, book.user_id, "default")
+        assert at_once(lambda: book.do(let_go, memory_id, keys=book.runtime.keys)) == [None]
+        with pytest.raises(NotFoundError):
+            restore(session, book.user_id, memory_id, now=utc_now(), actor="test")
+    assert book.one("SELECT count(*) FROM forgotten") == 0
