@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, Uuid, delete, or_, select
+from sqlalchemy import Select, Uuid, delete, func, or_, select
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
@@ -18,13 +18,16 @@ from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, NotFoundError, RefusedError
 from memory.journal import record, redact
 from memory.keys import Keys
-from memory.models import Forgotten, Memory, Message, PossibleUpdate, Tombstone
+from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Tombstone
 from memory.notebooks.notebooks import drop_removed
+from memory.redaction import Needles
 from memory.revisions import LINKS, VERSIONS, packed, texts_in, texts_of, unpacked
 from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of
 from memory.tombstones import bury, lift
 
 UNDO_WINDOW = timedelta(minutes=10)
+# What a forgotten row has beside its columns: see `_links`.
+_NEWER, _UPDATES, _MARKS = "superseded_by", "possible_updates", "recall_marks"
 Row = dict[str, Any]
 
 
@@ -82,7 +85,7 @@ def forget(
         row = {**_to_row(memory), LINKS: _links(session, memory)}
         session.add(Forgotten(user_id=user_id, id=memory.id, row=row, purge_at=now + undo))
     else:
-        redact(session, [memory.id], texts)
+        redact_all(session, user_id, [memory.id], texts)
     session.delete(memory)
     details = {"undo_seconds": int(undo.total_seconds()) if undo else 0}
     record(session, user_id, "memory.forgotten", actor=actor, now=now, subject_id=memory_id, details=details)
@@ -165,17 +168,25 @@ def _refuse_twin(session: Session, memory: Memory) -> None:
 
 
 def _links(session: Session, memory: Memory) -> dict[str, Any]:
-    """Return what points at a memory or comes from it, and goes with the row: ids, kinds, and what it said before."""
+    """Return what points at a memory or comes from it, and goes with the row.
+
+    Ids, kinds, the questions that it was marked as right for, and what it said before.
+    """
     mine = select(PossibleUpdate).where(
         PossibleUpdate.user_id == memory.user_id,
         or_(PossibleUpdate.memory_id == memory.id, PossibleUpdate.older_id == memory.id),
     )
     newer = select(Memory.id).where(Memory.user_id == memory.user_id, Memory.supersedes == memory.id)
+    marks = select(RecallMark).where(RecallMark.user_id == memory.user_id, RecallMark.memory_id == memory.id)
     return {
-        "superseded_by": [str(memory_id) for memory_id in session.scalars(newer)],
-        "possible_updates": [
+        _NEWER: [str(memory_id) for memory_id in session.scalars(newer)],
+        _UPDATES: [
             [str(link.memory_id), str(link.older_id), link.differs_in, link.created_at.isoformat()]
             for link in session.scalars(mine)
+        ],
+        _MARKS: [
+            [_to_json(mark.question_digest), mark.question, _to_json(mark.created_at)]
+            for mark in session.scalars(marks.order_by(RecallMark.created_at, RecallMark.question_digest))
         ],
         VERSIONS: packed(session, memory.user_id, memory.id),
     }
@@ -188,30 +199,64 @@ def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
     if older_id is not None and session.get(Memory, (memory.user_id, older_id)) is not None:
         memory.supersedes = older_id
     elif older_id is not None:
-        _leave_word(session, memory, older_id, lambda row: _with_successor(row, memory.id))
-    for newer_id in links["superseded_by"]:
+        _leave_word(session, memory, older_id, _NEWER, str(memory.id))
+    for newer_id in links[_NEWER]:
         newer = session.get(Memory, (memory.user_id, UUID(newer_id)), with_for_update=True)
         if newer is None:
-            _leave_word(session, memory, UUID(newer_id), lambda row: {**row, "supersedes": str(memory.id)})
+            _leave_word(session, memory, UUID(newer_id), "supersedes", str(memory.id))
         elif newer.supersedes is None:
             newer.supersedes = memory.id
-    for memory_id, other_id, differs_in, created_at in links["possible_updates"]:
-        ends = {"memory_id": UUID(memory_id), "older_id": UUID(other_id)}
-        if all(session.get(Memory, (memory.user_id, end)) is not None for end in ends.values()):
-            moment = datetime.fromisoformat(created_at)
-            session.add(PossibleUpdate(user_id=memory.user_id, **ends, differs_in=differs_in, created_at=moment))
+    for link in links[_UPDATES]:
+        _link_again(session, memory, link)
+    # Rows that an earlier version forgot have none.
+    for digest, question, created_at in links.get(_MARKS, ()):
+        values = {"question_digest": base64.b64decode(digest), "created_at": datetime.fromisoformat(created_at)}
+        session.add(RecallMark(user_id=memory.user_id, memory_id=memory.id, question=question, **values))
 
 
-def _leave_word(session: Session, memory: Memory, other_id: UUID, change: Callable[[Row], Row]) -> None:
+def _link_again(session: Session, memory: Memory, link: list[str]) -> None:
+    """Make a restored memory and another one possible updates of each other again."""
+    memory_id, older_id, differs_in, created_at = link
+    ends = {"memory_id": UUID(memory_id), "older_id": UUID(older_id)}
+    (other_id,) = set(ends.values()) - {memory.id}
+    if session.get(Memory, (memory.user_id, other_id)) is None:
+        _leave_word(session, memory, other_id, _UPDATES, link)
+    else:
+        moment = datetime.fromisoformat(created_at)
+        session.add(PossibleUpdate(user_id=memory.user_id, **ends, differs_in=differs_in, created_at=moment))
+
+
+def _leave_word(session: Session, memory: Memory, other_id: UUID, name: str, tie: str | list[str]) -> None:
     """Note a tie in the row of a memory that is forgotten too, in case it is restored."""
     other = session.get(Forgotten, (memory.user_id, other_id), with_for_update=True, populate_existing=True)
-    if other is not None:
-        other.row = change(other.row)
+    if other is None:
+        return
+    links = other.row[LINKS]
+    # A column holds one; the lists of links hold many.
+    added = {LINKS: {**links, name: [*links[name], tie]}} if name in links else {name: tie}
+    other.row = {**other.row, **added}
+    session.flush()
 
 
-def _with_successor(row: Row, memory_id: UUID) -> Row:
-    links = row[LINKS]
-    return {**row, LINKS: {**links, "superseded_by": [*links["superseded_by"], str(memory_id)]}}
+def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], texts: Sequence[str]) -> None:
+    """Blank what tells of memories that are gone for good, as `redact` does, and what could come back with others.
+
+    Of forgotten memories but these, marks go whose question says one of the texts. They are locked for that: what
+    the caller needs of spaces is locked before.
+    """
+    redact(session, memory_ids, texts)
+    if not texts:
+        return
+    needles = Needles(texts)
+    others = (Forgotten.user_id == user_id, Forgotten.id.not_in(memory_ids))
+    marks = Forgotten.row[(LINKS, _MARKS)]
+    marked = session.execute(select(Forgotten.id, marks).where(*others, func.jsonb_array_length(marks) > 0))
+    saying = [each for each, its in marked if any(needles.in_text(question) for _, question, _ in its)]
+    rows = select(Forgotten).where(*others, Forgotten.id.in_(saying)).order_by(Forgotten.id).with_for_update()
+    for forgotten in session.scalars(rows.execution_options(populate_existing=True)) if saying else ():
+        links = forgotten.row[LINKS]
+        kept = [mark for mark in links[_MARKS] if not needles.in_text(mark[1])]
+        forgotten.row = {**forgotten.row, LINKS: {**links, _MARKS: kept}}
 
 
 def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> int:
@@ -220,11 +265,11 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> int:
     Notebooks and cells that were removed go as well, once their undo has passed. What another transaction holds, or is
     in a space that one holds, is left for the next time.
     """
-    # It waits for nobody: a caller may hold what was forgotten, which others lock after its space.
+    # No space is waited for: a caller may hold what was forgotten already, which others lock after its space.
     rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
     due = session.scalars(rows.with_for_update(skip_locked=True)).all()
     texts = [text for row in due for text in texts_in(row.row)]
-    redact(session, [row.id for row in due], texts)
+    redact_all(session, user_id, [row.id for row in due], texts)
     # Once more: what was forgotten may have been asked for in its own words since.
     drop_cached(session, user_id, texts, keys)
     for row in due:
@@ -251,7 +296,7 @@ def _expire(session: Session, user_id: UUID, keys: Keys, now: datetime) -> Seque
     ).all()
     ids = [memory.id for memory in memories]
     texts = [*(memory.text for memory in memories), *texts_of(session, user_id, ids)]
-    redact(session, ids, texts)
+    redact_all(session, user_id, ids, texts)
     drop_cached(session, user_id, texts, keys)
     for memory in memories:
         session.delete(memory)

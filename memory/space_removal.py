@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session
 from memory.capacity import enforce_capacity
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.journal import record, redact
+from memory.forget import redact_all
+from memory.journal import record
 from memory.keys import Keys
 from memory.models import (
     Conversation,
@@ -178,7 +179,7 @@ class _Removal:
         ids = [memory.id for memory in memories]
         texts = [memory.text for memory in memories] + [text for row in restorable for text in texts_in(row.row)]
         texts += texts_of(session, user_id, ids)
-        redact(session, [*ids, *self.inside.forgotten], texts)
+        redact_all(session, user_id, [*ids, *self.inside.forgotten], texts)
         drop_cached(session, user_id, texts, self.keys)
         for memory in memories:
             session.expunge(memory)

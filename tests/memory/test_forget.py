@@ -8,9 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import inspect, text
 
+from memory.bulk import forget_many, restore_many
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, NotFoundError
+from memory.export import export
 from memory.forget import UNDO_WINDOW, forget, purge, restore
 from memory.journal import record_tool_call
 from memory.models import Memory
@@ -407,6 +409,131 @@ def test_possible_updates_come_back_with_the_memory(book, drop):
     drop(older, UNDO_WINDOW)
     book.do(restore, older)
     assert book.all("SELECT memory_id FROM possible_updates WHERE older_id = :id", id=older) == [newer]
+
+
+@pytest.fixture
+def pair(book):
+    """Two memories that are a possible update of one another, and what is stored of that."""
+    older, newer = book.write(SECRET).id, book.write(SECRET.replace("third", "fourth")).id
+    return (older, newer), ties(book)
+
+
+def ties(book):
+    return book.all("SELECT to_jsonb(p) FROM possible_updates p")
+
+
+ORDERS = pytest.mark.parametrize("forgotten", [(0, 1), (1, 0)])
+TURNS = pytest.mark.parametrize("turned", [False, True])
+
+
+@ORDERS
+@TURNS
+def test_a_possible_update_comes_back_once_both_are_restored(book, drop, pair, forgotten, turned):
+    ids, before = pair
+    for place in forgotten:
+        drop(ids[place], UNDO_WINDOW)
+    for place in reversed(forgotten) if turned else forgotten:
+        book.do(restore, ids[place])
+    assert ties(book) == before != []
+
+
+@ORDERS
+def test_a_possible_update_comes_back_however_often_it_goes(book, drop, pair, forgotten):
+    ids, before = pair
+    for place in forgotten:
+        drop(ids[place], UNDO_WINDOW)
+    for place in forgotten:
+        book.do(restore, ids[place])
+        drop(ids[place], UNDO_WINDOW)
+        book.do(restore, ids[place])
+    assert ties(book) == before != []
+
+
+@ORDERS
+@TURNS
+def test_two_ties_of_the_same_two_come_back(book, drop, change, pair, forgotten, turned):
+    ids, before = pair
+    change(ids[1], supersedes=ids[0])
+    for place in forgotten:
+        drop(ids[place], UNDO_WINDOW)
+    for place in reversed(forgotten) if turned else forgotten:
+        book.do(restore, ids[place])
+    assert (book.load(ids[1]).supersedes, ties(book)) == (ids[0], before)
+
+
+def test_many_come_back_with_what_ties_them(book, pair):
+    ids, before = pair
+    book.do(forget_many, ids, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    assert book.do(restore_many, ids) == list(ids)
+    assert ties(book) == before != []
+
+
+@pytest.fixture
+def mark(book):
+    """Say that a memory is the right answer to a question."""
+
+    def _mark(question, memory_id):
+        with book.session() as session:
+            mark_right(session, book.user_id, question, memory_id, now=utc_now())
+
+    return _mark
+
+
+def marks(book):
+    return book.all("SELECT to_jsonb(m) FROM recall_marks m ORDER BY question")
+
+
+def test_marks_come_back_with_the_memory(book, drop, mark):
+    memory_id = book.write(SECRET).id
+    mark("Where is the key?", memory_id)
+    mark("Which flowerpot?", memory_id)
+    before = marks(book)
+    drop(memory_id, UNDO_WINDOW)
+    assert marks(book) == []
+    book.do(restore, memory_id)
+    assert marks(book) == before
+    assert len(before) == 2
+
+
+def test_marks_that_may_come_back_are_in_no_export(book, drop, mark):
+    memory_id = book.write(SECRET).id
+    mark("Where does the gardener look?", memory_id)
+    drop(memory_id, UNDO_WINDOW)
+    with book.session() as session:
+        assert "gardener" not in "".join(export(session, book.user_id, now=utc_now()))
+
+
+def test_marks_are_gone_when_the_window_closes(book, drop, mark, owner):
+    memory_id = book.write(SECRET).id
+    mark("Where does the chimneysweep look?", memory_id)
+    drop(memory_id, UNDO_WINDOW)
+    with book.session() as session:
+        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO_WINDOW)
+    assert "chimneysweep" not in everything(owner)
+
+
+@pytest.mark.parametrize("undo", [None, UNDO_WINDOW])
+def test_a_mark_that_says_what_another_memory_said_does_not_come_back(book, drop, mark, owner, undo):
+    secret = SECRET.replace("flowerpot", "watering can")
+    said, memory_id = book.write(secret).id, book.write("The garden gate is green").id
+    mark(f"Is it true that {secret.upper()}?", memory_id)
+    mark("What colour is the gate?", memory_id)
+    drop(memory_id, timedelta(hours=1))
+    drop(said, undo)
+    with book.session() as session:
+        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO_WINDOW)
+    assert "watering can" not in everything(owner).lower()
+    book.do(restore, memory_id)
+    assert [each["question"] for each in marks(book)] == ["What colour is the gate?"]
+
+
+def test_what_an_earlier_version_forgot_comes_back_without_marks(book, drop):
+    memory_id = book.write(SECRET).id
+    drop(memory_id, UNDO_WINDOW)
+    with book.session() as session:
+        session.execute(text("UPDATE forgotten SET row = row #- '{_links,recall_marks}'"))
+    drop(book.write("The garden gate is green").id)
+    assert book.do(restore, memory_id).id == memory_id
 
 
 @pytest.mark.parametrize("undo", [None, UNDO_WINDOW])

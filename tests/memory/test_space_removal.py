@@ -18,6 +18,7 @@ from memory.forget import UNDO_WINDOW, forget, restore
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation, Memory
+from memory.notebooks.marks import mark_right
 from memory.remember import remember_many
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
@@ -230,6 +231,17 @@ def test_what_was_forgotten_in_both_spaces_is_restored_into_the_archive(book, re
     book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
     remove()
     assert book.do(restore, memory_id).status == "archived"
+
+
+def test_marks_that_say_what_is_forgotten_with_the_space_do_not_come_back(book, remove):
+    book.write(TEXT, space="second")
+    memory_id = book.write("The garden gate is green").id
+    with book.session() as session:
+        mark_right(session, book.user_id, f"Is it so? {TEXT}", memory_id, now=utc_now())
+    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    remove("forget")
+    book.do(restore, memory_id)
+    assert book.one("SELECT count(*) FROM recall_marks") == 0
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
