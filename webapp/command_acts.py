@@ -7,9 +7,9 @@ from uuid import UUID
 
 from memory import edit, incognito
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, restore
+from memory.forget import UNDO_WINDOW, forget, places_of, restore
 from memory.models import Space
-from memory.spaces import lock_spaces, update_space
+from memory.spaces import lock_spaces, lock_spaces_of, update_space
 from memory.tombstones import lift
 from tasks.embedding import nudge
 from webapp.command_answers import Act, Asked, CommandResult, Item, done, listed, named
@@ -54,6 +54,8 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
     del space
     who, now, back = credential(), utc_now(), []
     own = {each.id for each in restorables(ids)}
+    # All at once and in one order: one after the other each might wait for who waits for another.
+    lock_spaces_of(session(), asked.user_id, places_of(asked.user_id, list(own)))
     for memory_id in (each for each in ids if each in own):
         restore(session(), asked.user_id, memory_id, now=now, actor=who.actor)
         back.append(memory_id)
