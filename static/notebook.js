@@ -6,6 +6,13 @@ addEventListener("input", (event) => {
   if (output) output.value = event.target.value;
 });
 
+/* A double click is one click, also where the answer to its first half is there before its second. */
+addEventListener("click", (event) => {
+  if (event.detail < 2 || !event.target.closest(".cell-form button")) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, true);
+
 /* Ctrl+Enter or Cmd+Enter runs the cell that one is in. */
 addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;

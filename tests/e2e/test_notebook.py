@@ -179,6 +179,49 @@ def test_a_command_forgets_what_was_recalled_and_takes_it_back(log_in: LogIn, re
     expect(cell).to_contain_text("Ada is allergic to hazelnuts")
 
 
+# Twice before the answer, as Enter does it, and a double click that is slower than the answer.
+AT_ONCE = "(button) => { button.click(); button.click(); }"
+
+
+def test_what_is_asked_twice_is_remembered_once(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at=None)
+    cell = _new(page, "Remember")
+    cell.get_by_label("One self-contained statement").fill("The spare key hangs behind the clock.")
+    runs = _runs(page)
+    cell.get_by_role("button", name="Remember").evaluate(AT_ONCE)
+    expect(cell).to_contain_text("No other memory in this space has nearly the same words")
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("slow", [False, True], ids=["at once", "slowly"])
+def test_what_is_asked_twice_is_forgotten_once(log_in: LogIn, reader: Any, slow: bool) -> None:
+    page = log_in(reader, at=None)
+    cell = _new(page, "Command")
+    said, do = cell.get_by_label("Say it in plain words"), cell.get_by_role("button", name="Do it")
+    said.fill("what do you remember about hazelnuts?")
+    do.click()
+    expect(cell).to_contain_text("Ada is allergic to hazelnuts")
+    said.fill("forget that")
+    runs = _runs(page)
+    if slow:
+        do.click()
+        expect(cell.get_by_role("status")).to_contain_text("I forgot")
+        page.mouse.down(click_count=2)
+        page.mouse.up(click_count=2)
+    else:
+        do.evaluate(AT_ONCE)
+    expect(cell.get_by_role("status")).to_contain_text("I forgot “Ada is allergic to hazelnuts")
+    expect(cell.get_by_role("button", name="Undo")).to_be_visible()
+    assert len(runs) == 1
+
+
+def _runs(page: Page) -> list[str]:
+    """Return the list of runs that the page asks for from now on."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/run") else None)
+    return asked
+
+
 def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader)
     page.get_by_role("button", name="Run all").click()
