@@ -28,26 +28,38 @@ addEventListener("click", async (event) => {
   if (!button) return;
   event.preventDefault();
   button.disabled = true;
-  for (const { dataset } of [...document.querySelectorAll(".cell")]) {
-    const find = () => document.querySelector(`.cell[data-cell="${dataset.cell}"]`);
-    const later = find().getAttribute("hx-get");
-    if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML settle:0s" });
-    const form = find().querySelector(".cell-form:not([data-done])");
-    if (!form) continue;
-    const done = new Promise((resolve) => {
-      const check = (after) => {
-        if (after.detail.requestConfig.elt !== form) return;
-        removeEventListener("htmx:afterRequest", check);
-        resolve();
-      };
-      addEventListener("htmx:afterRequest", check);
-    });
-    form.requestSubmit();
-    await done;
+  let fits = true;
+  try {
+    for (const { dataset } of [...document.querySelectorAll(".cell")]) {
+      fits = await runCell(dataset.cell);
+      if (!fits) break;
+    }
+  } finally {
+    button.disabled = false;
   }
-  button.disabled = false;
-  button.focus();
+  if (fits) button.focus();
 });
+
+/* Whether what is typed in it fits: else its field says what is wrong and has the focus, and nothing is sent. */
+async function runCell(id) {
+  const find = () => document.querySelector(`.cell[data-cell="${id}"]`);
+  const later = find().getAttribute("hx-get");
+  if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML settle:0s" });
+  const form = find().querySelector(".cell-form:not([data-done])");
+  if (!form) return true;
+  if (!form.reportValidity()) return false;
+  const done = new Promise((resolve) => {
+    const check = (after) => {
+      if (after.detail.requestConfig.elt !== form) return;
+      removeEventListener("htmx:afterRequest", check);
+      resolve();
+    };
+    addEventListener("htmx:afterRequest", check);
+  });
+  form.requestSubmit();
+  await done;
+  return true;
+}
 
 /* Cells are moved where they stand, so that nothing typed in them is lost; the server is told. */
 addEventListener("htmx:afterRequest", (event) => {

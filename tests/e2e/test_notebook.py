@@ -65,6 +65,21 @@ def test_a_first_visit_runs_all_three_steps(log_in: LogIn, reader: Any, scripts:
     expect(_cell(page, "context").locator(".took")).to_contain_text("ms")
 
 
+def test_a_number_that_does_not_fit_ends_the_run_of_all(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at=None)
+    cell = _new(page, "Context")
+    budget, button = cell.get_by_label("Token budget"), page.get_by_role("button", name="Run all")
+    cell.get_by_label("What the agent is asked").fill("hazelnuts")
+    budget.fill("0")
+    button.click()
+    expect(budget).to_be_focused()
+    expect(button).to_be_enabled()
+    budget.fill("400")
+    button.click()
+    expect(cell.locator(".took")).to_be_visible()
+    expect(button).to_be_focused()
+
+
 @pytest.mark.parametrize(
     ("kind", "label"),
     [
