@@ -318,6 +318,29 @@ def test_a_cell_is_removed_and_comes_back(log_in: LogIn, library: Any, scripts: 
     expect(cell).to_be_visible()
 
 
+def test_a_new_title_takes_no_click_and_no_focus(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at=None)
+    _new(page, "Note")
+    title, more = page.get_by_label("Title of the notebook"), page.locator(".menu summary")
+    title.fill("Bees")
+    more.hover()
+    with page.expect_response(re.compile("/rename")):
+        page.mouse.down()
+    # Not at once, as a hand does it: the title is kept by then.
+    expect(page).to_have_title("Bees · Commonplace")
+    page.mouse.up()
+    expect(page.get_by_role("link", name="All notebooks")).to_be_visible()
+    title.fill("Hives")
+    page.keyboard.press("Tab")
+    expect(page).to_have_title("Hives · Commonplace")
+    expect(page.get_by_role("button", name="Run all")).to_be_focused()
+    expect(page.get_by_role("heading", name="Hives")).to_be_attached()
+    title.fill("  Two   hives ")
+    page.keyboard.press("Enter")
+    expect(title).to_have_value("Two hives")
+    expect(title).to_be_focused()
+
+
 @BOTH
 def test_a_notebook_is_exported(log_in: LogIn, library: Any, scripts: bool) -> None:
     page = log_in(library, at=None, java_script_enabled=scripts)

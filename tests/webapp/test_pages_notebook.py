@@ -435,6 +435,20 @@ def test_an_empty_title_changes_nothing(desk: Desk) -> None:
     assert 'value="Desk"' in desk.page()
 
 
+def test_the_same_title_is_no_new_one(desk: Desk) -> None:
+    for title in ("Desk", "Other", "Other"):
+        desk.client.post(f"{desk.path}/rename", data={"title": title}, headers=HTMX)
+    assert desk.one("SELECT count(*) FROM audit_events WHERE action = 'notebook.renamed'") == 1
+
+
+def test_htmx_gets_the_field_of_the_title_where_another_is_kept(desk: Desk) -> None:
+    answer = desk.client.post(f"{desk.path}/rename", data={"title": "Other"}, headers=HTMX).text
+    assert "<title>Other · Commonplace</title>" in answer
+    assert "<input" not in answer
+    answer = desk.client.post(f"{desk.path}/rename", data={"title": " Two  blanks "}, headers=HTMX).text
+    assert 'value="Two blanks"' in answer
+
+
 def test_who_has_deleted_everything_is_not_given_the_sample_again(desk: Desk) -> None:
     desk.client.post(f"{desk.path}/delete")
     assert desk.client.get("/").location == "/notebooks"

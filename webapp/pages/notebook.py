@@ -91,17 +91,21 @@ def show(notebook_id: UUID) -> Response:
 def rename(notebook_id: UUID) -> Response:
     """Give a notebook another title; an empty one changes nothing."""
     who, title = credential(), request.form.get("title", "")
-    notebooks.get_notebook(session(), who.user_id, notebook_id)
+    found = notebooks.get_notebook(session(), who.user_id, notebook_id)
     _refuse_in_incognito()
     try:
-        notebooks.rename_notebook(session(), who.user_id, notebook_id, title, now=utc_now(), actor=who.actor)
+        # Enter in the field is a change and then a submission: the title is new once.
+        if title != found.title:
+            notebooks.rename_notebook(session(), who.user_id, notebook_id, title, now=utc_now(), actor=who.actor)
     except InvalidError as error:
         session().rollback()
         flash(f"The title {error.message}. It stays as it was.")
     session().commit()
     found = notebooks.get_notebook(session(), who.user_id, notebook_id)
     address = url_for("notebook.show", notebook_id=notebook_id)
-    return swap_or_go("notebook/_head.html", address, view=NotebookView(found, ()))
+    # The field has it already, and perhaps more by now.
+    beside = () if title == found.title else ("notebook/_title_field.html",)
+    return swap_or_go("notebook/_title.html", address, beside=beside, view=NotebookView(found, ()), renamed=True)
 
 
 @bp.post("/notebooks/<uuid:notebook_id>/duplicate")
