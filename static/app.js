@@ -51,10 +51,12 @@ addEventListener("htmx:afterRequest", ({ detail: { requestConfig, successful } }
 const WRONG = "[aria-invalid=true]";
 document.querySelector(WRONG)?.focus();
 const held = new WeakMap();
+/* What is folded away cannot have the focus, but what unfolds it can. */
+const seen = (each) => each?.closest("details:not([open])")?.querySelector("summary") ?? each;
 addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => held.set(xhr, document.activeElement));
 addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
   const before = held.get(xhr);
   if (!before || document.activeElement !== document.body) return;
   const next = [WRONG, ".cell-form button", "button, a[href]"].map((each) => elt.querySelector(each)).find(Boolean);
-  (before.isConnected ? before : (document.getElementById(before.id) ?? next))?.focus({ preventScroll: true });
+  seen(before.isConnected ? before : (document.getElementById(before.id) ?? next))?.focus({ preventScroll: true });
 });

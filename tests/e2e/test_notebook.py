@@ -280,6 +280,17 @@ def test_the_keyboard_runs_a_cell(log_in: LogIn, library: Any) -> None:
     expect(cell.locator(".note em")).to_have_text("plan")
 
 
+@pytest.mark.parametrize("key", ["Control+Enter", "Enter"])
+def test_a_saved_note_is_edited_anew_from_where_one_is(log_in: LogIn, library: Any, key: str) -> None:
+    page = log_in(library, at=None)
+    cell = _new(page, "Note")
+    cell.get_by_label("Markdown").fill("a thought")
+    pressed = cell.get_by_label("Markdown") if key == "Control+Enter" else cell.get_by_role("button", name="Save")
+    pressed.press(key)
+    expect(cell.locator(".note")).to_have_text("a thought")
+    expect(cell.locator("summary", has_text="Edit")).to_be_focused()
+
+
 def test_cells_are_moved_and_keep_what_is_typed(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
     _new(page, "Note").get_by_label("Markdown").fill("half a thought")
