@@ -377,6 +377,15 @@ def test_a_chart_is_drawn_in_the_colours_of_the_theme(log_in: LogIn, library: An
     assert ink > 3
 
 
+@pytest.mark.parametrize("width", [320, 390, 560, 1280])
+def test_the_menu_of_a_notebook_is_seen_as_a_whole(log_in: LogIn, library: Any, width: int) -> None:
+    page = log_in(library, viewport={"width": width, "height": 800})
+    page.locator(".menu summary").click()
+    place = page.locator(".menu-list").bounding_box()
+    assert place["x"] >= 0
+    assert place["x"] + place["width"] <= width
+
+
 def test_the_tools_of_a_cell_stand_in_one_line_on_a_phone(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None, viewport={"width": 360, "height": 800})
     tools = _new(page, "Remember").locator(".cell-tools button")
