@@ -8,7 +8,7 @@ addEventListener("input", (event) => {
 
 /* A double click is one click, also where the answer to its first half is there before its second. */
 addEventListener("click", (event) => {
-  if (event.detail < 2 || !event.target.closest(".cell-form button")) return;
+  if (event.detail < 2 || !event.target.closest(".cell-form button, .add-cell button")) return;
   event.preventDefault();
   event.stopPropagation();
 }, true);

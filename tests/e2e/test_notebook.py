@@ -230,6 +230,25 @@ def test_what_is_asked_twice_is_forgotten_once(log_in: LogIn, reader: Any, slow:
     assert len(runs) == 1
 
 
+@pytest.mark.parametrize("slow", [False, True], ids=["at once", "slowly"])
+def test_what_is_asked_twice_is_added_once(log_in: LogIn, library: Any, slow: bool) -> None:
+    page = log_in(library, at=None)
+    _new(page, "Note")
+    button = page.get_by_role("form", name="Add a cell").get_by_role("button", name="Chart")
+    if slow:
+        button.click()
+        expect(_cell(page, "chart").first).to_be_visible()
+        button.hover()
+        page.mouse.down(click_count=2)
+        page.mouse.up(click_count=2)
+    else:
+        button.evaluate(AT_ONCE)
+        expect(_cell(page, "chart").first).to_be_visible()
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name="Context").click()
+    expect(_cell(page, "context")).to_be_visible()
+    expect(page.locator(".cell-kind")).to_have_text(["note", "chart", "context"])
+
+
 def _runs(page: Page) -> list[str]:
     """Return the list of runs that the page asks for from now on."""
     asked: list[str] = []
