@@ -137,6 +137,21 @@ def test_a_slider_ranks_anew_at_once(log_in: LogIn, reader: Any) -> None:
     expect(cell.get_by_label("Importance")).to_have_value("3")
 
 
+def test_where_and_how_a_recall_asks_is_shown_where_somebody_chose(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at=None)
+    cell = _new(page, "Recall")
+    _ask(cell, "hazelnuts")
+    page.reload()
+    fusion = cell.get_by_label("Fusion", exact=True)
+    expect(fusion).to_be_hidden()
+    cell.get_by_text("Where and how").click()
+    with page.expect_response(re.compile("/run")):
+        fusion.select_option("minmax")
+    page.reload()
+    expect(fusion).to_have_value("minmax")
+    expect(fusion).to_be_visible()
+
+
 # What a space may have saved: between the steps of its slider, beyond its ends, and with many digits.
 ODD = {"alpha": 3.2, "beta": 0.1234567, "gamma": 0.33333333333333, "tau_days": 0.02, "mmr_lambda": 0.973, "rrf_k": 777}
 

@@ -18,6 +18,7 @@ from memory.models import Cell, Notebook
 from memory.notebooks.cells import list_cells
 from memory.notebooks.marks import marked
 from memory.redaction import REDACTED, Secrets, secrets_of
+from memory.spaces import DEFAULT_SPACE
 from memory.text import normalise
 from memory.trace import Neighbour, Outcome, Trace
 from retrieval.budget import fit
@@ -117,6 +118,15 @@ class CellView:
     def memories(self) -> Sequence[UUID]:
         """Return the ids of the memories that the output tells of, also of those that are forgotten."""
         return _ids(self.cell) if self.shown is not None else ()
+
+    @property
+    def narrowed(self) -> bool:
+        """Tell whether a recall asks elsewhere or in another way than one where nobody chose."""
+        form = self.form
+        if not isinstance(form, RecallForm):
+            return False
+        elsewhere = form.space not in {None, DEFAULT_SPACE}
+        return bool(form.types) or elsewhere or form.fusion not in {None, _usual().fusion}
 
     @property
     def gist(self) -> str:
@@ -277,7 +287,11 @@ def _policy(cell: Cell, form: CellForm | None) -> Policy | None:
         return policy_for(space_for(asked.space).policy, asked.policy())
     except (InvalidError, PolicyError):
         # The space is gone, or what is typed does not fit.
-        return policy_for(space_for(None).policy, None)
+        return _usual()
+
+
+def _usual() -> Policy:
+    return policy_for(space_for(None).policy, None)
 
 
 def _outcome(output: dict[str, Any], memory_id: UUID | None, entry: Entry | None) -> Outcome:
