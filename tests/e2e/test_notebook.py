@@ -363,9 +363,8 @@ def test_a_cell_is_removed_and_comes_back(log_in: LogIn, library: Any, scripts: 
     expect(cell).to_be_visible()
 
 
-def test_a_new_title_takes_no_click_and_no_focus(log_in: LogIn, library: Any) -> None:
-    page = log_in(library, at=None)
-    _new(page, "Note")
+def test_a_new_title_takes_no_click_and_no_focus(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
     title, more = page.get_by_label("Title of the notebook"), page.locator(".menu summary")
     title.fill("Bees")
     more.hover()
