@@ -18,9 +18,9 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 from sqlalchemy.types import Uuid
 
+from memory.caseless import caseless, without_case
 from memory.models import Forgotten, Memory, ToolCall
 from memory.revisions import texts_in, texts_of
-from memory.text import caseless, without_case
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
 # only where it is the whole of what was said.

@@ -71,20 +71,6 @@ def folded(text: str) -> str:
     return " ".join(fold_case(unicodedata.normalize("NFKC", text)).split())
 
 
-def caseless(text: str) -> str:
-    """Return the text in NFKC, without any case, white space folded to one space.
-
-    Texts that are alike when `folded` are alike in this form. Unlike there, a text that stands in another stands in
-    it in this form as well, whatever is around it: no path of an address keeps its case.
-    """
-    return " ".join(without_case(text).split())
-
-
-def without_case(text: str) -> str:
-    """Return the text in NFKC and without case; white space stays."""
-    return unicodedata.normalize("NFKC", text).casefold()
-
-
 def folded_digest(text: str) -> bytes:
     """Return 16 bytes that stand for a folded text."""
     return blake2b(text.encode(), digest_size=16).digest()

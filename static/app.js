@@ -1,6 +1,6 @@
 "use strict";
 
-/* The colours change at once; the cookie makes the next page come in them. */
+/* The colours change at once, and by the cookie on the next page. */
 addEventListener("click", (event) => {
   const button = event.target.closest("button[name=appearance]");
   if (!button) return;
@@ -9,23 +9,21 @@ addEventListener("click", (event) => {
   const secure = location.protocol === "https:" ? "; Secure" : "";
   document.cookie = `appearance=${button.value}; path=/; max-age=31536000; SameSite=Lax${secure}`;
   for (const other of button.form.elements) {
-    if (other.name === "appearance") other.setAttribute("aria-pressed", String(other === button));
+    if (other.name === "appearance") other.setAttribute("aria-pressed", other === button);
   }
 });
 
-/* Exact moments in the reader's own zone. */
+/* Moments in the reader's zone. */
 function localise(root) {
   for (const time of root.querySelectorAll("html:not(.zoned) time")) {
     const moment = new Date(time.dateTime);
-    if (!Number.isNaN(moment.getTime())) {
-      time.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
-    }
+    if (moment.getTime()) time.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   }
 }
 localise(document);
 addEventListener("htmx:load", (event) => localise(event.detail.elt));
 
-/* A slash goes to the question, as in many search pages. */
+/* A slash goes to the question. */
 addEventListener("keydown", (event) => {
   const box = document.getElementById("q");
   if (event.key !== "/" || !box || event.target.closest("input, textarea, select")) return;
@@ -34,24 +32,23 @@ addEventListener("keydown", (event) => {
   box.select();
 });
 
-/* The server is away: say so where errors are said. */
+/* The server is away. */
 addEventListener("htmx:sendError", () => {
-  const notice = document.createElement("div");
-  notice.className = "notice notice-error";
-  notice.textContent = "The server does not answer. Nothing was changed; try again in a moment.";
+  const textContent = "The server does not answer. Nothing was changed; try again in a moment.";
+  const notice = Object.assign(document.createElement("div"), { className: "notice notice-error", textContent });
   document.getElementById("flash").replaceChildren(notice);
 });
 
-/* What went wrong is no longer said once something went right. */
+/* What went wrong is forgotten once something went right. */
 addEventListener("htmx:afterRequest", ({ detail: { requestConfig, successful } }) => {
   if (successful && requestConfig.triggeringEvent?.isTrusted) document.querySelector("#flash > .notice-error")?.remove();
 });
 
-/* The focus goes to a field that is wrong, and back to what was disabled or replaced. */
+/* The focus goes to what is wrong, and back to what was disabled or replaced. */
 const WRONG = "[aria-invalid=true]";
 document.querySelector(WRONG)?.focus();
 const held = new WeakMap();
-/* What is folded away cannot have the focus, but what unfolds it can. */
+/* What is folded away leaves the focus to what unfolds it. */
 const seen = (each) => each?.closest("details:not([open])")?.querySelector("summary") ?? each;
 addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => held.set(xhr, document.activeElement));
 addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {

@@ -1,19 +1,19 @@
 "use strict";
 
-/* A slider says where it stands while it moves. */
+/* A slider says where it stands. */
 addEventListener("input", (event) => {
   const output = event.target.type === "range" && event.target.parentElement.querySelector("output");
   if (output) output.value = event.target.value;
 });
 
-/* A double click is one click, also where the answer to its first half is there before its second. */
+/* A double click is one click. */
 addEventListener("click", (event) => {
   if (event.detail < 2 || !event.target.closest(".cell-form button, .add-cell button")) return;
   event.preventDefault();
   event.stopPropagation();
 }, true);
 
-/* Ctrl+Enter or Cmd+Enter runs the cell that one is in. */
+/* Ctrl+Enter runs the cell that one is in. */
 addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   const form = event.target.closest(".cell")?.querySelector(".cell-form");
@@ -22,46 +22,28 @@ addEventListener("keydown", (event) => {
   form.requestSubmit();
 });
 
-/* All cells from the top, one after the other, each with what is typed in it. */
+/* All cells from the top, each with what is typed in it, up to one where that does not fit. */
 addEventListener("click", async (event) => {
   const button = event.target.closest("[data-run-all]");
   if (!button) return;
   event.preventDefault();
   button.disabled = true;
-  let fits = true;
-  try {
-    for (const { dataset } of [...document.querySelectorAll(".cell")]) {
-      fits = await runCell(dataset.cell);
-      if (!fits) break;
-    }
-  } finally {
-    button.disabled = false;
+  for (const { dataset } of [...document.querySelectorAll(".cell")]) {
+    const find = () => document.querySelector(`.cell[data-cell="${dataset.cell}"]`);
+    const later = find().getAttribute("hx-get");
+    if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML settle:0s" });
+    const form = find().querySelector(".cell-form:not([data-done])");
+    if (!form) continue;
+    if (!form.reportValidity()) return (button.disabled = false);
+    const done = new Promise((resolve) => form.addEventListener("htmx:xhr:loadend", resolve));
+    form.requestSubmit();
+    await done;
   }
-  if (fits) button.focus();
+  button.disabled = false;
+  button.focus();
 });
 
-/* Whether what is typed in it fits: else its field says what is wrong and has the focus, and nothing is sent. */
-async function runCell(id) {
-  const find = () => document.querySelector(`.cell[data-cell="${id}"]`);
-  const later = find().getAttribute("hx-get");
-  if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML settle:0s" });
-  const form = find().querySelector(".cell-form:not([data-done])");
-  if (!form) return true;
-  if (!form.reportValidity()) return false;
-  const done = new Promise((resolve) => {
-    const check = (after) => {
-      if (after.detail.requestConfig.elt !== form) return;
-      removeEventListener("htmx:afterRequest", check);
-      resolve();
-    };
-    addEventListener("htmx:afterRequest", check);
-  });
-  form.requestSubmit();
-  await done;
-  return true;
-}
-
-/* Cells are moved where they stand, so that nothing typed in them is lost; the server is told. */
+/* Cells move where they stand. */
 addEventListener("htmx:afterRequest", (event) => {
   const { elt, successful } = event.detail;
   const cell = elt.dataset.by && successful && elt.closest(".cell");
@@ -73,7 +55,7 @@ addEventListener("htmx:afterRequest", (event) => {
   elt.focus();
 });
 
-/* What is pinned, forgotten or brought back in one cell is so in all of them. */
+/* What is changed in one cell is so in all of them. */
 addEventListener("htmx:afterRequest", (event) => {
   const { successful, requestConfig } = event.detail;
   const { elt, parameters, path } = requestConfig;
@@ -84,8 +66,7 @@ addEventListener("htmx:afterRequest", (event) => {
     const cell = output.closest(".cell");
     if (path.includes(cell.dataset.cell)) continue;
     const target = cell.matches(".cell-remember") ? cell : output;
-    const select = `#${target.id}`;
-    htmx.ajax("GET", cell.dataset.move.replace(/\/move$/, ""), { target, select, swap: "outerHTML" });
+    htmx.ajax("GET", cell.dataset.move.slice(0, -5), { target, select: `#${target.id}`, swap: "outerHTML" });
   }
 });
 
@@ -114,14 +95,12 @@ addEventListener("dragend", () => {
   dragged = null;
 });
 
-/* Charts are drawn of the numbers beneath them. */
+/* Charts show the numbers beneath them. */
 const drawn = new Set();
 function draw(table) {
   const figure = table.closest(".chart");
   figure.querySelector(".plot")?.remove();
-  const plot = document.createElement("div");
-  plot.className = "plot";
-  plot.setAttribute("aria-hidden", "true");
+  const plot = Object.assign(document.createElement("div"), { className: "plot", ariaHidden: "true" });
   figure.querySelector(".numbers").before(plot);
   const rows = [...table.tBodies[0].rows];
   const names = rows.map((row) => row.cells[0].textContent.trim());
@@ -156,7 +135,7 @@ function draw(table) {
       y: { range: (_, low, high) => [Math.min(low, 0), high > 0 ? high * 1.08 : 1] },
     },
     axes: [
-      /* The words of the table: in another time zone its days are others. */
+      /* The table's words: its days are those of another zone. */
       kind === "number" ? ink : {
         ...ink, ...turned,
         splits: () => places.reduce((kept, at) => (at - kept.at(-1) < least ? kept : [...kept, at]), []),
@@ -179,7 +158,7 @@ drawAll(document);
 addEventListener("htmx:load", (event) => event.detail.elt !== document.body && drawAll(event.detail.elt));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-appearance"] });
-let resizing = 0;
+let resizing;
 addEventListener("resize", () => {
   clearTimeout(resizing);
   resizing = setTimeout(redraw, 150);

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from flask import Response, make_response, redirect, render_template
 from htmx_flask import request
+from markupsafe import escape
 
 _READ = ("HX-Request", "HX-Boosted", "HX-History-Restore-Request")
 
@@ -19,9 +20,10 @@ def wants_fragment() -> bool:
     return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
 
 
-def render(page: str, fragment: str, status: int = HTTPStatus.OK, **context: Any) -> Response:
-    """Answer with the page, or with the one fragment of it that htmx asked for."""
-    response = make_response(render_template(fragment if wants_fragment() else page, **context), status)
+def render(page: str, fragment: str, status: int = HTTPStatus.OK, *, title: str = "", **context: Any) -> Response:
+    """Answer with the page, or with the one fragment of it that htmx asked for, after which the page has the title."""
+    made = _titled(fragment, title, **context) if wants_fragment() else render_template(page, **context)
+    response = make_response(made, status)
     response.vary.update(_READ)
     return response
 
@@ -41,15 +43,20 @@ def at_address(response: Response, url: str, *, instead_of: str = "", typed: boo
     return response
 
 
-def swap_or_go(fragment: str, url: str, *, beside: Sequence[str] = (), **context: Any) -> Response:
+def _titled(fragment: str, title: str, **context: Any) -> str:
+    named = f"<title>{escape(title)} · Commonplace</title>\n" if title else ""
+    return named + render_template(fragment, **context)
+
+
+def swap_or_go(fragment: str, url: str, *, beside: Sequence[str] = (), title: str = "", **context: Any) -> Response:
     """Answer a POST: the fragment to htmx, 303 to `url` for a browser without it.
 
-    The fragments `beside` it take the places of those on the page that have their ids.
+    The fragments `beside` it take the places of those on the page that have their ids; the page has the title then.
     """
     if not wants_fragment():
         return make_response(redirect(url, HTTPStatus.SEE_OTHER))
     others = [render_template(each, **context, beside=True) for each in beside]
-    response = make_response("\n".join([render_template(fragment, **context), *others]))
+    response = make_response("\n".join([_titled(fragment, title, **context), *others]))
     response.vary.update(_READ)
     return response
 

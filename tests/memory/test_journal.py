@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memory.caseless import caseless
 from memory.embedding.backfill import utc_now
 from memory.ids import new_id
 from memory.journal import record_tool_call, redact
 from memory.models import ToolCall
 from memory.redaction import MOST_ASKED, SHORTEST_WITHIN, Needles
-from memory.text import caseless
 
 SECRET = 'Ada said "never\n\tagain" in C:\\Zürich'
 BLANK = {"redacted": True}

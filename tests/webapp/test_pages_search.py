@@ -538,3 +538,8 @@ def test_another_question_is_a_step_and_another_setting_is_none(app, ada, before
     assert ("HX-Push-Url" in found, "HX-Replace-Url" in found) == (step, not step)
     assert address.startswith("/search?q=bees")
     assert ("limit" in address, "policy" in address, address.count("types=")) == (False, False, after.count("types="))
+
+
+def test_a_question_cannot_write_into_the_title(reader: FlaskClient) -> None:
+    fragment = reader.get("/search", query_string={"q": "</title><b>bees"}, headers=HTMX).text
+    assert fragment.startswith("<title>&lt;/title&gt;&lt;b&gt;bees · Commonplace</title>\n<section")

@@ -104,8 +104,9 @@ def rename(notebook_id: UUID) -> Response:
     found = notebooks.get_notebook(session(), who.user_id, notebook_id)
     address = url_for("notebook.show", notebook_id=notebook_id)
     # The field has it already, and perhaps more by now.
-    beside = () if title == found.title else ("notebook/_title_field.html",)
-    return swap_or_go("notebook/_title.html", address, beside=beside, view=NotebookView(found, ()), renamed=True)
+    beside = () if title == found.title else ("notebook/_field.html",)
+    view = NotebookView(found, ())
+    return swap_or_go("notebook/_title.html", address, beside=beside, title=found.title, view=view)
 
 
 @bp.post("/notebooks/<uuid:notebook_id>/duplicate")

@@ -36,7 +36,8 @@ def index() -> Response:
     little = answer is not None and not answer.closed and len(answer.hits) < FEW
     page = render(
         "search/index.html",
-        "search/_answer.html",
+        "search/_results.html",
+        title=form.q or "Search",
         form=form,
         longest=LONGEST_QUESTION,
         full=_is_full(request.args.get("q", "")),
