@@ -15,7 +15,7 @@ from tasks.embedding import nudge
 from webapp.command_answers import Act, Asked, CommandResult, Item, done, listed, named
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
-from webapp.operations import is_incognito, refuse_in_incognito, restorables, space_for, visible_entry
+from webapp.operations import held_entry, is_incognito, refuse_in_incognito, restorables, space_for, visible_entry
 
 # What each needs; everything else needs `write`.
 SCOPES = {"recall": "read", "forget": "forget", "restore": "forget", "unremember": "forget"}
@@ -94,8 +94,7 @@ def _unremember(asked: Asked, ids: Sequence[UUID], space: str | None) -> Command
     if not items:
         raise NotFoundError("there is no such memory")
     for item in items:
-        memory = visible_entry(item.id).memory
-        session().refresh(memory)
+        memory = held_entry(item.id).memory
         # Said again, changed or pinned since: that is not for this undo to destroy.
         if memory.updated_at != memory.created_at:
             raise ConflictError("it was changed since it was stored: nothing was undone; it can be forgotten")

@@ -18,7 +18,7 @@ from memory.forget import Forgetting, Restorable, forget, list_restorable, resto
 from memory.journal import record
 from memory.models import Space
 from memory.remember import prepare, remember_many
-from memory.spaces import DEFAULT_SPACE, get_space, list_spaces
+from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_space_of
 from memory.trace import Outcome, Trace
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
@@ -120,6 +120,12 @@ def refuse_in_incognito(space_id: UUID, writes: int = 1) -> None:
     if is_incognito(space):
         _count_refusals(space, writes)
         raise RefusedError("incognito", "this session is incognito: nothing is stored")
+
+
+def held_entry(memory_id: UUID) -> Entry:
+    """Return a memory as it is now, which nobody else changes until the transaction ends."""
+    lock_space_of(session(), visible_entry(memory_id).memory)
+    return visible_entry(memory_id)
 
 
 def change(memory_id: UUID, changes: Mapping[str, Any]) -> Entry:

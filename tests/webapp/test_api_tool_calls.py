@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields, rows
 
 from memory.embedding.backfill import utc_now
-from memory.forget import forget
 from memory.ids import new_id
-from memory.journal import hold
 from memory.models import Conversation, Message, Space
 from retrieval.search import query_hash
-from webapp import recording
 from webapp.tools import TOOLS
 
 # Fixed, so that every process that runs these tests collects the same ones.
@@ -232,40 +228,6 @@ def test_a_context_records_and_counts_what_is_in_it_alone(agent):
     nothing = agent.post("/v1/memory/context", {"query": "bees", "token_budget": 30}).json
     assert (nothing["context"], nothing["count"], nothing["truncated"]) == ("", 0, True)
     assert listed(agent)[0]["affected_ids"] == []
-
-
-def forgotten(person, memory_id):
-    with person.session() as session:
-        forget(session, person.id, memory_id, keys=person.runtime.keys, now=utc_now(), actor="other")
-
-
-def test_a_call_that_is_recorded_after_its_memory_was_forgotten_says_nothing_of_it(agent, ada, monkeypatch):
-    memory_id = agent.store("The alarm code of the house is on a card")
-
-    def meanwhile(session, user_id, ids):
-        forgotten(ada, UUID(memory_id))
-        return hold(session, user_id, ids)
-
-    monkeypatch.setattr(recording, "hold", meanwhile)
-    told = agent.tool("memory_update", item_id=memory_id, content="The alarm code of the house is 8842")
-    assert told.status_code == 200
-    kept = listed(agent)[0]
-    assert (kept["tool"], kept["arguments"], "8842" in str(kept)) == ("memory_update", {"redacted": True}, False)
-    assert kept["affected_ids"] == [memory_id]
-
-
-def test_a_memory_is_not_forgotten_before_what_was_written_is_recorded(agent, ada):
-    memory_id = agent.store("The alarm code of the house is on a card")
-    with ThreadPoolExecutor(1) as pool:
-        with ada.session() as session:
-            assert hold(session, ada.id, [UUID(memory_id)])
-            forgetting = pool.submit(forgotten, ada, UUID(memory_id))
-            with pytest.raises(TimeoutError):
-                forgetting.result(0.5)
-        forgetting.result(20)
-    with ada.session() as session:
-        assert not hold(session, ada.id, [UUID(memory_id)])
-        assert hold(session, ada.id, [])
 
 
 # --- what agents report -----------------------------------------------------------------------------------------------

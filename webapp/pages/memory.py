@@ -15,12 +15,12 @@ from memory.browse import Entry
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.models import TYPES, Space
-from memory.spaces import lock_spaces
 from webapp.context import credential, session
 from webapp.htmx import render, swap_or_go, wants_fragment
 from webapp.operations import (
     bring_back,
     change,
+    held_entry,
     is_incognito,
     refuse_in_incognito,
     remove,
@@ -158,7 +158,7 @@ def ask(memory_id: UUID) -> Response:
 @bp.post("/memories/<uuid:memory_id>/edit")
 def save(memory_id: UUID) -> Response:
     """Change a memory; the form comes back where a field does not fit, or another has changed it since it was shown."""
-    entry = _held(memory_id)
+    entry = held_entry(memory_id)
     refuse_in_incognito(entry.memory.space_id)
     if request.form.get("based_on", _as_shown(entry)) != _as_shown(entry):
         return _form(entry, overtaken=True)
@@ -183,14 +183,6 @@ def save(memory_id: UUID) -> Response:
         )
     flash("Changed.")
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
-
-
-def _held(memory_id: UUID) -> Entry:
-    """Return a memory that nobody else changes until the transaction ends."""
-    entry = visible_entry(memory_id)
-    lock_spaces(session(), credential().user_id, {entry.memory.space_id})
-    session().expire_all()
-    return visible_entry(memory_id)
 
 
 def _as_shown(entry: Entry) -> str:
