@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from unicodedata import category
 from uuid import UUID
 
@@ -16,18 +18,23 @@ from memory.addresses import pages, spelled
 from memory.difference import digest_material
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Tombstone
-from memory.text import NEAR, from_signed, hamming, normalise, simhash64, to_signed
+from memory.text import NEAR, bands, from_signed, hamming, normalise, simhash64, to_signed
 from memory.time_zones import short_name, user_zone
 
 LIFETIME = timedelta(hours=24)
 _PUNCTUATION = ".,;:!?\u2026 "
 _DIGEST = 32  # bytes
 _WORD = re.compile(r"\w")
+# A digest, or a band of a hash with its number.
+_Trait = bytes | tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Graveyard:
-    """The live tombstones of one space."""
+    """The live tombstones of one space.
+
+    A text is compared with those that it shares a digest or a band of its hash with, as many as a space may have.
+    """
 
     stones: Sequence[Tombstone]
     keys: Keys
@@ -39,46 +46,81 @@ class Graveyard:
         """
         if not self.stones:
             return None
-        said = [_said(self.keys, text, normalised, simhash)]
-        if (whole := spelled(text, self._addresses())) != text:
+        said = [_Said(self.keys, text, normalised, simhash)]
+        if (whole := spelled(text, self._knows)) != text:
             read = normalise(whole)
-            said.append(_said(self.keys, whole, read, simhash64(read)))
-        found = (stone for stone in self.stones if any(each.repeats(stone) for each in said))
+            said.append(_Said(self.keys, whole, read, simhash64(read)))
+        found = (stone for each in said for stone in self._like(each) if each.repeats(stone))
         return max(found, key=lambda stone: stone.expires_at, default=None)
 
     def bars(self, text: str, simhash: int) -> bool:
         """Tell whether a tombstone keeps a stored text away; `simhash` is signed, as its row has it."""
         return self.blocks(text, normalise(text), from_signed(simhash)) is not None
 
-    def _addresses(self) -> Callable[[str], bool]:
-        """Return what tells whether an address is among those that were forgotten here."""
-        forgotten = frozenset(address for stone in self.stones for address in _split(stone.marks_digest)[1:])
-        return lambda page: bool(forgotten) and self.keys.digest("address", page) in forgotten
+    def _like(self, said: _Said) -> Iterator[Tombstone]:
+        """Return what a text may repeat, some of it more than once."""
+        for trait in said.traits():
+            yield from self._by_trait.get(trait, ())
+
+    @cached_property
+    def _by_trait(self) -> Mapping[_Trait, Sequence[Tombstone]]:
+        found: dict[_Trait, list[Tombstone]] = defaultdict(list)
+        for stone in self.stones:
+            traits: list[_Trait] = [stone.digest, *enumerate(bands(from_signed(stone.simhash)))]
+            for trait in traits:
+                found[trait].append(stone)
+        return found
+
+    def _knows(self, page: str) -> bool:
+        """Tell whether an address is among those that were forgotten here."""
+        return bool(self._addresses) and self.keys.digest("address", page) in self._addresses
+
+    @cached_property
+    def _addresses(self) -> frozenset[bytes]:
+        return frozenset(address for stone in self.stones for address in _split(stone.marks_digest)[1:])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Said:
-    """What is compared of a text with tombstones: digests of its forms, of its marks and of its addresses."""
+    """What is compared of a text with tombstones: digests of its forms, of its marks and of its addresses.
 
-    digests: frozenset[bytes]
+    Its marks and addresses are looked for only where its words are like those of a tombstone: they take by far the
+    longest, and few texts are like one.
+    """
+
+    keys: Keys
+    text: str
+    normalised: str
     simhash: int
-    marks: bytes
-    addresses: frozenset[bytes]
+
+    def traits(self) -> Iterator[_Trait]:
+        """Return what its tombstone is found by: the digests of its forms, and the bands of its hash."""
+        yield from self._digests
+        if self.simhash:
+            yield from enumerate(bands(self.simhash))
 
     def repeats(self, stone: Tombstone) -> bool:
-        marks, *forgotten = _split(stone.marks_digest)
-        # Without any address it is what was forgotten, cut short; with others only, it is another text.
-        if self.addresses and not self.addresses.issuperset(forgotten):
-            return False
         near = self.simhash != 0 and hamming(from_signed(stone.simhash), self.simhash) <= NEAR
-        return stone.digest in self.digests or (near and marks == self.marks)
+        same = stone.digest in self._digests
+        if not (near or same):
+            return False
+        marks, *addresses = self._marks
+        forgotten_marks, *forgotten = _split(stone.marks_digest)
+        # Without any address it is what was forgotten, cut short; with others only, it is another text.
+        if addresses and not set(addresses).issuperset(forgotten):
+            return False
+        return same or marks == forgotten_marks
 
+    @cached_property
+    def _digests(self) -> frozenset[bytes]:
+        read = self.normalised or self.text
+        # All: a tombstone of an earlier version stands for the text with its end.
+        forms = {read, _trimmed(read), _material(self.text, self.normalised)}
+        return frozenset(self.keys.digest("tombstone", form) for form in forms)
 
-def _said(keys: Keys, text: str, normalised: str, simhash: int) -> _Said:
-    # All: a tombstone of an earlier version stands for the text with its end.
-    forms = {normalised or text, _trimmed(normalised or text), _material(text, normalised)}
-    marks, *addresses = _split(_marks(keys, text))
-    return _Said(frozenset(keys.digest("tombstone", form) for form in forms), simhash, marks, frozenset(addresses))
+    @cached_property
+    def _marks(self) -> list[bytes]:
+        return _split(_marks(self.keys, self.text))
 
 
 def _material(text: str, normalised: str) -> str:
