@@ -7,10 +7,11 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import delete, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, merged_words
-from memory.models import Memory, PossibleUpdate
+from memory.models import Memory, PossibleUpdate, RecallMark
 from memory.revisions import hand_over
 
 
@@ -27,6 +28,7 @@ def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now
     _move_possible_updates(session, user_id, twins)
     _move_successions(session, user_id, twins)
     hand_over(session, user_id, twins)
+    _copy_marks(session, user_id, twins)
     for old_id, new_id in twins.items():
         before = (Memory.user_id == user_id, Memory.previous_id == old_id, Memory.id != new_id)
         session.execute(update(Memory).where(*before).values(previous_id=new_id))
@@ -61,6 +63,15 @@ def _move_possible_updates(session: Session, user_id: UUID, twins: Mapping[UUID,
             session.add(PossibleUpdate(user_id=user_id, memory_id=memory_id, older_id=older_id, **fields))
         session.delete(link)
     session.flush()
+
+
+def _copy_marks(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
+    """Mark each twin as right for what its memory was marked as right for; the memory takes its own marks along."""
+    mine = select(RecallMark).where(RecallMark.user_id == user_id, RecallMark.memory_id.in_(list(twins)))
+    for mark in session.scalars(mine.order_by(RecallMark.created_at)):
+        values = {"question_digest": mark.question_digest, "question": mark.question, "created_at": mark.created_at}
+        copied = insert(RecallMark).values(user_id=user_id, memory_id=twins[mark.memory_id], **values)
+        session.execute(copied.on_conflict_do_nothing())
 
 
 def _move_successions(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:

@@ -91,6 +91,16 @@ def test_a_twin_keeps_what_either_had(book, twins, remove):
     assert memory.theme_id is not None
 
 
+def test_a_twin_stays_right_for_the_questions_of_both(book, twins, remove):
+    kept, other = twins()
+    with book.session() as session:
+        for question, memory_id in (("Which room?", other), ("Where is it?", other), ("Where is it?", kept)):
+            mark_right(session, book.user_id, question, memory_id, now=utc_now())
+    remove()
+    marks = "SELECT question FROM recall_marks WHERE memory_id = :id ORDER BY question"
+    assert book.all(marks, id=kept) == ["Where is it?", "Which room?"]
+
+
 def test_the_later_of_two_expiries_holds(book, twins, remove):
     now = utc_now()
     kept, _ = twins(pool={"expires_at": now + timedelta(days=1)}, other={"expires_at": now + timedelta(days=9)})
