@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +14,10 @@ from sqlalchemy import ColumnElement, Row, Select, func, literal, or_, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session, aliased
 
+from memory.keys import Keys
 from memory.models import STATUSES, Conversation, Entity, Forgotten, Memory, Space, Token
 from memory.spaces import DEFAULT_SPACE, get_space
+from memory.tombstones import Graveyard, graveyard
 
 Plans = dict[str, dict[str, int]]
 
@@ -54,9 +57,10 @@ class Contents:
     digest: str
 
 
-def contents_of(session: Session, user_id: UUID, space: Space) -> Contents:
+def contents_of(session: Session, user_id: UUID, space: Space, *, keys: Keys, now: datetime) -> Contents:
     """Return what is in a space of the user, and what would become of it."""
-    return count(session, space, get_space(session, user_id, DEFAULT_SPACE))
+    pool = get_space(session, user_id, DEFAULT_SPACE)
+    return count(session, space, pool, graveyard(session, user_id, pool.id, keys, now))
 
 
 def look(session: Session, space: Space, pool: Space) -> Inside:
@@ -106,8 +110,20 @@ def _twins(session: Session, space: Space, pool: Space) -> Sequence[Row[Any]]:
     return session.execute(statement.where(Memory.status == "active")).all()
 
 
-def count(session: Session, space: Space, pool: Space) -> Contents:
-    """Return how much is in a space, with the plans and the digest. Counted where it is stored: it may be a lot."""
+def barred(session: Session, space: Space, stones: Graveyard) -> Sequence[Row[Any]]:
+    """Return the active memories, as `id` and `held`, that may not come where these tombstones stand."""
+    if not stones.stones:
+        return ()
+    columns = (Memory.id, Memory.text, Memory.simhash, _held(Memory).label("held"))
+    active = session.execute(_within(space, Memory, *columns).where(Memory.status == "active"))
+    return [row for row in active if stones.bars(row.text, row.simhash)]
+
+
+def count(session: Session, space: Space, pool: Space, stones: Graveyard) -> Contents:
+    """Return how much is in a space, with the plans and the digest; `stones` are the tombstones of the pool.
+
+    Counted where it is stored, as it may be a lot.
+    """
     memories = _memories(session, space)
     conversations = _conversations(session, space)
     entities, tokens = (
@@ -124,7 +140,7 @@ def count(session: Session, space: Space, pool: Space) -> Contents:
         "tokens": len(tokens),
         "forgotten": len(forgotten),
     }
-    plans = _plans(session, space, pool, memories["loose"], total) if space.id != pool.id else {}
+    plans = _plans(session, space, pool, stones, memories["loose"], total) if space.id != pool.id else {}
     named = [[str(each) for each in ids] for ids in (entities, tokens, forgotten)]
     digested = json.dumps([memories["digest"], conversations["digest"], *named, plans])
     return Contents(
@@ -168,8 +184,14 @@ def _digest(item_id: Any, *states: Any) -> ColumnElement[str | None]:
     return func.encode(func.sha256(func.convert_to(listed, "UTF8")), "hex").label("digest")
 
 
-def _plans(session: Session, space: Space, pool: Space, loose: int, total: Mapping[str, int]) -> Plans:
+def _plans(
+    session: Session, space: Space, pool: Space, stones: Graveyard, loose: int, total: Mapping[str, int]
+) -> Plans:
     twins = _twins(session, space, pool)
+    merged = {row.id for row in twins}
+    kept_away = [row for row in barred(session, space, stones) if row.id not in merged]
+    coming = total["active"] - len(twins) - len(kept_away)
+    loose_coming = loose - sum(not row.held for row in (*twins, *kept_away))
     gone = {"entities_dropped": total["entities"], "tokens_revoked": total["tokens"]}
     taken = select(func.count()).select_from(_renamed(space, pool).order_by(None).subquery())
     renamed = {"conversations_renamed": session.scalar(taken) or 0}
@@ -177,7 +199,8 @@ def _plans(session: Session, space: Space, pool: Space, loose: int, total: Mappi
         "move": {
             "memories_moved": total["memories"] - len(twins),
             "memories_merged": len(twins),
-            "memories_trimmed": _trimmed(session, pool, twins, loose, total["active"]),
+            "memories_trimmed": _trimmed(session, pool, twins, loose_coming, coming),
+            **({"memories_archived": len(kept_away)} if kept_away else {}),
             "conversations_moved": total["conversations"],
             **renamed,
             **gone,
@@ -200,15 +223,14 @@ def _plans(session: Session, space: Space, pool: Space, loose: int, total: Mappi
     }
 
 
-def _trimmed(session: Session, pool: Space, twins: Sequence[Row[Any]], loose: int, active: int) -> int:
+def _trimmed(session: Session, pool: Space, twins: Sequence[Row[Any]], loose_coming: int, coming: int) -> int:
     """Return how many memories the pool's soft cap would take after a move; what is pinned or saved stays.
 
-    `active` and `loose` are how many come, and how many of these nothing holds.
+    `coming` and `loose_coming` are how many active ones are added there, and how many of these nothing holds.
     """
     counts = (func.count(), func.count().filter(~_held(Memory)))
     of_pool = _within(pool, Memory, *counts).where(Memory.status == "active").order_by(None)
     there, loose_there = (int(each) for each in session.execute(of_pool).one())
-    coming, loose_coming = active - len(twins), loose - sum(not row.held for row in twins)
     # One that is held lends that to the pool's own that it is merged into.
     kept_now = {row.twin_id for row in twins if row.held and not row.twin_held}
     return min(loose_coming + loose_there - len(kept_now), max(0, coming + there - pool.soft_cap))

@@ -31,7 +31,7 @@ from memory.models import (
 )
 from memory.revisions import texts_in, texts_of
 from memory.session_state import drop_states
-from memory.space_contents import Inside, count, look
+from memory.space_contents import Inside, barred, count, look
 from memory.space_merge import merge_twins
 from memory.spaces import DEFAULT_SPACE, list_spaces
 from memory.tombstones import Graveyard, bury, graveyard
@@ -46,8 +46,8 @@ def remove_space(
     """Remove a space; returns how many of each thing were touched, as `Contents.plans` foretold.
 
     `move` takes memories and conversations to the default space, merges what is there already and archives what was
-    forgotten there less than 24 hours ago. No plan foretells that: it is returned as `memories_archived`, if there is
-    any. `archive` takes all there out of sight; `forget` forgets the memories for good and deletes the conversations.
+    forgotten there less than 24 hours ago, which is counted as `memories_archived`, if there is any. `archive` takes
+    all there out of sight; `forget` forgets the memories for good and deletes the conversations.
     Entities go with the space, as the default space has none, and its tokens are revoked.
 
     Raises `InvalidError` for another choice, `NotFoundError`, and `ConflictError` for the default space and when
@@ -60,13 +60,14 @@ def remove_space(
         raise ConflictError("the default space cannot be removed")
     space, pool = _lock(session, user_id, slug, every=choice == "forget")
     inside = _hold(session, space, pool, choice)
-    found = count(session, space, pool)
+    stones = graveyard(session, user_id, pool.id, keys, now)
+    found = count(session, space, pool, stones)
     if found.digest != expect:
         raise ConflictError("what is in the space has changed since it was looked at; nothing was removed")
     if inside.memories and choice != "forget" and not pool.memory_enabled:
         reason = f"memory is off in the space {pool.slug!r}: no memory can be brought into it"
         raise RefusedError("memory_off", reason)
-    removal = _Removal(session, space, pool, inside, keys, now, actor)
+    removal = _Removal(session, space, pool, inside, stones, keys, now, actor)
     removal.drop_entities()
     became = {"move": removal.move, "archive": removal.archive, "forget": removal.forget}[choice]()
     counts = {**found.plans[choice], **became}
@@ -123,6 +124,7 @@ class _Removal:
     space: Space
     pool: Space
     inside: Inside
+    stones: Graveyard
     keys: Keys
     now: datetime
     actor: str
@@ -138,23 +140,22 @@ class _Removal:
     def move(self) -> dict[str, int]:
         """Take everything to the pool; what it says already is merged, and its soft cap holds.
 
-        What was forgotten there is archived, so that it does not come back unasked. Returns what became of memories
-        where the plan may tell it otherwise.
+        What was forgotten there is archived, so that it does not come back unasked. Returns how many the cap took.
         """
-        stones = graveyard(self.session, self.space.user_id, self.pool.id, self.keys, self.now)
         merge_twins(self.session, self.space.user_id, self.inside.twins, self.now)
-        barred = self._archive_barred(stones)
+        kept_away = [row.id for row in barred(self.session, self.space, self.stones)]
+        self._change_memories(kept_away, {"status": "archived"})
         self._move_memories("active")
-        self._move_forgotten("active", stones)
+        self._move_forgotten("active", self.stones)
         self._move_conversations({})
         moved = [row.id for row in self.inside.memories if row.id not in self.inside.twins]
         self._record("memory.moved", moved)
         self._record("memory.merged", list(self.inside.twins.values()), {"from": _words(self.inside.twins)})
-        self._record("memory.archived", barred)
+        self._record("memory.archived", kept_away)
         self._record("conversation.moved", self.inside.conversations)
         self.session.flush()
         trimmed = enforce_capacity(self.session, self.pool, now=self.now, actor=self.actor)
-        return {"memories_trimmed": len(trimmed), **({"memories_archived": len(barred)} if barred else {})}
+        return {"memories_trimmed": len(trimmed)}
 
     def archive(self) -> dict[str, int]:
         """Take everything to the pool, out of sight."""
@@ -206,16 +207,6 @@ class _Removal:
 
     def _run(self, statement: Any) -> None:
         self.session.execute(statement.execution_options(synchronize_session=False))
-
-    def _archive_barred(self, stones: Graveyard) -> Sequence[UUID]:
-        """Archive what is active and may not come to the pool, as it was forgotten there; return which that is."""
-        if not stones.stones:
-            return ()
-        mine = (Memory.user_id == self.space.user_id, Memory.space_id == self.space.id, Memory.status == "active")
-        said = self.session.execute(select(Memory.id, Memory.text, Memory.simhash).where(*mine).order_by(Memory.id))
-        barred = [row.id for row in said if stones.bars(row.text, row.simhash)]
-        self._change_memories(barred, {"status": "archived"})
-        return barred
 
     def _move_memories(self, active_as: str) -> None:
         """Take memories to the pool; the active ones are to be `active_as` there."""

@@ -14,6 +14,8 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.models import Memory
 from memory.remember import remember
+from memory.space_contents import Contents, contents_of
+from memory.spaces import get_space
 from memory.trace import Outcome
 
 
@@ -42,6 +44,11 @@ class Book:
             session.flush()
             session.expunge_all()
             return result
+
+    def contents(self, space: str) -> Contents:
+        with self.session() as session:
+            found = get_space(session, self.user_id, space)
+            return contents_of(session, self.user_id, found, keys=self.runtime.keys, now=utc_now())
 
     def load(self, memory_id: UUID | None) -> Memory | None:
         with self.session() as session:

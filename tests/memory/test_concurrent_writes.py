@@ -215,8 +215,8 @@ def leave(book, second_space):
 
     def _remove(session, memory_id, choice="move"):
         space = get_space(session, book.user_id, second_space)
-        expect = contents_of(session, book.user_id, space).digest
         keys = book.runtime.keys
+        expect = contents_of(session, book.user_id, space, keys=keys, now=utc_now()).digest
         remove_space(session, book.user_id, second_space, choice, expect=expect, keys=keys, now=utc_now(), actor="test")
 
     def _move(session, memory_id):

@@ -20,9 +20,8 @@ from memory.notebooks import cells, notebooks
 from memory.redaction import secrets_of
 from memory.revisions import MOST_KEPT, list_revisions
 from memory.settle import settle_update
-from memory.space_contents import contents_of
 from memory.space_removal import remove_space
-from memory.spaces import create_space, get_space
+from memory.spaces import create_space
 
 SWORDS = (("estoc", "default"), ("falchion", "attic"))
 FIRST, SECOND, THIRD = "Ada keeps bees", "Ada keeps goats", "Ada keeps a donkey"
@@ -308,8 +307,7 @@ def test_a_space_that_is_forgotten_takes_the_past_along(book, owner, change, tol
     book.do(forget, gone, keys=book.runtime.keys, undo=UNDO_WINDOW)
     told("Ada hides the cutlass in the oven")
     told("Ada hides the foil in the oven")
-    with book.session() as session:
-        expect = contents_of(session, book.user_id, get_space(session, book.user_id, "attic")).digest
+    expect = book.contents("attic").digest
     book.do(remove_space, "attic", "forget", expect=expect, keys=book.runtime.keys)
     left = everything(owner)
     assert ("cutlass" in left, " foil " in left) == (False, False)
@@ -321,8 +319,7 @@ def test_a_memory_that_joins_its_twin_brings_its_past_along(book, owner, change,
     pool, joining = (book.write(f"Ada hides the {word}", space=space).id for word, space in SWORDS)
     for memory_id in (pool, joining):
         change(memory_id, text="Ada hides nothing")
-    with book.session() as session:
-        expect = contents_of(session, book.user_id, get_space(session, book.user_id, "attic")).digest
+    expect = book.contents("attic").digest
     book.do(remove_space, "attic", "move", expect=expect, keys=book.runtime.keys)
     assert [text for _, text, _ in past(pool)] == ["Ada hides the falchion", "Ada hides the estoc"]
     told("Ada hides the falchion")

@@ -20,7 +20,6 @@ from memory.messages import Scribe, append
 from memory.models import Conversation, Memory
 from memory.notebooks.marks import mark_right
 from memory.remember import remember_many
-from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import get_space
 from memory.tombstones import LIFETIME
@@ -34,18 +33,10 @@ def _space(second_space):
 
 
 @pytest.fixture
-def expect(book):
-    def _expect():
-        with book.session() as session:
-            return contents_of(session, book.user_id, get_space(session, book.user_id, "second")).digest
-
-    return _expect
-
-
-@pytest.fixture
-def remove(book, expect):
-    def _remove(choice="move", word=None, slug="second"):
-        return book.do(remove_space, slug, choice, expect=word or expect(), keys=book.runtime.keys)
+def remove(book):
+    def _remove(choice="move", word=None, slug="second", **named):
+        expect = word or book.contents("second").digest
+        return book.do(remove_space, slug, choice, expect=expect, keys=book.runtime.keys, **named)
 
     return _remove
 
@@ -198,7 +189,9 @@ def forget_in_the_pool(book, said=TEXT):
 def test_what_was_forgotten_in_the_pool_is_archived_there(book, remove):
     forget_in_the_pool(book)
     kept, other = (book.write(said, space="second").id for said in (TEXT, "The lawn is mown on Fridays"))
+    foretold = book.contents("second").plans["move"]
     done = remove()
+    assert done == foretold
     assert (book.load(kept).status, book.load(other).status) == ("archived", "active")
     assert (done["memories_moved"], done["memories_archived"]) == (2, 1)
     events = book.all("SELECT details->'ids' FROM audit_events WHERE action = 'memory.archived'")
@@ -232,7 +225,16 @@ def test_what_was_forgotten_in_the_pool_takes_no_room_there(book, remove):
     forget_in_the_pool(book)
     for said in (TEXT, "The lawn is mown on Fridays"):
         book.write(said, space="second")
+    assert book.contents("second").plans["move"]["memories_trimmed"] == 0
     assert remove()["memories_trimmed"] == 0
+
+
+def test_a_removal_is_asked_again_once_what_was_forgotten_in_the_pool_may_come(book, remove):
+    book.do(forget, book.write(TEXT).id, keys=book.runtime.keys, now=utc_now() - LIFETIME + timedelta(seconds=60))
+    book.write(TEXT, space="second")
+    word = book.contents("second").digest
+    with pytest.raises(ConflictError, match="has changed"):
+        remove(word=word, now=utc_now() + timedelta(seconds=60))
 
 
 def test_what_was_forgotten_in_both_spaces_is_restored_into_the_archive(book, remove):
@@ -273,15 +275,15 @@ def test_the_default_space_is_refused(remove):
 
 
 @pytest.mark.parametrize("choice", ["move", "archive", "forget"])
-def test_a_removal_that_is_taken_back_leaves_everything(book, expect, twins, choice):
+def test_a_removal_that_is_taken_back_leaves_everything(book, twins, choice):
     twins()
-    word = expect()
+    word = book.contents("second").digest
     with book.session() as session:
         remove_space(
             session, book.user_id, "second", choice, expect=word, keys=book.runtime.keys, now=utc_now(), actor="test"
         )
         session.rollback()
-    assert expect() == word
+    assert book.contents("second").digest == word
 
 
 # --- at the same moment -----------------------------------------------------------------------------------------------

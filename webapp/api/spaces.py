@@ -96,7 +96,7 @@ def contents(path: SpacePath) -> Response:
     """Answer how much is in a space, how many of each thing each choice touches, and the word to `expect`."""
     space = _space_at(path.slug)
     _refuse_confined()
-    shown = asdict(contents_of(session(), credential().user_id, space))
+    shown = asdict(contents_of(session(), credential().user_id, space, keys=runtime().keys, now=utc_now()))
     digest = shown.pop("digest")
     return jsonify({"space": space.slug, **shown, "expect": digest})
 

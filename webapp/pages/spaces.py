@@ -148,7 +148,7 @@ def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
 def _farewell(space: Space, status: int = HTTPStatus.OK, problem: str = "") -> Response:
     if space.slug == DEFAULT_SPACE:
         raise ConflictError("the default space cannot be removed")
-    contents = contents_of(session(), credential().user_id, space)
+    contents = contents_of(session(), credential().user_id, space, keys=runtime().keys, now=utc_now())
     plans = {choice: fates(plan) for choice, plan in contents.plans.items()}
     page = render_template(
         "spaces/delete.html",
