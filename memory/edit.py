@@ -21,6 +21,7 @@ from memory.models import AuditEvent, Memory, Space
 from memory.remember import Prepared, apply_pinning_policy, prepare
 from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
 from memory.spaces import check_slug, ensure_themes, lock_space_of
+from memory.succession import reaches
 from memory.tombstones import graveyard, refusal
 
 # Checked as a draft's fields are; the rest have rules of their own below.
@@ -233,11 +234,8 @@ def _superseded(session: Session, memory: Memory, older_id: UUID) -> Memory:
     older = session.get(Memory, (memory.user_id, older_id))
     if older is None or older.space_id != memory.space_id:
         raise InvalidError("supersedes", "there is no such memory in this space")
-    link: Memory | None = older
-    while link is not None:
-        if link.id == memory.id:
-            raise InvalidError("supersedes", "must be another memory, and none that this one was superseded by")
-        link = session.get(Memory, (memory.user_id, link.supersedes)) if link.supersedes else None
+    if reaches(session, memory.user_id, older.id, memory.id):
+        raise InvalidError("supersedes", "must be another memory, and none that this one was superseded by")
     return older
 
 

@@ -23,6 +23,7 @@ from memory.notebooks.notebooks import drop_removed
 from memory.redaction import Needles
 from memory.revisions import LINKS, VERSIONS, packed, texts_in, texts_of, unpacked
 from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of
+from memory.succession import reaches
 from memory.tombstones import bury, lift
 
 UNDO_WINDOW = timedelta(minutes=10)
@@ -193,18 +194,25 @@ def _links(session: Session, memory: Memory) -> dict[str, Any]:
 
 
 def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
-    """Tie a restored memory to those of its neighbours that are still there."""
+    """Tie a restored memory to those of its neighbours that are still there, in its space.
+
+    One that has gone to another space since is a stranger there, and nothing is to supersede itself in the end.
+    """
     older_id, memory.supersedes = memory.supersedes, None
     session.flush()
-    if older_id is not None and session.get(Memory, (memory.user_id, older_id)) is not None:
-        memory.supersedes = older_id
-    elif older_id is not None:
-        _leave_word(session, memory, older_id, _NEWER, str(memory.id))
+    if older_id is not None:
+        older = session.get(Memory, (memory.user_id, older_id))
+        if older is None:
+            _leave_word(session, memory, older_id, _NEWER, str(memory.id))
+        elif older.space_id == memory.space_id:
+            memory.supersedes = older_id
     for newer_id in links[_NEWER]:
         newer = session.get(Memory, (memory.user_id, UUID(newer_id)), with_for_update=True)
         if newer is None:
             _leave_word(session, memory, UUID(newer_id), "supersedes", str(memory.id))
-        elif newer.supersedes is None:
+        elif (newer.space_id, newer.supersedes) == (memory.space_id, None) and not reaches(
+            session, memory.user_id, memory.id, newer.id
+        ):
             newer.supersedes = memory.id
     for link in links[_UPDATES]:
         _link_again(session, memory, link)
@@ -219,9 +227,10 @@ def _link_again(session: Session, memory: Memory, link: list[str]) -> None:
     memory_id, older_id, differs_in, created_at = link
     ends = {"memory_id": UUID(memory_id), "older_id": UUID(older_id)}
     (other_id,) = set(ends.values()) - {memory.id}
-    if session.get(Memory, (memory.user_id, other_id)) is None:
+    other = session.get(Memory, (memory.user_id, other_id))
+    if other is None:
         _leave_word(session, memory, other_id, _UPDATES, link)
-    else:
+    elif other.space_id == memory.space_id:
         moment = datetime.fromisoformat(created_at)
         session.add(PossibleUpdate(user_id=memory.user_id, **ends, differs_in=differs_in, created_at=moment))
 

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, merged_words
 from memory.models import Memory, PossibleUpdate, RecallMark
 from memory.revisions import hand_over
+from memory.succession import reaches
 
 
 def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now: datetime) -> None:
@@ -84,14 +85,6 @@ def _move_successions(session: Session, user_id: UUID, twins: Mapping[UUID, UUID
         assert memory.supersedes is not None
         newer = session.get_one(Memory, (user_id, twins.get(memory.id, memory.id)))
         older_id = twins.get(memory.supersedes, memory.supersedes)
-        if newer.supersedes in {None, memory.supersedes} and not _reaches(session, user_id, older_id, newer.id):
+        if newer.supersedes in {None, memory.supersedes} and not reaches(session, user_id, older_id, newer.id):
             newer.supersedes = older_id
     session.flush()
-
-
-def _reaches(session: Session, user_id: UUID, start: UUID, target: UUID) -> bool:
-    """Tell whether a memory is another one, or supersedes it however indirectly."""
-    at: UUID | None = start
-    while at is not None and at != target:
-        at = session.get_one(Memory, (user_id, at)).supersedes
-    return at is not None

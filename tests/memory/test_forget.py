@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import inspect, text
 
-from memory.bulk import forget_many, restore_many
+from memory.bulk import forget_many, move_many, restore_many
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, NotFoundError
@@ -617,6 +617,33 @@ def test_a_chain_is_whole_again_once_all_is_restored(book, drop, chain, forgotte
     for place in reversed(forgotten) if turned else forgotten:
         book.do(restore, chain[place])
     assert (book.load(chain[1]).supersedes, book.load(chain[0]).status) == (chain[0], "superseded")
+
+
+@pytest.mark.parametrize("forgotten", [0, 1])
+def test_a_chain_is_not_tied_again_to_what_has_left_the_space(book, drop, chain, second_space, forgotten):
+    drop(chain[forgotten], UNDO_WINDOW)
+    book.do(move_many, [chain[1 - forgotten]], second_space, keys=book.runtime.keys)
+    book.do(restore, chain[forgotten])
+    assert book.all("SELECT supersedes FROM memories") == [None, None]
+
+
+@pytest.mark.parametrize("forgotten", [0, 1])
+def test_a_possible_update_is_none_of_what_has_left_the_space(book, drop, pair, second_space, forgotten):
+    ids, _ = pair
+    drop(ids[forgotten], UNDO_WINDOW)
+    assert book.do(move_many, [ids[1 - forgotten]], second_space, keys=book.runtime.keys)
+    book.do(restore, ids[forgotten])
+    assert ties(book) == []
+
+
+def test_what_comes_back_does_not_supersede_itself(book, drop, change):
+    first, middle, last = (book.write(f"The office has moved to {town}").id for town in ("Basel", "Bern", "Thun"))
+    change(middle, supersedes=first)
+    change(last, supersedes=middle)
+    drop(middle, UNDO_WINDOW)
+    change(first, supersedes=last)
+    book.do(restore, middle)
+    assert [book.load(each).supersedes for each in (first, middle, last)] == [last, first, None]
 
 
 # --- expiry ---
