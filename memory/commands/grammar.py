@@ -25,7 +25,7 @@ _TEXT = r"(?P<subject>\S.*)"
 
 _SWITCH = r"(?=go\b|turn\b|switch\b|start\b|stop\b|end\b|undo\b|pin\b|unpin\b|forget (?:that|this|what)\b)"
 POLITE_START = re.compile(
-    r"^(?:no, |(?:hey|hi|hello|ok|okay|oh|so|well|and|now|also|actually|alright|right|no wait|wait|sorry|great|thanks"
+    r"(?:no, |(?:hey|hi|hello|ok|okay|oh|so|well|and|now|also|actually|alright|right|no wait|wait|sorry|great|thanks"
     r"|thank you|commonplace|assistant|then)\b[\s,.!:;-]+"
     r"|(?:please|kindly|just)\b[\s,]*"
     r"|(?:can|could|would|will) you (?:please )?(?:just )?"
@@ -40,6 +40,12 @@ POLITE_END = re.compile(
     r"(?:[\s,]+(?:please|thanks|thank you|thx|for me|ok|okay|right away|will you|would you|now)|[\s.!?\u2026]+)$",
     re.IGNORECASE,
 )
+
+# Of what is to be remembered no more is taken off than what cannot be part of it: "now" and "for me" can.
+TOLD_END = re.compile(
+    r"(?:[\s,]+please|\s*,\s*(?:thanks|thank you|thx|ok|okay|will you|would you))[\s.!?\u2026]*$", re.IGNORECASE
+)
+ASKING_START = re.compile(r"(?:can|could|would|will) you\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

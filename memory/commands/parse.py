@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
-from memory.commands.grammar import PATTERNS, POLITE_END, POLITE_START
+from memory.commands.grammar import ASKING_START, PATTERNS, POLITE_END, POLITE_START, TOLD_END, Pattern
 
 Kind = Literal[
     "recall",
@@ -36,6 +36,9 @@ LIKELY = 0.5
 LONGEST_ORDER = 400
 
 _LONGEST_END = 60
+# What says "remember" without "that" or a colon is less plain, and may as well be a question.
+_PLAIN = 0.9
+_NO_BLANK = re.compile(r"\S")
 
 _ORDINALS = {
     "first": 1,
@@ -81,18 +84,16 @@ def parse(text: str) -> Intent:
     >>> parse("I forgot my keys").kind
     'none'
     """
-    sentence = bare(text)
-    if not sentence:
-        return NONE
-    for pattern in PATTERNS:
-        if len(sentence) > LONGEST_ORDER and pattern.kind != "remember":
-            continue
-        found = pattern.words.fullmatch(sentence)
-        # "Remember my birthday?" asks.
-        if found is not None and not (
-            pattern.kind == "remember" and pattern.confidence < 0.9 and text.rstrip()[-1] == "?"
-        ):
-            return _intent(pattern.kind, pattern.target, pattern.confidence, found.groupdict())
+    line = _line(text)
+    start, end = _order(line)
+    told = _told(line, start)
+    for pattern in PATTERNS if start < end else ():
+        if pattern.kind == "remember":
+            found = pattern.words.fullmatch(line, start, told)
+            if found is not None and not _asks(pattern, found):
+                return Intent("remember", pattern.confidence, "text", _as_said(text, line, *found.span("subject")))
+        elif end - start <= LONGEST_ORDER and (found := pattern.words.fullmatch(line, start, end)):
+            return _intent(pattern, found, line)
     return NONE
 
 
@@ -114,24 +115,71 @@ def asks_for_help(text: str) -> bool:
 
 def bare(text: str) -> str:
     """Return a sentence without what is said around an order: greetings, politeness, the full stop."""
-    sentence = " ".join(text.split()) if len(text) <= LONGEST_ORDER else text.strip()
+    line = _line(text)
+    start, end = _order(line)
+    return line[start:end]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split()) if len(text) <= LONGEST_ORDER else text.strip()
+
+
+def _order(plain: str) -> tuple[int, int]:
+    """Return where the order begins in a line, and where it ends."""
+    start, end = 0, len(plain)
     for _ in range(4):
-        shorter = POLITE_START.sub("", sentence, count=1)
+        was = (start, end)
+        if begun := POLITE_START.match(plain, start, end):
+            start = begun.end()
         # The end alone is looked at: a search through a long text full of blanks takes the square of its length.
-        end = max(len(shorter) - _LONGEST_END, 0)
-        shorter = (shorter[:end] + POLITE_END.sub("", shorter[end:], count=1)).strip()
-        if shorter == sentence:
+        if ended := POLITE_END.search(plain, max(end - _LONGEST_END, start), end):
+            end = ended.start()
+        inner = plain[start:end]
+        start, end = start + len(inner) - len(inner.lstrip()), start + len(inner.rstrip())
+        if start >= end or (start, end) == was:
             break
-        sentence = shorter
-    return sentence
+    return start, max(start, end)
 
 
-def _intent(kind: str, target: str, confidence: float, said: dict[str, str | None]) -> Intent:
+def _told(plain: str, start: int) -> int:
+    """Return where in a line ends what is to be remembered, of which nothing must be lost but how it was asked for."""
+    end = len(plain)
+    for _ in range(4):
+        ended = TOLD_END.search(plain, max(end - _LONGEST_END, start), end)
+        if ended is None:
+            break
+        end = ended.start()
+    if ASKING_START.search(plain, 0, start):
+        end = start + len(plain[start:end].rstrip("? "))
+    return end - 1 if plain[start:end].endswith(".") and not plain[start:end].endswith("..") else end
+
+
+def _asks(pattern: Pattern, found: re.Match[str]) -> bool:
+    """Tell whether it is a question: "Remember my birthday?" asks, and so does "remember that song?"."""
+    if found.string[-1] != "?":
+        return False
+    if pattern.confidence < _PLAIN:
+        return True
+    order = found.string[: found.start("subject")].rstrip()
+    return found[0][-1] == "?" and order[-1] not in ":," and len(found[0]) <= LONGEST_ORDER
+
+
+def _as_said(text: str, line: str, start: int, end: int) -> str:
+    """Return a part of a line with the blanks and line breaks that the text has there."""
+    if len(text) > LONGEST_ORDER:
+        return line[start:end].strip()
+    places = [each.start() for each in _NO_BLANK.finditer(text)]
+    before, within = (len(_NO_BLANK.findall(line, *span)) for span in ((0, start), (start, end)))
+    return text[places[before] : places[before + within - 1] + 1]
+
+
+def _intent(pattern: Pattern, found: re.Match[str], line: str) -> Intent:
+    kind, confidence, target, said = pattern.kind, pattern.confidence, pattern.target, found.groupdict()
     if (place := said.get("place")) is not None:
         return Intent(kind, confidence, "place", place=_place(place))  # type: ignore[arg-type]
     if (named := said.get("id")) is not None:
         return Intent(kind, confidence, "id", id=UUID(named))  # type: ignore[arg-type]
-    subject = (said.get("subject") or "").strip()
+    subject = line[slice(*found.span("subject"))].strip() if said.get("subject") else ""
     if target in {"about", "text"} and not subject:
         return NONE
     several = target in {"all", "everything"} or said.get("several") is not None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.commands.parse import LIKELY, NONE, SURE, bare, parse, share_of, speaks_of, words_of
+from memory.commands.parse import LIKELY, NONE, SURE, Intent, bare, parse, share_of, speaks_of, words_of
 from memory.ids import new_id
 
 SAID = {
@@ -228,6 +228,34 @@ def test_what_may_be_meant_otherwise_is_not_sure(text, kind):
 def test_the_rest_of_the_sentence_is_the_subject(text, target, subject):
     intent = parse(text)
     assert (intent.target, intent.subject) == (target, subject)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Remember that Alice said thanks", "Alice said thanks"),
+        ("remember that my sister bakes bread for me", "my sister bakes bread for me"),
+        ("remember that John is not ok.", "John is not ok"),
+        ("Note that the store closes now", "the store closes now"),
+        ("remember: the code is Xy?!", "the code is Xy?!"),
+        ("remember that it goes on and on ...", "it goes on and on ..."),
+        ("remember that I drink tea, please.", "I drink tea"),
+        ("remember that I drink tea please", "I drink tea"),
+        ("remember that I drink tea, ok?", "I drink tea"),
+        ("Could you remember that the code is Xy!?", "the code is Xy!"),
+        ("Remember this:\n- eggs\n- milk\n\n    in blocks", "- eggs\n- milk\n\n    in blocks"),
+        ("remember that " + "  so   it goes on " * 30 + "thanks", ("so   it goes on   " * 30).rstrip() + " thanks"),
+    ],
+)
+def test_what_is_to_be_remembered_is_kept_as_it_was_said(text, told):
+    assert parse(text) == Intent("remember", parse(text).confidence, "text", told)
+
+
+@pytest.mark.parametrize(
+    "text", ["Remember that song?", "remember that time we went to Rome?", "Remember my shoe size?"]
+)
+def test_a_question_is_no_order_to_remember(text):
+    assert parse(text) == NONE
 
 
 @pytest.mark.parametrize(
