@@ -38,6 +38,8 @@ LONGEST_ORDER = 400
 _LONGEST_END = 60
 # What says "remember" without "that" or a colon is less plain, and may as well be a question.
 _PLAIN = 0.9
+# What keyboards write for an apostrophe is one to the patterns, and stays as it is in a subject.
+_APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\uff07", "'" * 4)
 _NO_BLANK = re.compile(r"\S")
 
 _ORDINALS = {
@@ -85,14 +87,15 @@ def parse(text: str) -> Intent:
     'none'
     """
     line = _line(text)
-    start, end = _order(line)
-    told = _told(line, start)
+    plain = line.translate(_APOSTROPHES)
+    start, end = _order(plain)
+    told = _told(plain, start)
     for pattern in PATTERNS if start < end else ():
         if pattern.kind == "remember":
-            found = pattern.words.fullmatch(line, start, told)
+            found = pattern.words.fullmatch(plain, start, told)
             if found is not None and not _asks(pattern, found):
                 return Intent("remember", pattern.confidence, "text", _as_said(text, line, *found.span("subject")))
-        elif end - start <= LONGEST_ORDER and (found := pattern.words.fullmatch(line, start, end)):
+        elif end - start <= LONGEST_ORDER and (found := pattern.words.fullmatch(plain, start, end)):
             return _intent(pattern, found, line)
     return NONE
 
@@ -116,7 +119,7 @@ def asks_for_help(text: str) -> bool:
 def bare(text: str) -> str:
     """Return a sentence without what is said around an order: greetings, politeness, the full stop."""
     line = _line(text)
-    start, end = _order(line)
+    start, end = _order(line.translate(_APOSTROPHES))
     return line[start:end]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -249,6 +250,23 @@ def test_the_rest_of_the_sentence_is_the_subject(text, target, subject):
 )
 def test_what_is_to_be_remembered_is_kept_as_it_was_said(text, told):
     assert parse(text) == Intent("remember", parse(text).confidence, "text", told)
+
+
+@pytest.mark.parametrize("sign", ["\u2019", "\u2018", "\u02bc", "\uff07"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "don't remember anything from this chat",
+        "what's in your memory about Ada's dog?",
+        "don't forget that Ada's train leaves at nine",
+        "I'd like you to forget what I said about Ada's dog",
+        "this doesn't need to stay pinned",
+    ],
+)
+def test_an_apostrophe_may_be_any_that_is_written(text, sign):
+    intent = parse(text)
+    assert intent.kind != "none"
+    assert parse(text.replace("'", sign)) == replace(intent, subject=intent.subject.replace("'", sign))
 
 
 @pytest.mark.parametrize(
