@@ -192,14 +192,24 @@ def helping() -> CommandResult:
 
 
 def done(
-    asked: Asked, intent: str, answer: str, ids: Sequence[UUID], back: Act | None, *, touched: Sequence[UUID] = ()
+    asked: Asked,
+    intent: str,
+    answer: str,
+    ids: Sequence[UUID],
+    back: Act | None,
+    *,
+    touched: Sequence[UUID] = (),
+    own: bool = False,
 ) -> CommandResult:
-    """Return the answer of what was done, with an undo if there is one that the caller may take."""
+    """Return the answer of what was done, with an undo if there is one that the caller may take.
+
+    `own` says that the memories are what the caller has just said itself, and may be shown it whatever it may read.
+    """
     offer = None
     if back is not None and _UNDO_SCOPES.get(back.action, "write") in credential().scopes:
         offer = _offer(asked, back, UNDOABLE)
     items = listed(ids)
-    if _closed(items):
+    if not own and _closed(items):
         items, touched = (), (*touched, *ids)
     return CommandResult(intent, 1.0, True, answer, items, undo=offer, touched=touched)
 
@@ -208,8 +218,8 @@ def asking(asked: Asked, intent: Intent, found: Sequence[Item], *, more: bool = 
     """Return a question: which of these, or all of them? `more` says that there may be others than were found."""
     verb, items = intent.kind, found[:MOST]
     act = Act(verb, tuple(item.id for item in items))
-    if _closed(items):
-        answer, items = f"Shall I {verb} {counted(len(items))}? In incognito nobody sees which.", ()
+    if why := _closed(items):
+        answer, items = f"Shall I {verb} {counted(len(items))}? {why} nobody sees which.", ()
     elif len(items) == 1:
         answer = f"Shall I {verb} this one? {quote(items[0].text)}"
     else:
@@ -233,7 +243,7 @@ def counted(number: int) -> str:
 
 
 def named(items: Sequence[Item]) -> str:
-    """Return what an answer calls these memories: how they begin, or how many where incognito keeps them closed."""
+    """Return what an answer calls these memories: how they begin, or how many where they are closed to the caller."""
     if not items or _closed(items):
         return counted(len(items))
     if len(items) == 1:
@@ -244,9 +254,12 @@ def named(items: Sequence[Item]) -> str:
     return f"{counted(len(items))}: {', '.join(quoted)} and {last}"
 
 
-def _closed(items: Sequence[Item]) -> bool:
+def _closed(items: Sequence[Item]) -> str:
+    """Return why these memories are not shown to the caller, who may still change them; "" if they are."""
+    if "read" not in credential().scopes:
+        return "Without the scope read"
     spaces = {(credential().user_id, item.space_id) for item in items}
-    return any(is_incognito(session().get_one(Space, key)) for key in spaces)
+    return "In incognito" if any(is_incognito(session().get_one(Space, key)) for key in spaces) else ""
 
 
 def quote(text: str, most: int = _LONG) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -181,9 +182,9 @@ def _remember(asked: Asked, intent: Intent) -> CommandResult:
             return CommandResult("remember", intent.confidence, False, said, reason="tombstone")
         return _closed("remember", intent, outcome.refusal or "refused")
     if outcome.outcome == "merged":
-        items = listed([outcome.id])
-        return CommandResult("remember", intent.confidence, True, "I knew that already; I count it once more.", items)
-    return done(asked, "remember", "I will remember that.", [outcome.id], Act("unremember", (outcome.id,)))
+        known = done(asked, "remember", "I knew that already; I count it once more.", [outcome.id], None)
+        return replace(known, confidence=intent.confidence)
+    return done(asked, "remember", "I will remember that.", [outcome.id], Act("unremember", (outcome.id,)), own=True)
 
 
 # --- what is meant ----------------------------------------------------------------------------------------------------
@@ -195,6 +196,8 @@ def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
         answer = f"Say what it is about, as in “{intent.kind} everything about …”: I do not do that to all at once."
         return CommandResult(intent.kind, LIKELY, False, answer)
     if intent.target in {"about", "text"}:
+        # What is meant is searched for, and what is found is named or asked about.
+        require_scope(SCOPES["recall"])
         return _about(asked, intent)
     found = [intent.id] if intent.id is not None else last_memories(session(), asked.speaker, utc_now())
     items = listed(found)

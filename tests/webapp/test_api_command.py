@@ -448,10 +448,36 @@ def test_a_confined_token_acts_in_its_space_alone(client, ada, agent, notes):
         (("read", "forget"), "pin that"),
         (("read", "forget"), "turn memory off"),
         (("read", "forget"), "go incognito"),
+        (("write",), "pin everything about the bakery"),
+        (("forget",), "forget what I told you about the bakery"),
+        (("forget",), "forget that the bakery sells bread"),
     ],
 )
 def test_a_command_needs_the_scope_of_what_it_does(client, ada, scopes, text):
     assert Agent(client, ada.new_token(*scopes)).post(COMMAND, {"text": text}).status_code == 403
+
+
+def test_who_may_not_read_is_told_no_text_by_a_command(client, ada, agent, notes):
+    weak = Agent(client, ada.new_token("write", "forget"))
+    answers = [
+        say(weak, f"pin {notes['nuts']}"),
+        say(weak, f"forget {notes['nuts']}"),
+        say(weak, "undo"),
+        say(weak, "remember that Ada is allergic to hazelnuts"),
+        say(weak, "that is important"),
+    ]
+    assert [(answer["intent"], answer["memories"]) for answer in answers] == [
+        (intent, []) for intent in ("pin", "forget", "undo", "remember", "pin")
+    ]
+    assert "hazelnuts" not in str(answers)
+    assert answers[0]["answer"] == "I pinned one memory."
+    assert answers[-1]["answer"] == "Shall I pin one memory? Without the scope read nobody sees which."
+
+
+def test_who_may_not_read_is_shown_what_it_has_just_said(client, ada, notes):
+    weak = Agent(client, ada.new_token("write"))
+    answer = say(weak, "remember that I drink tea")
+    assert [memory["text"] for memory in answer["memories"]] == ["I drink tea"]
 
 
 def test_without_the_scope_to_forget_a_confirmation_is_worth_nothing(client, ada, agent, notes):

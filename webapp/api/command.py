@@ -64,6 +64,7 @@ class CommandAnswer(BaseModel):
 def command(body: CommandBody) -> Response:
     """Do what the sentence asks for; each command needs the scope that fits what it does.
 
+    One that looks for memories by words needs `read` as well; without `read` no answer says what a memory says.
     A sentence that is no command is answered with the intent `none`, and nothing is done or kept.
     """
     if slip := body.undo or body.confirm:
