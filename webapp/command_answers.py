@@ -16,7 +16,7 @@ from memory.commands.trail import ANSWERABLE, UNDOABLE, Speaker
 from memory.errors import InvalidError, NotFoundError
 from memory.models import Conversation, Space
 from webapp.context import credential, runtime, session, utc_now
-from webapp.guards import is_named
+from webapp.guards import is_named, may_read
 from webapp.operations import is_incognito, visible_entry
 
 # So many memories are listed, or named by one confirmation, at most.
@@ -256,7 +256,7 @@ def named(items: Sequence[Item]) -> str:
 
 def _closed(items: Sequence[Item]) -> str:
     """Return why these memories are not shown to the caller, who may still change them; "" if they are."""
-    if "read" not in credential().scopes:
+    if not may_read():
         return "Without the scope read"
     spaces = {(credential().user_id, item.space_id) for item in items}
     return "In incognito" if any(is_incognito(session().get_one(Space, key)) for key in spaces) else ""

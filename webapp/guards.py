@@ -85,6 +85,11 @@ def require_scope(scope: str) -> None:
         abort(problem(HTTPStatus.FORBIDDEN, f"the token lacks the scope {scope}"))
 
 
+def may_read() -> bool:
+    """Tell whether the caller may be told what is stored; who may only write or forget is answered without that."""
+    return "read" in credential().scopes
+
+
 def object_required() -> None:
     """End the request with 400, 413, 415 or 422 when it has a body that is not one JSON object."""
     if getattr(current_app.view_functions[request.endpoint or ""], _STREAMED, False) or not request.get_data():

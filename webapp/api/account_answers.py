@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, RootModel
 
 from memory.preference_document import Structured
 from webapp.api.answers import Moment, Skipped
@@ -76,6 +76,17 @@ class PreferencesAnswer(BaseModel):
     unknown: list[PlaceAnswer]
     source: str
     created_at: str = Moment
+
+
+class UnreadPreferencesAnswer(BaseModel):
+    """What a token without the scope `read` is told of a version that it has put in force."""
+
+    version: int
+    new: bool
+
+
+class RestoredPreferencesAnswer(RootModel[PreferencesAnswer | UnreadPreferencesAnswer]):
+    """The version in force; to a token without the scope `read` its number alone."""
 
 
 class VersionAnswer(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, RootModel
 
 from retrieval.policy import Policy
 from webapp.api.schemas import EmbeddingState, MemoryRole, MemoryStatus, MemoryType
@@ -80,6 +80,17 @@ class EntryAnswer(BaseModel):
     updated_at: str = Moment
     expires_at: str | None
     version: int
+
+
+class UnreadEntryAnswer(BaseModel):
+    """What a token without the scope `read` is told of a memory that it has changed."""
+
+    id: str
+    version: int
+
+
+class ChangedEntryAnswer(RootModel[EntryAnswer | UnreadEntryAnswer]):
+    """A memory as it is now; to a token without the scope `read` its id and version alone."""
 
 
 class PossibleUpdateAnswer(BaseModel):
@@ -363,6 +374,17 @@ class EntityAnswer(BaseModel):
     needs_embedding: bool
     created_at: str = Moment
     updated_at: str = Moment
+
+
+class UnreadEntityAnswer(BaseModel):
+    """What a token without the scope `read` is told of an entity that it has moved."""
+
+    id: str
+    space: str
+
+
+class MovedEntityAnswer(RootModel[EntityAnswer | UnreadEntityAnswer]):
+    """An entity as it is now; to a token without the scope `read` its id and space alone."""
 
 
 class EntitiesAnswer(BaseModel):

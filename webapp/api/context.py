@@ -21,7 +21,7 @@ from webapp.api.conversation_schemas import ConversationPath
 from webapp.api.schemas import Line, Strict
 from webapp.context import credential, runtime, session, utc_now
 from webapp.conversations import readable_thread, visible_thread
-from webapp.guards import needs
+from webapp.guards import may_read, needs
 from webapp.operations import refuse_in_incognito
 
 logger = logging.getLogger(__name__)
@@ -142,11 +142,14 @@ def read_state(path: ConversationPath, query: StateQuery) -> Response:
 @bp.put("/<uuid:conversation_id>/state", summary="Set the goal of a conversation", responses={"200": StateAnswer})
 @needs("write")
 def put_state(path: ConversationPath, body: StateBody) -> Response:
-    """Keep the goal for a day from the last change of the conversation's state, and answer the state."""
+    """Keep the goal for a day from the last change of the conversation's state, and answer the state.
+
+    A token without the scope `read` is answered none of the messages.
+    """
     conversation = visible_thread(path.conversation_id).conversation
     refuse_in_incognito(conversation.space_id)
     runtime().states.set_goal(session(), conversation, body.goal, now=utc_now(), actor=credential().actor)
-    return _state(conversation, KEPT)
+    return _state(conversation, KEPT if may_read() else 0)
 
 
 def _state(conversation: Conversation, most: int) -> Response:
@@ -154,7 +157,7 @@ def _state(conversation: Conversation, most: int) -> Response:
     answer = {
         "conversation_id": str(conversation.id),
         "goal": standing.goal,
-        "messages": list(standing.messages[-most:]),
+        "messages": list(standing.messages[-most:] if most else ()),
     }
     session().commit()
     return jsonify(answer)

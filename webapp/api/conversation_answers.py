@@ -9,6 +9,8 @@ from pydantic import BaseModel, Field, RootModel
 from webapp.api.answers import Moment, OutcomeAnswer, Skipped
 from webapp.api.schemas import MemoryRole
 
+Unread = "null to a token without the scope `read`."
+
 
 class ConversationAnswer(BaseModel):
     """A conversation without its messages."""
@@ -16,12 +18,12 @@ class ConversationAnswer(BaseModel):
     id: str
     external_id: str
     space: str
-    title: str
+    title: str | None = Field(description=Unread)
     title_source: str
     message_count: int
     total_tokens: int
     episodes: int
-    metadata: dict[str, Any]
+    metadata: dict[str, Any] | None = Field(description=Unread)
     archived: bool
     archived_at: str | None
     created_at: str = Moment

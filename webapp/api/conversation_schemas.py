@@ -18,6 +18,7 @@ from memory.payloads import check_json
 from memory.threads import Thread
 from memory.transcript import EpisodeOf
 from webapp.api.schemas import Line, MemoryRole, Moment, Omittable, Patch, Strict, moment, outcome_json
+from webapp.guards import may_read
 
 Format = Literal["pydantic_ai", "openai", "anthropic"]
 
@@ -200,17 +201,18 @@ def _at(where: str, given: dict[str, Any]) -> MessageDraft:
 
 
 def conversation_json(conversation: Conversation, space: str) -> dict[str, Any]:
-    """Return a conversation as it is shown."""
+    """Return a conversation as it is shown: without what was said of it to who may not read."""
+    shown = may_read()
     return {
         "id": str(conversation.id),
         "external_id": conversation.external_id,
         "space": space,
-        "title": conversation.title,
+        "title": conversation.title if shown else None,
         "title_source": conversation.title_source,
         "message_count": conversation.message_count,
         "total_tokens": conversation.total_tokens,
         "episodes": conversation.episodes,
-        "metadata": conversation.extra,
+        "metadata": conversation.extra if shown else None,
         "archived": conversation.archived_at is not None,
         "archived_at": moment(conversation.archived_at),
         "created_at": moment(conversation.created_at),

@@ -23,11 +23,11 @@ from memory.errors import RefusedError
 from memory.models import Space
 from memory.spaces import DEFAULT_SPACE
 from tasks.embedding import nudge
-from webapp.api.answers import DeletedAnswer, EntitiesAnswer, EntityAnswer, WholeEntityAnswer
+from webapp.api.answers import DeletedAnswer, EntitiesAnswer, MovedEntityAnswer, WholeEntityAnswer
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Line, Strict, moment
 from webapp.context import credential, session, utc_now
-from webapp.guards import needs
+from webapp.guards import may_read, needs
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 from webapp.tools.entities import NO_ENTITIES
 
@@ -109,7 +109,7 @@ def delete(path: EntityPath) -> Response:
     return jsonify({"id": str(path.entity_id), "deleted": True})
 
 
-@bp.post("/<uuid:entity_id>/space", summary="Give an entity another space", responses={"200": EntityAnswer})
+@bp.post("/<uuid:entity_id>/space", summary="Give an entity another space", responses={"200": MovedEntityAnswer})
 @needs("write")
 def retag(path: EntityPath, body: RetagBody) -> Response:
     """Answer the entity in its new space: one of the same name and type that is there takes its mentions over."""
@@ -123,7 +123,8 @@ def retag(path: EntityPath, body: RetagBody) -> Response:
     entity_id = entity.id
     session().commit()
     nudge()
-    return jsonify(_entity_json(_visible(entity_id)))
+    moved = _visible(entity_id)
+    return jsonify(_entity_json(moved) if may_read() else {"id": str(entity_id), "space": moved.space})
 
 
 def _visible(entity_id: UUID) -> Named:

@@ -17,8 +17,8 @@ from memory.spaces import check_theme
 from memory.tool_calls import uses
 from webapp.api.answers import (
     BatchAnswer,
+    ChangedEntryAnswer,
     EntriesAnswer,
-    EntryAnswer,
     ForgottenAnswer,
     OutcomeAnswer,
     RevisionsAnswer,
@@ -35,6 +35,7 @@ from webapp.api.schemas import (
     EntryQuery,
     RevisionPath,
     RevisionsQuery,
+    changed_json,
     entry_json,
     moment,
     outcome_json,
@@ -172,12 +173,12 @@ def revisions(path: EntryPath, query: RevisionsQuery) -> Response:
 @bp.post(
     "/<uuid:entry_id>/revisions/<int:number>/restore",
     summary="Make a memory say again what it said",
-    responses={"200": EntryAnswer},
+    responses={"200": ChangedEntryAnswer},
 )
 @needs("write")
 def restore_revision(path: RevisionPath) -> Response:
     """Bring a version back as a change like any other: checked, embedded again, and what it replaces is kept."""
-    return jsonify(entry_json(restore_version(path.entry_id, path.number)))
+    return jsonify(changed_json(restore_version(path.entry_id, path.number)))
 
 
 def _revision_json(version: Revision) -> dict[str, Any]:
@@ -190,7 +191,7 @@ def _revision_json(version: Revision) -> dict[str, Any]:
     }
 
 
-@bp.patch("/<uuid:entry_id>", summary="Change a memory", responses={"200": EntryAnswer})
+@bp.patch("/<uuid:entry_id>", summary="Change a memory", responses={"200": ChangedEntryAnswer})
 @needs("write")
 def patch(path: EntryPath, body: EntryPatch) -> Response:
     """Change the fields that were sent; an empty change is refused.
@@ -200,7 +201,7 @@ def patch(path: EntryPath, body: EntryPatch) -> Response:
     changes = body.model_dump(exclude_unset=True)
     if not changes:
         raise InvalidError("body", "must change at least one field")
-    return jsonify(entry_json(change(path.entry_id, changes)))
+    return jsonify(changed_json(change(path.entry_id, changes)))
 
 
 @bp.delete("/<uuid:entry_id>", summary="Forget a memory", responses={"200": ForgottenAnswer})
@@ -211,22 +212,22 @@ def delete(path: EntryPath, query: DeleteQuery) -> Response:
     return jsonify({"id": str(forgotten.id), "forgotten": True, "undo_until": moment(forgotten.undo_until)})
 
 
-@bp.post("/<uuid:entry_id>/restore", summary="Undo a forgetting", responses={"200": EntryAnswer})
+@bp.post("/<uuid:entry_id>/restore", summary="Undo a forgetting", responses={"200": ChangedEntryAnswer})
 @needs("forget")
 def undo(path: EntryPath) -> Response:
     """Bring back what was forgotten with `undo=true` less than ten minutes ago."""
-    return jsonify(entry_json(bring_back(path.entry_id)))
+    return jsonify(changed_json(bring_back(path.entry_id)))
 
 
-@bp.post("/<uuid:entry_id>/pin", summary="Pin a memory", responses={"200": EntryAnswer})
+@bp.post("/<uuid:entry_id>/pin", summary="Pin a memory", responses={"200": ChangedEntryAnswer})
 @needs("write")
 def pin(path: EntryPath) -> Response:
     """Keep a memory whatever the soft cap says."""
-    return jsonify(entry_json(set_pin(path.entry_id, pinned=True)))
+    return jsonify(changed_json(set_pin(path.entry_id, pinned=True)))
 
 
-@bp.delete("/<uuid:entry_id>/pin", summary="Unpin a memory", responses={"200": EntryAnswer})
+@bp.delete("/<uuid:entry_id>/pin", summary="Unpin a memory", responses={"200": ChangedEntryAnswer})
 @needs("write")
 def unpin(path: EntryPath) -> Response:
     """Let the soft cap decide again, unless the memory was saved by hand."""
-    return jsonify(entry_json(set_pin(path.entry_id, pinned=False)))
+    return jsonify(changed_json(set_pin(path.entry_id, pinned=False)))

@@ -14,12 +14,17 @@ from memory.errors import NotFoundError, RefusedError
 from memory.models import Preferences
 from memory.preference_document import PreferencesError, parse_kept
 from retrieval.tokens import count
-from webapp.api.account_answers import PreferencesAnswer, PreferencesPromptAnswer, VersionsAnswer
+from webapp.api.account_answers import (
+    PreferencesAnswer,
+    PreferencesPromptAnswer,
+    RestoredPreferencesAnswer,
+    VersionsAnswer,
+)
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
-from webapp.guards import needs
+from webapp.guards import may_read, needs
 from webapp.operations import is_incognito, refuse_in_incognito, space_for
 
 bp = api_blueprint("preferences", "How the user likes things done", "/v1/preferences")
@@ -94,7 +99,7 @@ def read_version(path: VersionPath) -> Response:
 @bp.post(
     "/versions/<int:version>/restore",
     summary="Put an older document in force again",
-    responses={"200": PreferencesAnswer},
+    responses={"200": RestoredPreferencesAnswer},
 )
 @needs("write")
 def restore(path: VersionPath) -> Response:
@@ -104,6 +109,8 @@ def restore(path: VersionPath) -> Response:
     who = credential()
     saved = preferences.restore(session(), who.user_id, path.version, now=utc_now(), actor=who.actor)
     session().commit()
+    if not may_read():
+        return jsonify({"version": saved.version, "new": saved.new})
     return _shown(preferences.get_version(session(), who.user_id, saved.version), new=saved.new)
 
 

@@ -26,6 +26,7 @@ from memory.models import Space
 from memory.spaces import LONGEST_RETENTION, check_slug
 from memory.trace import Outcome
 from webapp.context import utc_now
+from webapp.guards import may_read
 
 MemoryType = Literal["preference", "fact", "instruction", "decision", "note", "summary", "other"]
 MemoryRole = Literal["user", "assistant", "system", "tool_call", "tool_result"]
@@ -415,6 +416,11 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "expires_at": moment(memory.expires_at),
         "version": memory.version,
     }
+
+
+def changed_json(entry: Entry) -> dict[str, Any]:
+    """Return a memory as it is shown to who has changed it: without what it says to who may not read."""
+    return entry_json(entry) if may_read() else {"id": str(entry.memory.id), "version": entry.memory.version}
 
 
 def _source_json(source: Source | None) -> dict[str, Any] | None:

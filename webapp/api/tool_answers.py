@@ -6,7 +6,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, RootModel
 
-from webapp.api.answers import Degraded, DeletedAnswer, EntryAnswer, KeptBack, Moment, TraceAnswer, Warnings
+from webapp.api.answers import (
+    Degraded,
+    DeletedAnswer,
+    EntryAnswer,
+    KeptBack,
+    Moment,
+    TraceAnswer,
+    UnreadEntryAnswer,
+    Warnings,
+)
 from webapp.api.schemas import MemoryType
 
 Withheld = Field(None, description=f"{KeptBack} With 0 for min_score they are answered.")
@@ -188,10 +197,14 @@ class AddedAnswer(BaseModel):
     reason: str | None = Field(None, description="Why it was refused; left out otherwise.")
 
 
-class UpdatedAnswer(EntryAnswer):
-    """What `memory_update` answers."""
+class ReadAnswer(EntryAnswer):
+    """A memory, its text under the name that tools have for it, too."""
 
     content: str
+
+
+class UpdatedAnswer(RootModel[ReadAnswer | UnreadEntryAnswer]):
+    """What `memory_update` answers; to a token without the scope `read` the id and version alone."""
 
 
 class NamedUpdateAnswer(BaseModel):
@@ -201,7 +214,7 @@ class NamedUpdateAnswer(BaseModel):
     differs_in: str
 
 
-class GotAnswer(UpdatedAnswer):
+class GotAnswer(ReadAnswer):
     """A memory as `memory_get` answers it."""
 
     possible_updates: list[NamedUpdateAnswer]

@@ -25,11 +25,13 @@ from webapp.api.schemas import (
     Question,
     Share,
     Strict,
+    changed_json,
     entry_json,
     moment,
     outcome_json,
 )
 from webapp.context import credential, session, zone
+from webapp.guards import may_read
 from webapp.operations import change, remove, skipped, space_for, store, visible_entry
 from webapp.recall import find
 from webapp.recording import recalled
@@ -208,7 +210,9 @@ def _update(arguments: UpdateArguments) -> ToolResult:
         raise InvalidError("body", "must change at least one field")
     with _text_is_content():
         entry = change(arguments.item_id, changes)
-    return ToolResult({**entry_json(entry), "content": entry.memory.text}, affected=(str(arguments.item_id),))
+    shown = changed_json(entry)
+    content = {"content": entry.memory.text} if may_read() else {}
+    return ToolResult({**shown, **content}, affected=(str(arguments.item_id),))
 
 
 def _delete(arguments: ItemArguments) -> ToolResult:
