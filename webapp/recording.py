@@ -72,7 +72,8 @@ class Recording:
             "affected_ids": [UUID(each) for each in affected],
             "hits": hits,
             "success": success,
-            "error": error,
+            # It may quote a character that no column can hold.
+            "error": kept(error),
             "duration_ms": (time.perf_counter() - self._started) * 1000,
         }
         # Without its place when that was deleted meanwhile: the call was made all the same.

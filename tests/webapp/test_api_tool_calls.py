@@ -88,6 +88,15 @@ def listed(agent, **query):
 # --- calls of this server's tools -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("character", ["\x00", "\ud800", "\U0001d518"])
+def test_a_call_with_a_character_that_no_column_holds_is_recorded(agent, character):
+    refused = agent.tool("memory_get", item_id=character)
+    assert (refused.status_code, fields(refused)) == (422, ["item_id"])
+    (call,) = listed(agent)
+    assert (call["tool"], call["success"]) == ("memory_get", False)
+    assert call["error"].startswith("invalid arguments: item_id: ")
+
+
 @pytest.mark.parametrize(
     ("name", "operation"),
     {
