@@ -38,6 +38,8 @@ __all__ = ["CommandResult", "run", "take_slip"]
 
 # Of so many found, those are looked for that speak of a subject of which everything is meant.
 _MANY = 50
+# So many memories are told where somebody asks what is remembered.
+_RECALLED = 5
 # Tokens: which memories are meant is not a matter of how long they are.
 _ANY_LENGTH = 1_000_000
 # What has less of a subject is about something else, and is not offered.
@@ -126,9 +128,10 @@ def _carry_out(asked: Asked, intent: Intent) -> CommandResult:
 
 
 def _recall(asked: Asked, intent: Intent) -> CommandResult:
-    items, why = _search(asked, intent.subject, 5)
+    found, why = _search(asked, intent.subject, _RECALLED + 1)
     if why is not None:
         return _closed("recall", intent, why)
+    items = found[:_RECALLED]
     about, near = _divided(items, intent.subject)
     subject = quote(intent.subject)
     if not items:
@@ -138,6 +141,8 @@ def _recall(asked: Asked, intent: Intent) -> CommandResult:
     else:
         rest = f", and {len(near)} that {'comes' if len(near) == 1 else 'come'} near" if near else ""
         answer = f"I remember {counted(len(about))} about {subject}{rest}."
+    if len(found) > len(items):
+        answer += " These are the best of more that I found."
     return CommandResult("recall", intent.confidence, True, answer, items=[*about, *near])
 
 

@@ -51,6 +51,16 @@ def test_a_question_lists_what_is_remembered(agent, notes):
     assert (answer["intent"], answer["done"], answer["memories"][0]["id"]) == ("recall", True, notes["nuts"])
 
 
+@pytest.mark.parametrize(("number", "told"), [(5, False), (6, True)])
+def test_who_asks_is_told_that_there_is_more_than_is_listed(agent, ada, number, told):
+    for kind in ("green", "black", "white", "iced", "smoky", "bitter")[:number]:
+        agent.store(f"The {kind} oolong is from Taipei")
+    embed(ada)
+    answer = say(agent, "what do you remember about oolong?")
+    assert answer["answer"].startswith("I remember 5 memories about “oolong”.")
+    assert (len(answer["memories"]), "of more" in answer["answer"]) == (5, told)
+
+
 def test_what_speaks_of_it_is_counted_and_listed_before_what_comes_near(agent, ada, notes):
     day = agent.store("For its owner's birthday the bakery was closed, and then for months as the oven was repaired")
     embed(ada)
