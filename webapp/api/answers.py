@@ -17,9 +17,10 @@ Degraded = (
     "What was skipped, and why. `semantic`: no embedding model answered in time, so words alone were searched. "
     "`vectors`: many memories still wait for their embeddings. `reading`: there was no time to read what was found "
     "together with the question, so words and vectors alone decided whether it is answered. `rate_limited`: one search "
-    "too many in this minute, so nothing was searched; a question asked before gets its last answer, a new one none, "
-    "and `Retry-After` says in how many seconds to ask again. `incognito`, `memory_off`: recall is off. "
-    "`no_entities_in_pool`: the shared pool never has entities. `database`: it does not answer."
+    "too many in this minute, so nothing was searched; a web process that was asked the same of memories before gives "
+    "its last answer, else there is none, and `Retry-After` says in how many seconds to ask again. `incognito`, "
+    "`memory_off`: recall is off. `no_entities_in_pool`: the shared pool never has entities. `database`: it does not "
+    "answer."
 )
 KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
 Moment = Field(description="ISO 8601 with the zone.")
