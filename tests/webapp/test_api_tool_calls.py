@@ -276,6 +276,13 @@ def test_a_failed_call_says_why(agent):
     assert [each["error"] for each in kept] == ["the file is locked"]
 
 
+def test_no_call_is_reported_from_the_days_to_come(agent):
+    ahead = [(utc_now() + timedelta(days=days)).isoformat() for days in (0.5, 2)]
+    refused = report(agent, call(), call(created_at=ahead[1]))
+    assert (refused.status_code, fields(refused), listed(agent)) == (422, ["calls.1.created_at"], [])
+    assert report(agent, call(created_at=ahead[0])).status_code == 201
+
+
 def test_a_hundred_calls_are_one_request(agent, ada):
     assert report(agent, *[call(duration_ms=n) for n in range(100)]).json["stored"] == 100
     assert rows(ada, "SELECT count(*) FROM tool_calls")[0][0] == 100

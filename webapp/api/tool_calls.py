@@ -11,6 +11,7 @@ from flask import Response, jsonify, make_response
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from memory.drafts import check_not_ahead
 from memory.external_calls import CallDraft, Links, record_calls
 from memory.models import Token, ToolCall
 from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, Call, CallFilters, Use, affected_paths, list_calls
@@ -189,7 +190,7 @@ def report(body: CallsBody) -> Response:
 
 def _drafts(body: CallsBody) -> list[CallDraft]:
     """Return the calls with the conversations that they belong to; refuses ids that are not the caller's."""
-    who, calls = credential(), body.calls
+    who, calls, now = credential(), body.calls, utc_now()
     links = Links(session(), who.user_id, who.space_id)
     links.load(
         [call.conversation_id for call in calls if call.conversation_id],
@@ -197,6 +198,7 @@ def _drafts(body: CallsBody) -> list[CallDraft]:
     )
     drafts = []
     for number, call in enumerate(calls):
+        check_not_ahead(f"calls.{number}.created_at", call.created_at, now)
         fields = (f"calls.{number}.conversation_id", f"calls.{number}.message_id")
         own = links.conversation_of(call.conversation_id, call.message_id, fields)
         drafts.append(CallDraft(**{**dict(call), "conversation_id": own}))
