@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from api_agent import Agent, add_space, fields, rows
 from api_talk import CONVERSATIONS, Talk
 
+from memory.embedding.backfill import utc_now
 from retrieval.tokens import count
 
 # Fixed, so that every process that runs these tests collects the same ones.
@@ -276,3 +278,12 @@ def test_a_space_that_is_incognito_by_default_keeps_no_messages(agent, ada):
     talk = Talk(agent)
     assert talk.change(space=dark).status_code == 409
     assert talk.head()["space"] == "default"
+
+
+@pytest.mark.parametrize("remember", [False, True])
+def test_no_message_is_from_the_days_to_come(talk, remember):
+    ahead = [(utc_now() + timedelta(days=days)).isoformat() for days in (0.5, 2)]
+    bodies = [{"role": "user", "content": "Soon", "created_at": at, "remember": remember} for at in ahead]
+    refused = talk.post({"messages": bodies})
+    assert (refused.status_code, fields(refused), talk.said()) == (422, ["messages.1.created_at"], [])
+    assert talk.post({"message": bodies[0]}).status_code == 201

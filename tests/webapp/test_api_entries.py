@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows
 
+from memory.embedding.backfill import utc_now
+
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
@@ -664,3 +666,11 @@ def test_fields_that_do_not_go_together_are_refused_in_plain_words(agent):
     talk = agent.post("/v1/conversations", {}).json["id"]
     answer = agent.post(f"/v1/conversations/{talk}/messages", {}).json
     assert answer["detail"] == "body: send one of message, messages and history"
+
+
+def test_no_memory_is_from_the_days_to_come(agent, ada):
+    ahead = [(utc_now() + timedelta(days=days)).isoformat() for days in (0.5, 2)]
+    soon, late = ({"text": f"The fair opens, {number}", "created_at": at} for number, at in enumerate(ahead))
+    assert fields(agent.post(ENTRIES, late)) == ["created_at"]
+    assert fields(agent.post(f"{ENTRIES}/batch", {"entries": [soon, late]})) == ["entries.1.created_at"]
+    assert (memories_of(ada), agent.post(ENTRIES, soon).status_code) == (0, 201)

@@ -17,7 +17,7 @@ from memory.models import Conversation, Message
 from memory.payloads import check_json
 from memory.threads import Thread
 from memory.transcript import EpisodeOf
-from webapp.api.schemas import Line, MemoryRole, Moment, Omittable, Patch, Strict, moment, outcome_json
+from webapp.api.schemas import Happened, Line, MemoryRole, Omittable, Patch, Strict, moment, outcome_json
 from webapp.guards import may_read
 
 Format = Literal["pydantic_ai", "openai", "anthropic"]
@@ -46,7 +46,7 @@ class ConversationBody(Omittable):
     space: Line | None = None
     title: Line | None = Field(None, max_length=200)
     metadata: dict[str, Any] = Field(default_factory=dict)
-    created_at: Moment | None = None
+    created_at: Happened | None = None
 
 
 class ConversationPatch(Patch):
@@ -82,7 +82,7 @@ class MessageBody(Strict):
     client_id: Line | None = Field(None, min_length=1, max_length=256)
     model: Line | None = Field(None, min_length=1, max_length=256)
     payload: Any = None
-    created_at: Moment | None = None
+    created_at: Happened | None = None
     remember: bool = False
 
     def to_draft(self, where: str) -> MessageDraft:
@@ -172,7 +172,7 @@ class StreamHead(Strict):
     role: MemoryRole = "assistant"
     client_id: Line | None = Field(None, min_length=1, max_length=256)
     model: Line | None = Field(None, min_length=1, max_length=256)
-    created_at: Moment | None = None
+    created_at: Happened | None = None
     remember: bool = False
 
 

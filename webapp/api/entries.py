@@ -8,7 +8,6 @@ from typing import Any
 from flask import Response, jsonify, make_response
 
 from memory.browse import Filters, list_entries, possible_updates
-from memory.drafts import check_not_ahead
 from memory.errors import InvalidError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.models import Revision
@@ -100,12 +99,10 @@ def create(body: EntryBody) -> Response:
 def create_batch(body: BatchBody) -> Response:
     """Answer 200 with one outcome per entry, in order. A bad field stores nothing at all."""
     space = _space_of(body)
-    drafts, now = [], utc_now()
+    drafts = []
     for number, entry in enumerate(body.entries):
         try:
             drafts.append(entry.to_draft())
-            # Storing checks it too, but knows no numbers.
-            check_not_ahead("created_at", entry.created_at, now)
         except InvalidError as error:
             raise InvalidError(f"entries.{number}.{error.field}", error.message) from error
     for number in unknown_sources(drafts):

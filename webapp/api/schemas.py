@@ -21,7 +21,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from memory.browse import Entry, Source
-from memory.drafts import Draft
+from memory.drafts import Draft, check_not_ahead
+from memory.errors import InvalidError
 from memory.models import Space
 from memory.spaces import LONGEST_RETENTION, check_slug
 from memory.trace import Outcome
@@ -69,6 +70,15 @@ def _ahead(value: datetime) -> datetime:
     return value
 
 
+def _happened(value: datetime) -> datetime:
+    """Return a moment that is not far ahead: what is said to be of then would be the latest until then."""
+    try:
+        check_not_ahead("created_at", value, utc_now())
+    except InvalidError as error:
+        raise PydanticCustomError("ahead", "{told}", {"told": error.message}) from None
+    return value
+
+
 def _askable(value: str) -> str:
     """Return a question as it can be asked: a stray NUL or half a surrogate pair is no reason to fail an agent."""
     asked = value.replace("\x00", " ").encode("utf-8", "replace").decode()
@@ -106,6 +116,7 @@ Line = Annotated[str, AfterValidator(_storable)]
 # PostgreSQL holds moments that Python cannot read back: one of those would break every list it is in.
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_utc)]
 Expiry = Annotated[Moment, AfterValidator(_ahead)]
+Happened = Annotated[Moment, AfterValidator(_happened)]
 # Narrows a search to what is listed.
 Only = Annotated[list[_Item] | None, AfterValidator(_any_when_empty)]
 Question = Annotated[str, AfterValidator(_askable)]
@@ -217,7 +228,7 @@ class EntryBody(Strict):
     source_ids: list[str] = Field(default_factory=list)
     source_message: Line | None = Field(None, max_length=256)
     source_message_id: UUID | None = Field(None, description="The message of a conversation here that it was said in.")
-    created_at: Moment | None = None
+    created_at: Happened | None = None
     expires_at: Expiry | None = None
     importance: Share | None = None
     metadata_confidence: Share | None = None

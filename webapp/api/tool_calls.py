@@ -11,13 +11,12 @@ from flask import Response, jsonify, make_response
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from memory.drafts import check_not_ahead
 from memory.external_calls import CallDraft, Links, record_calls
 from memory.models import Token, ToolCall
 from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, Call, CallFilters, Use, affected_paths, list_calls
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
-from webapp.api.schemas import Line, Moment, Strict, moment
+from webapp.api.schemas import Happened, Line, Moment, Strict, moment
 from webapp.context import credential, request_id, session, utc_now
 from webapp.guards import needs
 from webapp.operations import is_incognito, refuse_in_incognito, space_for
@@ -74,7 +73,7 @@ class CallBody(Strict):
     conversation_id: UUID | None = None
     message_id: UUID | None = None
     client_id: Line | None = Field(None, min_length=1, max_length=200)
-    created_at: Moment | None = None
+    created_at: Happened | None = None
 
 
 class CallsBody(Strict):
@@ -190,7 +189,7 @@ def report(body: CallsBody) -> Response:
 
 def _drafts(body: CallsBody) -> list[CallDraft]:
     """Return the calls with the conversations that they belong to; refuses ids that are not the caller's."""
-    who, calls, now = credential(), body.calls, utc_now()
+    who, calls = credential(), body.calls
     links = Links(session(), who.user_id, who.space_id)
     links.load(
         [call.conversation_id for call in calls if call.conversation_id],
@@ -198,7 +197,6 @@ def _drafts(body: CallsBody) -> list[CallDraft]:
     )
     drafts = []
     for number, call in enumerate(calls):
-        check_not_ahead(f"calls.{number}.created_at", call.created_at, now)
         fields = (f"calls.{number}.conversation_id", f"calls.{number}.message_id")
         own = links.conversation_of(call.conversation_id, call.message_id, fields)
         drafts.append(CallDraft(**{**dict(call), "conversation_id": own}))
