@@ -59,6 +59,9 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
     for memory_id in (each for each in ids if each in own):
         restore(session(), asked.user_id, memory_id, now=now, actor=who.actor)
         back.append(memory_id)
+    if not back and (there := listed(ids)):
+        # Asked once more: the answer to the first time may have been lost.
+        return done(asked, "undo", f"I remember {named(there)}: nothing had to be brought back.", ids, None)
     if not back:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
     session().commit()

@@ -441,6 +441,15 @@ def test_a_made_up_slip_does_nothing(agent, ada, notes, spoilt):
     assert (response.status_code, memories_of(ada)) == (422, 3)
 
 
+def test_an_undo_that_is_asked_for_again_says_that_it_is_done(agent, ada, notes):
+    slip = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
+    first, second = (say(agent, "undo", undo=slip) for _ in range(2))
+    assert (listed(first), listed(second)) == ({notes["nuts"]}, {notes["nuts"]})
+    assert second["answer"] == "I remember “Ada is allergic to hazelnuts”: nothing had to be brought back."
+    agent.delete(f"/v1/memory/entries/{notes['nuts']}")
+    assert agent.post(COMMAND, {"text": "undo", "undo": slip}).status_code == 404
+
+
 def test_a_confined_token_acts_in_its_space_alone(client, ada, agent, notes):
     add_space(ada, "work")
     confined = Agent(client, ada.new_token("read", "write", "forget", space="work"))
