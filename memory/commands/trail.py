@@ -82,6 +82,8 @@ def _said_by(speaker: Speaker) -> ColumnElement[bool]:
 
 def _command_of(speaker: Speaker) -> ColumnElement[bool]:
     return and_(
+        # Agents report calls of their own under any name, and with any result.
+        ToolCall.origin == "server",
         ToolCall.tool == TOOL,
         ToolCall.result["session"].astext == speaker.session,
         ToolCall.conversation_id.is_not_distinct_from(speaker.conversation_id),
