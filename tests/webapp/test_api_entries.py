@@ -586,6 +586,18 @@ def test_undo_brings_it_back(agent, memory_id):
     assert {**restored, "updated_at": None} == {**{k: before[k] for k in restored}, "updated_at": None}
 
 
+def test_who_undoes_twice_is_answered_twice(agent, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
+    first, second = (agent.post(f"{ENTRIES}/{memory_id}/restore") for _ in range(2))
+    assert (second.status_code, second.json) == (200, first.json)
+
+
+def test_incognito_reads_nothing_by_an_undo(agent, memory_id):
+    agent.post("/v1/memory/incognito/start", {})
+    for answer in (agent.post(f"{ENTRIES}/{memory_id}/{act}") for act in ("restore", "pin")):
+        assert "bees" not in answer.text, answer.request.path
+
+
 def test_what_waits_for_undo_is_out_of_every_read(agent, memory_id):
     agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
     assert agent.get(f"{ENTRIES}/{memory_id}").status_code == 404
