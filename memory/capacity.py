@@ -1,4 +1,4 @@
-"""The soft cap of a space: what has the lowest total score goes, and nothing that the user holds on to."""
+"""The soft cap of a space: what has the lowest scores goes, and nothing that the user holds on to."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ ON CONFLICT (user_id, memory_id) DO UPDATE SET
     total = excluded.total, computed_at = excluded.computed_at
 """).bindparams(bindparam("stale", type_=Interval()))
 
+# By the parts and not by the total: a search weighs that by its own policy, in which what it found is worth a fraction
+# of what no search has looked at, and would go first.
 # Locked in the order of the ids, as the embedder locks them: two orders would wait for each other.
 _TRIM = text("""
 WITH lowest AS (
     SELECT m.id FROM memories m JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
     WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
       AND NOT m.pinned AND NOT m.manually_saved
-    ORDER BY s.total, m.created_at, m.id LIMIT :overage
+    ORDER BY s.relevance + s.recency + s.importance, m.created_at, m.id LIMIT :overage
 ), locked AS (
     SELECT id FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM lowest) ORDER BY id FOR UPDATE
 )
@@ -48,7 +50,7 @@ DELETE FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM locked) 
 
 
 def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: str) -> tuple[UUID, ...]:
-    """Delete the lowest totals beyond the soft cap and return their ids.
+    """Delete the lowest sums of relevance, recency and importance beyond the soft cap and return their ids.
 
     Scores that are missing or older than 24 hours are computed first, with relevance 0. Pinned and manually saved
     rows are never touched: if they alone exceed the cap, an audit event says so. The caller holds the space's lock.

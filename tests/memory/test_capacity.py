@@ -16,6 +16,9 @@ from memory.errors import DomainError
 from memory.forget import UNDO_WINDOW, forget, restore
 from memory.remember import remember_many
 from memory.spaces import update_space
+from retrieval.policy import NAMED
+from retrieval.query import Query
+from retrieval.search import search
 
 WORDS = ["apples", "bridges", "candles", "deserts", "engines", "forests", "gardens", "harbours"]
 
@@ -144,6 +147,19 @@ def test_fresh_scores_are_used_as_they_are(book, cap):
     cap(1)
     book.write("bridges")
     assert texts(book) == {"apples"}
+
+
+def test_what_a_search_found_is_worth_more_than_what_none_has_looked_at(book, cap):
+    goal = book.write("My goal is the thesis about bridges", importance=0.9).id
+    with book.session() as session:
+        query = Query(user_id=book.user_id, space_id=book.one("SELECT id FROM spaces"), text="the thesis", limit=5)
+        # Its policy weighs recency and importance with a twentieth.
+        found = search(session, query, NAMED["balanced"], dense=None, now=utc_now())
+    assert [hit.ranked.scored.candidate.id for hit in found.hits] == [goal]
+    cap(2)
+    book.write("haha, apples")
+    book.write("cool, candles")
+    assert goal in book.all("SELECT id FROM memories")
 
 
 def test_another_space_is_not_trimmed(book, cap, second_space):
