@@ -17,7 +17,7 @@ LONGEST_KEY = 200
 
 
 def start(session: Session, user_id: UUID, session_key: str, *, now: datetime, actor: str) -> None:
-    """Turn incognito on for a session."""
+    """Turn incognito on for a session; what was refused since its last end stays counted."""
     _set(session, user_id, session_key, active=True, now=now)
     record(session, user_id, "incognito.started", actor=actor, now=now)
 
@@ -38,10 +38,11 @@ def end(session: Session, user_id: UUID, session_key: str, *, now: datetime, act
 def _set(session: Session, user_id: UUID, session_key: str, *, active: bool, now: datetime) -> None:
     if not 1 <= len(session_key) <= LONGEST_KEY:
         raise InvalidError("session", f"must be between 1 and {LONGEST_KEY} characters")
-    values = {"active": active, "refused_writes": 0, "ended_at": None if active else now, "started_at": now}
-    statement = insert(IncognitoSession).values(user_id=user_id, session_key=session_key, **values)
-    if not active:
-        values = {"active": False, "refused_writes": 0, "ended_at": now}
+    fresh = {"active": active, "refused_writes": 0, "ended_at": None if active else now, "started_at": now}
+    statement = insert(IncognitoSession).values(user_id=user_id, session_key=session_key, **fresh)
+    # Said again, a start begins nothing anew: only an end tells how many writes were refused.
+    kept = "refused_writes" if active else "started_at"
+    values = {name: value for name, value in fresh.items() if name != kept}
     keys = [IncognitoSession.user_id, IncognitoSession.session_key]
     session.execute(statement.on_conflict_do_update(index_elements=keys, set_=values))
     session.expire_all()

@@ -114,6 +114,20 @@ def test_refusals_are_told_once(book, refuse):
     assert book.do(incognito.end, "tab") == 0
 
 
+def test_a_start_that_is_said_again_forgets_no_refusal(book, refuse):
+    book.do(incognito.start, "tab")
+    refuse(3)
+    book.do(incognito.start, "tab")
+    refuse(1)
+    assert book.do(incognito.end, "tab") == 4
+
+
+def test_a_start_keeps_what_a_default_refused_before(book, refuse, private_space):
+    refuse(2)
+    book.do(incognito.start, "tab")
+    assert book.do(incognito.end, "tab") == 2
+
+
 def test_what_one_spaces_default_refused_leaves_the_other_spaces_alone(is_on, refuse, private_space):
     refuse(1)
     assert (is_on(), is_on(space=private_space)) == (False, True)
