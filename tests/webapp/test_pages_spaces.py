@@ -211,6 +211,70 @@ def test_a_spaces_fragment_is_the_part_of_its_page(reader: FlaskClient, kitchen:
     assert reader.get("/spaces/kitchen", headers=HTMX).text in reader.get("/spaces/kitchen").text
 
 
+# Ranking
+
+WEIGHTS = {"fusion": "convex", "alpha": "1", "beta": "0.05", "gamma": "0.05", "tau_days": "7", "mmr_lambda": "0.975"}
+WEIGHTS |= {"rrf_k": "60"}
+
+
+def _weights(agent: Agent) -> dict[str, object]:
+    found: dict[str, object] = agent.get("/v1/spaces/kitchen").json["policy"]
+    return found
+
+
+def test_a_spaces_ranking_is_shown_as_it_is(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    agent.patch("/v1/spaces/kitchen", {"policy": {"alpha": 1.2345678, "fusion": "rrf", "min_score": 0.2}})
+    page = reader.get("/spaces/kitchen").text
+    assert re.search(r'id="alpha"[^>]*value="1.2345678"', page)
+    assert re.search(r'id="beta"[^>]*value="0.05"', page)
+    assert re.search(r'value="rrf"\s+selected', page)
+    assert "left as it is: min_score 0.2." in unescape(re.sub(r"\s+", " ", page))
+
+
+def test_a_ranking_is_saved_as_far_as_it_differs(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    agent.patch("/v1/spaces/kitchen", {"policy": {"alpha": 2, "min_score": 0.2}})
+    response = reader.post("/spaces/kitchen/weights", data={**WEIGHTS, "beta": "0.5", "fusion": "rrf"})
+    assert (response.status_code, response.location) == (303, "/spaces/kitchen")
+    assert _weights(agent) == {"min_score": 0.2, "beta": 0.5, "fusion": "rrf"}
+
+
+def test_a_space_can_rank_as_spaces_begin(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    agent.patch("/v1/spaces/kitchen", {"policy": {"name": "specified", "alpha": 2}})
+    page = reader.post("/spaces/kitchen/weights", data={**WEIGHTS, "reset": "true"}, headers=HTMX)
+    assert page.text.startswith('<section id="spaces-space"')
+    assert re.search(r'id="alpha"[^>]*value="1"', page.text)
+    assert _weights(agent) == {}
+
+
+@only_looks
+def test_saving_an_unchanged_ranking_leaves_no_trace(reader: FlaskClient, ada, kitchen: str) -> None:
+    reader.post("/spaces/kitchen/weights", data=WEIGHTS)
+    assert rows(ada, "SELECT count(*) FROM audit_events WHERE action = 'space.changed'")[0][0] == 0
+
+
+@only_looks
+@pytest.mark.parametrize("headers", [{}, HTMX])
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("alpha", "11", "It must be a number between 0 and 10."),
+        ("beta", "nan", "It must be a number between 0 and 10."),
+        ("tau_days", "0", "It must be a number between 0.01 and 36500."),
+        ("mmr_lambda", "", "It must not be empty."),
+        ("rrf_k", "1.5", "It must be a whole number."),
+        ("fusion", "loud", "It must be one of convex, minmax, rrf, cosine."),
+    ],
+)
+def test_a_weight_that_cannot_be_comes_back_with_its_reason(
+    reader: FlaskClient, agent: Agent, kitchen: str, headers: dict[str, str], field: str, value: str, said: str
+) -> None:
+    response = reader.post("/spaces/kitchen/weights", data={**WEIGHTS, field: value}, headers=headers)
+    assert response.status_code == 422
+    assert said in response.text
+    assert problems_of(response.text) == []
+    assert _weights(agent) == {}
+
+
 # Removed
 
 

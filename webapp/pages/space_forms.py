@@ -14,9 +14,12 @@ from sqlalchemy import func, select
 from memory.models import Conversation, Space
 from memory.space_contents import Contents
 from memory.spaces import LONGEST_RETENTION, list_spaces
+from retrieval.policy import Fusion
 from webapp.api.schemas import Line
 from webapp.context import credential, session
+from webapp.pages.notebook_forms import WEIGHTS
 from webapp.pages.words import counted
+from webapp.recall import policy_for
 
 # What is said of a number of things that a removal touches: their names, and what becomes of them.
 _MEMORY, _CONVERSATION = ("memory", "memories"), ("conversation", "conversations")
@@ -62,6 +65,29 @@ class SettingsForm(BaseModel):
     def changes(self, space: Space) -> dict[str, Any]:
         """Return what differs from the space."""
         return {name: value for name, value in self.model_dump().items() if value != getattr(space, name)}
+
+
+class WeightsForm(BaseModel):
+    """How a space ranks, as sliders of a notebook set it: the fusion and each number."""
+
+    fusion: Fusion
+    alpha: float
+    beta: float
+    gamma: float
+    tau_days: float
+    mmr_lambda: float
+    rrf_k: int
+
+    def over(self, weights: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the weights of a space with these, those left out that are so anyway.
+
+        What has no field here stays. Raises `PolicyError`.
+        """
+        others = {name: value for name, value in weights.items() if name not in WEIGHTS}
+        usual = policy_for(others, None)
+        kept = {**others, **{name: value for name, value in self if value != getattr(usual, name)}}
+        policy_for(kept, None)
+        return kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,16 @@ from memory.models import Space
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import DEFAULT_SPACE, create_space, update_space
+from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render, wants_fragment
 from webapp.operations import space_for
 from webapp.pages.forms import parse
-from webapp.pages.space_forms import NewSpaceForm, SettingsForm, fates, inside, rooms
+from webapp.pages.notebook_forms import SLIDERS, WEIGHTS, scale_of
+from webapp.pages.space_forms import NewSpaceForm, SettingsForm, WeightsForm, fates, inside, rooms
 from webapp.pages.visitor import guarded
 from webapp.plain import problems
+from webapp.recall import policy_for
 
 bp = guarded("spaces")
 
@@ -81,9 +84,29 @@ def change(slug: str) -> Response:
         session().rollback()
         found = {error.field: error.message}
         return _room(_space_at(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
+    return _saved(slug, "settings")
+
+
+@bp.post("/spaces/<slug>/weights")
+def weigh(slug: str) -> Response:
+    """Save how the space ranks, or let it rank as spaces begin; the form comes back where a number does not fit."""
+    space, who = _space_at(slug), credential()
+    try:
+        kept = {} if "reset" in request.form else parse(WeightsForm, request.form).over(space.policy)
+    except ValidationError as error:
+        return _room(space, HTTPStatus.UNPROCESSABLE_ENTITY, typed=request.form, problem=problems(error))
+    except PolicyError as error:
+        found = {error.field: error.message}
+        return _room(space, HTTPStatus.UNPROCESSABLE_ENTITY, typed=request.form, problem=found)
+    if kept != space.policy:
+        update_space(session(), who.user_id, space.slug, {"policy": kept}, now=utc_now(), actor=who.actor)
+    return _saved(slug, "weights")
+
+
+def _saved(slug: str, what: str) -> Response:
     session().commit()
     if wants_fragment():
-        return _room(_space_at(slug), saved=True)
+        return _room(_space_at(slug), saved=what)
     flash("Saved.")
     return _to(slug)
 
@@ -139,10 +162,12 @@ def _shelf(problem: dict[str, str]) -> Response:
 
 
 def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
-    context = {"given": None, "problem": {}, "saved": False, **more}
-    found = next(room for room in rooms() if room.space.id == space.id)
-    fixed = space.slug == DEFAULT_SPACE
-    return render("spaces/space.html", "spaces/_space.html", status, room=found, fixed=fixed, **context)
+    context = {"given": None, "typed": None, "problem": {}, "saved": "", **more}
+    context["room"] = next(room for room in rooms() if room.space.id == space.id)
+    context |= {"fixed": space.slug == DEFAULT_SPACE, "fusions": FUSIONS, "sliders": SLIDERS, "scale_of": scale_of}
+    context |= {"policy": policy_for(space.policy, None), "usual": policy_for({}, None)}
+    context["others"] = {name: value for name, value in sorted(space.policy.items()) if name not in WEIGHTS}
+    return render("spaces/space.html", "spaces/_space.html", status, **context)
 
 
 def _farewell(space: Space, status: int = HTTPStatus.OK, problem: str = "") -> Response:
