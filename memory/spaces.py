@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -107,6 +107,8 @@ def create_space(
 ) -> Space:
     """Add a space; raises `InvalidError` for a bad field and `ConflictError` when the slug is taken."""
     check_slug(slug)
+    if slug in RESERVED:
+        raise InvalidError("slug", f"{slug!r} is the address of something else")
     taken = select(Space.id).where(Space.user_id == user_id, Space.slug == slug)
     if session.scalar(taken) is not None:
         raise ConflictError(f"there is a space {slug!r} already")
@@ -151,18 +153,18 @@ def _apply(space: Space, changes: Mapping[str, Any]) -> None:
 
 
 def check_slug(slug: str, field: str = "slug") -> None:
-    """Refuse what is not lower-case letters, digits, dots, dashes and underscores, 64 at most, or is taken."""
-    if slug in RESERVED:
-        raise InvalidError(field, f"{slug!r} is the address of something else")
+    """Refuse what is not lower-case letters, digits, dots, dashes and underscores, 64 at most."""
     if not _SLUG.fullmatch(slug):
         raise InvalidError(field, "must be 1 to 64 lower-case letters, digits, dots, dashes or underscores")
 
 
-def list_themes(session: Session, user_id: UUID, *, space_id: UUID | None = None) -> Sequence[tuple[Theme, int]]:
-    """Return the user's themes with the number of active memories in each, the fullest first.
+def list_themes(
+    session: Session, user_id: UUID, *, space_id: UUID | None = None, named: str = "", most: int | None = None
+) -> Sequence[tuple[Theme, int]]:
+    """Return the user's themes with the number of active memories in each, the fullest first, `most` at most.
 
     With `space_id` only memories of that space count, and only themes that it has: another space's themes would
-    tell what is in it.
+    tell what is in it. `named` is a part of the slug or the name, in any case.
     """
     total = func.count(Memory.id)
     statement = (
@@ -174,9 +176,13 @@ def list_themes(session: Session, user_id: UUID, *, space_id: UUID | None = None
         .where(Theme.user_id == user_id)
         .group_by(Theme.user_id, Theme.id)
         .order_by(total.desc(), Theme.slug)
+        .limit(most)
     )
     if space_id is not None:
         statement = statement.where(Memory.space_id == space_id)
+    if named:
+        called = (name.icontains(named, autoescape=True) for name in (Theme.slug, Theme.display_name))
+        statement = statement.where(or_(*called))
     return [(theme, count) for theme, count in session.execute(statement)]
 
 
@@ -235,10 +241,11 @@ def create_theme(
     slug: str,
     *,
     now: datetime,
+    actor: str,
     display_name: str = "",
     description: str = "",
 ) -> Theme:
-    """Add a theme; raises `ConflictError` when the slug is taken."""
+    """Add a theme; raises `InvalidError` for a bad slug and `ConflictError` when it is taken."""
     check_slug(slug, "slug")
     if session.scalar(select(Theme.id).where(Theme.user_id == user_id, Theme.slug == slug)) is not None:
         raise ConflictError(f"there is a theme {slug!r} already")
@@ -252,4 +259,25 @@ def create_theme(
     )
     session.add(theme)
     session.flush()
+    record(session, user_id, "theme.created", actor=actor, now=now, subject_id=theme.id, details={"slug": slug})
+    return theme
+
+
+def describe_theme(
+    session: Session, user_id: UUID, slug: str, *, display_name: str, description: str, now: datetime, actor: str
+) -> Theme:
+    """Say anew what a theme is called and what belongs to it; without a name it is called after its slug.
+
+    Raises `NotFoundError`.
+    """
+    theme = get_theme(session, user_id, slug)
+    wanted = {"display_name": display_name or _spoken(slug), "description": description}
+    changed = {name: value for name, value in wanted.items() if value != getattr(theme, name)}
+    if not changed:
+        return theme
+    for name, value in changed.items():
+        setattr(theme, name, value)
+    theme.updated_at = now
+    details = {"slug": slug, "fields": sorted(changed)}
+    record(session, user_id, "theme.changed", actor=actor, now=now, subject_id=theme.id, details=details)
     return theme

@@ -61,7 +61,7 @@ def test_a_filter_keeps_what_fits(reader: FlaskClient, ada, query: str) -> None:
 def test_a_filter_takes_out_what_does_not_fit(reader: FlaskClient, ada, query: str) -> None:
     stored(ada, TEXT, type="fact", tags=("keys",), theme="studio")
     with user_session(ada.runtime.sessions, ada.id) as session:
-        create_theme(session, ada.id, "house", now=utc_now())
+        create_theme(session, ada.id, "house", now=utc_now(), actor="test")
     text = reader.get(f"/memories?{query}").text
     assert TEXT not in text
     assert "No memory fits these filters" in text

@@ -29,7 +29,7 @@ from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQu
 from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
 from webapp.guards import in_session, needs, recorded
-from webapp.operations import skipped, space_for
+from webapp.operations import refuse_in_incognito, skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
 from webapp.recording import Recording, recalled
@@ -126,7 +126,8 @@ def add_theme(body: ThemeBody) -> Response:
     if who.space_id is not None:
         # Whether a name is taken would tell what the other spaces hold.
         return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot add themes by themselves")
-    theme = create_theme(session(), who.user_id, now=utc_now(), **body.model_dump())
+    refuse_in_incognito(space_for(None).id)
+    theme = create_theme(session(), who.user_id, now=utc_now(), actor=who.actor, **body.model_dump())
     session().commit()
     return make_response(jsonify(_theme_json(theme)), 201)
 

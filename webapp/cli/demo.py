@@ -50,7 +50,7 @@ def fill(runtime: Runtime, user_id: UUID, now: datetime) -> None:
         for space in data["spaces"]:
             create_space(session, user_id, space["slug"], soft_cap=cap, now=now, actor="demo", name=space["name"])
         for theme in data["themes"]:
-            create_theme(session, user_id, theme["slug"], now=now, **_texts(theme))
+            create_theme(session, user_id, theme["slug"], now=now, actor="demo", **_texts(theme))
         _remember(session, user_id, data["memories"], runtime.keys, now)
 
 

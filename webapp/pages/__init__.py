@@ -30,6 +30,7 @@ from webapp.pages import (
     runs,
     search,
     spaces,
+    themes,
     tokens,
     visitor,
 )
@@ -54,6 +55,7 @@ def register(app: Flask) -> None:
         remember,
         conversations,
         spaces,
+        themes,
         entities,
         preferences,
         record,

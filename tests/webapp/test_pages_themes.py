@@ -1,0 +1,147 @@
+"""Themes in the browser: listed, added, described."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from api_agent import Agent, rows
+from flask import Flask
+from flask.testing import FlaskClient
+from pages_browser import at_browser, flashes
+from pages_markup import problems_of
+from werkzeug.test import TestResponse
+
+from webapp.pages import themes
+
+
+@pytest.fixture
+def reader(app: Flask, ada) -> FlaskClient:
+    return at_browser(app, ada)
+
+
+@pytest.fixture
+def agent(client: FlaskClient, ada) -> Agent:
+    return Agent(client, ada.headers)
+
+
+def _plain(response: TestResponse) -> str:
+    return unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
+
+
+def _known(agent: Agent) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = agent.get("/v1/memory/themes").json["themes"]
+    return found
+
+
+def _done(ada) -> list[object]:
+    return [row[0] for row in rows(ada, "SELECT action FROM audit_events WHERE action LIKE 'theme%' ORDER BY id")]
+
+
+def test_the_fullest_theme_comes_first_with_a_way_to_its_memories(reader: FlaskClient, agent: Agent) -> None:
+    agent.store("The ferry leaves at nine", theme="trips")
+    agent.store("The tiles are sage green", theme="house")
+    agent.store("The boiler is in the attic", theme="house")
+    page = reader.get("/themes")
+    assert re.findall(r"<h2>\s*<a href=\"([^\"]+)\">([^<]+)", page.text) == [
+        ("/memories?theme=house", "House"),
+        ("/memories?theme=trips", "Trips"),
+    ]
+    assert "house Change 2 active memories" in _plain(page)
+    assert problems_of(page.text) == []
+    assert "/themes" in reader.get("/memories").text
+
+
+def test_without_any_the_page_says_where_themes_come_from(reader: FlaskClient) -> None:
+    assert "There is none yet." in _plain(reader.get("/themes"))
+
+
+def test_a_theme_is_added_under_the_name_it_is_given(reader: FlaskClient, agent: Agent, ada) -> None:
+    data = {"display_name": "The Garden, 2026", "description": "Beds & trees", "slug": ""}
+    page = reader.post("/themes", data=data, follow_redirects=True)
+    assert "The theme The Garden, 2026 is there. Nothing is in it yet." in flashes(page)
+    wanted = {"slug": "the-garden-2026", "display_name": "The Garden, 2026", "description": "Beds & trees"}
+    assert _known(agent) == [{**wanted, "memories": 0}]
+    assert _done(ada) == ["theme.created"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"display_name": "House", "slug": "No!"}, "The name for agents: must be 1 to 64 lower-case letters"),
+        ({"display_name": "Known"}, "The name for agents: there is a theme 'known' already"),
+        ({"display_name": "!!!"}, "The name for agents: cannot be made from this name"),
+        ({"display_name": "x" * 201}, "The name: must be at most 200 characters"),
+        ({"display_name": "House", "description": "x" * 2001}, "The description: must be at most 2,000 characters"),
+        ({"display_name": "nul\x00"}, "The name: must not contain NUL bytes"),
+        ({}, "The name for agents: must be 1 to 64 lower-case letters"),
+    ],
+)
+def test_a_theme_that_cannot_be_comes_back_with_its_reason(
+    reader: FlaskClient, agent: Agent, data: dict[str, str], said: str
+) -> None:
+    agent.post("/v1/memory/themes", {"slug": "known"})
+    response = reader.post("/themes", data=data)
+    assert response.status_code == 422
+    assert said in _plain(response)
+    assert problems_of(response.text) == []
+    assert len(_known(agent)) == 1
+
+
+def test_a_theme_is_described_anew(reader: FlaskClient, agent: Agent, ada) -> None:
+    agent.post("/v1/memory/themes", {"slug": "house", "description": "Rooms"})
+    page = reader.get("/themes?change=house").text
+    assert re.search(r'id="display_name"[^>]*value="House"', page)
+    assert re.search(r'id="description"[^>]*value="Rooms"', page)
+    assert problems_of(page) == []
+    reader.post("/themes/house", data={"display_name": "Home", "description": ""})
+    assert _known(agent) == [{"slug": "house", "display_name": "Home", "description": "", "memories": 0}]
+    assert "Themes in memory" not in agent.get("/v1/memory/prompt").json["prompt"]
+    reader.post("/themes/house", data={"display_name": "Home", "description": ""})
+    assert _done(ada) == ["theme.created", "theme.changed"]
+
+
+def test_a_description_that_cannot_be_comes_back_with_its_reason(reader: FlaskClient, agent: Agent) -> None:
+    agent.post("/v1/memory/themes", {"slug": "house"})
+    response = reader.post("/themes/house", data={"display_name": "Home", "description": "x" * 2001})
+    assert (response.status_code, problems_of(response.text)) == (422, [])
+    assert "The description: must be at most 2,000 characters" in _plain(response)
+    assert _known(agent)[0]["display_name"] == "House"
+
+
+def test_a_theme_of_somebody_else_is_not_there(reader: FlaskClient, client: FlaskClient, bob) -> None:
+    Agent(client, bob.headers).post("/v1/memory/themes", {"slug": "secret"})
+    assert "secret" not in reader.get("/themes").text
+    assert reader.get("/themes?change=secret").status_code == 404
+    assert reader.post("/themes/secret", data={"display_name": "Mine"}).status_code == 404
+
+
+def test_of_many_the_fullest_are_shown_and_the_others_found(
+    reader: FlaskClient, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(themes, "MOST", 2)
+    for slug in ("aa", "bb", "cc_1", "ccx1"):
+        agent.post("/v1/memory/themes", {"slug": slug})
+    page = _plain(reader.get("/themes"))
+    assert ("bb Change" in page, "cc_1 Change" in page, "The 2 fullest." in page) == (True, False, True)
+    page = _plain(reader.get("/themes?q=C_1"))
+    assert ("cc_1 Change" in page, "ccx1 Change" in page) == (True, False)
+    assert "No theme is called so." in _plain(reader.get("/themes?q=zz\x00"))
+
+
+def test_incognito_reads_and_stores_no_theme(reader: FlaskClient, agent: Agent) -> None:
+    agent.post("/v1/memory/themes", {"slug": "house"})
+    reader.post("/incognito/start")
+    assert "house" not in reader.get("/themes").text
+    assert reader.post("/themes", data={"display_name": "Secret"}).status_code == 409
+    assert reader.post("/themes/house", data={"display_name": "Secret"}).status_code == 409
+    agent.post("/v1/memory/incognito/start", {})
+    assert agent.ask("POST", "/v1/memory/themes", json={"slug": "secret"}).status_code == 409
+    agent.post("/v1/memory/incognito/end", {})
+    assert [theme["display_name"] for theme in _known(agent)] == ["House"]
+
+
+def test_a_theme_may_be_called_what_no_space_may(agent: Agent) -> None:
+    assert agent.store("Insurance papers are in the blue folder", theme="policies")
+    assert [theme["slug"] for theme in _known(agent)] == ["policies"]

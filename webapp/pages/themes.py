@@ -1,0 +1,93 @@
+"""Themes: what memories are grouped by, added and described."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response, flash, make_response, redirect, render_template, request, url_for
+from pydantic import BaseModel, Field, ValidationError
+
+from memory.errors import ConflictError, InvalidError
+from memory.spaces import create_theme, describe_theme, get_theme, list_themes
+from webapp.api.schemas import Line
+from webapp.context import credential, session, utc_now
+from webapp.htmx import render
+from webapp.operations import is_incognito, refuse_in_incognito, space_for
+from webapp.pages.forms import parse
+from webapp.pages.space_forms import slug_of
+from webapp.pages.visitor import guarded
+from webapp.plain import problems
+
+bp = guarded("themes")
+
+# A page of them stays light; every memory may bring a theme of its own.
+MOST = 100
+
+
+class ThemeForm(BaseModel):
+    """A theme in words; the slug of a new one follows from its name where it is left out."""
+
+    display_name: Line = Field("", max_length=200)
+    description: Line = Field("", max_length=2000)
+    slug: Line = ""
+
+
+@bp.get("/themes")
+def index() -> Response:
+    """List themes, the fullest first, with a form to add one, or to describe the one that `change` names."""
+    if is_incognito(None):
+        return render("memories/closed.html", "memories/_closed.html")
+    slug = request.args.get("change", "").replace("\x00", "")
+    changing = get_theme(session(), credential().user_id, slug) if slug else None
+    return _shelf(changing=changing)
+
+
+@bp.post("/themes")
+def add() -> Response:
+    """Add a theme; the form comes back where a field does not fit."""
+    who = credential()
+    refuse_in_incognito(space_for(None).id)
+    try:
+        form = parse(ThemeForm, request.form)
+        slug = form.slug or slug_of(form.display_name)
+        if form.display_name and not slug:
+            raise InvalidError("slug", "cannot be made from this name: give it one of a to z and digits")
+        said = form.model_dump(exclude={"slug"})
+        theme = create_theme(session(), who.user_id, slug, now=utc_now(), actor=who.actor, **said)
+    except ValidationError as error:
+        return _shelf(problem=problems(error))
+    except InvalidError as error:
+        return _shelf(problem={error.field: error.message})
+    except ConflictError as error:
+        return _shelf(problem={"slug": str(error)})
+    session().commit()
+    return _to(f"The theme {theme.display_name} is there. Nothing is in it yet.")
+
+
+@bp.post("/themes/<slug>")
+def change(slug: str) -> Response:
+    """Save what a theme is called and what belongs to it; the form comes back where a field does not fit."""
+    who = credential()
+    refuse_in_incognito(space_for(None).id)
+    theme = get_theme(session(), who.user_id, slug)
+    try:
+        said = parse(ThemeForm, request.form).model_dump(exclude={"slug"})
+    except ValidationError as error:
+        return _shelf(changing=theme, problem=problems(error))
+    describe_theme(session(), who.user_id, slug, now=utc_now(), actor=who.actor, **said)
+    session().commit()
+    return _to("Saved.")
+
+
+def _to(said: str) -> Response:
+    flash(said)
+    return make_response(redirect(url_for("themes.index"), HTTPStatus.SEE_OTHER))
+
+
+def _shelf(**more: Any) -> Response:
+    context = {"changing": None, "problem": {}, "given": request.form, **more}
+    named = request.args.get("q", "").replace("\x00", "").strip()[:64]
+    themes = list_themes(session(), credential().user_id, named=named, most=MOST)
+    page = render_template("themes/index.html", themes=themes, named=named, most=MOST, **context)
+    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if context["problem"] else HTTPStatus.OK)
