@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from memory.models import Memory, Space
 
 SHOWN = 5
+_SEVERAL = {"summary": "summaries", "other": "other"}
 
 
 def summarise(session: Session, space: Space, *, now: datetime) -> dict[str, Any]:
@@ -50,6 +51,9 @@ def summarise(session: Session, space: Space, *, now: datetime) -> dict[str, Any
 def _sentence(name: str, total: int, by_type: dict[str, int], pinned: int, highlights: Any) -> str:
     if not total:
         return f"Nothing is remembered in {name} yet."
-    parts = ", ".join(f"{count} {kind}" for kind, count in by_type.items())
+    parts = ", ".join(
+        f"{count} {_SEVERAL.get(kind, f'{kind}s') if count > 1 else kind}" for kind, count in by_type.items()
+    )
     lines = "\n".join(f"- {memory.text[:200]}" for memory in highlights)
-    return f"{total} memories in {name} ({parts}); {pinned} pinned. What matters most:\n{lines}"
+    memories = "memory" if total == 1 else "memories"
+    return f"{total} {memories} in {name} ({parts}); {pinned} pinned. What matters most:\n{lines}"
