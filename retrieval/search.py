@@ -139,9 +139,10 @@ class _Run:
             if may_respell and (written := self._respelled(question, worded, thorough=True)) is not None:
                 return self._again(dense, written)
             self.withheld, weighed = min(len(scored), query.limit), []
-        weighed = [each for each in weighed if not each.is_faint or judge.is_likely(each)][: POOL * query.limit]
+        weighed = [each for each in weighed if not each.is_faint or judge.is_likely(each)]
         with self._timed("rank"):
-            weighed = look_again(weighed, policy, question=question, now=self.source.now)
+            # Only then the best of them: who wants one alone wants what answers, wherever it stood before it was read.
+            weighed = look_again(weighed, policy, question=question, now=self.source.now)[: POOL * query.limit]
             lam, unrelated = policy.mmr_lambda, near.unrelated
             ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
         return self._cut(ranked, len(pool))

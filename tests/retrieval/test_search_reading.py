@@ -227,6 +227,20 @@ def test_what_answers_comes_before_what_is_only_about_it(runtime, ada):
     assert hits[0].ranked.scored.reading_penalty == 0 < hits[1].ranked.scored.reading_penalty
 
 
+def test_the_first_is_the_same_however_many_are_wanted(runtime, ada):
+    distant = (
+        "Rex paints the old fence with tar",
+        "The old shed of Rex has two windows",
+        "Rex has an old collar of red leather",
+    )
+    nine = "In May our Rex turned nine"
+    shelf = ReadShelf(runtime, ada, (*distant, nine, *TEXTS[1:3]))
+    found = {limit: shelf.found("How old is Rex?", near=3, cosine=0.15, limit=limit)[0] for limit in (1, 2, 3, 10)}
+    assert found == dict.fromkeys(found, nine)
+    unread = shelf.found("How old is Rex?", near=3, cosine=0.15, policy={"reads": 0})
+    assert unread.index(nine) >= 2, "more stand before it than are weighed where one is wanted"
+
+
 def test_reading_ends_with_the_first_that_is_likely_to_answer(runtime, ada):
     shelf = ReadShelf(runtime, ada, ("Rex will be nine in May", *TEXTS[:3]))
     hits = shelf.ask("How old is Rex?", cosine=0.9).hits
