@@ -105,7 +105,8 @@ class _Run:
         query, policy = self.source.query, self.source.policy
         # Notes may tell of a time in which none was kept: then it is searched for as anything else.
         if (period := self._period(question)) is not None:
-            if (found := self._of_the_time(period)).hits:
+            # Where the budget has no room for any of it, it is of that time all the same.
+            if (found := self._of_the_time(period)).hits or found.truncated:
                 return found
             self.warnings.append("no memory is of that time")
         worded, near = self._legs(dense, question)
@@ -167,6 +168,9 @@ class _Run:
     def _period(self, question: str) -> Period | None:
         """Return the time that is asked for where nothing else is; entities and exchanges have no time of their own."""
         if self.source.query.shelf is not MEMORIES or self.source.policy.date_boost == 0:
+            return None
+        # Quotes mean the words, those of a date too.
+        if quoted(question):
             return None
         return dates.alone(question, self.source.now)
 

@@ -64,6 +64,20 @@ def test_a_time_of_which_nothing_was_kept_is_searched_for(shelf):
     assert shelf.ask("yesterday").warnings == ()
 
 
+def test_a_time_in_quotes_is_what_a_memory_says(shelf):
+    result = shelf.ask('"in October"')
+    assert [hit.snippet for hit in result.hits] == ["The fair is in October"]
+    assert result.period is None
+    assert shelf.found('"last month"') == []
+
+
+def test_a_time_stays_one_where_the_budget_has_no_room_for_what_was_kept(runtime, bob):
+    shelf = Shelf(runtime, bob, ("\N{PEACOCK} \N{PEACOCK}", "Ada keeps bees"))
+    result = shelf.ask("What happened in June 2025?", token_budget=1)
+    assert (result.hits, result.truncated, result.warnings) == ((), True, ())
+    assert result.period is not None
+
+
 def test_a_time_is_that_of_the_zone(shelf):
     # There it is still the last evening of May, and each note was kept on the evening before its day.
     now = NOW.astimezone(ZoneInfo("America/New_York"))
