@@ -65,6 +65,8 @@ _SAYS = re.compile(
 
 # Thai to Khmer, Japanese, Chinese and Korean: without blanks, or with endings that are written on.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+# Unicode's categories of symbols that stand for a thing: currencies, and "other" ones such as emoji.
+_PICTURES = frozenset({"Sc", "So"})
 _QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u00ab([^\u00ab\u00bb]+)\u00bb')
 
 
@@ -98,6 +100,15 @@ def _whole(phrase: str) -> str:
 
 def _folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def says_nothing(question: str) -> bool:
+    """Tell whether a question has no letter, no digit and no picture or currency, so that there is nothing to look for.
+
+    >>> says_nothing(" ?!"), says_nothing("the"), says_nothing("€")
+    (True, False, False)
+    """
+    return not any(each.isalnum() or unicodedata.category(each) in _PICTURES for each in question)
 
 
 def asks(text: str) -> bool:

@@ -21,7 +21,17 @@ from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
 from retrieval import dates
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
-from retrieval.answers import asks, asks_who, only_names, quoted, says, says_an_amount, wants_all, wants_an_amount
+from retrieval.answers import (
+    asks,
+    asks_who,
+    only_names,
+    quoted,
+    says,
+    says_an_amount,
+    says_nothing,
+    wants_all,
+    wants_an_amount,
+)
 from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, is_talk, many_wait
 from retrieval.dates import Period
@@ -103,6 +113,9 @@ class _Run:
 
     def _search(self, dense: Dense | None, question: str, *, may_respell: bool) -> Result:
         query, policy = self.source.query, self.source.policy
+        if says_nothing(question):
+            # To a model dots are as good as any text, and some memory is always the nearest to them.
+            return self._cut((), 0)
         # Notes may tell of a time in which none was kept: then it is searched for as anything else.
         if (period := self._period(question)) is not None:
             # Where the budget has no room for any of it, it is of that time all the same.

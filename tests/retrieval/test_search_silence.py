@@ -146,6 +146,17 @@ def test_what_narrows_a_question_does_not_look_like_missing_vectors(shelf):
     assert shelf.ask("tea", near=3, cosine=0.9, types=("decision",)).degraded == ()
 
 
+@pytest.mark.parametrize("question", ["?", '""', " ... ", "\\", "%", "\u202e", "\u3002"])
+def test_signs_alone_ask_for_nothing(shelf, question):
+    for policy in ({}, {"sure_cosine": 0.0}, {"min_score": 0.0}):
+        result = shelf.ask(question, cosine=0.9, policy=policy)
+        assert (result.hits, result.withheld, result.degraded, result.error) == ((), 0, (), False)
+
+
+def test_a_picture_asks_for_something(shelf):
+    assert shelf.ask("\N{TEACUP WITHOUT HANDLE}", cosine=0.9).hits
+
+
 def test_a_quoted_phrase_is_found_as_it_is_written(runtime, bob):
     texts = ("The lemon\ntree is ill", "A tree of lemons", "The lemon trees bloom", "Tea with lemon")
     shelf = Shelf(runtime, bob, texts)
