@@ -35,9 +35,10 @@ Conditions = Sequence[ColumnElement[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which memories to list; None means any."""
+    """Which memories to list; None means any. `outside` are the slugs of spaces of which none is listed."""
 
     space: str | None = None
+    outside: frozenset[str] | None = None
     theme: str | None = None
     type: str | None = None
     tag: str | None = None
@@ -229,6 +230,7 @@ def _recalled_since(moment: datetime) -> ColumnElement[bool]:
 
 _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "space": lambda slug: Space.slug == slug,
+    "outside": Space.slug.not_in,
     "type": lambda kind: Memory.type == kind,
     "tag": lambda tag: Memory.tags.any_() == tag,
     "status": lambda status: Memory.status == status,

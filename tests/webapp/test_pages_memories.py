@@ -12,10 +12,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes, stored
 
+from memory import bulk
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.models import Forgotten
 from memory.spaces import create_theme
+from webapp.pages import queries
 
 TEXT = "The studio key hangs behind the blue door."
 
@@ -253,6 +255,25 @@ def test_a_space_that_is_incognito_by_default_keeps_what_was_forgotten(reader: F
     client.patch("/v1/spaces/den", json={"incognito_default": True}, headers=ada.headers)
     assert "forgotten in" not in reader.get("/memories").text
     assert "Closed while incognito" in reader.get(f"/memories/{memory}").text
+
+
+def test_a_space_that_is_incognito_by_default_takes_no_room_in_the_list(
+    reader: FlaskClient, client, ada, monkeypatch
+) -> None:
+    monkeypatch.setattr(queries, "PAGE", 2)
+    monkeypatch.setattr(bulk, "MOST", 2)
+    stored(ada, TEXT)
+    add_space(ada, "den")
+    for number in range(3):
+        stored(ada, f"Studio {number} is let", space="den")
+    client.patch("/v1/spaces/den", json={"incognito_default": True}, headers=ada.headers)
+    for words in ("", "?q=studio"):
+        shown = " ".join(reader.get(f"/memories{words}").text.split())
+        assert ("1 memory, newest first" in shown, TEXT in shown, "is let" in shown) == (True, True, False)
+    assert "Archive 1 memory" in reader.post("/memories/bulk", data={"act": "archive", "every": "true"}).text
+    page = client.get("/v1/memory/entries?limit=2", headers=ada.headers).json
+    assert [entry["text"] for entry in page["entries"]] == [TEXT]
+    assert page["next_cursor"] is None
 
 
 def test_another_user_meets_nothing_of_what_was_forgotten(app: Flask, reader: FlaskClient, ada, bob) -> None:

@@ -74,10 +74,10 @@ def list_(query: EntryQuery) -> Response:
     values: dict[str, Any] = {f.name: getattr(query, f.name) for f in fields(Filters) if hasattr(query, f.name)}
     values["space"] = scope.slug if scope else None
     values["status"] = None if query.status == "any" else query.status
+    values["outside"] = None if scope else incognito_spaces() or None
     filters = Filters(**values)
     page = list_entries(session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor, now=utc_now())
-    hidden = frozenset() if scope else incognito_spaces()
-    entries = [entry_json(without_foreign_source(e)) for e in page.entries if e.space not in hidden]
+    entries = [entry_json(without_foreign_source(e)) for e in page.entries]
     return jsonify({"entries": entries, "next_cursor": page.next_cursor})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -186,7 +186,8 @@ def _chosen(form: BulkForm) -> list[UUID]:
     if not form.every:
         return _open(form.id)
     now = utc_now()
-    return _open(list_ids(session(), credential().user_id, _filters().to_filters(now), most=bulk.MOST, now=now))
+    filters = replace(_filters().to_filters(now), outside=incognito_spaces() or None)
+    return _open(list_ids(session(), credential().user_id, filters, most=bulk.MOST, now=now))
 
 
 def _open(ids: Sequence[UUID]) -> list[UUID]:

@@ -113,11 +113,12 @@ def listing(form: BrowseForm) -> Listing:
     if form.theme is not None:
         check_theme(session(), user_id, form.theme)
     filters = form.to_filters(now)
-    page, total = list_counted(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
     hidden = frozenset() if form.space else incognito_spaces()
-    shown = [entry for entry in page.entries if entry.space not in hidden]
+    # Asked of the database, not of the page: else they are counted, and a page of them alone has nothing to show.
+    filters = replace(filters, outside=hidden or None)
+    page, total = list_counted(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
     over = form.q is not None and total > MOST_COUNTED
-    return Listing(replace(page, entries=shown), MOST_COUNTED if over else total, over, sorted(hidden))
+    return Listing(page, MOST_COUNTED if over else total, over, sorted(hidden))
 
 
 def opened(memory_id: UUID) -> Opened:
