@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from uuid import UUID
 
 from sqlalchemy import (
@@ -39,6 +40,10 @@ SHORTEST_STEM = 3
 FEW = 1000
 
 _WORD = re.compile(r"\w+")
+# Of an address the index has no scheme.
+_SCHEME = re.compile(r"\A[a-z][a-z0-9+.-]*://")
+# What the index keeps before a word: of "FJ-2219" it has "fj" and "-2219", of a path its beginning.
+_BEFORE_NUMBERS, _BEFORE_WORDS = ("-", "+", "/"), ("/",)
 _MARKS = "\"'()[]{}<>.,;:!?\u201c\u201d\u2018\u2019"
 _ENGLISH = cast(literal("english"), REGCONFIG)
 # Behind every text in the order of bytes, which is that of the index.
@@ -59,11 +64,11 @@ def typed(session: Session, user_id: UUID, words: str, *, active_only: bool) -> 
     `hazel` and `allerg` find "allergic to hazelnuts", `runni` and `running` find "a run". Words that say nothing, as
     "the", are left out beside others. Without any word everything fits.
     """
-    chunks = [chunk.strip(_MARKS)[:LONGEST_WORD] for chunk in words.lower().split() if _WORD.search(chunk)]
-    chunks = _telling(session, chunks[:MOST_WORDS])
+    written = (_SCHEME.sub("", chunk.strip(_MARKS))[:LONGEST_WORD] for chunk in words.lower().split())
+    chunks = _telling(session, [chunk for chunk in written if _WORD.search(chunk)][:MOST_WORDS])
     if not chunks:
         return Typed(true())
-    sets = [_having(user_id, chunk) for chunk in chunks]
+    sets = [_having(user_id, chunk, parts) for chunk, parts in chunks.items()]
     found: CompoundSelect[UUID] = intersect(*sets) if len(sets) > 1 else sets[0]
     ids: Sequence[UUID] = session.scalars(found.limit(FEW + 1)).all()
     among = Memory.id == any_(cast(list(ids), ARRAY(Uuid)))
@@ -74,38 +79,42 @@ def typed(session: Session, user_id: UUID, words: str, *, active_only: bool) -> 
     if active_only:
         return Typed(among, many)
     # The index holds what is active; the rest is read.
-    rest = and_(Memory.status != "active", *(_read(part) for chunk in chunks for part in _parts(chunk)))
+    rest = and_(Memory.status != "active", *map(_read, chain.from_iterable(chunks.values())))
     return Typed(or_(among, rest), many)
 
 
-def _telling(session: Session, chunks: Sequence[str]) -> list[str]:
-    """Return the words without those that the index does not have, unless it is one word alone: it may go on."""
-    if len(chunks) < 2:
-        return list(chunks)
-    each = func.unnest(cast(list(chunks), ARRAY(Text))).column_valued("each")
-    kept = session.scalars(select(each).where(func.length(func.to_tsvector(_ENGLISH, each)) > 0))
-    return list(dict.fromkeys(kept)) or list(chunks[-1:])
+def _telling(session: Session, chunks: Sequence[str]) -> dict[str, list[str]]:
+    """Return what was written between blanks and the words in each, without those that the index does not have.
+
+    One word alone stays, as it may go on; so do those of what has no others.
+    """
+    words = {chunk: _WORD.findall(chunk) for chunk in chunks}
+    asked = {*chunks, *chain.from_iterable(words.values())}
+    if len(asked) < 2:
+        return words
+    each = func.unnest(cast(list(asked), ARRAY(Text))).column_valued("each")
+    kept = set(session.scalars(select(each).where(func.length(func.to_tsvector(_ENGLISH, each)) > 0)))
+    told = [chunk for chunk in words if chunk in kept] or list(chunks[-1:])
+    return {chunk: [word for word in words[chunk] if word in kept] or words[chunk] for chunk in told}
 
 
-def _parts(chunk: str) -> list[str]:
-    return _WORD.findall(chunk)
-
-
-def _having(user_id: UUID, chunk: str) -> CompoundSelect[UUID]:
-    """Return the ids of the active memories that have what stands between two spaces.
+def _having(user_id: UUID, chunk: str, words: Sequence[str]) -> CompoundSelect[UUID]:
+    """Return the ids of the active memories that have what stands between two blanks, or all the words in it.
 
     An address or a decimal number is one word to the index; two words with a dash are one word, and each by itself.
     """
-    parts = _parts(chunk)
-    if len(parts) == 1:
-        return _word(user_id, parts[0])
-    return union(_beginning(user_id, chunk), intersect(*(_word(user_id, part) for part in parts)))
+    if [chunk] == words:
+        return _word(user_id, chunk)
+    whole = (_beginning(user_id, sign + chunk) for sign in ("", *_BEFORE_WORDS))
+    return union(*whole, intersect(*(_word(user_id, word) for word in words)))
 
 
 def _word(user_id: UUID, word: str) -> CompoundSelect[UUID]:
     stems = func.tsvector_to_array(func.to_tsvector(_ENGLISH, word))
     ways = [_beginning(user_id, word), _lexemes(user_id).where(Posting.lexeme == any_(stems))]
-    heads = [word[:length] for length in range(SHORTEST_STEM, len(word))]
+    signs = _BEFORE_NUMBERS if word[0].isdigit() else _BEFORE_WORDS
+    ways += [_beginning(user_id, sign + word) for sign in signs]
+    heads = list(_heads(word))
     if heads:
         # Of "running" the index has "run": while it is typed, the stem is the beginning of what is typed. That alone
         # would find "rub" by "rubber" as well, so the text itself is asked.
@@ -113,6 +122,17 @@ def _word(user_id: UUID, word: str) -> CompoundSelect[UUID]:
         mine = (Memory.user_id == user_id, Memory.id == any_(func.array(begun.scalar_subquery(), type_=ARRAY(Uuid))))
         ways.append(select(Memory.id).where(*mine, _has(word)))
     return union(*ways)
+
+
+def _heads(word: str) -> Iterator[str]:
+    """Give the stems of which a word that is still being typed may be the beginning: "driv" goes on as "driving"."""
+    for length in range(SHORTEST_STEM, len(word)):
+        head = word[:length]
+        yield head
+        # "drive" loses its last letter in "driving", and "study" has another one in its stem.
+        yield f"{head}e"
+        if head.endswith("y"):
+            yield f"{head[:-1]}i"
 
 
 def _lexemes(user_id: UUID) -> Select[UUID]:

@@ -89,6 +89,51 @@ def test_words_find_what_has_them(shelf, words, texts):
     assert found(shelf, words) == texts
 
 
+CODES = (
+    "Bug FJ-2219 shows the wrong tide; my mother's phone is +49 170 5552261",
+    "Streams: https://docs.nats.example/jetstream/streams, driving there takes a day of studying",
+    "The kettle is on its -17th descaling, see www.tea.example/how-to-clean",
+)
+BUG, LINK, KETTLE = CODES
+
+
+@pytest.fixture(scope="module")
+def codes(runtime, new_person):
+    book = Book(runtime, new_person("codes"))
+    for text in CODES:
+        book.write(text)
+    return book
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("fj-2219", BUG),
+        ("FJ-2219", BUG),
+        ("2219", BUG),
+        ("+49", BUG),
+        ("mother's", BUG),
+        ("https://docs.nats.example/jetstream/streams", LINK),
+        ("HTTPS://docs.nats", LINK),
+        ("jetstream", LINK),
+        ("driving", LINK),
+        ("studying", LINK),
+        ("how-to-clean", KETTLE),
+    ],
+)
+def test_what_the_index_writes_otherwise_is_found_at_each_letter(codes, word, text):
+    scheme = word.find("//") + 2 if "//" in word else 0
+    assert [begun for begun in beginnings(word, scheme + 3) if text not in found(codes, begun)] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "texts"),
+    [("fj-221", {BUG}), ("fj-219", set()), ("mother's phone", {BUG}), ("nats.example", set()), ("219", set())],
+)
+def test_what_is_written_otherwise_is_found_from_its_beginning(codes, words, texts):
+    assert found(codes, words) == texts
+
+
 @pytest.mark.parametrize("words", ["'", "\\", "a'b", "hazel:* | x", "!hazel", "[hazel", "a\\m", "hazel & x", "(", "a*"])
 def test_odd_characters_are_no_operators(shelf, words):
     assert found(shelf, words) <= set(TEXTS)
