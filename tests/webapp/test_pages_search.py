@@ -5,8 +5,10 @@ from __future__ import annotations
 import html
 import re
 from datetime import UTC, datetime
+from itertools import pairwise
 from uuid import UUID
 
+import numpy as np
 import pytest
 from api_agent import Agent, add_space, rows
 from api_talk import Talk
@@ -17,6 +19,7 @@ from sqlalchemy import text, update
 
 from memory.database import user_session
 from memory.models import Memory, Space
+from retrieval.mmr import select
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from retrieval.types import Candidate, Ranked, Score, Scored
@@ -243,6 +246,29 @@ def judged(text: str = "a", question: str = "", **fields) -> str:
 )
 def test_a_reason_claims_no_more_than_is_so(signals, reason) -> None:
     assert judged(**signals) == reason
+
+
+@pytest.mark.parametrize("lam", [1.0, 0.7, 0.3, 0.0])
+def test_what_puts_a_hit_before_the_next_one_is_what_decided(lam: float) -> None:
+    policy, alike = Policy(alpha=1.0, beta=0.0, gamma=0.0, mmr_lambda=lam), np.ones(2, dtype=np.float32)
+    pool = [
+        Scored(
+            Candidate(UUID(int=number), "a", "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.0, vector=vector),
+            Score(total, 0.0, 0.0, total),
+            evidence=total,
+            keyword_share=0.0,
+            date_match=0.0,
+        )
+        for number, (total, vector) in enumerate([(0.9, alike), (0.6, alike), (0.4, np.array([1.0, -1.0]))])
+    ]
+    ranked = select(pool, limit=3, lam=lam)
+    told = explain(Result(tuple(Hit(each, "a") for each in ranked), policy)).hits
+    for each, following in pairwise(told):
+        gap = each.hit.ranked.scored.score.total - following.hit.ranked.scored.score.total
+        by = (gap if lam else 0.0) + following.likeness - each.likeness
+        assert each.lead.partition(":")[0] == (f"Before the next by {by:.2f}" if by > 0.005 else "Even with the next")
+        assert ("relevance" in each.lead) == (lam > 0)
+    assert told[2].likeness == (0.0 if lam == 1 else pytest.approx((1 - lam) / (lam or 1)))
 
 
 @pytest.mark.parametrize(

@@ -66,13 +66,14 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A hit, and why it stands where it stands."""
+    """A hit, and why it stands where it stands; `likeness` is what its likeness to better hits took from its total."""
 
     hit: Hit
     reason: str
     bars: tuple[Bar, ...]
     legs: tuple[Leg, ...]
     lead: str = ""
+    likeness: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,16 @@ def _explained(hit: Hit, question: str, policy: Policy, after: Hit | None, asked
         Bar("Total", score.total, most=policy.alpha + policy.beta + policy.gamma),
     )
     lead = _lead(hit, after, policy) if after is not None else ""
-    return Explained(
-        hit, _reason(hit, policy, question), bars, (_words(hit, asked), _meaning(hit, policy, asked)), lead
-    )
+    legs = (_words(hit, asked), _meaning(hit, policy, asked))
+    return Explained(hit, _reason(hit, policy, question), bars, legs, lead, _likeness(hit, policy))
+
+
+def _likeness(hit: Hit, policy: Policy) -> float:
+    """Return what its likeness to better hits took from the total of a hit.
+
+    Diversity leaves `mmr_lambda` of every total before it takes what it takes; where that is nothing, it alone decides.
+    """
+    return hit.ranked.mmr_penalty / (policy.mmr_lambda or 1.0)
 
 
 # What likeness to a better hit takes is told from where it moves a hit among its neighbours.
@@ -137,12 +145,14 @@ LEAST_PART = 0.005
 def _lead(hit: Hit, after: Hit, policy: Policy) -> str:
     """Say what put a hit before the next one: the difference of each part as it counts in the total."""
     score, other = hit.ranked.scored.score, after.ranked.scored.score
-    parts = {
-        "relevance": policy.alpha * (score.relevance - other.relevance),
-        "recency": policy.beta * (score.recency - other.recency),
-        "importance": policy.gamma * (score.importance - other.importance),
-        "likeness": after.ranked.mmr_penalty - hit.ranked.mmr_penalty,
-    }
+    parts = {"likeness": _likeness(after, policy) - _likeness(hit, policy)}
+    if policy.mmr_lambda > 0:
+        totals = {
+            "relevance": policy.alpha * (score.relevance - other.relevance),
+            "recency": policy.beta * (score.recency - other.recency),
+            "importance": policy.gamma * (score.importance - other.importance),
+        }
+        parts = {**totals, **parts}
     told = [f"{name} {_signed(part)}" for name, part in parts.items() if abs(part) >= LEAST_PART]
     by = sum(parts.values())
     return f"Before the next by {by:.2f}: {', '.join(told)}" if told and by >= LEAST_PART else "Even with the next"
@@ -222,6 +232,6 @@ def _reason(hit: Hit, policy: Policy, question: str) -> str:
         found.append("a little like it by meaning" if memory.cosine is not None else "beside what was found")
     if scored.reading_penalty >= MOVED:
         found.append(f"moved down by {scored.reading_penalty:.2f} as another reads more like an answer")
-    if hit.ranked.mmr_penalty >= MOVED:
-        found.append(f"moved down by {hit.ranked.mmr_penalty:.2f} for its likeness to a better hit")
+    if (likeness := _likeness(hit, policy)) >= MOVED:
+        found.append(f"moved down by {likeness:.2f} for its likeness to a better hit")
     return ", ".join(found)
