@@ -43,6 +43,13 @@ _BEFORE, _AFTER = r"(?<![^\W_])(?<!\d[\-/.])", r"(?![^\W_])(?![\-/.]\d)"
 # A code has at most so many parts and signs; its letters stand in groups of at most four.
 _PARTS, _LONGEST = 8, 40
 _GROUP = re.compile(r"[^\W\d_]{1,4}")
+# Letters that a dash joins to a number: the database reads that as two words, and the number with the dash.
+_DASHED = re.compile(r"(?<![^\W_])[^\W\d_]{1,20}-\Z")
+# A number of four digits and more, whose thousands a sign may part: in English a comma, in German a point.
+_THOUSANDS = re.compile(
+    r"(?<![\w.,'\u2019-])(?:[1-9]\d{0,2}(?:[.,'\u2019\u00a0\u202f]\d{3}){1,4}|[1-9]\d{3,14})(?![\w'\u2019-]|[.,]\d)"
+)
+_BETWEEN_THOUSANDS = r"[.,'\u2019\u00a0\u202f]?"
 # Words of up to four letters that stand beside numbers and are no part of them.
 _SMALL = frozenset(
     """
@@ -119,12 +126,15 @@ def rewritten(question: str, spellings: Iterable[Spelling]) -> str:
 
 
 def _written(source: Source, question: str) -> Iterator[Spelling]:
-    """Give days, and codes elsewhere: a day looks like a code, and may be one in another text."""
+    """Give days, then codes and amounts elsewhere: a day looks like a code, and may be one in another text."""
     days = list(_things_written(source, _days(question)))
     yield from days
     taken = {place for each in days for place in range(each.start, each.start + len(each.asked))}
-    codes = (each for each in _codes(question) if taken.isdisjoint(range(each.start, each.start + len(each.asked))))
-    yield from _things_written(source, codes)
+    for things in (_codes(question), _amounts(question)):
+        rest = (each for each in things if taken.isdisjoint(range(each.start, each.start + len(each.asked))))
+        written = list(_things_written(source, rest))
+        yield from written
+        taken.update(place for each in written for place in range(each.start, each.start + len(each.asked)))
 
 
 def _things_written(source: Source, things: Iterable[_Thing]) -> Iterator[Spelling]:
@@ -132,12 +142,20 @@ def _things_written(source: Source, things: Iterable[_Thing]) -> Iterator[Spelli
     for thing in islice(things, _FORMS):
         if thing.start < end:
             continue  # Part of what was found.
-        spellings = [found[0] for text in _texts(source, thing.probes) if (found := thing.pattern.search(text))]
+        texts = _texts(source, thing.probes)
+        spellings = [_as_indexed(text, found) for text in texts if (found := thing.pattern.search(text))]
         if spellings:
             end = thing.start + len(thing.asked)
             # One that writes it as it is asked is found anyway.
             same = (each for each in spellings if each.lower() == thing.asked.lower())
             yield Spelling(thing.start, thing.asked, next(same, spellings[0]))
+
+
+def _as_indexed(text: str, found: re.Match[str]) -> str:
+    """Return what was found with the letters before it where the database reads a number with the dash between them."""
+    before = text[max(0, found.start() - _LONGEST) : found.start()]
+    joined = _DASHED.search(before) if found[0][0].isdigit() else None
+    return (joined[0] if joined else "") + found[0]
 
 
 def _texts(source: Source, probes: Sequence[str]) -> list[str]:
@@ -152,6 +170,19 @@ def _texts(source: Source, probes: Sequence[str]) -> list[str]:
     }
     statement = spelled_statement(source.query.shelf, filtered=source.query.filtered)
     return [text for (text,) in fetch(source.session, statement, values)]
+
+
+def _amounts(question: str) -> Iterator[_Thing]:
+    """Give the numbers whose thousands may be parted by another sign, or by none."""
+    for found in _THOUSANDS.finditer(question):
+        digits = "".join(filter(str.isdigit, found[0]))
+        if found[0] == digits and _PLAIN.fullmatch(digits):
+            continue  # A year.
+        groups = [digits[: len(digits) % 3], *(digits[at : at + 3] for at in range(len(digits) % 3, len(digits), 3))]
+        groups = list(filter(None, groups))
+        probes = [digits, *groups, ".".join(groups)]
+        pattern = rf"(?<![\w.,'\u2019-]){_BETWEEN_THOUSANDS.join(groups)}(?![\w'\u2019-]|[.,]\d)"
+        yield _Thing(found.start(), found[0], probes, re.compile(pattern))
 
 
 def _codes(question: str) -> Iterator[_Thing]:

@@ -58,6 +58,10 @@ VALUES = {
     "boxes": "Locker 41-7 has the boxes",
     "wedding": "The wedding was on the 3rd of May, 2024 in Graz",
     "invoice": "Invoice 03-05-2024 is unpaid",
+    "rent": "The rent of the barn is 1,240 euros",
+    "miete": "Die Miete der Scheune stieg auf 1.290 Euro",
+    "mast": "The mast weighs 2.450 kg and not 2.4 kg",
+    "prize": "The lottery paid 1,250,000 crowns",
 }
 
 
@@ -111,6 +115,8 @@ def asking(runtime, person, notes):
         ("What does error F 24 mean?", "error", "F24"),
         ("bike lock 4916", "lock", "4-9-1-6"),
         ("What is E1042?", "bug", "E-1042"),
+        ("bug 1042", "bug", "E-1042"),
+        ("Is 1042 fixed?", "bug", "E-1042"),
         ("Who is Oettinger?", "midwife", "Öttinger"),
         ("Goerlitz", "tires", "Görlitz"),
         ("Who is Soren Akesson?", "ladder", "Søren"),
@@ -179,6 +185,29 @@ def test_a_value_is_no_spelling_of_another(ask_values, question, other):
 def test_the_sign_within_a_value_may_be_another(ask_values):
     found, warnings = ask_values("What does locker 41/7 have?")
     assert (found[:1], warnings) == (["boxes"], ["“41/7” is spelled otherwise here"])
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What costs 1240 euros?", "rent"),
+        ("What costs 1.240 euros?", "rent"),
+        ("What is 1,290 euros?", "miete"),
+        ("What is 1290 euros?", "miete"),
+        ("Who paid 1,050 euros?", "sofa"),
+        ("lottery 1250000 crowns", "prize"),
+    ],
+)
+def test_thousands_are_found_whatever_parts_them(ask_values, question, name):
+    found, warnings = ask_values(question)
+    assert (found[:1], len(warnings)) == ([name], 1)
+
+
+@pytest.mark.parametrize(
+    "question", ["What costs 240 euros?", "What weighs 245 kg?", "What costs 12,40 euros?", "Who paid 250000 crowns?"]
+)
+def test_a_part_of_a_number_is_another_number(ask_values, question):
+    assert ask_values(question, {"min_score": 0.0})[1] == []
 
 
 def test_a_day_is_not_respelled_as_a_code_too(ask_values):
