@@ -84,6 +84,14 @@ _NAMED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _AGO = re.compile(rf"\b(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?\s+ago\b", re.IGNORECASE)
+# As many as people mean by these, and a little more.
+_COUNTS = {word: number for number, word in enumerate(_NUMBERS) if number > 1} | {"couple of": 2, "few": 5}
+_COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNTS)})"
+_WITHIN = re.compile(
+    rf"\b(?:(?:over|within)\s+(?:the\s+)?)?(?:(?:last|past)\s+(?:{_COUNT})\s+(?P<units>day|week|month|year)s"
+    r"|past\s+(?P<unit>week|month|year))\b(?!\s+(?:ago|of)\b)",
+    re.IGNORECASE,
+)
 _RECENT = re.compile(
     r"\b(?:(?P<day>today|yesterday)|(?P<which>last|this)\s+(?P<unit>week|month|year))\b", re.IGNORECASE
 )
@@ -104,7 +112,7 @@ _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"}
 _RANGE = re.compile(r"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s", re.IGNORECASE)
 # So many dates of one question are looked at.
 _MOST_DATES = 4
-_WEEK_OF = re.compile(r"\b(?:last|this)\s+week\s*\Z", re.IGNORECASE)
+_WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{_COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
 # Behind one of these stands somebody: "What did June say?"
 _AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|shall|should|must|is|was|has|had)\s+\Z", re.IGNORECASE)
 # Characters that are looked at before a month.
@@ -116,7 +124,8 @@ _WORD = re.compile(r"[^\W_]+")
 def parse(question: str, now: datetime) -> DateHint | None:
     """The first date that `question` names, or None.
 
-    Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week.
+    Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week, and
+    "the last 2 weeks" are the 14 days before today, and today.
     """
     return _taken(question, _aware(now))[0]
 
@@ -192,7 +201,7 @@ def _taken(question: str, now: datetime) -> tuple[DateHint | None, str]:
         return _parts(named, year[1] if year else None, zone), _without(rest, year) if year and apart else rest
     if year := _YEAR.search(question):
         return DateHint(year=int(year[1]), zone=zone), _without(question, year)
-    for pattern, read in ((_AGO, _ago), (_RECENT, _recent), (_SEASON, _season)):
+    for pattern, read in ((_AGO, _ago), (_WITHIN, _within), (_RECENT, _recent), (_SEASON, _season)):
         if (found := pattern.search(question)) and (hint := read(found, now)):
             return hint, _without(question, found)
     return None, question
@@ -267,6 +276,23 @@ def _named_month(question: str) -> re.Match[str] | None:
 def _ago(found: re.Match[str], now: datetime) -> DateHint | None:
     steps, unit = found[1].lower(), found[2].lower()
     return _span(now, unit, _STEPS[steps] if steps in _STEPS else int(steps))
+
+
+def _within(found: re.Match[str], now: datetime) -> DateHint | None:
+    """The days since the one that was so many units before that of `now`, both included."""
+    count, today = (found["count"] or "1").lower(), now.date()
+    number = _COUNTS[" ".join(count.split())] if not count.isdigit() else int(count)
+    unit = (found["units"] or found["unit"]).lower()
+    try:
+        if unit in {"day", "week"}:
+            first = today - timedelta(days=number * (1 if unit == "day" else 7))
+        else:
+            month = _month(today.year, today.month - number * (1 if unit == "month" else 12))
+            # A month may lack the last days of this one.
+            first = min(month + timedelta(days=today.day - 1), _month(month.year, month.month + 1) - timedelta(days=1))
+        return _hint(first, today + timedelta(days=1), _zone(now))
+    except (OverflowError, ValueError):
+        return None
 
 
 def _recent(found: re.Match[str], now: datetime) -> DateHint | None:

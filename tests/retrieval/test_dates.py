@@ -53,6 +53,8 @@ def test_a_named_date_gives_its_parts(question, parts):
         "Who paid $2000 or 2,000 or 1999.50?",
         "Who was Augustus?",
         "Who lived 9999 years ago?",
+        "Who ruled the last 9999 years?",
+        "What happened in the last five years of the war?",
         "What lasts?",
     ],
 )
@@ -75,6 +77,13 @@ def test_a_question_without_a_date_gives_no_hint(question):
         ("two weeks ago", "2024-06-24", "2024-07-01"),
         ("8 months ago", "2023-11-01", "2023-12-01"),
         ("a year ago", "2023-01-01", "2024-01-01"),
+        ("in the last two weeks", "2024-06-26", "2024-07-11"),
+        ("the past 3 days", "2024-07-07", "2024-07-11"),
+        ("in the past week", "2024-07-03", "2024-07-11"),
+        ("over the last couple of months", "2024-05-10", "2024-07-11"),
+        ("the last few days", "2024-07-05", "2024-07-11"),
+        ("the past year", "2023-07-10", "2024-07-11"),
+        ("the last 2 years", "2022-07-10", "2024-07-11"),
         ("last spring", "2024-03-01", "2024-06-01"),
         ("last summer", "2023-06-01", "2023-09-01"),
         ("last autumn", "2023-09-01", "2023-12-01"),
@@ -84,6 +93,11 @@ def test_a_question_without_a_date_gives_no_hint(question):
 )
 def test_a_relative_date_gives_a_span(question, start, end):
     assert parse(question, NOW) == DateHint(start=day(start), end=day(end))
+
+
+def test_the_past_month_begins_with_its_last_day_where_it_is_shorter():
+    assert parse("the past month", day("2024-03-31")) == DateHint(start=day("2024-02-29"), end=day("2024-04-01"))
+    assert parse("the past year", day("2024-02-29")) == DateHint(start=day("2023-02-28"), end=day("2024-03-01"))
 
 
 def test_last_month_in_january_is_december():
@@ -186,7 +200,9 @@ def test_any_text_and_moment_gives_a_match_between_zero_and_one(question, now, c
 
 
 @given(
-    st.sampled_from(["last winter", "last fall", "last year", "last week", "yesterday", "10 months ago"]),
+    st.sampled_from(
+        ["last winter", "last fall", "last year", "last week", "yesterday", "10 months ago", "the last 7 years"]
+    ),
     st.datetimes(),
     st.sampled_from(ZONES),
 )
@@ -209,6 +225,10 @@ def test_a_relative_date_never_fails_even_at_the_edges_of_the_calendar(question,
         ("Everything of 2023-05-07", "2023-05-07", "2023-05-08", "7 May 2023"),
         ("2023", "2023-01-01", "2024-01-01", "2023"),
         ("the last week of May 2023", "2023-05-01", "2023-06-01", "May 2023"),
+        ("the last two weeks of May 2023", "2023-05-01", "2023-06-01", "May 2023"),
+        ("What happened in the last two weeks?", "2024-06-26", "2024-07-11", ""),
+        ("anything new in the past month?", "2024-06-10", "2024-07-11", ""),
+        ("What happened over the last 3 days?", "2024-07-07", "2024-07-11", ""),
     ],
 )
 def test_a_question_may_ask_for_a_time_alone(question, start, end, words):
@@ -291,6 +311,8 @@ def test_the_latest_day_of_a_name_has_begun_in_the_zone():
         "How much did we spend last month?",
         "What happened before May?",
         "What happened since last week?",
+        "What did I paint in the last two weeks?",
+        "What happened in the last two months of 2023?",
         "Where was I on 31 June?",
         "What happened on 31 June 2023?",
         "What happened?",
