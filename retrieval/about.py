@@ -42,7 +42,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _USER = re.compile(r"\bthe\s+user(?:['\u2019]s)?(?![\w-])", re.IGNORECASE)
 # German writes every noun with a capital. Words of any question in it, but for those that English has too, in itself or
 # in names ("was", "die", "war", "mit", "von"); and words of English that German lacks.
-_GERMAN = frozenset(
+GERMAN = frozenset(
     """
     der dem ein eine einem einen einer eines ist sind wer wen wem wessen wann wo wohin woher wie warum wieso womit wofür
     welche welchem welchen welcher welches ich mich mir mein meine meinem meinen meiner uns unser unsere unserem unseren
@@ -203,7 +203,7 @@ def _begins_sentence(text: str, start: int) -> bool:
 
 def _is_german(text: str) -> bool:
     words = {each.lower() for each in _LETTERS.findall(text)}
-    return len(words & _GERMAN) > 1 and words.isdisjoint(_ENGLISH)
+    return len(words & GERMAN) > 1 and words.isdisjoint(_ENGLISH)
 
 
 def _bare(token: str) -> str:

@@ -20,6 +20,7 @@ from rapidfuzz.distance import OSA
 
 from memory.driver import fetch
 from memory.embedding.bundled import MINILM
+from retrieval.about import GERMAN
 from retrieval.candidates import Source
 from retrieval.passage import EMPTY
 from retrieval.statements import spelled_statement, vocabulary_statement
@@ -317,13 +318,16 @@ def _day_forms(day: date) -> list[str]:
 
 
 def _unknown(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:
-    """Give the words of at least four letters, or with a capital, of which nothing has the stem."""
+    """Give the words of at least four letters, or with a capital, of which nothing has the stem.
+
+    Not those of any question: among notes in English the German "nicht" is no slip of "night".
+    """
     for found in _TOKEN.finditer(question):
-        word = found[0]
-        if word.isalpha() and word.lower() not in EMPTY and len(word) > (2 if word[0].isupper() else 3):
-            low = word.lower()
-            if not any(low.startswith(each[:-1] or each) and len(low) - len(each) <= 3 for each in known):
-                yield found
+        word, low = found[0], found[0].lower()
+        if not word.isalpha() or len(word) <= (2 if word[0].isupper() else 3) or low in EMPTY or low in GERMAN:
+            continue
+        if not any(low.startswith(each[:-1] or each) and len(low) - len(each) <= 3 for each in known):
+            yield found
 
 
 def _is_unusual(word: str) -> bool:

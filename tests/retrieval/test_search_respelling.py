@@ -39,6 +39,7 @@ NOTES = {
     "pills": "Thyroid pills: one every morning",
     "colour": "Petrol blue is the colour that I like most",
     "mine": "Locker A-77 has the skis",
+    "sauna": "Mia wants a night at the sauna",
     "theirs": "Locker A77 is somebody else's",
     "piano": "The café Vidal has a piano",
     "diary": "We talked about the roof and the garden wall. " * 12
@@ -220,6 +221,7 @@ def test_an_ordinary_word_is_no_slip_of_another(ask):
     assert ask("Which color do I like most?")[1] == []
     assert ask("What is the dish water for?")[1] == []
     assert ask("patrol") == ([], [])
+    assert ask("Was darf Mia morgens nicht essen?")[1] == [], "in German it is one"
     assert ask("What does Cathrin play?")[1] == [], "who begins otherwise is somebody else"
 
 
