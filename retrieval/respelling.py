@@ -50,6 +50,8 @@ _DASHED = re.compile(r"(?<![^\W_])[^\W\d_]{1,20}-\Z")
 _THOUSANDS = re.compile(
     r"(?<![\w.,'\u2019-])(?:[1-9]\d{0,2}(?:[.,'\u2019\u00a0\u202f]\d{3}){1,4}|[1-9]\d{3,14})(?![\w'\u2019-]|[.,]\d)"
 )
+# A version of three parts and more: some write it with a "v".
+_VERSION = re.compile(r"v?(\d{1,3}(?:\.\d{1,3}){2,3})", re.IGNORECASE)
 _BETWEEN_THOUSANDS = r"[.,'\u2019\u00a0\u202f]?"
 # Words of up to four letters that stand beside numbers and are no part of them.
 _SMALL = frozenset(
@@ -226,12 +228,16 @@ def _code(question: str, tokens: Sequence[re.Match[str]]) -> _Thing | None:
         return None
     if len(tokens) == 1 and _PLAIN.fullmatch(key):
         return None
+    probes = _parts(key.lower())
     if digits < _GROUPED:
-        return _Thing(start, question[start:end], _parts(key.lower()), _pattern([_as_a_value(question, tokens)]))
+        forms = [_as_a_value(question, tokens)]
+        if version := _VERSION.fullmatch(question[start:end]):
+            probes, forms = [*probes, version[1], f"v{version[1]}"], [*forms, f"v?{re.escape(version[1])}"]
+        return _Thing(start, question[start:end], probes, _pattern(forms))
     plus = question[start - 1 : start] == "+"
     if plus:
         start -= 1
-    return _Thing(start, question[start:end], _parts(key.lower()), _pattern(_forms(key, plus=plus)))
+    return _Thing(start, question[start:end], probes, _pattern(_forms(key, plus=plus)))
 
 
 def _parts(key: str) -> list[str]:

@@ -62,6 +62,8 @@ VALUES = {
     "rent": "The rent of the barn is 1,240 euros",
     "miete": "Die Miete der Scheune stieg auf 1.290 Euro",
     "mast": "The mast weighs 2.450 kg and not 2.4 kg",
+    "release": "Heron 4.12.0 reads tiles from disk",
+    "patch": "Heron v4.12.1 closes its files",
     "prize": "The lottery paid 1,250,000 crowns",
 }
 
@@ -202,6 +204,13 @@ def test_the_sign_within_a_value_may_be_another(ask_values):
 def test_thousands_are_found_whatever_parts_them(ask_values, question, name):
     found, warnings = ask_values(question)
     assert (found[:1], len(warnings)) == ([name], 1)
+
+
+def test_a_version_is_found_with_and_without_its_letter(ask_values):
+    found, warnings = ask_values("What does v4.12.0 read?")
+    assert (found[:1], warnings) == (["release"], ["“v4.12.0” is spelled otherwise here"])
+    assert ask_values("What does 4.12.1 close?")[0][:1] == ["patch"]
+    assert ask_values("What does v4.12.2 close?") == ([], [])
 
 
 @pytest.mark.parametrize(
