@@ -32,6 +32,8 @@ from memory.shelves import MEMORIES
 logger = logging.getLogger(__name__)
 
 BATCH = 256
+# So many of a batch are for one user at least, as each who has some costs a transaction.
+LEAST_SHARE = 16
 # Characters that are embedded before what was made of them is stored: of long texts a batch would take minutes.
 PORTION = 1 << 18
 PATIENCE = 30.0  # seconds to wait for a database that is away
@@ -103,18 +105,34 @@ class Backfill:
     def step(self) -> int:
         """Claim one batch, embed it and store it; returns how many rows it claimed (0 when nothing is due)."""
         self._adopt_unqueued()
-        jobs: list[Job] = []
-        for user_id in self._across_users(func.users_with_due_embeddings(self._clock(), BATCH)):
-            with user_session(self._sessions, user_id) as session:
-                jobs += queue.claim(session, user_id, BATCH - len(jobs), self._clock())
-            if len(jobs) >= BATCH:
-                break
+        jobs = self._claim()
         with Claims(self._sessions, jobs, self._clock) as claims:
             for (user_id, model_id), group in groupby(sorted(jobs, key=_model_of), key=_model_of):
                 for batch in _portions(group):
                     self._embed(user_id, model_id, batch)
                     claims.settle(batch)
         return len(jobs)
+
+    def _claim(self) -> list[Job]:
+        """Claim a batch of what is due, some of it for every user: an import of one must not make all others wait."""
+        users = self._across_users(func.users_with_due_embeddings(self._clock(), BATCH))
+        share = max(LEAST_SHARE, BATCH // max(1, len(users)))
+        jobs: list[Job] = []
+        have_more: list[UUID] = []
+        for user_id in users:
+            mine = self._claim_of(user_id, min(share, BATCH - len(jobs)))
+            jobs += mine
+            if len(mine) == share:
+                have_more.append(user_id)
+        for user_id in have_more:
+            jobs += self._claim_of(user_id, BATCH - len(jobs))
+        return jobs
+
+    def _claim_of(self, user_id: UUID, most: int) -> list[Job]:
+        if most <= 0:
+            return []
+        with user_session(self._sessions, user_id) as session:
+            return queue.claim(session, user_id, most, self._clock())
 
     def next_due(self) -> datetime | None:
         """Return when the next waiting row falls due, None when no row waits."""

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from local_provider import openai_shape
+from memory_book import Book
 from sqlalchemy import text
 
 from memory.database import user_session
 from memory.drafts import Draft
 from memory.edit import update
-from memory.embedding import queue
+from memory.embedding import backfill, queue
 from memory.embedding.backfill import Backfill, Claims, utc_now
 from memory.embedding.models import active_model, flip_if_complete, reconcile
 from memory.embedding.passages import passages
@@ -176,6 +177,21 @@ def test_progress_is_told_per_batch(work):
     told: list[int] = []
     work.backfill.run(told.append)
     assert told == [4]
+
+
+def test_a_large_import_of_one_does_not_make_another_wait(local, runtime, new_person, monkeypatch):
+    monkeypatch.setattr(backfill, "BATCH", 8)
+    monkeypatch.setattr(backfill, "LEAST_SHARE", 2)
+    local.write(*(f"Box {number} is full" for number in range(20)))
+    local.clock.now += timedelta(seconds=1)
+    other = Work(runtime, Book(runtime, new_person("late")), local.providers, local.clock)
+    other.write("One new memory")
+    users = [local.book.user_id, other.book.user_id]
+    monkeypatch.setattr(OneUser, "_across_users", lambda *_: users)
+    for user_id in users:
+        local.backfill.adopt(user_id)
+    assert local.backfill.step() == 8, "what one does not need, another has"
+    assert (other.waiting(), local.waiting()) == (0, 13)
 
 
 def test_a_failing_provider_is_tried_again_later(work, provider):
