@@ -42,6 +42,7 @@ FEW = 1000
 _WORD = re.compile(r"\w+")
 # Of an address the index has no scheme.
 _SCHEME = re.compile(r"\A[a-z][a-z0-9+.-]*://")
+_DECIMAL = re.compile(r"\d+(?:\.\d+)+")
 # What the index keeps before a word: of "FJ-2219" it has "fj" and "-2219", of a path its beginning.
 _BEFORE_NUMBERS, _BEFORE_WORDS = ("-", "+", "/"), ("/",)
 _MARKS = "\"'()[]{}<>.,;:!?\u201c\u201d\u2018\u2019"
@@ -105,6 +106,9 @@ def _having(user_id: UUID, chunk: str, words: Sequence[str]) -> CompoundSelect[U
     """
     if [chunk] == words:
         return _word(user_id, chunk)
+    if _DECIMAL.fullmatch(chunk):
+        # What has a word with 2 and one with 5 somewhere has no 2.5.
+        return union(*(_beginning(user_id, sign + chunk) for sign in ("", *_BEFORE_NUMBERS)))
     whole = (_beginning(user_id, sign + chunk) for sign in ("", *_BEFORE_WORDS))
     return union(*whole, intersect(*(_word(user_id, word) for word in words)))
 
