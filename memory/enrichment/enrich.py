@@ -66,8 +66,17 @@ class Enricher:
 
     def enrich_user(self, user_id: UUID, most: int = BATCH) -> int:
         """Read at most so many of one user's texts; returns how many were settled, well or badly."""
+        items = self._waiting(user_id, most)
+        if self._chat_model is None:
+            return self._read(user_id, items)
+        # A language model takes its time for each: what was forgotten meanwhile, or is off by now, is not sent to it.
+        return sum(self._read(user_id, [item]) for item in items if item in self._waiting(user_id, BATCH))
+
+    def _waiting(self, user_id: UUID, most: int) -> list[Item]:
         with user_session(self._sessions, user_id) as session:
-            items = waiting_items(session, user_id, most, now=self._clock())
+            return waiting_items(session, user_id, most, now=self._clock())
+
+    def _read(self, user_id: UUID, items: Sequence[Item]) -> int:
         if not items:
             return 0
         readable = [item for item in items if item.text]

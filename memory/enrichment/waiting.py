@@ -34,6 +34,7 @@ PATIENCE = timedelta(minutes=1)
 _MEMORIES = sql("""
 SELECT id, version, space_id, text FROM memories
 WHERE user_id = :user_id AND enriched_version IS DISTINCT FROM version
+  AND (expires_at IS NULL OR expires_at > :now)
   AND space_id NOT IN (SELECT s.id FROM spaces s WHERE s.user_id = :user_id AND NOT s.memory_enabled)
   AND (NOT needs_embedding OR updated_at <= :patient_since
        OR NOT EXISTS (SELECT FROM embedding_models e WHERE e.user_id = :user_id AND e.state = 'active'))
@@ -66,14 +67,14 @@ def waiting_items(session: Session, user_id: UUID, most: int, *, now: datetime) 
     """Return at most so many of the user's texts that wait, those of memories first.
 
     A memory whose vector is on its way comes after that, or after a minute; one in a space whose memory is off, once it
-    is on again.
+    is on again; one that has expired, never.
     Episodes of the pool, which has no entities, and of spaces whose memory is off come without text. Of messages
     that carry recalled text, only what their author said is left.
     """
     scope = {"user_id": user_id}
     items = [
         Item(row.id, False, row.version, row.space_id, row.text)
-        for row in session.execute(_MEMORIES, {**scope, "most": most, "patient_since": now - PATIENCE})
+        for row in session.execute(_MEMORIES, {**scope, "most": most, "now": now, "patient_since": now - PATIENCE})
     ]
     episodes = session.execute(_EPISODES, {**scope, "most": most - len(items)}).all() if len(items) < most else ()
     return items + _episode_items(session, user_id, episodes, now)

@@ -6,6 +6,7 @@ import threading
 from datetime import timedelta
 
 import pytest
+from chat_endpoint import chat_endpoint
 from enrichment_desk import Desk, embed_all
 from sqlalchemy import text as sql
 
@@ -19,6 +20,7 @@ from memory.enrichment.waiting import waiting_items
 from memory.entities import retag_entity
 from memory.forget import forget, restore
 from memory.journal import record_tool_call
+from memory.llm import ChatModel
 from memory.spaces import get_space, update_space
 
 LISBON = "Anna moved to Lisbon with her sister Beatrice"
@@ -192,6 +194,52 @@ def test_a_memory_forgotten_while_it_is_read_is_gone(desk):
     worker = reading(desk, lambda: desk.book.do(forget, memory_id, keys=keys))
     assert worker.enrich_user(desk.user_id) == 0
     assert desk.book.load(memory_id) is None
+
+
+NOTHING_FOUND = '{"entities": [], "tags": []}'
+
+
+def _asks_a_model(desk, endpoint, clock=utc_now):
+    endpoint.said = NOTHING_FOUND
+    return Enricher(desk.book.runtime.sessions, clock, ChatModel(endpoint.url, "m"))
+
+
+def _sent(endpoint):
+    return [request["messages"][1]["content"] for request in endpoint.requests]
+
+
+def test_what_is_forgotten_while_the_model_reads_another_is_not_sent_to_it(desk):
+    older, newer = desk.book.write("The code of the gate is 4711"), desk.book.write(LISBON)
+    with chat_endpoint() as endpoint:
+        endpoint.meanwhile = lambda: desk.book.do(forget, older.id, keys=desk.book.runtime.keys)
+        assert _asks_a_model(desk, endpoint).enrich_user(desk.user_id) == 1
+        assert _sent(endpoint) == [LISBON]
+    assert desk.book.load(newer.id).enriched_version == 1
+
+
+def test_what_is_switched_off_while_the_model_reads_another_is_not_sent_to_it(desk):
+    desk.book.write("The code of the gate is 4711")
+    desk.book.write(LISBON)
+    with chat_endpoint() as endpoint:
+        endpoint.meanwhile = lambda: _switch(desk, on=False)
+        _asks_a_model(desk, endpoint).enrich_user(desk.user_id)
+        assert _sent(endpoint) == [LISBON]
+
+
+def test_what_has_expired_is_not_sent_to_the_model(desk):
+    desk.book.write("The code of the gate is 4711", expires_at=utc_now() + timedelta(minutes=5))
+    with chat_endpoint() as endpoint:
+        assert _asks_a_model(desk, endpoint, lambda: utc_now() + timedelta(minutes=6)).enrich_user(desk.user_id) == 0
+        assert _sent(endpoint) == []
+
+
+def test_the_model_reads_all_that_waits(desk):
+    texts = [f"The gate has the number {n}00" for n in range(3)]
+    for text in texts:
+        desk.book.write(text)
+    with chat_endpoint() as endpoint:
+        assert _asks_a_model(desk, endpoint).enrich_user(desk.user_id) == 3
+        assert sorted(_sent(endpoint)) == texts
 
 
 def test_rows_that_another_transaction_holds_wait(desk):
