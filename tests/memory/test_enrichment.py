@@ -44,9 +44,9 @@ def test_a_memory_gets_names_as_tags_and_the_mean_confidence(desk):
     assert 0.5 < memory.metadata_confidence <= 1
 
 
-def _switch(desk, *, on):
+def _switch(desk, space="default", *, on):
     with desk.book.session() as session:
-        update_space(session, desk.user_id, "default", {"memory_enabled": on}, now=utc_now(), actor="test")
+        update_space(session, desk.user_id, space, {"memory_enabled": on}, now=utc_now(), actor="test")
 
 
 def _weighed(memory):
@@ -442,6 +442,18 @@ def test_where_memory_is_off_nothing_is_learned_of_what_is_said(desk):
     desk.turn(desk.conversation("trip"), "My sister Beatrice called.")
     assert desk.read() == 1
     assert desk.entities() == {}
+
+
+def test_memory_switched_off_while_it_is_read_learns_nothing_of_what_was_said(desk):
+    desk.space("trip")
+    desk.turn(desk.conversation("trip"), LISBON)
+
+    def reader(texts, model):
+        _switch(desk, "trip", on=False)
+        return read_texts(texts, model)
+
+    Enricher(desk.book.runtime.sessions, utc_now, reader=reader).enrich_user(desk.user_id)
+    assert desk.entities("trip") == {}
 
 
 def test_nothing_is_learned_from_what_was_recalled(desk):
