@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from memory.breaker import Breaker
+from memory.whole_answers import TooLargeError, TooSlowError, read_whole
 
 TIMEOUT = 20.0
 # An endpoint that has just failed is left alone so long, or every request would wait for it in turn.
@@ -87,20 +88,18 @@ class ChatModel:
 
     def _post(self, body: dict[str, Any]) -> bytes:
         """Return the body of a successful answer, read to its end within the time and size allowed."""
-        client, received = self._client, b""
-        deadline = time.monotonic() + self.timeout
-        with client.stream("POST", self._address, json=body) as response:
+        until = time.monotonic() + self.timeout
+        with self._client.stream("POST", self._address, json=body) as response:
             if not response.is_success:
                 status = response.status_code
                 away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
                 raise ChatModelError(f"the model endpoint answered HTTP {status}", away=away)
-            for part in response.iter_bytes():
-                received += part
-                if len(received) > LARGEST_ANSWER:
-                    raise ChatModelError("the model endpoint answered too much")
-                if time.monotonic() > deadline:
-                    raise ChatModelError("the model endpoint did not finish in time", away=True)
-        return received
+            try:
+                return read_whole(response, most=LARGEST_ANSWER, until=until)
+            except TooLargeError:
+                raise ChatModelError("the model endpoint answered too much") from None
+            except TooSlowError:
+                raise ChatModelError("the model endpoint did not finish in time", away=True) from None
 
     @property
     def _address(self) -> str:

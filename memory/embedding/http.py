@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.embedding.base import EmbeddingError, encodable, unit
+from memory.whole_answers import TooLargeError, TooSlowError, read_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ _WIRES = {
 PROVIDERS = tuple(_WIRES)
 
 _BATCH = 64
+# Bytes; 64 vectors of 16,000 numbers, each in all its digits, are 23 million.
+_LARGEST_ANSWER = 1 << 26
 # The endings with which people paste an endpoint; the wire table adds the right one back.
 _ENDINGS = ("/", "/embeddings", "/api/embed", "/v1", "/")
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
@@ -39,9 +44,9 @@ _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 class HttpEmbedder:
     """Posts texts, at most 64 a request, to an embedding endpoint; safe to share between threads.
 
-    `dimensions` None accepts any, as long as all rows agree. `timeout` in seconds applies to connecting and
-    to each read and write. Raises a permanent `EmbeddingError` for an unknown provider, a URL that is not
-    HTTP or a key that a header cannot carry.
+    `dimensions` None accepts any, as long as all rows agree. `timeout` in seconds applies to connecting, to each read
+    and write, and to an answer from its beginning to its end. Raises a permanent `EmbeddingError` for an unknown
+    provider, a URL that is not HTTP or a key that a header cannot carry.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class HttpEmbedder:
         self._dimensions = dimensions
         self._embed_url = _address(endpoint_url, _WIRES[provider].embed)
         self._health_url = _address(endpoint_url, _WIRES[provider].health)
+        self._timeout = timeout
         self._client = httpx.Client(timeout=timeout, headers=_headers(api_key))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -83,7 +89,7 @@ class HttpEmbedder:
         """
         try:
             status = self._client.get(self._health_url, timeout=timeout).status_code
-        except httpx.HTTPError:
+        except (httpx.HTTPError, UnicodeError):
             return False
         return status < 500 if self.provider == "custom_http" else 200 <= status < 300
 
@@ -99,17 +105,27 @@ class HttpEmbedder:
     def _post(self, body: dict[str, Any]) -> Any:
         # Messages name the failure's kind only: an exception's own text may quote a header or a URL.
         try:
-            response = self._client.post(self._embed_url, json=body)
-        except httpx.HTTPError as error:
+            with self._client.stream("POST", self._embed_url, json=body) as response:
+                status, answer = response.status_code, self._answer(response)
+        except (httpx.HTTPError, UnicodeError) as error:
+            # The latter of a host that no name server can be asked for: "..".
             raise self._error(f"did not answer ({type(error).__name__})", permanent=False) from None
-        status = response.status_code
-        if not response.is_success:
+        except TooSlowError:
+            raise self._error("did not finish in time", permanent=False) from None
+        except TooLargeError:
+            raise self._error("answered too much", permanent=True) from None
+        if answer is None:
             transient = status >= 500 or status in _RETRIABLE
             raise self._error(f"answered HTTP {status}", permanent=not transient)
         try:
-            return response.json()
-        except ValueError:
+            return json.loads(answer)
+        except (ValueError, RecursionError):
             raise self._error("answered something that is not JSON", permanent=True) from None
+
+    def _answer(self, response: httpx.Response) -> bytes | None:
+        """Return the body of a success, None for anything else. It may take long to begin, and not to end."""
+        until = time.monotonic() + self._timeout
+        return read_whole(response, most=_LARGEST_ANSWER, until=until) if response.is_success else None
 
     def _error(self, message: str, *, permanent: bool) -> EmbeddingError:
         return EmbeddingError(f"the {self.provider} embedding provider {message}", permanent=permanent)
@@ -118,7 +134,8 @@ class HttpEmbedder:
 def _address(endpoint_url: str, path: str | None) -> str:
     try:
         usable = httpx.URL(endpoint_url).scheme in {"http", "https"} and bool(httpx.URL(endpoint_url).host)
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, UnicodeError):
+        # The latter of a host that only looks like one of an international name: "xn--".
         usable = False
     if not usable:
         raise EmbeddingError("the embedding endpoint is not an http or https URL", permanent=True)

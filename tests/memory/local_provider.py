@@ -24,6 +24,8 @@ class Provider(ThreadingHTTPServer):
         self.answer: Answer = openai_shape
         self.status = 200
         self.delay = 0.0
+        # Seconds between one sixteenth of an answer and the next.
+        self.drip = 0.0
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -44,7 +46,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(payload)))
         with suppress(BrokenPipeError, ConnectionResetError):  # the client did not wait
             self.end_headers()
-            self.wfile.write(payload)
+            step = -(-len(payload) // 16) if self.server.drip else max(1, len(payload))
+            for start in range(0, len(payload), step):
+                self.wfile.write(payload[start : start + step])
+                self.wfile.flush()
+                time.sleep(self.server.drip)
 
     def log_message(self, *args: Any) -> None:
         pass

@@ -1,4 +1,5 @@
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -96,7 +97,10 @@ def test_no_texts_make_no_request(provider: Provider) -> None:
         None,
         7,
         b"<html>",
+        b"[" * 200_000,
+        b'{"embeddings": [[1, 2], [1, 2]]}' + b" " * (1 << 26),
     ],
+    ids=lambda answer: repr(answer)[:60],
 )
 def test_a_malformed_answer_is_a_permanent_error(provider: Provider, answer: Any) -> None:
     provider.answer = lambda _: answer
@@ -137,6 +141,24 @@ def test_a_time_out_is_transient(provider: Provider) -> None:
     assert not refusal(embedder(provider, timeout=0.05)).permanent
 
 
+def test_an_answer_that_drips_is_given_up(provider: Provider) -> None:
+    provider.drip = 0.1
+    began = time.monotonic()
+    assert not refusal(embedder(provider, timeout=0.3)).permanent
+    assert time.monotonic() - began < 1
+
+
+def test_an_answer_that_is_long_in_coming_may_take_its_time(provider: Provider) -> None:
+    provider.delay, provider.drip = 0.4, 0.01
+    assert embedder(provider, timeout=0.5).embed(["a"]).shape == (1, 3)
+
+
+def test_a_host_that_is_no_name_is_transient_and_not_healthy() -> None:
+    nowhere = HttpEmbedder("openai", "http://..", "small", None, None)
+    assert "did not answer" in str(refusal(nowhere))
+    assert not nowhere.healthy()
+
+
 def test_a_refused_connection_is_transient() -> None:
     assert not refusal(HttpEmbedder("openai", "http://127.0.0.1:9", "small", None, None)).permanent
 
@@ -157,7 +179,9 @@ def test_a_key_that_no_header_can_carry_is_refused_unquoted(provider: Provider, 
     assert "s3cr" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["", "localhost:8080", "file:///etc/passwd", "http://", "http://host:port"])
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8080", "file:///etc/passwd", "http://", "http://host:port", "http://xn--/"]
+)
 def test_an_endpoint_that_is_no_http_url_is_refused(url: str) -> None:
     with pytest.raises(EmbeddingError, match="not an http"):
         HttpEmbedder("openai", url, "small", None, None)

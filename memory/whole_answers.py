@@ -1,0 +1,32 @@
+"""Answers of endpoints that are not ours, read to their end within a time and a size."""
+
+from __future__ import annotations
+
+import time
+
+import httpx
+
+
+class TooLargeError(Exception):
+    """An answer went on beyond the size allowed."""
+
+
+class TooSlowError(Exception):
+    """An answer began and did not end within the time allowed."""
+
+
+def read_whole(response: httpx.Response, *, most: int, until: float) -> bytes:
+    """Return the body of a streamed response, decoded: at most `most` bytes, by `until` on the monotonic clock.
+
+    The HTTP library bounds the wait for each part and neither the number of parts nor what they come to: an endpoint
+    that sends a byte now and then would hold its caller for ever. The last part may take the client's own time-out
+    longer. Raises `TooLargeError`, `TooSlowError` and what `httpx` does.
+    """
+    received = bytearray()
+    for part in response.iter_bytes():
+        received += part
+        if len(received) > most:
+            raise TooLargeError
+        if time.monotonic() > until:
+            raise TooSlowError
+    return bytes(received)
