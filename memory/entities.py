@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -64,11 +64,12 @@ class MentionPage:
 
 @dataclass(frozen=True, slots=True)
 class EntityFilters:
-    """Which entities to list; None means any. `q` is a part of the name."""
+    """Which entities to list; None means any. `q` is a part of the name; spaces of the slugs `hidden` are left out."""
 
     space_id: UUID | None = None
     q: str | None = None
     type: str | None = None
+    hidden: Collection[str] = ()
 
 
 def in_force(now: datetime) -> ColumnElement[bool]:
@@ -92,6 +93,8 @@ def list_entities(
     statement = _entities(user_id, now)
     if filters.space_id is not None:
         statement = statement.where(Entity.space_id == filters.space_id)
+    if filters.hidden:
+        statement = statement.where(Space.slug.not_in(filters.hidden))
     if filters.type is not None:
         statement = statement.where(Entity.type == filters.type)
     if filters.q is not None:

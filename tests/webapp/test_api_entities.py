@@ -418,6 +418,14 @@ def test_a_conversation_in_a_space_that_is_incognito_by_default_is_not_told(agen
     assert (mention["conversation_id"], mention["episode_id"], mention["message_id"]) == (None, None, None)
 
 
+def test_a_space_that_is_incognito_by_default_takes_no_place_on_a_page(agent, talk, work, read):
+    Talk(agent, space="work").turn("My brother Gustav called.", "And?")
+    read()
+    agent.patch("/v1/spaces/work", {"incognito_default": True})
+    page = agent.get(ENTITIES, limit=1).json
+    assert ([entity["name"] for entity in page["entities"]], page["next_cursor"]) == (["Beatrice"], None)
+
+
 def test_where_memory_is_off_nothing_is_found(agent, talk):
     agent.patch("/v1/spaces/trip", {"memory_enabled": False})
     assert found(agent, space="trip") == ([], ["memory_off"])

@@ -21,6 +21,7 @@ from memory.enrichment.findings import Name
 from memory.mentions import Origin, mention
 from memory.models import Entity, Episode, Space
 from memory.spaces import update_space
+from webapp.pages.entities import PAGE
 
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
@@ -261,6 +262,17 @@ def test_a_space_that_is_incognito_by_default_is_left_out(reader: FlaskClient, a
     assert anna not in text
     assert "Left out, because they are incognito by default: work." in text
     assert "Closed while incognito" in reader.get(anna).text
+
+
+def test_a_space_that_is_left_out_leaves_the_page_to_the_others(
+    reader: FlaskClient, agent: Agent, ada, anna: str
+) -> None:
+    in_memory(ada, agent, "home", "The guests of the summer.", *(f"Guest {number}" for number in range(PAGE + 1)))
+    with ada.session() as session:
+        update_space(session, ada.id, "home", {"incognito_default": True}, now=utc_now(), actor="test")
+    text = reader.get("/entities").text
+    assert anna in text
+    assert "Load more" not in text
 
 
 def test_a_mention_tells_questions_from_replies_and_leads_to_each(reader: FlaskClient, agent: Agent, ada) -> None:

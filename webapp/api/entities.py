@@ -70,12 +70,12 @@ def list_(query: EntitiesQuery) -> Response:
     scope = space_for(query.space) if query.space or credential().space_id else None
     if is_incognito(scope):
         return jsonify({"entities": [], "next_cursor": None, "skipped": "incognito"})
-    filters = EntityFilters(scope.id if scope else None, query.q, query.type)
+    hidden = frozenset() if scope else incognito_spaces()
+    filters = EntityFilters(scope.id if scope else None, query.q, query.type, hidden)
     page = list_entities(
         session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor, now=utc_now()
     )
-    hidden = frozenset() if scope else incognito_spaces()
-    shown = [_entity_json(named) for named in page.entities if named.space not in hidden]
+    shown = [_entity_json(named) for named in page.entities]
     none = {"degraded": [NO_ENTITIES]} if scope and scope.slug == DEFAULT_SPACE else {}
     return jsonify({"entities": shown, "next_cursor": page.next_cursor, **none})
 

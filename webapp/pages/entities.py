@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
@@ -149,16 +149,15 @@ def _space(named: Named) -> Space:
 
 def _listing(form: EntitiesForm, scope: Space | None) -> Listing:
     user_id = credential().user_id
-    filters = EntityFilters(scope.id if scope else None, form.q, form.type)
-    page = list_entities(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=utc_now())
     hidden = frozenset() if scope else incognito_spaces()
-    shown = [named for named in page.entities if named.space not in hidden]
+    filters = EntityFilters(scope.id if scope else None, form.q, form.type, hidden)
+    page = list_entities(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=utc_now())
     spaces = list_spaces(session(), user_id)
     seen = {space.id for space in spaces if space.slug not in hidden}
     counts = [row for row in _counts() if row[0] in seen]
     here = [row for row in counts if scope is None or row[0] == scope.id]
     return Listing(
-        page=replace(page, entities=shown),
+        page=page,
         spaces=_with_counts(spaces, counts),
         types=sorted({kind for _, kind, _ in counts} | ({form.type} if form.type else set())),
         total=None if form.q else sum(count for _, kind, count in here if form.type in {None, kind}),
