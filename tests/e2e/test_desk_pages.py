@@ -150,3 +150,20 @@ def test_everything_is_erased(log_in: Callable[..., Page], reader: Any) -> None:
     assert '"signature"' in download.value.path().read_text()
     page.goto("/memories")
     expect(page.get_by_role("button", name="Log in")).to_be_visible()
+
+
+def test_a_key_that_was_typed_is_still_there_after_a_test(
+    app: Flask, log_in: Callable[..., Page], new_person: Callable[..., Any], endpoint: Endpoint
+) -> None:
+    person = new_person("locksmith")
+    page = log_in(person, at="/providers")
+    page.get_by_label("Address", exact=True).fill(endpoint.url)
+    page.get_by_label("Model", exact=True).fill("loom-5")
+    page.get_by_label("Key", exact=True).fill("k3y-of-the-loom")
+    page.get_by_role("button", name="Test").click()
+    expect(page.get_by_role("status").filter(has_text="It works")).to_be_visible()
+    expect(page.get_by_label("Key", exact=True)).to_have_value("k3y-of-the-loom")
+    page.get_by_role("button", name="Save and re-embed").click()
+    expect(page.get_by_role("status").filter(has_text="Saved.")).to_be_visible()
+    state = app.test_client().get("/v1/providers", headers=person.headers).json
+    assert state["setting"]["has_api_key"]

@@ -146,3 +146,9 @@ def test_a_confined_token_is_told_how_far_its_own_space_is(client, ada):
 def progress(agent):
     (model,) = agent.get("/v1/providers").json["models"]
     return model["progress"]
+
+
+def test_without_scripts_a_test_says_that_the_key_is_to_be_typed_again(browser, endpoint):
+    answer = browser.post("/providers/test", data=form(endpoint, api_key="k3y-of-the-loom")).text
+    assert "once more: keys are not shown" in answer
+    assert "k3y-of-the-loom" not in answer
