@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from memory.enrichment.findings import LONGEST_SENTENCE, Name, merged, plain_name
-from memory.enrichment.lexicon import DOING, DONE_TO, FIRST_NAMES, GREETINGS, KIN, LEADING, NO_NAMES
+from memory.enrichment.lexicon import DOING, DONE_TO, FIRST_NAMES, GREETINGS, KIN, LEADING, NO_NAMES, TITLES
 from memory.enrichment.pipeline import Words, pipeline, words
 
 PERSON, PLACE, ORGANISATION, OTHER = "person", "place", "organisation", "other"
@@ -40,7 +40,9 @@ SPEAKER, GREETED, ADDRESSED, CUED, CAPITALISED = 0.95, 0.95, 0.85, 0.6, 0.5
 _UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f"
 _LOWER = "a-z\u00df-\u00f6\u00f8-\u00ff\u0100-\u017f"
 _AFTER_SPEAKER = re.compile(r"^[^:]{1,40}: ")
-_NAME = rf"[{_UPPER}][{_LOWER}]+(?:[-'][{_UPPER}][{_LOWER}]+)?"
+_NAME = rf"(?:[{_UPPER}]['\u2019])?[{_UPPER}][{_LOWER}]+(?:[-'\u2019][{_UPPER}][{_LOWER}]+)?"
+# Where no word is cut: "Connor" begins none in "O'Connor", nor "Mary" in "Anne-Mary", but a quotation may with "'Anna".
+_WORD = r"(?<!\w)(?<!\w['\u2019-])"
 _WHOLE = rf"{_NAME}(?: {_NAME}){{0,2}}"
 # "Anna: I met her", at the beginning of a line.
 _SPEAKER = re.compile(rf"^[ \t>*_-]*({_WHOLE})[*_]*:[*_]*(?=\s+\S)", re.MULTILINE)
@@ -48,10 +50,17 @@ _SPEAKER = re.compile(rf"^[ \t>*_-]*({_WHOLE})[*_]*:[*_]*(?=\s+\S)", re.MULTILIN
 _GREETED = re.compile(rf"\b(?i:(?:{GREETINGS})),? ({_NAME})(?=\s*[!.?,]|\s*$)", re.MULTILINE)
 _ADDRESSED = re.compile(rf", ({_NAME})(?=\s*[!.?]|\s*$)", re.MULTILINE)
 # "My sister Anna", "I told Anna"; "Anna said".
-_BEFORE = re.compile(rf"\b(?:{KIN}|{DONE_TO})[:,]? ({_WHOLE})\b")
-_AFTER = re.compile(rf"\b({_NAME})(?= (?:also |just |always |never |really |still )?(?:{DOING})\b)")
+_BEFORE = re.compile(rf"\b(?:{KIN}|{DONE_TO})[:,]? (?:(?i:{'|'.join(sorted(TITLES))})\.? )?({_WHOLE})\b")
+_AFTER = re.compile(rf"{_WORD}({_NAME})(?= (?:also |just |always |never |really |still )?(?:{DOING})\b)")
 # Two or more words, or one within a sentence, that begin with capitals.
-_CAPITALISED = re.compile(r"(?<![.!?:\n\"'] )(?<!^)\b([A-Z][\w&+-]*(?:(?: (?:of|the|and|&))? [A-Z0-9][\w&+-]*){0,4})")
+_CAPITALISED = re.compile(
+    rf"(?<![.!?:\n\"'] )(?<!^){_WORD}([A-Z][\w&+-]*(?:(?: (?:of|the|and|&))? [A-Z0-9][\w&+-]*){{0,4}})"
+)
+# What stands before the first word of a line, be it an item of a list or a heading.
+_BULLET = re.compile(r"[ \t>*#+\u2022-]*(?:\d{1,3}[.)])?(?:\[[ xX]?\])?[ \t]*")
+# Of an address or a path, each part may begin with a capital.
+_WORDS = re.compile(r"\S+")
+_ADDRESS = re.compile(r"://|\\|\w@\w|^[~.]{0,2}/\w")
 
 
 def detect_names(texts: Sequence[str]) -> Iterator[tuple[Name, ...]]:
@@ -64,7 +73,8 @@ def detect_names(texts: Sequence[str]) -> Iterator[tuple[Name, ...]]:
 def names_in(text: str, doc: Any) -> tuple[Name, ...]:
     """Return the names that spaCy and the rules find in a text; `doc` is spaCy's reading of it."""
     lists = words()
-    found = [*_spoken(text, doc), *_by_rules(text, doc, lists), *_by_model(doc, lists)]
+    spoken = [*_spoken(text, doc), *_by_rules(text, doc, lists), *_by_model(doc, lists)]
+    found = [name for name in spoken if name.key not in TITLES]
     return merged([*found, *_capitalised(text, doc, lists, found)])
 
 
@@ -74,9 +84,13 @@ def _by_model(doc: Any, lists: Words) -> Iterator[Name]:
             continue
         type_, confidence = LABELS[entity.label_]
         text = _AFTER_SPEAKER.sub("", entity.text) if type_ == PERSON else entity.text
-        name = _without_interjection(plain_name(text))
+        name = "" if _ADDRESS.search(entity.text) else _without_interjection(plain_name(text))
         begins = text != entity.text or _begins(entity)
-        if not _is_written_as_a_name(name, lists) or (begins and _is_plain(name, lists)):
+        if (
+            _ADDRESS.search(entity.text)
+            or not _is_written_as_a_name(name, lists)
+            or (begins and _is_plain(name, lists))
+        ):
             continue
         if type_ == PERSON and _is_abbreviation(name):
             continue
@@ -164,15 +178,26 @@ def _by_rules(text: str, doc: Any, lists: Words) -> Iterator[Name]:
 
 def _capitalised(text: str, doc: Any, lists: Words, found: Iterable[Name]) -> Iterator[Name]:
     """Yield what is written like a name within a sentence, and is part of no name found already."""
-    known = {part for name in found for part in name.key.split()}
-    for match in _CAPITALISED.finditer(text):
-        name = _without_interjection(plain_name(match[1].removesuffix(" I")))
+    known = {part for name in found for part in name.key.split()} | TITLES
+    for match in _CAPITALISED.finditer(_WORDS.sub(_without_address, text)):
+        # The first word of a line has its capital for that.
+        whole = match[1].partition(" ")[2] if _begins_line(text, match.start()) else match[1]
+        name = _without_interjection(plain_name(whole.removesuffix(" I")))
         parts = name.casefold().split()
         if len(name) < 3 or known & set(parts) or _shouted(doc, match.start()):
             continue
         if len(parts) == 1 and (parts[0] in NO_NAMES or parts[0] in lists.plain):
             continue
         yield Name(name, OTHER, _sentence_at(doc, match.start()), CAPITALISED)
+
+
+def _without_address(word: re.Match[str]) -> str:
+    """Return a word, or as many blanks where it is an address: places in the text stay as they are."""
+    return " " * len(word[0]) if _ADDRESS.search(word[0]) else word[0]
+
+
+def _begins_line(text: str, at: int) -> bool:
+    return _BULLET.fullmatch(text, text.rfind("\n", 0, at) + 1, at) is not None
 
 
 def _shouted(doc: Any, at: int) -> bool:

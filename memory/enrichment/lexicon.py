@@ -40,6 +40,8 @@ something sort sounds stuff team thing things thought today tomorrow tonight way
 world year years yesterday
 """
 
+# What stands before a name, and is none alone: where a stop after it ends a sentence, it is left by itself.
+TITLES = frozenset({"mr", "mrs", "ms", "mx", "dr", "prof", "capt", "col", "gen", "lt", "maj", "sgt", "st"})
 GENERIC = frozenset(_GENERIC.split())
 NO_NAMES = frozenset(f"{_INTERJECTIONS} {_HEADINGS} {_DAYS} english god internet".split())
 FIRST_NAMES = frozenset(_FIRST_NAMES.split())

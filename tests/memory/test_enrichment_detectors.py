@@ -56,6 +56,27 @@ def test_words_that_are_no_names_are_left_alone(text):
     assert names(text) == {}
 
 
+def test_a_title_is_nobody():
+    assert names("I met Dr. Smith and told Lt. Dan.") == {"Smith": "person", "Dan": "person"}
+
+
+def test_a_name_with_an_apostrophe_or_a_hyphen_is_one():
+    assert names("Yesterday O\u2019Connor said hello, and Anne-Mary said nothing.").keys() == {
+        "O\u2019Connor",
+        "Anne-Mary",
+    }
+
+
+def test_parts_of_addresses_are_no_names():
+    text = "see /Users/Anna/Documents, C:\\Users\\Bob and https://github.com/Acme/Loom, or write to tim.Cook@Apple.com"
+    assert names(text) == {}
+
+
+@pytest.mark.parametrize("bullet", ["- ", "* ", "3. ", "- [ ] ", ""])
+def test_the_first_word_of_a_line_is_no_part_of_a_name(bullet):
+    assert names(f"what is to do\n{bullet}Repair MyLoom for the office") == {"MyLoom": "other"}
+
+
 def test_an_interjection_is_no_part_of_a_name():
     assert names("Bye Caroline. Yep John, that is right.") == {"Caroline": "person", "John": "person"}
 
