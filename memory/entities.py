@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, select, text, tuple_
+from sqlalchemy import ColumnElement, Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from memory.enrichment.findings import name_key
@@ -98,7 +98,9 @@ def list_entities(
     if filters.type is not None:
         statement = statement.where(Entity.type == filters.type)
     if filters.q is not None:
-        statement = statement.where(Entity.name_key.contains(name_key(filters.q), autoescape=True))
+        # The key has no title, and a name that is shown with one is asked for by it too.
+        shown = func.lower(Entity.name).contains(" ".join(filters.q.lower().split()), autoescape=True)
+        statement = statement.where(shown | Entity.name_key.contains(name_key(filters.q), autoescape=True))
     if cursor is not None:
         statement = statement.where(tuple_(Entity.mentions, Entity.id) < _from_cursor(cursor))
     statement = statement.order_by(Entity.mentions.desc(), Entity.id.desc()).limit(limit + 1)

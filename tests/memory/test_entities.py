@@ -173,6 +173,12 @@ def test_filters_narrow_the_list(desk):
     assert listed(desk, q="%")[0] == []
 
 
+@pytest.mark.parametrize("part", ["lady", "Lady G", "LADY  GAGA", "gaga", "Gaga's"])
+def test_a_name_is_found_by_each_part_that_is_shown(desk, part):
+    tell(desk, name("Lady Gaga"), name("Smith"))
+    assert [row[0] for row in listed(desk, q=part)[0]] == ["Lady Gaga"]
+
+
 @pytest.mark.parametrize("cursor", ["x", "WzEsMl0=", "e30=", "WyJhIiwgImIiXQ=="])
 def test_a_foreign_cursor_is_refused(desk, cursor):
     with pytest.raises(InvalidError, match="cursor"):
