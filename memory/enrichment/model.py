@@ -7,12 +7,22 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from memory.enrichment.findings import LONGEST_SENTENCE, Findings, Name, Tag, merged, plain_name
+from memory.enrichment.findings import (
+    LONGEST_SENTENCE,
+    MOST_MENTIONS,
+    Findings,
+    Name,
+    Tag,
+    merged,
+    name_key,
+    plain_name,
+)
 from memory.llm import ChatModel
 
 LONGEST_READ = 8_000
 MOST_TOKENS = 800
 MOST_TAGS = 8
+MOST_NAMES = 100
 # What a model does not say how sure it is of.
 UNSAID = 0.8
 
@@ -74,8 +84,16 @@ def findings_by_model(model: ChatModel, text: str) -> Findings:
     # Models like to put a fence or a sentence around what they were asked for.
     answer = _Answer.model_validate_json(said[said.find("{") : said.rfind("}") + 1])
     sentences = [" ".join(sentence.split()) for sentence in _SENTENCES.split(read) if sentence.strip()]
-    names = [name for entity in answer.entities for name in _mentions(entity, sentences)]
+    names = [name for entity in _different(answer.entities) for name in _mentions(entity, sentences)]
     return Findings(merged(names), tuple(_tags(answer.tags)))
+
+
+def _different(entities: list[_Entity]) -> list[_Entity]:
+    """Return one entity for each name, the surest: a model that has lost its way says the same one over and over."""
+    known: dict[str, _Entity] = {}
+    for entity in sorted(entities, key=lambda entity: -entity.confidence):
+        known.setdefault(name_key(entity.name), entity)
+    return list(known.values())[:MOST_NAMES]
 
 
 def _mentions(entity: _Entity, sentences: list[str]) -> list[Name]:
@@ -87,7 +105,7 @@ def _mentions(entity: _Entity, sentences: list[str]) -> list[Name]:
         Name(name, entity.type, sentence[:LONGEST_SENTENCE], entity.confidence)
         for sentence in sentences
         if pattern.search(sentence)
-    ]
+    ][:MOST_MENTIONS]
 
 
 def _tags(tags: list[_Tag]) -> list[Tag]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -96,6 +97,20 @@ def test_the_text_is_told_apart_from_the_instruction(model, endpoint):
 def test_a_fence_around_the_answer_is_no_matter(model, endpoint):
     endpoint.said = f"Here you are:\n```json\n{json.dumps(GOOD)}\n```"
     assert findings_by_model(model, TEXT).tags
+
+
+def test_a_model_that_says_one_name_over_and_over_holds_nobody_up(model, endpoint):
+    endpoint.said = json.dumps({"entities": [{"name": "Anna", "type": "person"}] * 1000, "tags": []})
+    began = time.monotonic()
+    found = findings_by_model(model, "Anna is there. " * 500).names
+    assert [name.name for name in found] == ["Anna"]
+    assert time.monotonic() - began < 3
+
+
+def test_of_two_kinds_of_one_name_the_surer_counts(model, endpoint):
+    kinds = [{"name": "Anna", "type": "place", "confidence": 0.4}, {"name": "anna", "type": "person"}]
+    endpoint.said = json.dumps({"entities": kinds, "tags": []})
+    assert {name.type for name in findings_by_model(model, TEXT).names} == {"person"}
 
 
 @pytest.mark.parametrize(
