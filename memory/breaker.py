@@ -29,11 +29,14 @@ class Breaker:
             self._until = now + self._pause
             return True
 
-    def failed(self) -> bool:
-        """Note a failure; returns whether it is the first of an outage."""
+    def failed(self, pause: float = 0.0) -> bool:
+        """Note a failure; returns whether it is the first of an outage.
+
+        With `pause` in seconds it is left alone for longer, where that is longer than usual.
+        """
         with self._lock:
             first, self._away = not self._away, True
-            self._until = self._clock() + self._pause
+            self._until = self._clock() + max(pause, self._pause)
             return first
 
     def worked(self) -> bool:

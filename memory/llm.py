@@ -18,6 +18,8 @@ from memory.whole_answers import TooLargeError, TooSlowError, read_whole
 TIMEOUT = 20.0
 # An endpoint that has just failed is left alone so long, or every request would wait for it in turn.
 PAUSE = 30.0
+# Nor is it believed for longer, however long it asks to be.
+LONGEST_PAUSE = 3600.0
 LARGEST_ANSWER = 1 << 20  # bytes
 _PATH = "/chat/completions"
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
@@ -28,12 +30,13 @@ _THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 class ChatModelError(Exception):
     """The model gave no usable answer; `away` says that it could not, so that nobody need ask again at once.
 
-    Never carries texts, addresses or keys.
+    `pause` is for how many seconds it asked to be left alone. Never carries texts, addresses or keys.
     """
 
-    def __init__(self, message: str, *, away: bool = False) -> None:
+    def __init__(self, message: str, *, away: bool = False, pause: float = 0.0) -> None:
         super().__init__(message)
         self.away = away
+        self.pause = pause
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class ChatModel:
             answer = self._ask(instruction, text, max_tokens)
         except ChatModelError as error:
             if error.away:
-                self._breaker.failed()
+                self._breaker.failed(error.pause)
             else:
                 self._breaker.worked()
             raise
@@ -93,7 +96,8 @@ class ChatModel:
             if not response.is_success:
                 status = response.status_code
                 away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
-                raise ChatModelError(f"the model endpoint answered HTTP {status}", away=away)
+                message = f"the model endpoint answered HTTP {status}"
+                raise ChatModelError(message, away=away, pause=_pause_asked(response))
             try:
                 return read_whole(response, most=LARGEST_ANSWER, until=until)
             except TooLargeError:
@@ -119,3 +123,9 @@ class ChatModel:
     @cached_property
     def _breaker(self) -> Breaker:
         return Breaker(PAUSE)
+
+
+def _pause_asked(response: httpx.Response) -> float:
+    """Return the seconds that an answer asks to wait, 0 where it names none, or a date."""
+    asked = response.headers.get("Retry-After", "")
+    return min(float(asked), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", asked) else 0.0

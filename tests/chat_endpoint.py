@@ -25,6 +25,7 @@ class ChatEndpoint(ThreadingHTTPServer):
         self.said: Any = "Notes of the model."
         self.body: bytes | None = None
         self.status = 200
+        self.headers: dict[str, str] = {}
         self.delay = 0.0
         self.drip = 0.0
         self.meanwhile: Callable[[], Any] = lambda: None
@@ -45,6 +46,8 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(BrokenPipeError, ConnectionResetError):  # the client did not wait
             self.send_response(server.status)
             self.send_header("Content-Length", str(len(payload)))
+            for name, value in server.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             step = 16 if server.drip else max(1, len(payload))
             for start in range(0, len(payload), step):

@@ -126,6 +126,19 @@ def test_it_is_asked_again_after_the_pause(endpoint: ChatEndpoint, monkeypatch: 
     assert complete(model) == "Notes of the model."
 
 
+@pytest.mark.parametrize(("asked", "requests"), [("1", 1), ("0", 2), ("soon", 2), ("Fri, 31 Dec 1999 23:59:59 GMT", 2)])
+def test_it_is_left_alone_for_as_long_as_it_asks(
+    endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch, asked: str, requests: int
+) -> None:
+    monkeypatch.setattr(llm, "PAUSE", 0.05)
+    endpoint.status, endpoint.headers = 429, {"Retry-After": asked}
+    model = ChatModel(endpoint.url, "tiny")
+    refusal(model)
+    time.sleep(0.1)
+    refusal(model)
+    assert len(endpoint.requests) == requests
+
+
 def test_a_text_that_it_refuses_keeps_nobody_else_away(model: ChatModel, endpoint: ChatEndpoint) -> None:
     endpoint.status = 400
     refusal(model)
