@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -53,16 +53,24 @@ class Enricher:
         self._last: UUID | None = None
 
     def step(self) -> int:
-        """Read one batch, of as many users as have something waiting; returns how many texts were settled."""
+        """Read one batch, in turn of all users who have something waiting; returns how many texts were settled.
+
+        0 says that nothing is left to be read by now.
+        """
         with self._sessions() as session:
             users = sorted(session.scalars(select(func.users_with_unenriched_items())))
-        # Where it left off: nobody's backlog keeps the others waiting.
-        turn = [user for user in users if self._last is None or user > self._last] or users
         batch = BATCH if self._chat_model is None else MODEL_BATCH
         share = max(1, batch // max(1, len(users)))
-        served = turn[:batch]
-        self._last = served[-1] if served and len(served) < len(users) else None
-        return sum(self.enrich_user(user_id, share) for user_id in served)
+        # Where it left off: nobody's backlog keeps the others waiting, nor do those whose texts must wait themselves.
+        turns = deque(sorted(users, key=lambda user: (self._last is not None and user <= self._last, user)))
+        total = 0
+        while turns and total < batch:
+            self._last = turns.popleft()
+            settled = self.enrich_user(self._last, share)
+            total += settled
+            if settled >= share:
+                turns.append(self._last)
+        return total
 
     def enrich_user(self, user_id: UUID, most: int = BATCH) -> int:
         """Read at most so many of one user's texts; returns how many were settled, well or badly."""

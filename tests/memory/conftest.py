@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
 from memory.embedding.providers import Providers, System
+from memory.enrichment.enrich import MODEL_BATCH
 from memory.ids import new_id
 from memory.models import User
 from memory.spaces import DEFAULT_SPACE, create_space
@@ -53,6 +54,12 @@ def ada(owner: Any, runtime: Any) -> Owner:
 def bob(owner: Any, runtime: Any) -> Owner:
     """The stranger."""
     return new_owner(owner, runtime, "bob")
+
+
+@pytest.fixture
+def others(owner: Any, runtime: Any) -> list[Owner]:
+    """More people than a worker serves at once where it asks a language model."""
+    return [new_owner(owner, runtime, f"other{number}") for number in range(MODEL_BATCH + 1)]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from chat_endpoint import chat_endpoint
 from enrichment_desk import Desk, embed_all
+from memory_book import Book
 from sqlalchemy import text as sql
 
 from memory.conversations import change_conversation, delete_conversation
@@ -305,6 +306,20 @@ def test_a_step_serves_every_user_who_waits(desk, bobs_book):
         if bobs_book.load(memory_id).enriched_version or not enricher.step():
             break
     assert bobs_book.load(memory_id).enriched_version == 1
+
+
+def test_those_whose_texts_must_wait_keep_nobody_waiting(desk, others):
+    for other in others:
+        theirs = Desk(Book(desk.book.runtime, other))
+        theirs.book.write(LISBON)
+        _switch(theirs, on=False)
+    for n in range(3):
+        desk.book.write(f"note number {n} about nothing in particular")
+    with chat_endpoint() as endpoint:
+        enricher = _asks_a_model(desk, endpoint)
+        while enricher.step():
+            pass
+    assert desk.book.one("SELECT count(*) FROM memories WHERE enriched_version IS NULL") == 0
 
 
 def test_a_restored_memory_is_read_again_and_gains_no_importance(desk):
