@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,10 @@ from memory.errors import ConflictError, InvalidError
 from memory.models import EmbeddingModel, ProviderSetting
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
+
+# Where an address has what lets its owner in: a password before the host, and what a query gives its parameters.
+_PASSWORD = re.compile(r"(?<=//)([^/?#:@]*):[^/?#]+(?=@)")
+_VALUE = re.compile(r"(?<=[?&])([^=&#]*)=[^&#]+")
 
 SENTENCE = "A commonplace book keeps what is worth remembering."
 
@@ -45,6 +50,11 @@ class Trial:
     dimensions: int | None
     error: str | None
     seconds: float
+
+
+def shown_address(endpoint_url: str) -> str:
+    """Return an address without its secrets, as it is told to agents and beside a model."""
+    return _VALUE.sub(r"\1=***", _PASSWORD.sub(r"\1:***", endpoint_url))
 
 
 def standing() -> Standing:

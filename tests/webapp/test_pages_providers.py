@@ -95,6 +95,22 @@ def test_a_key_is_never_shown(browser, endpoint):
     assert "sk-loom" not in browser.post("/providers/test", data=form(endpoint, api_key="sk-loom")).text
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("http://loom:s3cr3t@127.0.0.1:9/v1", "http://loom:***@127.0.0.1:9/v1"),
+        ("http://loom:s3:cr@3t@127.0.0.1:9", "http://loom:***@127.0.0.1:9"),
+        ("http://127.0.0.1:9/embed?key=s3cr3t&v=1", "http://127.0.0.1:9/embed?key=***&v=***"),
+        ("http://127.0.0.1:9/a:b@c", "http://127.0.0.1:9/a:b@c"),
+    ],
+)
+def test_an_agent_is_told_an_address_without_its_secrets(client, ada, browser, endpoint, address, shown):
+    assert browser.post("/providers", data=form(endpoint, endpoint_url=address)).status_code == 303
+    told = client.get("/v1/providers", headers=ada.headers).json
+    assert {told["setting"]["endpoint_url"], *(model["endpoint_url"] for model in told["models"])} == {shown}
+    assert shown.replace("&", "&amp;") in browser.get("/providers/progress", headers=HTMX).text
+
+
 def test_a_removed_endpoint_is_forgotten_with_its_key(ada, browser, endpoint):
     browser.post("/providers", data=form(endpoint, api_key="sk-loom"))
     assert browser.post("/providers/remove").status_code == 303

@@ -15,7 +15,7 @@ from webapp.api.schemas import ProviderBody
 from webapp.context import credential
 from webapp.errors import problem
 from webapp.guards import needs
-from webapp.providers import remove, save, standing, try_out
+from webapp.providers import remove, save, shown_address, standing, try_out
 
 bp = api_blueprint("providers", "Embedding providers", "/v1/providers")
 
@@ -32,16 +32,18 @@ def _state() -> Response:
     own = None
     if found.setting is not None:
         setting = found.setting
-        own = {name: getattr(setting, name) for name in ("provider_type", "endpoint_url", "model", "dimensions")}
-        own |= {"enabled": setting.enabled, "has_api_key": setting.api_key is not None}
+        own = {name: getattr(setting, name) for name in ("provider_type", "model", "dimensions", "enabled")}
+        own |= {"endpoint_url": shown_address(setting.endpoint_url), "has_api_key": setting.api_key is not None}
     models = [_model_json(model, progress) for model, progress in found.models]
     return jsonify({"models": models, "setting": own, "locked_by_system": found.locked})
 
 
 def _model_json(model: EmbeddingModel, progress: Progress) -> dict[str, Any]:
-    names = ("provider_type", "endpoint_url", "model", "dimensions", "state")
+    names = ("provider_type", "model", "dimensions", "state")
+    address = shown_address(model.endpoint_url) if model.endpoint_url else None
     counts = {"total": progress.total, "ready": progress.ready, "failed": progress.failed}
-    return {"id": str(model.id), **{name: getattr(model, name) for name in names}, "progress": counts}
+    told = {name: getattr(model, name) for name in names}
+    return {"id": str(model.id), **told, "endpoint_url": address, "progress": counts}
 
 
 @bp.put("", summary="Use an embedding endpoint of one's own", responses={"200": ProvidersAnswer})

@@ -17,7 +17,7 @@ from webapp.pages.forms import parse
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
 from webapp.plain import problems
-from webapp.providers import remove, retry, save, standing, stored_key, try_out
+from webapp.providers import remove, retry, save, shown_address, standing, stored_key, try_out
 
 bp = guarded("providers")
 
@@ -100,7 +100,8 @@ def _back(said: str) -> Response:
 def _context(problem: dict[str, str]) -> dict[str, Any]:
     kinds = [(kind, NAMES[kind]) for kind in PROVIDERS]
     given = request.form if request.method == "POST" else None
-    return {"standing": standing(), "kinds": kinds, "names": NAMES, "given": given, "problem": problem, "trial": None}
+    fixed = {"kinds": kinds, "names": NAMES, "shown_address": shown_address, "trial": None}
+    return {"standing": standing(), "given": given, "problem": problem, **fixed}
 
 
 def _desk(problem: dict[str, str], status: int = HTTPStatus.OK, **more: Any) -> Response:
