@@ -135,8 +135,9 @@ class _Writer:
         versions = {item.id: item.version for item in items}
         off = {space.id for space in spaces.values() if not space.memory_enabled}
         unchanged = self._unchanged(Memory, [item.id for item in items if not item.is_episode], versions)
-        # With memory off, what is there stays as it is, and waits; of what is said meanwhile nothing is learned.
-        memories = [memory for memory in unchanged if memory.space_id not in off]
+        # With memory off, what is there stays as it is, and waits; of what is said meanwhile nothing is learned. What
+        # was moved since it was read is read again: it is to name entities of the space that it is in now.
+        memories = [memory for memory in unchanged if memory.space_id in spaces and memory.space_id not in off]
         episodes = self._unchanged(Episode, [item.id for item in items if item.is_episode], versions)
         told = [*self._memories(memories, spaces, found), *self._episodes(episodes, spaces, found)]
         self.session.flush()

@@ -11,6 +11,7 @@ from enrichment_desk import Desk, embed_all
 from memory_book import Book
 from sqlalchemy import text as sql
 
+from memory.bulk import move_many
 from memory.conversations import change_conversation, delete_conversation
 from memory.edit import update
 from memory.embedding.backfill import utc_now
@@ -188,6 +189,20 @@ def test_an_edit_while_it_is_read_is_not_overwritten(desk):
     assert desk.book.load(memory_id).derived_tags == []
     desk.read()
     assert "oslo" in desk.book.load(memory_id).derived_tags
+
+
+def test_a_memory_that_is_moved_while_it_is_read_is_read_again_where_it_is(desk):
+    desk.space("trip")
+    desk.space("work")
+    memory_id = desk.book.write(LISBON, space="trip").id
+
+    def reader(texts, model):
+        desk.book.do(move_many, [memory_id], "work", keys=desk.book.runtime.keys)
+        return read_texts(texts, model)
+
+    Enricher(desk.book.runtime.sessions, utc_now, reader=reader).enrich_user(desk.user_id)
+    desk.read()
+    assert (set(desk.entities("work")), desk.entities("trip")) == ({"Anna", "Beatrice", "Lisbon"}, {})
 
 
 def test_a_memory_forgotten_while_it_is_read_is_gone(desk):
