@@ -116,7 +116,8 @@ def _is_written_as_a_name(name: str, lists: Words) -> bool:
     if name.casefold() in NO_NAMES or "," in name or len(name) < 2:
         return False
     if name.islower():
-        return " " not in name and name not in lists.plain and name not in lists.nouns
+        # With digits or signs it is an id, a handle or a file.
+        return name.replace("-", "").isalpha() and name not in lists.plain and name not in lists.nouns
     return any(char.isupper() for char in name)
 
 

@@ -56,6 +56,13 @@ def test_words_that_are_no_names_are_left_alone(text):
     assert names(text) == {}
 
 
+@pytest.mark.parametrize(
+    "text", ["The job b42ed69c failed in Oslo", "The id is f171543459ec4cf297c4be005c9dfa3a, of Oslo"]
+)
+def test_an_id_is_no_name(text):
+    assert names(text).keys() == {"Oslo"}
+
+
 def test_a_title_is_nobody():
     assert names("I met Dr. Smith and told Lt. Dan.") == {"Smith": "person", "Dan": "person"}
 
