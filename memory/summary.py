@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from memory.models import Memory, Space
 
 SHOWN = 5
+LONGEST_LINE = 200  # characters
 _SEVERAL = {"summary": "summaries", "other": "other"}
 
 
@@ -43,7 +44,9 @@ def summarise(session: Session, space: Space, *, now: datetime) -> dict[str, Any
         "pinned": pinned,
         "waiting_for_embedding": waiting,
         "tags": [{"tag": name, "count": count} for name, count in session.execute(tags)],
-        "highlights": [{"id": str(m.id), "text": m.text[:200], "type": m.type, "pinned": m.pinned} for m in highlights],
+        "highlights": [
+            {"id": str(m.id), "text": m.text[:LONGEST_LINE], "type": m.type, "pinned": m.pinned} for m in highlights
+        ],
         "summary": _sentence(space.name, total, by_type, pinned, highlights),
     }
 
@@ -54,6 +57,11 @@ def _sentence(name: str, total: int, by_type: dict[str, int], pinned: int, highl
     parts = ", ".join(
         f"{count} {_SEVERAL.get(kind, f'{kind}s') if count > 1 else kind}" for kind, count in by_type.items()
     )
-    lines = "\n".join(f"- {memory.text[:200]}" for memory in highlights)
+    lines = "\n".join(f"- {_on_one_line(memory.text)}" for memory in highlights)
     memories = "memory" if total == 1 else "memories"
     return f"{total} {memories} in {name} ({parts}); {pinned} pinned. What matters most:\n{lines}"
+
+
+def _on_one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}\N{HORIZONTAL ELLIPSIS}"
