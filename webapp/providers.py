@@ -30,12 +30,14 @@ SENTENCE = "A commonplace book keeps what is worth remembering."
 class Standing:
     """The user's models with how far each is, the active one first; the user's own setting, if any.
 
-    `locked` is true while the system's own endpoint overrides what a user sets.
+    `locked` is true while the system's own endpoint overrides what a user sets. `is_read_elsewhere` is true where the
+    server has a language model that texts are sent to, whatever embeds them.
     """
 
     models: Sequence[tuple[EmbeddingModel, Progress]]
     setting: ProviderSetting | None
     locked: bool
+    is_read_elsewhere: bool
 
     @property
     def busy(self) -> bool:
@@ -63,7 +65,8 @@ def standing() -> Standing:
     models = user_models(session(), who.user_id)
     progress = [progress_of(session(), who.user_id, model.id, who.space_id) for model in models]
     setting = setting_of(session(), who.user_id)
-    return Standing(list(zip(models, progress, strict=True)), setting, runtime().providers.system_healthy())
+    told = list(zip(models, progress, strict=True))
+    return Standing(told, setting, runtime().providers.system_healthy(), runtime().chat_model is not None)
 
 
 def save(fields: Mapping[str, Any]) -> None:

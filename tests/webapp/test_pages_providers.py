@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from api_agent import Agent, add_space, rows
 from api_talk import Talk
 from embedding_endpoint import running
 from pages_browser import HTMX, at_browser, stored
+
+from memory.llm import ChatModel
 
 
 @pytest.fixture
@@ -31,6 +35,14 @@ def models(person):
 
 def test_without_a_setting_the_page_says_what_embeds(browser):
     assert "no text leaves this machine" in browser.get("/providers").text
+
+
+def test_where_a_language_model_reads_the_page_says_that_texts_are_sent_to_it(app, runtime, browser):
+    app.extensions["commonplace"] = replace(runtime, chat_model=ChatModel("http://127.0.0.1:9", "tiny"))
+    text = browser.get("/providers").text
+    app.extensions["commonplace"] = runtime
+    assert "texts are sent to it" in text
+    assert "no text leaves this machine" not in text
 
 
 def test_a_test_tells_dimensions_and_time_and_stores_nothing(ada, browser, endpoint):
