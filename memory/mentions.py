@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, func, insert, select
 from sqlalchemy.orm import Session
 
-from memory.enrichment.findings import Name
+from memory.enrichment.findings import TYPESET, Name
 from memory.ids import new_id
 from memory.models import Entity, EntityMention
 
@@ -99,8 +99,11 @@ def _known(session: Session, user_id: UUID, space_id: UUID, keys: Collection[str
     """Return the entities of these names, locked, the most mentioned first."""
     if not keys:
         return ()
-    mine = select(Entity.id, Entity.name_key, Entity.type, Entity.mentions).where(
-        Entity.user_id == user_id, Entity.space_id == space_id, Entity.name_key.in_(keys)
+    # Older keys have the apostrophes of their names.
+    asked = {*keys, *(key.replace("'", TYPESET) for key in keys)}
+    typed = func.replace(Entity.name_key, TYPESET, "'").label("name_key")
+    mine = select(Entity.id, typed, Entity.type, Entity.mentions).where(
+        Entity.user_id == user_id, Entity.space_id == space_id, Entity.name_key.in_(asked)
     )
     rows = session.execute(mine.order_by(Entity.id).with_for_update(key_share=True)).all()
     return sorted(rows, key=lambda row: (-row.mentions, row.id))
@@ -141,7 +144,8 @@ def _mentions_of(session: Session, user_id: UUID, origins: Sequence[Origin]) -> 
     ):
         if texts:
             joined = (Entity.user_id == EntityMention.user_id) & (Entity.id == EntityMention.entity_id)
-            mine = select(EntityMention, Entity.name_key, Entity.space_id).join(Entity, joined)
+            typed = func.replace(Entity.name_key, TYPESET, "'")
+            mine = select(EntityMention, typed, Entity.space_id).join(Entity, joined)
             for row, key, space_id in session.execute(mine.where(EntityMention.user_id == user_id, column.in_(texts))):
                 place = (Origin(row.episode_id, row.memory_id), key, row.sentence)
                 written.append(_Written(row.id, space_id, place))

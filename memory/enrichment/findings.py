@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from memory.caseless import caseless
+
 LONGEST_NAME = 80
+TYPESET = "\u2019"  # the apostrophe of books
 LONGEST_SENTENCE = 500
 # Sentences of one text that are kept for its entities, those of the surest names.
 MOST_MENTIONS = 50
@@ -62,9 +65,12 @@ def plain_name(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """Return the form by which names are the same: no case, no title, no possessive, no punctuation at the ends."""
+    """Return the form by which names are the same: no case, no title, no possessive, no punctuation at the ends.
+
+    Nor does it matter how a letter is composed, or whether an apostrophe is typed or typeset.
+    """
     plain = _TITLE.sub("", plain_name(name)) or name
-    return " ".join(plain.casefold().split())
+    return caseless(plain).replace(TYPESET, "'")
 
 
 def derived_tags(findings: Findings, given: Iterable[str], most: int, longest: int) -> list[str]:

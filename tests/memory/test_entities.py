@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from enrichment_desk import Desk, embed_all
 from sqlalchemy import select
+from sqlalchemy import update as update_rows
 from sqlalchemy.exc import OperationalError
 
 from memory.edit import update
@@ -17,7 +18,7 @@ from memory.entities import EntityFilters, delete_entity, get_entity, list_entit
 from memory.errors import InvalidError, NotFoundError
 from memory.forget import forget
 from memory.mentions import Origin, mention
-from memory.models import AuditEvent
+from memory.models import AuditEvent, Entity
 from memory.spaces import get_space, lock_spaces
 
 
@@ -68,6 +69,26 @@ def test_names_that_differ_in_case_title_and_possessive_are_one(desk):
     tell(desk, name("SMITH's", sentence="SMITH's dog."))
     tell(desk, name("Dr. Smith", sentence="Dr. Smith called."))
     assert listed(desk)[0] == [("Smith", "trip", 3)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("D'Angelo", "D\u2019Angelo"), ("D\u2019Angelo", "D'Angelo"), ("Jos\u00e9", "Jose\u0301")],
+    ids=["typed-first", "typeset-first", "composed-first"],
+)
+def test_a_name_is_one_however_its_signs_are_written(desk, one, other):
+    tell(desk, name(one))
+    tell(desk, name(other, sentence=f"{other} called."))
+    assert listed(desk)[0] == [(one, "trip", 2)]
+    assert listed(desk, q=other)[0] == [(one, "trip", 2)]
+
+
+def test_a_name_that_was_kept_with_its_signs_takes_what_is_said_of_it(desk):
+    tell(desk, name("D\u2019Angelo"))
+    with desk.book.session() as session:
+        session.execute(update_rows(Entity).values(name_key="d\u2019angelo"))
+    tell(desk, name("D'Angelo", sentence="D'Angelo called."))
+    assert listed(desk)[0] == [("D\u2019Angelo", "trip", 2)]
 
 
 def test_another_type_is_another_entity(desk):
