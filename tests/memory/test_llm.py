@@ -126,7 +126,9 @@ def test_it_is_asked_again_after_the_pause(endpoint: ChatEndpoint, monkeypatch: 
     assert complete(model) == "Notes of the model."
 
 
-@pytest.mark.parametrize(("asked", "requests"), [("1", 1), ("0", 2), ("soon", 2), ("Fri, 31 Dec 1999 23:59:59 GMT", 2)])
+@pytest.mark.parametrize(
+    ("asked", "requests"), [("30", 1), ("0", 2), ("soon", 2), ("Fri, 31 Dec 1999 23:59:59 GMT", 2)]
+)
 def test_it_is_left_alone_for_as_long_as_it_asks(
     endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch, asked: str, requests: int
 ) -> None:
