@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from memory.drafts import check_moment, check_text
@@ -256,8 +256,10 @@ def delete_conversation(
     # Memories of any space may come from here, and what they are in is locked before they are.
     lock_spaces(session, user_id)
     conversation = lock_conversation(session, user_id, conversation_id, within=within)
+    # Memories before episodes, as the embedder locks them.
+    unlinked = _unlink_memories(session, conversation)
     episodes = _drop_episodes(session, conversation, keys)
-    unlinked = _drop_messages(session, conversation)
+    session.execute(_quietly(delete(Message).where(*_said_in(conversation))))
     drop_states(session, user_id, [conversation_id])
     done = Deletion(conversation.message_count, episodes, unlinked)
     session.expire(conversation)
@@ -282,15 +284,18 @@ def _drop_episodes(session: Session, conversation: Conversation, keys: Keys) -> 
     return len(texts)
 
 
-def _drop_messages(session: Session, conversation: Conversation) -> int:
-    """Delete the messages; return how many memories lost their source."""
-    mine = (Message.user_id == conversation.user_id, Message.conversation_id == conversation.id)
-    learned = update(Memory).where(
-        Memory.user_id == conversation.user_id, Memory.source_message_id.in_(select(Message.id).where(*mine))
-    )
-    unlinked: Any = session.execute(_quietly(learned.values(source_message_id=None)))
-    session.execute(_quietly(delete(Message).where(*mine)))
-    return int(unlinked.rowcount)
+def _unlink_memories(session: Session, conversation: Conversation) -> int:
+    """Take their source from the memories that were learned here; return how many there are."""
+    said = select(Message.id).where(*_said_in(conversation))
+    learned = (Memory.user_id == conversation.user_id, Memory.source_message_id.in_(said))
+    ids = session.scalars(select(Memory.id).where(*learned).order_by(Memory.id).with_for_update()).all()
+    mine = update(Memory).where(Memory.user_id == conversation.user_id, Memory.id.in_(ids))
+    session.execute(_quietly(mine.values(source_message_id=None)))
+    return len(ids)
+
+
+def _said_in(conversation: Conversation) -> tuple[ColumnElement[bool], ...]:
+    return Message.user_id == conversation.user_id, Message.conversation_id == conversation.id
 
 
 def _quietly(statement: Any) -> Any:

@@ -92,9 +92,10 @@ def append_locked(
     """As `append`, to a conversation that is locked; `space` is the slug of its locked space, if any is to remember."""
     writer = _Writer(session, conversation, scribe)
     stored = writer.keep(drafts)
-    episodes = writer.finish(stored)
+    # Memories before episodes, as the embedder locks them.
     if space is not None:
         stored = writer.remember(drafts, stored, space)
+    episodes = writer.finish(stored)
     return Appended(conversation, tuple(stored), tuple(episodes))
 
 

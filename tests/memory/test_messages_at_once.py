@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
+from sqlalchemy import text
 
 from memory.conversations import change_conversation, delete_conversation, open_conversation
 from memory.embedding.backfill import utc_now
@@ -14,6 +16,10 @@ from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Message
 from memory.spaces import get_space
+
+BLOCKED = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0
+"""
 
 
 def at_once(*actions):
@@ -156,6 +162,37 @@ def test_deleting_beside_writers_of_every_kind_blocks_nobody(book, second_space)
     assert failures(results, NotFoundError) == []
     assert book.one("SELECT count(*) FROM conversations") == 0
     assert book.one("SELECT count(*) FROM memories WHERE source_message_id IS NOT NULL") == 0
+
+
+def as_the_embedder_locks(book, action):
+    """Run the action beside an embedder that has locked the memories and goes on to the episodes.
+
+    Returns what it raised. Whoever holds an episode while it waits for a memory would make them wait for each other.
+    """
+    acting = threading.Thread(target=lambda: results.append(at_once(action)[0]))
+    results, values = [], {"user": book.user_id}
+    with book.session() as session:
+        session.execute(text("SELECT id FROM memories WHERE user_id = :user ORDER BY id FOR NO KEY UPDATE"), values)
+        acting.start()
+        while acting.is_alive() and not book.one(BLOCKED):
+            time.sleep(0.01)
+        episodes = "SELECT id FROM episodes WHERE user_id = :user ORDER BY id FOR NO KEY UPDATE NOWAIT"
+        session.execute(text(episodes), values)
+    acting.join(10)
+    return failures(results)
+
+
+def test_a_deletion_locks_as_the_embedder_does(book, talk):
+    said(book, talk, MessageDraft("user", "The spare key", remember=True), MessageDraft("assistant", "Noted"))
+    assert as_the_embedder_locks(book, lambda: book.do(delete_conversation, talk, keys=book.runtime.keys)) == []
+    assert book.one("SELECT count(*) FROM episodes") == 0
+
+
+def test_a_reply_and_what_is_remembered_are_locked_as_the_embedder_does(book, talk):
+    said(book, talk, MessageDraft("user", "The spare key", remember=True), MessageDraft("assistant", "Noted"))
+    more = (MessageDraft("assistant", "Again"), MessageDraft("user", "The spare key", remember=True))
+    assert as_the_embedder_locks(book, lambda: said(book, talk, *more)) == []
+    assert book.one("SELECT count(*) FROM memories") == 1
 
 
 def test_every_refusal_is_one_of_the_domain(book, talk):
