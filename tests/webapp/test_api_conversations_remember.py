@@ -55,6 +55,16 @@ def test_only_what_is_marked_is_remembered(agent, talk):
     assert [agent.entry(results[n]["memory"]["id"])["role"] for n in (1, 3)] == ["user", "assistant"]
 
 
+@pytest.mark.parametrize("address", ["messages", "merge"])
+def test_what_the_soft_cap_took_is_said_once(agent, talk, address):
+    assert agent.patch("/v1/spaces/default", {"soft_cap": 4}).status_code == 200
+    said = [{"role": "user", "content": f"Box {n} holds {n * 7} screws", "remember": True} for n in range(10)]
+    answer = agent.post(f"{talk.path}/{address}", {"messages": said}).json
+    assert len(answer["trimmed"]) == 6
+    results = answer["results"] if address == "messages" else answer["client"]["added"]
+    assert [result["memory"]["trace"]["trimmed"] for result in results] == [[]] * 10
+
+
 def test_it_is_remembered_in_the_space_of_the_conversation(agent, ada):
     talk = Talk(agent, space=add_space(ada, "work"))
     talk.say("The deadline is on Friday", remember=True)

@@ -151,10 +151,11 @@ class StoredCountsAnswer(BaseModel):
 
 
 class AppendedAnswer(BaseModel):
-    """What became of each message, in order, and the conversation as it is now."""
+    """What became of each message, in order, and the conversation as it is now; what the soft cap took is said once."""
 
     results: list[StoredAnswer]
     counts: StoredCountsAnswer
+    trimmed: list[str]
     conversation: ConversationAnswer
 
 
@@ -189,10 +190,11 @@ class SentAnswer(BaseModel):
 
 
 class MergedAnswer(BaseModel):
-    """What was kept from each side of a merge."""
+    """What was kept from each side of a merge; what the soft cap took is said once."""
 
     server: KeptHereAnswer
     client: SentAnswer
+    trimmed: list[str]
     conversation: ConversationAnswer
 
 

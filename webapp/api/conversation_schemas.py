@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 from uuid import UUID
 
@@ -269,7 +270,9 @@ def stored_json(stored: Stored) -> dict[str, Any]:
         "recalled": message.recalled,
     }
     if stored.memory is not None:
-        shown["memory"] = outcome_json(stored.memory)
+        # What the soft cap took is the same for every message: it is said once.
+        trace = replace(stored.memory.trace, trimmed=())
+        shown["memory"] = outcome_json(replace(stored.memory, trace=trace))
     elif stored.not_remembered is not None:
         memory_id = str(stored.memory_id) if stored.memory_id else None
         shown["memory"] = {"id": memory_id, "outcome": "none", "reason": stored.not_remembered}
@@ -277,16 +280,22 @@ def stored_json(stored: Stored) -> dict[str, Any]:
 
 
 def appended_json(appended: Appended, space: str) -> dict[str, Any]:
-    """Return what became of each message, and the conversation as it is now."""
+    """Return what became of each message, what the soft cap took, and the conversation as it is now."""
     return {
         "results": [stored_json(stored) for stored in appended.stored],
         "counts": _counts(appended.stored),
+        "trimmed": _trimmed(appended.stored),
         "conversation": conversation_json(appended.conversation, space),
     }
 
 
 def _counts(stored: Sequence[Stored]) -> dict[str, int]:
     return {name: sum(item.outcome == name for item in stored) for name in ("stored", "duplicate", "completed")}
+
+
+def _trimmed(stored: Sequence[Stored]) -> list[str]:
+    outcome = next((item.memory for item in stored if item.memory is not None), None)
+    return [str(memory_id) for memory_id in outcome.trace.trimmed] if outcome is not None else []
 
 
 def merged_json(merged: Merged, space: str) -> dict[str, Any]:
@@ -301,6 +310,7 @@ def merged_json(merged: Merged, space: str) -> dict[str, Any]:
             ],
             "added": [{"position": position, **stored_json(stored)} for position, stored in merged.added],
         },
+        "trimmed": _trimmed(merged.appended.stored),
         "conversation": conversation_json(merged.appended.conversation, space),
     }
 
