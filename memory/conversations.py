@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from memory.drafts import check_moment, check_text
+from memory.drafts import check_moment, check_not_ahead, check_text
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
@@ -98,10 +98,12 @@ def open_conversation(
     """Return the user's conversation of this `external_id`, or a new one in the space; the second value tells which.
 
     It is looked for in the space `within`, or everywhere. An `external_id` is unique in its space; among several
-    spaces' the one in `space` comes first, then the latest. Raises `InvalidError`.
+    spaces' the one in `space` comes first, then the latest. Raises `InvalidError`, also for a `created_at` that is
+    more than a day ahead.
     """
     values = _checked({"title": title, "extra": extra or {}})
     check_moment("created_at", created_at)
+    check_not_ahead("created_at", created_at, now)
     if external_id is not None:
         check_name(external_id, "external_id")
         found = _resume(session, user_id, external_id, space.id, within)

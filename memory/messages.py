@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from memory.conversations import lock_conversation, lock_with_space, title_of
-from memory.drafts import MAX_TEXT_BYTES, Draft
+from memory.drafts import MAX_TEXT_BYTES, Draft, check_not_ahead
 from memory.episodes import rewrite_episode, write_episodes
 from memory.errors import ConflictError
 from memory.ids import new_id
@@ -72,8 +72,9 @@ def append(
     """Append drafts in order, all or none.
 
     A `client_id` that is known with the same content is a duplicate; with other content it raises `ConflictError`,
-    unless the stored message is partial: then it is replaced. Locks the conversation until the transaction ends, and
-    before it its space if anything is to be remembered. The caller commits, then nudges the embedder.
+    unless the stored message is partial: then it is replaced. A `created_at` over a day ahead raises `InvalidError`.
+    Locks the conversation until the transaction ends, and before it its space if anything is to be remembered. The
+    caller commits, then nudges the embedder.
     """
     if not any(draft.remember for draft in drafts):
         conversation = lock_conversation(session, user_id, conversation_id, within=scribe.within)
@@ -90,6 +91,8 @@ def append_locked(
     space: str | None = None,
 ) -> Appended:
     """As `append`, to a conversation that is locked; `space` is the slug of its locked space, if any is to remember."""
+    for draft in drafts:
+        check_not_ahead("created_at", draft.created_at, scribe.now)
     writer = _Writer(session, conversation, scribe)
     stored = writer.keep(drafts)
     # Memories before episodes, as the embedder locks them.

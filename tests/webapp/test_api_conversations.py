@@ -96,6 +96,7 @@ def test_a_date_may_be_given(agent):
         ({"metadata": {"a": "b\x00"}}, "metadata"),
         ({"metadata": {"a": "x" * 70_000}}, "metadata"),
         ({"created_at": "2024-05-01T10:00:00"}, "created_at"),
+        ({"created_at": "9999-05-01T10:00:00Z"}, "created_at"),
         ({"owner": "me"}, "owner"),
     ],
 )

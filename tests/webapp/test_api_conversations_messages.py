@@ -14,6 +14,7 @@ from retrieval.tokens import count
 
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
+AHEAD = "9999-05-01T10:00:00Z"
 
 
 @pytest.fixture
@@ -97,6 +98,8 @@ def test_every_role_is_kept(talk, role):
         pytest.param({"message": user("a", client_id="x\x00")}, "message.client_id", id="NUL in the id"),
         pytest.param({"message": user("a", model="x\x00")}, "message.model", id="NUL in the model"),
         pytest.param({"message": user("a", created_at="yesterday")}, "message.created_at", id="no moment"),
+        pytest.param({"message": user("a", created_at=AHEAD)}, "message.created_at", id="still to come"),
+        pytest.param({"messages": [user("a"), user("b", created_at=AHEAD)]}, "messages.1.created_at", id="one of them"),
         pytest.param({"message": user("a", sequence=7)}, "message.sequence", id="unknown"),
         pytest.param({"message": user("a", partial=True)}, "message.partial", id="partial"),
         pytest.param({"messages": [user("fine"), user("")]}, "messages.1.content", id="the second"),

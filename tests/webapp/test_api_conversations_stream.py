@@ -152,6 +152,7 @@ def test_a_partial_message_is_not_remembered_and_the_whole_one_is(talk):
         pytest.param(b"[1]\n", "line 1", id="no object"),
         pytest.param(lines({**HEAD, "role": "robot"}, {"delta": "a"}, {"done": True}), "role", id="role"),
         pytest.param(lines({**HEAD, "colour": "red"}, {"delta": "a"}, {"done": True}), "colour", id="unknown"),
+        pytest.param(lines({**HEAD, "created_at": "9999-05-01T10:00Z"}, {"delta": "a"}), "created_at", id="to come"),
         pytest.param(lines(HEAD, {"delta": "a"}, {"delta": 7}, {"done": True}), "line 3", id="no text"),
         pytest.param(lines(HEAD, {"delta": "a", "x": 1}, {"done": True}), "line 2", id="more than a delta"),
         pytest.param(lines(HEAD, {"delta": "a"}) + b"oops\n" + lines({"done": True}), "line 3", id="no JSON between"),

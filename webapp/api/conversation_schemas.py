@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
+from memory.drafts import check_not_ahead
 from memory.errors import InvalidError
 from memory.formats import read_element, to_element
 from memory.history import Merged, Offered
@@ -19,6 +20,7 @@ from memory.payloads import check_json
 from memory.threads import Thread
 from memory.transcript import EpisodeOf
 from webapp.api.schemas import Happened, Line, MemoryRole, Omittable, Patch, Strict, moment, outcome_json
+from webapp.context import utc_now
 from webapp.guards import may_read
 
 Format = Literal["pydantic_ai", "openai", "anthropic"]
@@ -196,7 +198,10 @@ class EpisodesQuery(Strict):
 
 def _at(where: str, given: dict[str, Any]) -> MessageDraft:
     try:
-        return MessageDraft(**given)
+        draft = MessageDraft(**given)
+        # Storing checks it too, but knows no numbers.
+        check_not_ahead("created_at", draft.created_at, utc_now())
+        return draft
     except InvalidError as error:
         raise InvalidError(f"{where}.{error.field}", error.message) from error
 
