@@ -17,7 +17,13 @@ LONGEST_KEY = 200
 
 
 def start(session: Session, user_id: UUID, session_key: str, *, now: datetime, actor: str) -> None:
-    """Turn incognito on for a session; what was refused since its last end stays counted."""
+    """Turn incognito on for a session, and go on counting what was refused since its last end.
+
+    One that is incognito already stays as it is.
+    """
+    row = session.get(IncognitoSession, (user_id, session_key), with_for_update=True)
+    if row is not None and row.active:
+        return
     _set(session, user_id, session_key, active=True, now=now)
     record(session, user_id, "incognito.started", actor=actor, now=now)
 
@@ -40,7 +46,7 @@ def _set(session: Session, user_id: UUID, session_key: str, *, active: bool, now
         raise InvalidError("session", f"must be between 1 and {LONGEST_KEY} characters")
     fresh = {"active": active, "refused_writes": 0, "ended_at": None if active else now, "started_at": now}
     statement = insert(IncognitoSession).values(user_id=user_id, session_key=session_key, **fresh)
-    # Said again, a start begins nothing anew: only an end tells how many writes were refused.
+    # Only an end tells how many writes were refused, by the default of a space too.
     kept = "refused_writes" if active else "started_at"
     values = {name: value for name, value in fresh.items() if name != kept}
     keys = [IncognitoSession.user_id, IncognitoSession.session_key]
