@@ -476,6 +476,17 @@ def test_conversations_are_closed_while_incognito(reader: FlaskClient, talk: Tal
         assert "Closed while incognito" in text
 
 
+def test_words_are_asked_for_and_kept_in_the_address_only_while_it_is_open(reader: FlaskClient, talk: Talk) -> None:
+    asked = "/conversations?q=zebra&space=&archived=false"
+    assert reader.get(asked, headers=HTMX).headers["HX-Push-Url"] == "/conversations?q=zebra"
+    assert 'role="search"' in reader.get("/conversations").text
+    reader.post("/incognito/start")
+    typed = reader.get(asked, headers=HTMX)
+    assert typed.text.startswith('<section id="conversations-list"')
+    assert {"HX-Push-Url", "HX-Replace-Url"}.isdisjoint(typed.headers.keys())
+    assert 'role="search"' not in reader.get("/conversations").text
+
+
 def test_nothing_is_changed_while_incognito(reader: FlaskClient, talk: Talk) -> None:
     reader.post("/incognito/start")
     assert reader.post(_page(talk), data={"title": "Secret"}).status_code == 409

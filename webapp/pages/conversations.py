@@ -14,7 +14,7 @@ from memory.threads import Thread
 from memory.transcript import list_episodes
 from webapp.context import credential, session
 from webapp.conversations import change_thread, delete_thread, visible_thread
-from webapp.htmx import render, swap_or_go
+from webapp.htmx import at_address, render, swap_or_go
 from webapp.operations import is_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.reading import (
@@ -37,10 +37,18 @@ bp = guarded("conversations")
 
 @bp.get("/conversations")
 def index() -> Response:
-    """List conversations, or find those in which words occur; with a cursor, htmx gets the further page alone."""
+    """List conversations, or find those in which words occur; with a cursor, htmx gets the further page alone.
+
+    While incognito nothing asks for words, and what is typed into an older page does not come into its address.
+    """
     form = parse(ThreadsForm, request.args)
+    listing = thread_list(form)
+    page = "memories/closed.html" if listing.closed else "conversations/index.html"
     fragment = "conversations/_page.html" if form.cursor else "conversations/_list.html"
-    return render("conversations/index.html", fragment, form=form, listing=thread_list(form), spaces=_spaces())
+    shown = render(page, fragment, form=form, listing=listing, spaces=_spaces())
+    if listing.closed or form.cursor:
+        return shown
+    return at_address(shown, url_for("conversations.index", **form.chosen()), instead_of="q", typed=True)
 
 
 @bp.get("/conversations/<uuid:conversation_id>")
