@@ -15,6 +15,7 @@ from memory.embedding.backfill import utc_now
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.spaces import create_space, get_space
+from webapp.pages.reading import THREADS
 
 pytestmark = pytest.mark.e2e
 
@@ -68,6 +69,23 @@ def test_searching_as_one_types_keeps_the_words_in_the_address(log_in: LogIn, ta
     expect(page.get_by_text("No conversation holds all of")).to_be_visible()
     expect(page).to_have_url(re.compile(r"/conversations\?q=zebra"))
     expect(box).to_be_focused()
+
+
+def test_more_is_loaded_by_one_click_after_words_were_typed(log_in: LogIn, talker: Any) -> None:
+    with user_session(talker.runtime.sessions, talker.id) as session:
+        space = get_space(session, talker.id, "default")
+        for number in range(THREADS + 5):
+            open_conversation(session, talker.id, space, title=f"Walk {number}", now=utc_now(), actor="test")
+    page = log_in(talker, at="/conversations")
+    page.get_by_label("Words in a title or in what was said").press_sequentially("walk", delay=10)
+    expect(page).to_have_url(re.compile(r"q=walk$"))
+    rows = page.locator("#conversations-list article")
+    expect(rows).to_have_count(THREADS)
+    # Leaving the field must not ask for the same words once more: the list would come anew, and the click be lost.
+    page.get_by_role("link", name="Load more").click()
+    expect(rows).to_have_count(THREADS + 5)
+    page.wait_for_load_state("networkidle")
+    expect(rows).to_have_count(THREADS + 5)
 
 
 @BOTH
