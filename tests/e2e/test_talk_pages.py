@@ -119,6 +119,7 @@ def test_a_conversation_is_renamed_and_moved(log_in: LogIn, talker: Any, scripts
     page.get_by_label("Space").select_option("kitchen")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", name="Boxes")).to_be_visible()
+    expect(page).to_have_title("Boxes · Commonplace")
     page.goto("/conversations?space=kitchen")
     expect(page.get_by_role("link", name="Boxes")).to_be_visible()
 

@@ -327,7 +327,7 @@ def test_a_conversation_is_renamed_and_moved(reader: FlaskClient, talk: Talk, ad
 
 def test_htmx_gets_the_changed_head_alone(reader: FlaskClient, talk: Talk) -> None:
     text = reader.post(_page(talk), data={"title": "The wall"}, headers=HTMX).text
-    assert text.startswith('<header id="conversations-head"')
+    assert text.startswith('<title>The wall · Commonplace</title>\n<header id="conversations-head"')
     assert "<h1>The wall</h1>" in text
 
 

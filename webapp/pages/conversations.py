@@ -148,7 +148,9 @@ def _spaces() -> list[tuple[str, str]]:
 def _changed(conversation_id: UUID, changes: dict[str, Any]) -> Response:
     thread = change_thread(conversation_id, changes) if changes else visible_thread(conversation_id)
     here = url_for("conversations.show", conversation_id=conversation_id)
-    return swap_or_go("conversations/_head.html", here, thread=thread, spaces=_spaces(), given=None, problem={})
+    title = thread.conversation.title or "Untitled" if "title" in changes else ""
+    told = {"thread": thread, "spaces": _spaces(), "given": None, "problem": {}}
+    return swap_or_go("conversations/_head.html", here, title=title, **told)
 
 
 def _page(fragment: str, thread: Thread, form: ReadingForm, status: int = HTTPStatus.OK, **more: Any) -> Response:
