@@ -44,6 +44,8 @@ def test_a_huge_message_has_a_title_too():
         ("x" * 100 + " heron", ["heron"], "…heron"),
         ("heron " + "y" * 300, ["heron"], "heron " + "y" * 194 + "…"),
         ("one\n\n  heron", ["nothing"], "one heron"),
+        ("x" * 100 + " Cafe\u0301", ["café"], "…Cafe\u0301"),
+        ("x" * 100 + " ΟΔΟΣ", ["οδος"], "…ΟΔΟΣ"),
     ],
 )
 def test_a_snippet_shows_the_first_word(text, words, snippet):
@@ -51,7 +53,7 @@ def test_a_snippet_shows_the_first_word(text, words, snippet):
 
 
 def test_words_are_looked_for_once_each():
-    assert words_of(" Bees  and BEES ") == ("bees", "and")
+    assert words_of(" Bees  and BEES ") == ("Bees", "and")
 
 
 @pytest.mark.parametrize("text", [" ", " ".join(str(n) for n in range(MOST_WORDS + 1))])

@@ -174,6 +174,25 @@ def test_case_is_folded_beyond_ascii(agent):
     assert titles(agent, q="über ÖLTANK") == ["Umlaut"]
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("ΟΔΟΣ", "ΟΔΟΣ"),
+        ("ΟΔΟΣ", "οδος"),
+        ("İstanbul", "İstanbul"),
+        ("İstanbul", "istanbul"),
+        ("Straße", "STRASSE"),
+        ("Café", "cafe\u0301"),
+        ("Cafe\u0301", "CAFÉ"),
+        ("한국", "\u1112\u1161\u11ab\u1100\u116e\u11a8"),
+    ],
+)
+def test_a_word_is_found_in_every_case_and_spelling_of_its_letters(agent, said, asked):
+    Talk(agent, title="Said").say(f"We walked to {said} today")
+    Talk(agent, title=said)
+    assert titles(agent, q=asked) == [said, "Said"]
+
+
 def test_a_find_shows_the_place(agent):
     talk = Talk(agent)
     talk.say("Nothing of interest here")
