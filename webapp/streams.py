@@ -81,17 +81,25 @@ def _delta(item: dict[str, Any], number: int) -> str:
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield lines that are not blank, as far as they came; a last line that is no JSON was cut and is left out."""
-    rest = b""
+    # Pieces of the line that has no end yet: put together once, as one of many megabytes comes in a thousand blocks.
+    rest: list[bytes] = []
+    size = 0
     while True:
         block, more = _block(stream)
-        *lines, rest = (rest + block).split(b"\n")
-        yield from (line for line in lines if line.strip())
+        first, *others = block.split(b"\n")
+        rest.append(first)
+        size += len(first)
+        if others:
+            lines = [b"".join(rest), *others[:-1]]
+            yield from (line for line in lines if line.strip())
+            rest, size = [others[-1]], len(others[-1])
         if not more:
             break
-        if len(rest) > LARGEST_PAYLOAD:
+        if size > LARGEST_PAYLOAD:
             raise InvalidError("line", f"must be at most {LARGEST_PAYLOAD} bytes")
-    if rest.strip() and _is_whole(rest):
-        yield rest
+    last = b"".join(rest)
+    if last.strip() and _is_whole(last):
+        yield last
 
 
 def _block(stream: IO[bytes]) -> tuple[bytes, bool]:

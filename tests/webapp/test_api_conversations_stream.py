@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import threading
@@ -13,7 +14,7 @@ from api_talk import Talk
 from gunicorn_server import serving
 from werkzeug.serving import make_server
 
-from webapp.streams import patience
+from webapp.streams import BLOCK, patience, read_stream
 
 
 @pytest.fixture
@@ -74,6 +75,24 @@ def test_a_whole_stream_is_one_message(talk):
 def test_blank_lines_say_nothing(talk):
     send(talk, b"\n" + b"\n \r\n".join(lines(item) for item in [HEAD, *pieces(REPLY), {"done": True}]))
     assert shown(talk) == [(REPLY, False)]
+
+
+def test_a_line_of_many_blocks_is_read_in_time_that_grows_with_it():
+    picture = "x" * (15 * 1024 * 1024)
+    body = lines(HEAD, {"delta": "Look"}, {"done": True, "payload": picture})
+    began = time.thread_time()
+    streamed = read_stream(io.BytesIO(body))
+    assert (streamed.text, streamed.whole, streamed.payload == picture) == ("Look", True, True)
+    # A tenth of a second; put together anew with every block, it took seven seconds and more.
+    assert time.thread_time() - began < 2
+
+
+@pytest.mark.parametrize("off", range(-3, 4))
+def test_a_line_may_end_wherever_a_block_does(off):
+    head = lines(HEAD)
+    first = BLOCK - len(head) - len(lines({"delta": ""})) + off
+    streamed = read_stream(io.BytesIO(head + lines({"delta": "a" * first}, {"delta": "b"}, {"done": True})))
+    assert (streamed.text, streamed.whole) == ("a" * first + "b", True)
 
 
 def test_the_last_line_needs_no_end(talk):
