@@ -225,6 +225,12 @@ def test_incognito_stores_no_batch(hidden, ada):
     assert (answer["counts"]["refused"], memories_of(ada)) == (2, 1)
 
 
+def test_incognito_adds_no_theme(hidden, ada):
+    response = hidden.post("/v1/memory/themes", {"slug": "secret", "display_name": "Secret"})
+    assert (response.status_code, response.json["reason"]) == (409, "incognito")
+    assert rows(ada, "SELECT 1 FROM themes WHERE slug = 'secret'") == []
+
+
 EMPTY = [
     ("GET", ENTRIES, None, "entries", "skipped"),
     ("GET", "/v1/memory/themes", None, "themes", "skipped"),
@@ -313,6 +319,7 @@ SPOKEN = [
     ("memory_add", {"type": "note", "content": "\x00", "tags": ["very secret"]}),
     ("memory_search", {"query": "very secret", "policy": {"alpha": -1}}),
     ("memory_search", {"query": "very secret", "space": "nowhere"}),
+    ("memory_search", {"query": "bees", "a very secret word": 1}),
 ]
 SPEAKING = [f"{name}-{n}" for n, (name, _) in enumerate(SPOKEN)]
 

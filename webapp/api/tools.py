@@ -14,6 +14,7 @@ from webapp.api.tool_answers import ToolAnswer, ToolsAnswer
 from webapp.context import session
 from webapp.errors import field_errors, invalid_request, problem
 from webapp.guards import ANY, needs, recorded, require_scope
+from webapp.operations import was_incognito
 from webapp.recording import Recording
 from webapp.tools import TOOLS, Tool
 
@@ -70,8 +71,10 @@ def run_recorded(tool: Tool, given: dict[str, Any]) -> Response:
     except ValidationError as error:
         response = invalid_request(error)
         found = "; ".join(f"{e['field']}: {e['message']}" for e in field_errors(error)[:3])
-        # What is no valid call is not kept: it may hold a text that was just refused.
-        recording.done({}, success=False, error=f"invalid arguments: {found}"[:500])
+        # What is no valid call is not kept: it may hold a text that was just refused. The names of arguments that there
+        # are not are words of the caller's, too.
+        told = "" if was_incognito(given.get("space")) else f": {found}"
+        recording.done({}, success=False, error=f"invalid arguments{told}"[:500])
         return response
     question = getattr(arguments, "query", None)
     try:
