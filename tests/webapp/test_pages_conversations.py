@@ -16,6 +16,8 @@ from pages_browser import HTMX, at_browser, flashes
 from pages_markup import problems_of
 from werkzeug.test import TestResponse
 
+from webapp.pages.reading import LONGEST_SENT
+
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
@@ -308,6 +310,16 @@ def test_a_message_is_shown_as_it_was_sent(reader: FlaskClient, talk: Talk) -> N
     page = reader.get(_page(talk)).text
     assert "It has no words of its own" in page
     assert '{ "tool": "größe", "broken": "<b>" }' in _plain(reader.get(_link(page, "as it was sent")))
+
+
+def test_a_huge_payload_is_shown_in_part(reader: FlaskClient, agent: Agent, talk: Talk) -> None:
+    talk.say("", role="assistant", payload="x" * (LONGEST_SENT + 1))
+    page = reader.get(f"{_page(talk)}/messages/3")
+    assert len(page.text) < LONGEST_SENT + 50_000
+    assert f"cut off here, of {LONGEST_SENT + 3:,} characters" in _plain(page)
+    whole = re.search(r"<code>(/v1/conversations/\S+)</code>", page.text)
+    assert whole is not None
+    assert agent.get(whole[1]).json["payload"] == "x" * (LONGEST_SENT + 1)
 
 
 @pytest.mark.parametrize("sequence", [0, 3, 2**31 - 1, 10**20])

@@ -19,6 +19,7 @@ from webapp.operations import is_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.reading import (
     EPISODES,
+    LONGEST_SENT,
     LONGEST_SHOWN,
     EpisodesForm,
     ReadingForm,
@@ -75,6 +76,7 @@ def message(conversation_id: UUID, sequence: int) -> Response:
         reading=reading,
         message=reading.messages[0],
         payload=payload,
+        longest_sent=LONGEST_SENT,
         whole=True,
     )
 

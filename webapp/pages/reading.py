@@ -28,6 +28,8 @@ EPISODES = 30
 LEAD = 5
 # Characters of a message that stand in its conversation; the rest is a click away.
 LONGEST_SHOWN = 6_000
+# Characters of a message's payload that stand on its page: a browser takes over a second to lay out a million.
+LONGEST_SENT = 500_000
 
 _ARCHIVED = {"false": False, "true": True, "any": None}
 # A sequence number of a message.
