@@ -270,6 +270,19 @@ def test_preferences_are_closed_while_incognito(writer: FlaskClient) -> None:
     assert written(writer.get("/preferences").text) == DOCUMENT
 
 
+def test_what_was_written_when_incognito_began_comes_back(writer: FlaskClient) -> None:
+    save(writer, DOCUMENT)
+    writer.post("/incognito/start")
+    refused = writer.post("/preferences", data={"document": "Long thought about.", "based_on": 1})
+    assert (refused.status_code, written(refused.text)) == (409, "Long thought about.")
+    assert "this browser session is incognito" in refused.text
+    assert "PARA" not in refused.text
+    assert "Begin with an example" not in refused.text
+    writer.post("/incognito/end")
+    again = writer.post("/preferences", data={"document": "Long thought about.", "based_on": 1}, follow_redirects=True)
+    assert written(again.text) == "Long thought about."
+
+
 def test_a_pool_that_is_incognito_by_default_closes_them_too(writer: FlaskClient, ada) -> None:
     save(writer, DOCUMENT)
     with ada.session() as session:

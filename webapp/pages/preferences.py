@@ -11,6 +11,7 @@ from flask import Response, flash, make_response, redirect, request, url_for
 from pydantic import BaseModel, Field
 
 from memory import preferences
+from memory.errors import RefusedError
 from memory.models import Preferences
 from memory.preference_document import Complaint, Place, PreferencesError, parse
 from memory.preferences import Version
@@ -80,7 +81,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The editor with all around it. `based_on` is the version that the text was begun with, 0 for none."""
+    """The editor with all around it. `based_on` is the version that the text was begun with, 0 for none.
+
+    `closed` while incognito: the text alone comes back, and nothing of what is in force.
+    """
 
     document: str
     preview: Preview
@@ -89,6 +93,7 @@ class Desk:
     based_on: int
     refused: bool = False
     overtaken: bool = False
+    closed: bool = False
 
 
 @bp.app_template_filter("source")
@@ -114,9 +119,16 @@ def index() -> Response:
 
 @bp.post("/preferences")
 def save() -> Response:
-    """Put the document in force, unless it cannot be used or another version came into force meanwhile."""
-    refuse_in_incognito(space_for(None).id)
+    """Put the document in force, unless it cannot be used or another version came into force meanwhile.
+
+    The text comes back with the reason, also where incognito began in another tab: there is no other copy of it.
+    """
     who, based_on = credential(), request.form.get("based_on", type=int)
+    try:
+        refuse_in_incognito(space_for(None).id)
+    except RefusedError:
+        desk = Desk(_posted(None), Preview(), History((), None), 0, based_on or 0, closed=True)
+        return _unsaved(desk, HTTPStatus.CONFLICT)
     row = preferences.current(session(), who.user_id)
     document = _posted(row)
     try:
@@ -182,9 +194,8 @@ def _closed() -> Response:
     return render("memories/closed.html", "memories/_closed.html")
 
 
-def _unsaved(desk: Desk) -> Response:
-    page, fragment = "preferences/index.html", "preferences/_desk.html"
-    return render(page, fragment, HTTPStatus.UNPROCESSABLE_ENTITY, desk=desk, form=EditorForm())
+def _unsaved(desk: Desk, status: int = HTTPStatus.UNPROCESSABLE_ENTITY) -> Response:
+    return render("preferences/index.html", "preferences/_desk.html", status, desk=desk, form=EditorForm())
 
 
 def _posted(row: Preferences | None) -> str:
