@@ -280,7 +280,11 @@ def _drop_episodes(session: Session, conversation: Conversation, keys: Keys) -> 
     locked = select(Episode.id, Episode.searched).where(*mine).order_by(Episode.id).with_for_update()
     texts = {episode_id: text for episode_id, text in session.execute(locked)}  # noqa: C416 - does not type-check
     drop_cached(session, conversation.user_id, texts.values(), keys)
-    named = (EntityMention.user_id == conversation.user_id, EntityMention.episode_id.in_(texts))
+    # Not by a list of them: a statement has room for 65,535 values.
+    named = (
+        EntityMention.user_id == conversation.user_id,
+        EntityMention.episode_id.in_(select(Episode.id).where(*mine)),
+    )
     session.execute(_quietly(delete(EntityMention).where(*named)))
     session.execute(_quietly(delete(Episode).where(*mine)))
     return len(texts)
@@ -291,8 +295,7 @@ def _unlink_memories(session: Session, conversation: Conversation) -> int:
     said = select(Message.id).where(*_said_in(conversation))
     learned = (Memory.user_id == conversation.user_id, Memory.source_message_id.in_(said))
     ids = session.scalars(select(Memory.id).where(*learned).order_by(Memory.id).with_for_update()).all()
-    mine = update(Memory).where(Memory.user_id == conversation.user_id, Memory.id.in_(ids))
-    session.execute(_quietly(mine.values(source_message_id=None)))
+    session.execute(_quietly(update(Memory).where(*learned).values(source_message_id=None)))
     return len(ids)
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Select,
     Uuid,
     and_,
+    any_,
     cast,
     collate,
     func,
@@ -99,7 +100,9 @@ def list_conversations(
         raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
     statement = _filtered(_threads(user_id), filters)
     if filters.words:
-        statement = statement.where(Conversation.id.in_(_holding(session, user_id, filters.words)))
+        # As one value: a statement has room for 65,535 of them.
+        holding = cast(_holding(session, user_id, filters.words), ARRAY(Uuid))
+        statement = statement.where(Conversation.id == any_(holding))
     if cursor is not None:
         statement = statement.where(tuple_(Conversation.updated_at, Conversation.id) < from_cursor(cursor))
     statement = statement.order_by(Conversation.updated_at.desc(), Conversation.id.desc()).limit(limit + 1)

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 
 import pytest
+from sqlalchemy import event
 
-from memory.conversations import LONGEST_AUTO_TITLE, change_conversation, lock_with_space, open_conversation, title_of
+from memory.conversations import (
+    LONGEST_AUTO_TITLE,
+    change_conversation,
+    delete_conversation,
+    lock_with_space,
+    open_conversation,
+    title_of,
+)
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError, NotFoundError
+from memory.message_drafts import MessageDraft
+from memory.messages import Scribe, append
 from memory.payloads import DEEPEST, check_json
 from memory.spaces import get_space
-from memory.threads import MOST_WORDS, snippet_of, words_of
+from memory.threads import MOST_WORDS, Filters, list_conversations, snippet_of, words_of
 
 
 @pytest.mark.parametrize(
@@ -141,3 +152,40 @@ def test_outside_the_space_of_the_caller_there_is_none(book, talk, second_space)
 def test_a_strangers_conversation_is_none(bobs_book, talk):
     with bobs_book.session() as session, pytest.raises(NotFoundError):
         lock_with_space(session, bobs_book.user_id, talk)
+
+
+def test_no_statement_grows_with_what_was_said(book):
+    """A statement has room for 65,535 values: a conversation of more turns could not be deleted."""
+    most = [_most_values(book, turns) for turns in (2, 20)]
+    assert most[0] == most[1]
+
+
+def _most_values(book, turns):
+    """Hold so many conversations of so many turns, find them, delete one; return how many values a statement had."""
+    scribe, keys = Scribe(book.runtime.keys, len, utc_now(), "test", "-"), book.runtime.keys
+    with book.session() as session:
+        space = get_space(session, book.user_id, "default")
+        for number in range(turns):
+            title = f"{turns} bees"
+            talk = open_conversation(session, book.user_id, space, title=title, now=utc_now(), actor="test")[0].id
+            asked = MessageDraft("user", f"Box {number} of {turns}", remember=True)
+            append(session, book.user_id, talk, [asked, MessageDraft("assistant", "Ok")] * turns, scribe)
+    with book.session() as session, counting(session) as counts:
+        filters = Filters(words=(f"{turns}", "bees"))
+        assert list_conversations(session, book.user_id, filters, limit=1, cursor=None).threads
+        gone = delete_conversation(session, book.user_id, talk, keys=keys, now=utc_now(), actor="test")
+    assert (gone.messages, gone.episodes) == (2 * turns, turns)
+    return max(counts)
+
+
+@contextmanager
+def counting(session):
+    """Yield a list that gets the number of values of each statement."""
+    counts = []
+
+    def note(_connection, _cursor, _statement, parameters, _context, _many):
+        counts.append(len(parameters))
+
+    event.listen(session.connection(), "before_cursor_execute", note)
+    yield counts
+    event.remove(session.connection(), "before_cursor_execute", note)
