@@ -49,7 +49,8 @@ def index() -> Response:
     shown = render(page, fragment, form=form, listing=listing, spaces=_spaces())
     if listing.closed or form.cursor:
         return shown
-    return at_address(shown, url_for("conversations.index", **form.chosen()), instead_of="q", typed=True)
+    given: dict[str, Any] = {**form.chosen()}
+    return at_address(shown, url_for("conversations.index", **given), instead_of="q", typed=True)
 
 
 @bp.get("/conversations/<uuid:conversation_id>")
@@ -151,7 +152,7 @@ def _changed(conversation_id: UUID, changes: dict[str, Any]) -> Response:
     thread = change_thread(conversation_id, changes) if changes else visible_thread(conversation_id)
     here = url_for("conversations.show", conversation_id=conversation_id)
     title = thread.conversation.title or "Untitled" if "title" in changes else ""
-    told = {"thread": thread, "spaces": _spaces(), "given": None, "problem": {}}
+    told: dict[str, Any] = {"thread": thread, "spaces": _spaces(), "given": None, "problem": {}}
     return swap_or_go("conversations/_head.html", here, title=title, **told)
 
 
