@@ -11,32 +11,47 @@ from types import FrameType
 from typing import Any
 
 
+def told_to_end() -> tuple[signal.Signals, ...]:
+    """Return the signals by which others tell this process to end.
+
+    A terminal that is closed is one of them, unless it shall go on then: `nohup` has SIGHUP ignored.
+    """
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        return (signal.SIGTERM,)
+    return (signal.SIGTERM, signal.SIGHUP)
+
+
 def end_at_sigterm() -> None:
-    """Let SIGTERM end this process as an exception does; by itself it would leave running what was started."""
+    """Let what tells this process to end do so as an exception does; by itself it would leave running what was started.
+
+    That is SIGTERM, and SIGHUP unless it is ignored.
+    """
     # Only the main thread may say what a signal does, and only there would the exception be raised.
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _end)
+        for number in told_to_end():
+            signal.signal(number, _end)
 
 
 @contextmanager
 def ending_at_sigterm() -> Iterator[None]:
     """Do as `end_at_sigterm` for as long as this lasts."""
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in told_to_end()}
     end_at_sigterm()
     try:
         yield
     finally:
-        _restore(signal.SIGTERM, before)
+        for number, handler in before.items():
+            _restore(number, handler)
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put off what SIGINT and SIGTERM do until this is done: what must not be left half done."""
+    """Put off what SIGINT, SIGTERM and SIGHUP do until this is done: what must not be left half done."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, *told_to_end())}
     for number in before:
         signal.signal(number, lambda number, _frame: came.append(number))
     try:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
@@ -92,6 +92,38 @@ def test_nothing_is_left_of_a_start_that_was_interrupted(environment, number):
         process.send_signal(number)
         process.communicate(timeout=60)
     wait_until(lambda: not held(environment))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ignored", "ends"), [(False, True), (True, False)], ids=["closed", "nohup"])
+def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment, own_home, ignored, ends):
+    quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
+    try:
+        with started(quick, "up", "--no-demo", "--port", "8874") as process:
+            wait_until(lambda: len(children_of(process)) == len(("web", "worker")))
+            begun = children_of(process)
+            process.send_signal(signal.SIGHUP)
+            if not ends:
+                with pytest.raises(subprocess.TimeoutExpired):
+                    process.wait(1)
+                process.terminate()
+            process.wait(60)
+            left = psutil.wait_procs(begun, timeout=20)[1]
+            for each in left:
+                each.kill()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert (process.returncode, left) == (0, [])
+    assert not (own_home / "postgres" / "postmaster.pid").exists()
+
+
+def children_of(process):
+    found = []
+    for each in psutil.Process(process.pid).children():
+        with suppress(psutil.Error):
+            found += [each] if {"web", "worker"} & set(each.cmdline()) else []
+    return found
 
 
 def test_nothing_is_left_of_a_start_that_was_refused(environment):

@@ -10,6 +10,7 @@ from types import FrameType
 
 import click
 
+from memory.ending import told_to_end
 from memory.errors import ServerError
 from memory.server import EmbeddedServer
 from webapp.cli import children
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 def supervise(
     address: str, commands: Mapping[str, Sequence[str]], running: dict[str, Child], *, with_demo: bool
 ) -> None:
-    """Start the database and the commands by name, and keep them running until SIGINT or SIGTERM.
+    """Start the database and the commands by name, and keep them running until told to end.
 
     Those that are `running` already are held. Whoever calls must stop what is in there afterwards, however this ends.
     """
@@ -51,8 +52,8 @@ class _Supervisor:
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        """Let go or start the children, start again what dies, return at SIGINT or SIGTERM."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        """Let go or start the children, start again what dies, return when told to end."""
+        for number in (signal.SIGINT, *told_to_end()):
             signal.signal(number, self._stop)
         for child in self._running.values():
             children.let_go(child)
