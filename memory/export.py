@@ -9,8 +9,9 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Column, Table, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
+from memory.database import act_as
 from memory.models import Base, Cell, Memory, Notebook, RecallMark, ToolCall, User
 from memory.notebooks.blanking import BLANK_CELL, UNTITLED
 from memory.redaction import REDACTED, Secrets, secrets_of
@@ -45,6 +46,17 @@ def sections() -> list[str]:
     owned = [table.name for table in Base.metadata.sorted_tables if "user_id" in table.columns]
     rest = [name for name in owned if name not in _LEFT_OUT and name not in _FIRST]
     return [*_FIRST, *sorted(rest)]
+
+
+def export_at_once(sessions: sessionmaker[Session], user_id: UUID, *, now: datetime) -> Iterator[str]:
+    """Yield what `export` does, all of it as it is at one moment: what is written meanwhile is in no section.
+
+    Otherwise a section could tell of what an earlier one has not, and nobody could bring the document in.
+    """
+    with sessions() as session:
+        act_as(session, user_id)
+        session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
+        yield from export(session, user_id, now=now)
 
 
 def export(session: Session, user_id: UUID, *, now: datetime) -> Iterator[str]:

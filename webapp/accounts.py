@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from flask import Response, stream_with_context
 from sqlalchemy.orm import Session
 
-from memory.database import act_as, make_engine
+from memory.database import make_engine
 from memory.erase import Report, erase_user
 from memory.errors import RefusedError
-from memory.export import export
+from memory.export import export_at_once
 from memory.journal import record
 from webapp.context import credential, local_now, runtime, session, utc_now
 from webapp.operations import is_incognito
@@ -28,19 +28,12 @@ def export_response() -> Response:
         raise RefusedError("incognito", "this session is incognito: nothing is read")
     record(session(), who.user_id, "user.exported", actor=who.actor, now=now, subject_id=who.user_id)
     session().commit()
-    response = Response(stream_with_context(_in_pieces(_read_all())), mimetype="application/json")
+    # In a transaction of its own, which outlives the view.
+    rows = export_at_once(runtime().sessions, who.user_id, now=utc_now())
+    response = Response(stream_with_context(_in_pieces(rows)), mimetype="application/json")
     response.headers["Content-Disposition"] = f'attachment; filename="commonplace-{local_now():%Y-%m-%d}.json"'
     response.headers["Cache-Control"] = "no-store"
     return response
-
-
-def _read_all() -> Iterator[str]:
-    """Yield the export as it was at one moment, in a transaction that outlives the view."""
-    user_id = credential().user_id
-    with runtime().sessions() as reader:
-        act_as(reader, user_id)
-        reader.connection(execution_options={"isolation_level": "REPEATABLE READ"})
-        yield from export(reader, user_id, now=utc_now())
 
 
 def _in_pieces(rows: Iterator[str]) -> Iterator[str]:

@@ -51,6 +51,35 @@ def test_an_export_goes_to_standard_output(run, bees):
     assert json.loads(run("export", "--email", bees.email).stdout)["user"]["email"] == bees.email
 
 
+def test_an_export_is_utf8_whatever_the_terminal_speaks(run, ada):
+    with ada.session() as session:
+        draft = Draft("Crêpes cost 5 €")
+        remember(session, ada.id, "default", draft, keys=ada.runtime.keys, now=utc_now(), actor="test")
+    done = CliRunner(charset="latin-1").invoke(main, ["export", "--email", ada.email])
+    assert json.loads(done.stdout_bytes.decode())["memories"][0]["text"] == "Crêpes cost 5 €"
+
+
+def test_an_export_is_on_record(run, bees):
+    run("export", "--email", bees.email)
+    with bees.session() as session:
+        events = session.scalars(select(AuditEvent.actor).where(AuditEvent.action == "user.exported")).all()
+    assert events == ["system"]
+
+
+def test_an_export_to_a_full_disk_says_so_in_one_line(bees, home, database_url):
+    environment = {
+        **os.environ,
+        "COMMONPLACE_HOME": str(home),
+        "COMMONPLACE_SECRET_KEY": SECRET,
+        "DATABASE_URL": database_url,
+    }
+    command = [sys.executable, "-m", "webapp.cli", "export", "--email", bees.email]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "Error: cannot write to standard output: No space left on device\n"
+
+
 def test_an_export_comes_into_another_account(run, bees, bob, tmp_path):
     path = tmp_path / "all.json"
     run("export", "--email", bees.email, "--out", path)

@@ -16,7 +16,7 @@ from memory import importing
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError
-from memory.export import export, sections
+from memory.export import export, export_at_once, sections
 from memory.forget import forget
 from memory.ids import new_id
 from memory.importing import LEFT_BEHIND, Document, import_document, restored_tables
@@ -120,6 +120,18 @@ def test_all_that_was_exported_is_there_again(full, bobs_book):
     for name in ("memories", "revisions", "possible_updates", "episodes", "entity_mentions", "cells", "recall_marks"):
         assert (name, counts[name]) == (name, len(before[name]))
         assert counts[name] > 0
+
+
+def test_what_is_written_while_an_export_is_made_does_not_spoil_it(book, bobs_book):
+    book.write("Ada keeps bees on the roof")
+    pieces = export_at_once(book.runtime.sessions, book.user_id, now=utc_now())
+    taken = []
+    while '"conversations"' not in "".join(taken):
+        taken.append(next(pieces))
+    later = book.write("Ada sold a jar of honey on Monday")
+    book.do(update, later.id, {"text": "Ada sold a jar of honey on Tuesday"}, keys=book.runtime.keys)
+    bring_in(bobs_book, "".join([*taken, *pieces]))
+    assert bobs_book.all("SELECT text FROM memories") == ["Ada keeps bees on the roof"]
 
 
 def test_a_space_keeps_its_settings_and_the_default_is_the_accounts_own(full, bobs_book):

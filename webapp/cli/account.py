@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -13,7 +13,8 @@ import click
 from tqdm import tqdm
 
 from memory.database import user_session
-from memory.export import export
+from memory.export import export_at_once
+from memory.journal import record
 from webapp.cli.wiring import migrated_store, user_named
 
 
@@ -22,22 +23,40 @@ from webapp.cli.wiring import migrated_store, user_named
 @click.option("--out", type=click.Path(dir_okay=False, writable=True, path_type=Path), help="Default: standard output.")
 def export_(email: str, out: Path | None) -> None:
     """Write everything that is kept of a user as one JSON document."""
-    store = migrated_store()
+    store, now = migrated_store(), datetime.now(UTC)
     user_id = user_named(store, email)
-    with user_session(store.sessions, user_id) as session, tqdm(unit="row", disable=None) as bar:
-        pieces = export(session, user_id, now=datetime.now(UTC))
-        if out is None:
-            for piece in pieces:
-                sys.stdout.write(piece)
-            return
+    with user_session(store.sessions, user_id) as session:
+        record(session, user_id, "user.exported", actor="system", now=now, subject_id=user_id)
+    with tqdm(unit="row", disable=None) as bar:
+        pieces = _counted(export_at_once(store.sessions, user_id, now=now), bar.update)
         try:
-            _write(pieces, out, bar.update)
+            if out is None:
+                _print(pieces)
+            else:
+                _write(pieces, out)
+        except BrokenPipeError:
+            raise  # Whoever reads has enough.
         except OSError as error:
-            raise click.ClickException(f"cannot write {out}: {error.strerror}") from None
-    click.echo(f"Wrote {out}.")
+            raise click.ClickException(f"cannot write {out or 'to standard output'}: {error.strerror}") from None
+    if out is not None:
+        click.echo(f"Wrote {out}.")
 
 
-def _write(pieces: Iterable[str], out: Path, on_piece: Callable[[], object]) -> None:
+def _counted(pieces: Iterable[str], on_piece: Callable[[], object]) -> Iterator[str]:
+    for piece in pieces:
+        yield piece
+        on_piece()
+
+
+def _print(pieces: Iterable[str]) -> None:
+    # JSON is UTF-8, whatever the terminal speaks.
+    stream = sys.stdout.buffer
+    for piece in pieces:
+        stream.write(piece.encode())
+    stream.flush()
+
+
+def _write(pieces: Iterable[str], out: Path) -> None:
     """Write a file that its owner alone may read; what stood there goes only when all is written."""
     if out.exists() and not out.is_file():
         with out.open("w", encoding="utf-8") as device:
@@ -45,9 +64,7 @@ def _write(pieces: Iterable[str], out: Path, on_piece: Callable[[], object]) -> 
         return
     with NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
         try:
-            for piece in pieces:
-                file.write(piece)
-                on_piece()
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
             Path(file.name).replace(out)
