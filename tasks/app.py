@@ -54,7 +54,8 @@ def create_queue_tables(owner_url: str, app_role: str) -> None:
     """Make the queue's tables as the owner and let the application use them."""
     storage = PostgresStorage("commonplace", dsn=owner_url, create_tables=True)
     storage.close()
-    with psycopg.connect(owner_url, autocommit=True) as connection:
+    # All rights or none: whoever may use one table, as `wiring.is_migrated` asks, may use them all.
+    with psycopg.connect(owner_url) as connection:
         for table in (storage.table_kv, storage.table_schedule, storage.table_task, storage.table_counter):
             names = {"table": sql.Identifier(table), "role": sql.Identifier(app_role)}
             connection.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {role}").format(**names))

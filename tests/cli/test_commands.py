@@ -172,5 +172,12 @@ def test_backfill_reads_what_waits_and_embeds_what_it_found(run, client, ada):
     assert (entity["name"], entity["needs_embedding"]) == ("Beatrice", False)
 
 
+def test_a_queue_that_was_in_redis_is_made_where_redis_is_unset(run, fresh_database):
+    away = {"DATABASE_URL": fresh_database, "REDIS_URL": "redis://127.0.0.1:9/0"}
+    assert run("migrate", **away).returncode == 0
+    assert run("backfill", **QUICK, DATABASE_URL=fresh_database).returncode == 0
+    assert "ok   queue: PostgreSQL, 0 tasks wait" in run("doctor", **QUICK, DATABASE_URL=fresh_database).stdout
+
+
 def test_migrate_may_be_repeated(run):
     assert run("migrate").returncode == 0

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from uuid import UUID
 
 import click
+from sqlalchemy import text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -15,6 +16,9 @@ from memory.accounts import find_user
 from memory.database import make_engine
 from memory.revision import current_revision, head_revision
 from tasks.store import Store, open_store
+
+# NULL where there is no such table.
+_MAY_QUEUE = "SELECT has_table_privilege(to_regclass('huey_task'), 'INSERT')"
 
 
 def migrated_store() -> Store:
@@ -31,10 +35,13 @@ def ensure_migrated(store: Store) -> None:
 
 
 def is_migrated(store: Store) -> bool:
-    """Tell whether the application's own role can connect and finds the schema that this code needs."""
+    """Tell whether the application's own role can connect and finds the schema and the queue that this code needs."""
     try:
         with store.sessions() as session:
-            return current_revision(session.connection()) == head_revision()
+            if current_revision(session.connection()) != head_revision():
+                return False
+            # Redis may have been the queue until now.
+            return store.settings.redis_url is not None or bool(session.scalar(text(_MAY_QUEUE)))
     except SQLAlchemyError:
         return False
 
