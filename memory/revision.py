@@ -19,4 +19,13 @@ def current_revision(connection: Connection) -> str | None:
 
 def head_revision() -> str:
     """Return the revision that this code needs: the number that the last migration's file begins with."""
-    return max(path.name for path in (MIGRATIONS / "versions").glob("[0-9]*_*.py")).partition("_")[0]
+    return max(_revisions())
+
+
+def is_newer(revision: str | None) -> bool:
+    """Tell whether a database is at a revision that this code does not know: a newer version has migrated it."""
+    return revision is not None and revision not in _revisions()
+
+
+def _revisions() -> set[str]:
+    return {path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*_*.py")}

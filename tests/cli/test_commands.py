@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
+import psycopg
 import pytest
 from chat_endpoint import chat_endpoint
 from embedding_endpoint import running
@@ -170,6 +171,16 @@ def test_backfill_reads_what_waits_and_embeds_what_it_found(run, client, ada):
     assert re.search(r"^[1-9]\d* read for names and tags, 0 waiting\.$", said, re.MULTILINE)
     (entity,) = client.get("/v1/entities", headers=ada.headers).json["entities"]
     assert (entity["name"], entity["needs_embedding"]) == ("Beatrice", False)
+
+
+def test_a_schema_that_a_newer_version_made_is_told_in_one_line(run, fresh_database):
+    assert run("migrate", DATABASE_URL=fresh_database).returncode == 0
+    with psycopg.connect(fresh_database) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0999'")
+    for arguments in (["migrate"], ["audit", "verify"], ["worker"]):
+        done = run(*arguments, **QUICK, DATABASE_URL=fresh_database)
+        assert (done.returncode, done.stderr.count("\n"), "newer version" in done.stderr) == (1, 1, True)
+    assert "-> A newer version of Commonplace has migrated it" in run("doctor", DATABASE_URL=fresh_database).stdout
 
 
 def test_a_queue_that_was_in_redis_is_made_where_redis_is_unset(run, fresh_database):

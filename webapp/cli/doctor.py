@@ -21,9 +21,10 @@ from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.errors import DomainError, ServerError, ServerFolderError
 from memory.llm import ChatModelError
-from memory.revision import current_revision, head_revision
+from memory.revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
+from webapp.cli.wiring import NEWER
 
 LEAST_FREE = 500 * 1024 * 1024
 
@@ -128,7 +129,8 @@ def _schema(runtime: Runtime) -> Finding:
         found = current_revision(connection)
     engine.dispose()
     says = f"at {found}, this code needs {head_revision()}"
-    return Finding("schema", found == head_revision(), says, "Run `commonplace migrate`.")
+    advice = f"{NEWER[0].upper()}{NEWER[1:]}." if is_newer(found) else "Run `commonplace migrate`."
+    return Finding("schema", found == head_revision(), says, advice)
 
 
 def _role(runtime: Runtime) -> Finding:

@@ -7,16 +7,17 @@ from contextlib import contextmanager
 from uuid import UUID
 
 import click
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 import config
 from memory.accounts import find_user
 from memory.database import make_engine
-from memory.revision import current_revision, head_revision
+from memory.revision import current_revision, head_revision, is_newer
 from tasks.store import Store, open_store
 
+NEWER = "a newer version of Commonplace has migrated it; install that one again"
 # NULL where there is no such table.
 _MAY_QUEUE = "SELECT has_table_privilege(to_regclass('huey_task'), 'INSERT')"
 
@@ -47,13 +48,14 @@ def is_migrated(store: Store) -> bool:
 
 
 def migrate(store: Store) -> None:
-    """Bring the schema, the application's role and the queue's tables up to date."""
+    """Bring the schema, the application's role and the queue's tables up to date; the command ends where it cannot."""
     # Alembic and the queue are heavy, and nearly always there is nothing for them to do.
     from memory import schema  # noqa: PLC0415
     from tasks.app import create_queue_tables  # noqa: PLC0415
 
     engine = make_engine(store.databases.owner, pool_size=1)
     try:
+        _check_not_newer(engine)
         schema.upgrade(engine, store.databases, store.keys)
         if store.settings.redis_url is None:
             create_queue_tables(store.databases.owner, store.databases.app_role)
@@ -61,6 +63,13 @@ def migrate(store: Store) -> None:
         raise click.ClickException(f"the database does not answer: {error.orig}") from error
     finally:
         engine.dispose()
+
+
+def _check_not_newer(engine: Engine) -> None:
+    with engine.connect() as connection:
+        found = current_revision(connection)
+    if is_newer(found):
+        raise click.ClickException(f"the schema is at {found}, this code needs {head_revision()}: {NEWER}")
 
 
 @contextmanager
