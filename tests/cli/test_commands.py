@@ -183,6 +183,25 @@ def test_a_schema_that_a_newer_version_made_is_told_in_one_line(run, fresh_datab
     assert "-> A newer version of Commonplace has migrated it" in run("doctor", DATABASE_URL=fresh_database).stdout
 
 
+@pytest.mark.parametrize("lacks", ["pgvector", "CREATEROLE", "the database"])
+def test_a_role_that_may_not_set_up_the_database_is_told_what_it_lacks(run, fresh_database, lacks):
+    role, url = f"low_{uuid4().hex[:12]}", make_url(fresh_database)
+    low = url.set(username=role, password=SECRET).render_as_string(hide_password=False)
+    with psycopg.connect(fresh_database, autocommit=True) as connection:
+        right = "NOCREATEROLE" if lacks == "CREATEROLE" else "CREATEROLE"
+        connection.execute(f"CREATE ROLE {role} LOGIN {right} PASSWORD '{SECRET}'")
+        if lacks != "the database":
+            connection.execute(f"ALTER DATABASE {url.database} OWNER TO {role}")
+        if lacks != "pgvector":
+            connection.execute("CREATE EXTENSION vector")
+        done = run("migrate", DATABASE_URL=low)
+        connection.execute(f"ALTER DATABASE {url.database} OWNER TO CURRENT_USER")
+        connection.execute(f"DROP ROLE {role}")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "denied" in done.stderr
+    assert "must own the database" in done.stderr
+
+
 def test_a_queue_that_was_in_redis_is_made_where_redis_is_unset(run, fresh_database):
     away = {"DATABASE_URL": fresh_database, "REDIS_URL": "redis://127.0.0.1:9/0"}
     assert run("migrate", **away).returncode == 0

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from uuid import UUID
 
 import click
+from psycopg import errors
 from sqlalchemy import Engine, text
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import NotSupportedError, OperationalError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 import config
@@ -18,6 +19,12 @@ from memory.revision import current_revision, head_revision, is_newer
 from tasks.store import Store, open_store
 
 NEWER = "a newer version of Commonplace has migrated it; install that one again"
+# What a database that cannot be set up answers: the last where pgvector is not installed.
+_NOT_ALLOWED = (errors.InsufficientPrivilege, errors.FeatureNotSupported)
+_RIGHTS = (
+    "the role of DATABASE_URL must own the database and be allowed to create roles, and pgvector must be enabled "
+    "there, by a superuser's CREATE EXTENSION vector"
+)
 # NULL where there is no such table.
 _MAY_QUEUE = "SELECT has_table_privilege(to_regclass('huey_task'), 'INSERT')"
 
@@ -61,6 +68,10 @@ def migrate(store: Store) -> None:
             create_queue_tables(store.databases.owner, store.databases.app_role)
     except OperationalError as error:
         raise click.ClickException(f"the database does not answer: {error.orig}") from error
+    except (ProgrammingError, NotSupportedError) as error:
+        if not isinstance(error.orig, _NOT_ALLOWED):
+            raise
+        raise click.ClickException(f"{error.orig.diag.message_primary}: {_RIGHTS}") from error
     finally:
         engine.dispose()
 
