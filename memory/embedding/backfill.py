@@ -53,6 +53,8 @@ class Backfill:
         self._sessions = sessions
         self._providers = providers
         self._clock = clock
+        # How many rows could not be embedded when they were tried, so far: each counts as often as that was so.
+        self.given_back = 0
 
     def sweep(self) -> int:
         """Find what a lost nudge left: users without the right model, memories that nobody queued.
@@ -219,6 +221,7 @@ class Backfill:
     def _give_back(self, jobs: list[Job], reason: str, *, permanent: bool) -> None:
         logger.warning("embedding failed for %d rows: %s", len(jobs), reason)
         now = self._clock()
+        self.given_back += len(jobs)
         with user_session(self._sessions, jobs[0].user_id) as session:
             for job in jobs:
                 queue.fail(session, job, reason, permanent=permanent, now=now)

@@ -15,9 +15,14 @@ from chat_endpoint import chat_endpoint
 from embedding_endpoint import running
 from secrets_of_tests import SECRET
 from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.orm import Session, sessionmaker
 
-from memory.accounts import authenticate
+from memory.accounts import authenticate, create_user
+from memory.database import from_owner_url, make_engine, user_session
+from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
+from memory.keys import Keys
+from memory.remember import remember
 from memory.spaces import create_space
 
 # Nothing to load.
@@ -160,6 +165,30 @@ def test_backfill_embeds_what_waits(run, client, ada):
     said = run("backfill").stdout
     assert "0 waiting" in said
     assert "\n0 read for names and tags" in said
+
+
+def test_what_could_not_be_embedded_is_told_and_tried_again_when_asked_for(run, fresh_database):
+    away = {**QUICK, "DATABASE_URL": fresh_database}
+    assert run("migrate", **away).returncode == 0
+    databases = from_owner_url(fresh_database, Keys(SECRET.encode()))
+    owner, app = make_engine(databases.owner, pool_size=1), make_engine(databases.app, pool_size=1)
+    with Session(owner) as session, session.begin():
+        person = create_user(session, "f@example.org", "long enough to be one", soft_cap=9, now=utc_now()).id
+    with user_session(sessionmaker(app), person) as session:
+        draft = Draft("The kiln reaches cone ten by noon")
+        remember(session, person, "default", draft, keys=Keys(SECRET.encode()), now=utc_now(), actor="t")
+    owner.dispose()
+    app.dispose()
+    with running() as endpoint:
+        away["COMMONPLACE_LLAMACPP_URL"] = endpoint.url
+        endpoint.status = 400
+        done = run("backfill", **away)
+        assert (done.returncode, done.stdout.splitlines()[0]) == (1, "0 embedded, 0 waiting, 1 failed.")
+        endpoint.status = 200
+        assert "--retry-failed" in run("doctor", **away).stdout
+        assert run("backfill", **away).stdout.splitlines()[0] == "0 embedded, 0 waiting, 1 failed."
+        done = run("backfill", "--retry-failed", **away)
+        assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 embedded, 0 waiting, 0 failed.")
 
 
 def test_backfill_reads_what_waits_and_embeds_what_it_found(run, client, ada):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
+from sqlalchemy import func, select
 from tqdm import tqdm
 
-from memory.database import make_engine
+from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.enrichment.enrich import Enricher
+from memory.operators import retry_failed_of
 from memory.telemetry import telemetry
 from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime
@@ -17,10 +21,16 @@ from webapp.cli.running import migrated_runtime
 
 @click.command()
 @click.option("--index/--no-index", default=True, help="Also build the vector indexes that grown spaces need.")
+@click.option("--retry-failed", is_flag=True, help="Also try again what could not be embedded before.")
 @click.option("--enrich/--no-enrich", default=True, help="Also read what waits for names and tags, where that is on.")
-def backfill(index: bool, enrich: bool) -> None:
-    """Embed everything that waits, and read it for names and tags, with progress bars."""
+def backfill(index: bool, retry_failed: bool, enrich: bool) -> None:
+    """Embed everything that waits, and read it for names and tags, with progress bars.
+
+    Exits with 1 if something could not be embedded.
+    """
     runtime = migrated_runtime()
+    if retry_failed:
+        _retry_failed(runtime)
     done = _embed(runtime)
     read = 0
     if enrich and runtime.settings.enrichment:
@@ -31,29 +41,44 @@ def backfill(index: bool, enrich: bool) -> None:
         owner = make_engine(runtime.databases.owner, pool_size=1)
         maintain_indexes(owner, EXACT_SCAN_LIMIT)
         owner.dispose()
-    click.echo(f"{done} embedded, {_waiting(runtime, 'embedding_backlog')} waiting.")
-    click.echo(f"{read} read for names and tags, {_waiting(runtime, 'enrichment_backlog')} waiting.")
+    numbers = _numbers(runtime)
+    waiting, failed = numbers["embedding_backlog"], numbers["embedding_errors"]
+    click.echo(f"{done} embedded, {waiting} waiting, {failed} failed.")
+    click.echo(f"{read} read for names and tags, {numbers['enrichment_backlog']} waiting.")
+    if runtime.backfill.given_back:
+        raise SystemExit(1)
+
+
+def _retry_failed(runtime: Runtime) -> None:
+    with runtime.sessions() as session:
+        users = session.scalars(select(func.all_users())).all()
+    for user_id in users:
+        with user_session(runtime.sessions, user_id) as session:
+            retry_failed_of(session, user_id, utc_now())
 
 
 def _embed(runtime: Runtime) -> int:
+    """Embed what waits, and return how many vectors that made."""
     runtime.backfill.sweep()
-    with tqdm(total=_waiting(runtime, "embedding_backlog"), unit="memory", desc="embedding", disable=None) as bar:
+    failed_before = runtime.backfill.given_back
+    with tqdm(total=_numbers(runtime)["embedding_backlog"], unit="memory", desc="embedding", disable=None) as bar:
 
         def advance(rows: int) -> None:
             bar.update(rows)
 
-        return runtime.backfill.run(advance)
+        settled = runtime.backfill.run(advance)
+    return settled - (runtime.backfill.given_back - failed_before)
 
 
 def _enrich(runtime: Runtime) -> int:
     enricher, total = Enricher(runtime.sessions, utc_now, runtime.chat_model), 0
-    with tqdm(total=_waiting(runtime, "enrichment_backlog"), unit="text", desc="reading", disable=None) as bar:
+    with tqdm(total=_numbers(runtime)["enrichment_backlog"], unit="text", desc="reading", disable=None) as bar:
         while done := enricher.step():
             total += done
             bar.update(done)
     return total
 
 
-def _waiting(runtime: Runtime, backlog: str) -> int:
+def _numbers(runtime: Runtime) -> dict[str, Any]:
     with runtime.sessions() as session:
-        return int(telemetry(session, utc_now())[backlog])
+        return telemetry(session, utc_now())
