@@ -30,28 +30,34 @@ DATA = Path(__file__).resolve().parent.parent / "demo.json"
 
 
 def ensure_demo(runtime: Runtime) -> str:
-    """Make the demo user unless there is one, and return the address to log in with."""
+    """Make the demo user unless there is one, and return in words how to log in."""
+    login = f"Log in as {EMAIL} with the password {PASSWORD}"
     with runtime.sessions() as session:
         if find_user(session, EMAIL) is not None:
-            return EMAIL
+            # To find out would hold up the start.
+            return f"{login}, unless it was changed"
     now, cap = utc_now(), runtime.settings.soft_cap
+    # All at once: the next start takes an account without memories for one that was made.
     with owner_session(runtime) as session:
         user = create_user(session, EMAIL, PASSWORD, soft_cap=cap, now=now, role="admin", display_name="Robin")
-        user_id = user.id
-    fill(runtime, user_id, now)
+        _fill(session, user.id, runtime, now)
     nudge()
-    return EMAIL
+    return login
 
 
 def fill(runtime: Runtime, user_id: UUID, now: datetime) -> None:
     """Give a user who has nothing yet the spaces, themes and memories of the demo."""
-    data, cap = json.loads(DATA.read_text()), runtime.settings.soft_cap
     with user_session(runtime.sessions, user_id) as session:
-        for space in data["spaces"]:
-            create_space(session, user_id, space["slug"], soft_cap=cap, now=now, actor="demo", name=space["name"])
-        for theme in data["themes"]:
-            create_theme(session, user_id, theme["slug"], now=now, actor="demo", **_texts(theme))
-        _remember(session, user_id, data["memories"], runtime.keys, now)
+        _fill(session, user_id, runtime, now)
+
+
+def _fill(session: Session, user_id: UUID, runtime: Runtime, now: datetime) -> None:
+    data, cap = json.loads(DATA.read_text()), runtime.settings.soft_cap
+    for space in data["spaces"]:
+        create_space(session, user_id, space["slug"], soft_cap=cap, now=now, actor="demo", name=space["name"])
+    for theme in data["themes"]:
+        create_theme(session, user_id, theme["slug"], now=now, actor="demo", **_texts(theme))
+    _remember(session, user_id, data["memories"], runtime.keys, now)
 
 
 def _texts(theme: dict[str, str]) -> dict[str, str]:

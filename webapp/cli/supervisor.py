@@ -15,7 +15,7 @@ from memory.errors import ServerError
 from memory.server import EmbeddedServer
 from webapp.cli import children
 from webapp.cli.children import Child
-from webapp.cli.demo import PASSWORD, ensure_demo
+from webapp.cli.demo import ensure_demo
 from webapp.cli.revive import WATCH_SECONDS, revive_if_dead
 from webapp.cli.running import migrated_runtime
 from webapp.logs import set_up_logging
@@ -35,7 +35,7 @@ def supervise(
     demo = ensure_demo(runtime) if with_demo else None
     click.echo(f"Commonplace is at {address}")
     if demo:
-        click.echo(f"Log in as {demo} with the password {PASSWORD}")
+        click.echo(demo)
     click.echo("Ctrl-C stops it.")
     _Supervisor(runtime.server, commands, running).run()
 
