@@ -352,8 +352,7 @@ def _link(session: Session, user_id: UUID, replaced: Mapping[UUID, UUID]) -> Non
     table = Base.metadata.tables[Memory.__tablename__]
     own = (table.c.user_id == user_id) & (table.c.id == bindparam("replacing"))
     statement = update(table).where(own).values(supersedes=bindparam("replaced"))
-    for first in replaced:
-        _check_ends(first, replaced)
+    _check_chains(replaced)
     for _, batch in _batches({"replacing": one, "replaced": other} for one, other in replaced.items()):
         try:
             session.execute(statement, batch)
@@ -376,14 +375,19 @@ def _drop_unnamed(session: Session, user_id: UUID) -> None:
     session.execute(delete(Entity).where(Entity.user_id == user_id, Entity.id.not_in(named)))
 
 
-def _check_ends(first: UUID, replaced: Mapping[UUID, UUID]) -> None:
+def _check_chains(replaced: Mapping[UUID, UUID]) -> None:
     """Refuse memories that replace each other in a circle: whoever follows them would never arrive."""
-    seen, each = {first}, replaced.get(first)
-    while each is not None:
-        if each in seen:
-            raise InvalidError("memories", f"{first} supersedes itself, in the end")
-        seen.add(each)
-        each = replaced.get(each)
+    # Those from which one arrives; each link is followed once, however long the chain.
+    arriving: set[UUID] = set()
+    for first in replaced:
+        chain: set[UUID] = set()
+        each: UUID | None = first
+        while each is not None and each not in arriving:
+            if each in chain:
+                raise InvalidError("memories", f"{first} supersedes itself, in the end")
+            chain.add(each)
+            each = replaced.get(each)
+        arriving |= chain
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:

@@ -6,6 +6,7 @@ import io
 import json
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from enrichment_desk import Desk
@@ -302,6 +303,20 @@ def test_what_cannot_be_stored_is_named_and_nothing_of_it_comes_in(full, bobs_bo
         bring_in(bobs_book, document)
     left = exported(bobs_book)
     assert [left["memories"], left["messages"], left["cells"], len(left["spaces"])] == [[], [], [], 1]
+
+
+def test_a_long_chain_of_corrections_is_followed_once():
+    class Counted(dict):
+        asked = 0
+
+        def get(self, key, default=None):
+            self.asked += 1
+            return super().get(key, default)
+
+    ids = [new_id() for _ in range(1000)]
+    replaced = Counted(pairwise(ids))
+    importing._check_chains(replaced)
+    assert replaced.asked <= len(ids)
 
 
 def test_the_row_that_cannot_be_stored_is_found_among_many(full, bobs_book):
