@@ -18,12 +18,13 @@ from secrets_of_tests import SECRET
 READERS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'commonplace-queue'"
 
 
-def started(own_home, *arguments):
+def started(own_home, *arguments, **more):
     environment = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "REDIS_URL"}}
     environment |= {
         "COMMONPLACE_HOME": str(own_home),
         "COMMONPLACE_SECRET_KEY": SECRET,
         "COMMONPLACE_EMBEDDING_MODEL": "none",
+        **more,
     }
     command = [sys.executable, "-m", "webapp.cli", *arguments]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -56,6 +57,17 @@ def test_a_worker_leaves_the_queue_before_its_database_is_stopped(worker, own_ho
     _, said = worker.communicate(timeout=30)
     assert (worker.returncode, said) == (0, "")
     assert not (own_home / "postgres" / "postmaster.pid").exists()
+
+
+def test_a_queue_that_is_away_is_told_in_one_line_and_not_each_second(home, runtime, database_url):
+    away = {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:9/0"}
+    with started(home, "worker", **away) as process:
+        lines = [process.stderr.readline()]
+        time.sleep(3)
+        process.terminate()
+        lines += process.stderr.readlines()
+    assert "the queue does not answer, trying again all along: Error " in lines[0]
+    assert lines[1:] == []
 
 
 def _port():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterable
 
 import click
+from psycopg import OperationalError
+from redis.exceptions import RedisError
 
 from tasks.registry import configure, huey
 from webapp.cli.loading import allow_ending, in_order, preload
@@ -16,6 +19,8 @@ from webapp.logs import set_up_logging
 
 # How long the worker's threads may take to end. One that waits for a task looks up every second.
 ENDING = 3.0  # seconds
+# How often it is said that the queue is away.
+SAYING = 60.0  # seconds
 
 
 @click.command()
@@ -27,10 +32,35 @@ def worker() -> None:
     watch(runtime.server)
     configure(runtime)
     preload(runtime, asked=False)
+    away = _Away()
+    for reader in ("huey.consumer.Worker", "huey.consumer.Scheduler"):
+        logging.getLogger(reader).addFilter(away)
     consumer = huey.create_consumer(workers=2, periodic=True, initial_delay=0.1, max_delay=1.0, scheduler_interval=1)
     with in_order():
         consumer.run()
     _join([consumer.scheduler, *(thread for _, thread in consumer.worker_threads)])
+
+
+class _Away(logging.Filter):
+    """Says in a line, and now and then, that the queue is away: every thread would say it each second, at length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._silent_until = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Leave all else as it is."""
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, (OperationalError, RedisError, OSError)):
+            return True
+        now = time.monotonic()
+        if now < self._silent_until:
+            return False
+        self._silent_until = now + SAYING
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        record.msg, record.args = "the queue does not answer, trying again all along: %s", (reason,)
+        record.exc_info = record.exc_text = None
+        return True
 
 
 def _join(threads: Iterable[threading.Thread]) -> None:
