@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Column, Table, select
+from sqlalchemy import Column, Select, Table, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from memory.database import act_as
-from memory.models import Base, Cell, Memory, Notebook, RecallMark, ToolCall, User
+from memory.models import Base, Cell, Entity, EntityMention, Memory, Notebook, RecallMark, ToolCall, User
 from memory.notebooks.blanking import BLANK_CELL, UNTITLED
 from memory.redaction import REDACTED, Secrets, secrets_of
 
@@ -92,6 +92,8 @@ def _rows(
         for column in _pointing_at_memories(table):
             statement = statement.where(column.is_(None) | column.not_in(expired))
         gone = frozenset()
+        if table is Entity.__table__:
+            statement = statement.where(Entity.id.in_(_named(user_id, expired)))
     for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
         if secrets is not None and table is RecallMark.__table__ and secrets.needles.in_text(row.question):
             continue
@@ -99,6 +101,13 @@ def _rows(
         if values.get("supersedes") in gone:
             values["supersedes"] = None
         yield values
+
+
+def _named(user_id: UUID, expired: Select[UUID]) -> Select[UUID]:
+    """Return the entities that something names which has not expired: a purge takes the others along."""
+    mentions = Base.metadata.tables[EntityMention.__tablename__]
+    still = [column.is_(None) | column.not_in(expired) for column in _pointing_at_memories(mentions)]
+    return select(mentions.c.entity_id).where(mentions.c.user_id == user_id, *still)
 
 
 def _blanked(table: Table, row: Any, secrets: Secrets) -> dict[str, Any]:

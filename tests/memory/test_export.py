@@ -134,6 +134,17 @@ def test_what_tells_of_something_expired_is_not_in_it(book):
     assert str(older.id) not in {memory["supersedes"] for memory in document["memories"]}
 
 
+def test_a_name_that_only_something_expired_told_is_not_in_it(book):
+    desk = Desk(book)
+    desk.space("studio")
+    soon = utc_now() + timedelta(hours=1)
+    book.write("Benedita Ferreira showed our prints to Ada Lovelace.", space="studio", expires_at=soon)
+    book.write("Benedita Ferreira likes tea.", space="studio")
+    desk.read()
+    names = [{entity["name"] for entity in taken(book, now)["entities"]} for now in (None, soon)]
+    assert names == [{"Benedita Ferreira", "Ada Lovelace"}, {"Benedita Ferreira"}]
+
+
 def test_half_a_surrogate_pair_comes_along(book):
     desk = Desk(book)
     conversation = desk.conversation()
