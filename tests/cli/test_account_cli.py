@@ -170,11 +170,20 @@ def test_a_report_of_ours_is_genuine(run, report, bees):
 
 
 @pytest.mark.parametrize(
-    "spoil", [lambda text: text.replace('"memories": 1', '"memories": 0'), lambda text: "{", str.upper]
+    "spoil",
+    [
+        lambda text: text.replace('"memories": 1', '"memories": 0'),
+        lambda text: "{",
+        str.upper,
+        # Deeper than a parser follows.
+        lambda text: "[" * 100_000,
+    ],
+    ids=["number", "cut", "upper", "deep"],
 )
 def test_a_changed_report_is_not(run, report, spoil):
     report.write_text(spoil(report.read_text()))
-    assert run("erase-report", "verify", report).exit_code == 1
+    done = run("erase-report", "verify", report)
+    assert (done.exit_code, done.stderr.startswith("This is no report")) == (1, True)
 
 
 NEW = "another horse battery"

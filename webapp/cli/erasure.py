@@ -23,7 +23,7 @@ def verify(file: Path) -> None:
     """Check that this installation signed the report as it stands; exit with 1 if it did not."""
     try:
         report = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         report = None
     if not isinstance(report, dict) or not is_genuine(report, Keys(config.load().secret_key)):
         click.echo("This is no report that was signed here, or it was changed since.", err=True)
