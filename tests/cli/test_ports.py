@@ -58,6 +58,12 @@ def test_a_host_that_cannot_be_served_at_is_refused_before_anything_is_started(r
     assert run(command, "--host", host, "--port", 8877) == (1, "", error, False)
 
 
+@pytest.mark.parametrize("command", ["up", "web"])
+def test_a_host_that_is_empty_is_not_every_address(run, command):
+    error = "Error: --host is empty: choose an address, 0.0.0.0 for all that this machine has\n"
+    assert run(command, "--host", "", "--port", 8877) == (1, "", error, False)
+
+
 def test_a_port_that_was_served_at_a_moment_ago_is_free(listener, taken):
     with socket.create_connection(("127.0.0.1", taken)) as client:
         # Whoever ends a connection first keeps its address for a while.

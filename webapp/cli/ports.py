@@ -25,6 +25,9 @@ def check_free(host: str, port: int, *, patience: float = 0.0) -> None:
 
     A port that is taken is asked for again for as many seconds as `patience` says.
     """
+    if not host.strip():
+        # To the server that would be every address of this machine.
+        raise click.ClickException("--host is empty: choose an address, 0.0.0.0 for all that this machine has")
     deadline = time.monotonic() + patience
     while (error := _refusal(host, port)) is not None:
         if not _is_taken(error):
