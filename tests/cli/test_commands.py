@@ -231,6 +231,27 @@ def test_a_role_that_may_not_set_up_the_database_is_told_what_it_lacks(run, fres
     assert "must own the database" in done.stderr
 
 
+def test_a_database_that_goes_away_in_the_middle_is_told_in_one_line(run, fresh_database, home, tmp_path):
+    away = {"DATABASE_URL": fresh_database}
+    asked = ["user", "create", "--email", "g@example.org", "--password", "long enough to be one"]
+    assert run(*asked, **away).returncode == 0
+    file = tmp_path / "preferences.md"
+    os.mkfifo(file)
+    command = [sys.executable, "-m", "webapp.cli", "preferences", "import", str(file), "--email", "g@example.org"]
+    environment = {**os.environ, **away, "COMMONPLACE_HOME": str(home), "COMMONPLACE_SECRET_KEY": SECRET}
+    server = make_url(fresh_database).set(database="postgres").render_as_string(hide_password=False)
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        # Opens once the command does, which has found its user by then.
+        with file.open("w") as written, psycopg.connect(server, autocommit=True) as connection:
+            name = make_url(fresh_database).database
+            connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+            written.write("Be brief.")
+        said = process.stderr.read()
+    assert (process.returncode, said.count("\n")) == (1, 1)
+    assert said.startswith("Error: the database failed before this was done: ")
+
+
 def test_a_queue_that_was_in_redis_is_made_where_redis_is_unset(run, fresh_database):
     away = {"DATABASE_URL": fresh_database, "REDIS_URL": "redis://127.0.0.1:9/0"}
     assert run("migrate", **away).returncode == 0

@@ -39,7 +39,7 @@ COMMANDS = {
 
 
 class Commands(LazyGroup):
-    """Turns what our own code refuses into one line on standard error instead of a traceback."""
+    """Turns what our own code refuses, and a database that goes away, into one line on standard error."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -47,6 +47,14 @@ class Commands(LazyGroup):
             return super().invoke(ctx)
         except (ConfigError, DomainError, ServerError) as error:
             raise click.ClickException(str(error)) from error
+        except Exception as error:
+            # Here, as most of what is asked for needs no driver.
+            from sqlalchemy.exc import OperationalError  # noqa: PLC0415
+
+            if not isinstance(error, OperationalError):
+                raise
+            reason = str(error.orig).splitlines()[0]
+            raise click.ClickException(f"the database failed before this was done: {reason}") from error
 
 
 @click.group(cls=Commands, lazy=COMMANDS)
