@@ -166,6 +166,27 @@ def test_weights_are_saved_for_the_space(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"alpha": "0", "beta": "0", "gamma": "0"}, "at least one of alpha, beta and gamma must be above 0"),
+        ({"mmr_lambda": "7"}, "must be a number between 0 and 1"),
+        ({"space": "gone"}, "there is no space"),
+        ({"limit": "99"}, "must be at most 50"),
+    ],
+)
+def test_weights_that_no_search_can_use_are_refused_in_the_cell(desk: Desk, given: dict[str, str], said: str) -> None:
+    cell, _ = desk.run("recall", q="tea")
+    answer = desk.client.post(f"{cell}/weights", data={"q": "tea", **given}, headers=HTMX)
+    assert (answer.status_code, problems_of(answer.text)) == (422, [])
+    assert 'class="cell cell-recall"' in answer.text
+    assert said in answer.text
+    assert desk.one("SELECT policy FROM spaces") == {}
+    # Every search of the space and every page with a cell goes on.
+    assert desk.client.get(desk.path).status_code == 200
+    assert desk.client.get("/search", query_string={"q": "tea"}).status_code == 200
+
+
+@pytest.mark.parametrize(
     "form", [{"q": "tea", "alpha": "11"}, {"q": "tea", "limit": "0"}, {"q": "tea", "fusion": "magic"}, {"q": ""}]
 )
 @pytest.mark.parametrize("headers", [HTMX, {}], ids=["htmx", "plain"])

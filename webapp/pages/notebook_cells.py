@@ -30,6 +30,7 @@ from webapp.pages.notebook_view import CellView, Place, Recalled, Remembered, vi
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
 from webapp.plain import in_words
+from webapp.recall import policy_for
 
 bp = guarded("cells")
 bp.context_processor(vocabulary)
@@ -63,11 +64,9 @@ def run(notebook_id: UUID, cell_id: UUID) -> Response:
     try:
         form = _form(cell)
         ran = run_cell(cell, form)
-    except ValidationError as error:
-        return _refused(cell, f"{in_words(error)}.", form)
-    except (InvalidError, PolicyError) as error:
+    except (ValidationError, InvalidError, PolicyError) as error:
         session().rollback()
-        return _refused(_cell(notebook_id, cell_id), f"The {error.field.replace('_', ' ')} {error.message}.", form)
+        return _refused(_cell(notebook_id, cell_id), _reason(error), form)
     answer = ran.said.answer if ran.said is not None else ""
     if ran.said is not None and is_incognito(None) != private:
         # The whole page looks different now.
@@ -82,14 +81,18 @@ def run(notebook_id: UUID, cell_id: UUID) -> Response:
 def weights(notebook_id: UUID, cell_id: UUID) -> Response:
     """Save the weights of a recall for its space."""
     cell, who = _cell(notebook_id, cell_id), credential()
+    form: RecallForm | None = None
     try:
         form = parse(RecallForm, request.form)
         space = space_for(form.space)
         refuse_in_incognito(space.id)
         kept = {**space.policy, **form.policy()}
+        # Weights that no search can use would end every search of the space.
+        policy_for(kept, None)
         update_space(session(), who.user_id, space.slug, {"policy": kept}, now=utc_now(), actor=who.actor)
-    except ValidationError as error:
-        return _refused(cell, f"{in_words(error)}.", None)
+    except (ValidationError, InvalidError, PolicyError) as error:
+        session().rollback()
+        return _refused(_cell(notebook_id, cell_id), _reason(error), form)
     name = space.name
     session().commit()
     notice = f"These weights are now those of the space {name}, for every search that names none of its own."
@@ -241,6 +244,12 @@ def _shown(cell: Cell, view: CellView | None = None, *, plain: bool = False, **m
         return page_of(get_notebook(session(), cell.user_id, cell.notebook_id), view)
     address = _address(cell.notebook_id, cell.id)
     return swap_or_go("notebook/_cell.html", address, view=view, cell=cell, choices=choices(), **more)
+
+
+def _reason(error: ValidationError | InvalidError | PolicyError) -> str:
+    if isinstance(error, ValidationError):
+        return f"{in_words(error)}."
+    return f"The {error.field.replace('_', ' ')} {error.message}."
 
 
 def _refused(cell: Cell, error: str, form: CellForm | None) -> Response:
