@@ -301,6 +301,31 @@ def test_a_note_that_tells_of_what_is_being_forgotten_is_blank_at_once(desk: Des
     assert "hazelnuts" in desk.page()
 
 
+@pytest.mark.parametrize("act", ["run", "fold"])
+@pytest.mark.parametrize(("kind", "field"), [("note", "text"), ("recall", "q"), ("context", "q")])
+def test_a_blank_cell_that_is_run_or_folded_comes_back_with_the_undo(
+    desk: Desk, kind: str, field: str, act: str
+) -> None:
+    memory = stored(desk.person, NUTS)
+    cell, _ = desk.run(kind, **{field: f"{NUTS} So buy almonds."})
+    desk.client.post(f"/memories/{memory}/forget")
+    # As "Run all" sends it, and folding.
+    for _ in range(2 if act == "fold" else 1):
+        answer = desk.client.post(f"{cell}/{act}", data={"draft": "1", field: ""}, headers=HTMX)
+        assert answer.status_code == 200
+    assert "told of a memory that was forgotten" in answer.text
+    desk.client.post(f"/memories/{memory}/restore")
+    assert "almonds" in desk.page()
+
+
+def test_a_blank_note_takes_what_is_written_into_it(desk: Desk) -> None:
+    memory = stored(desk.person, NUTS)
+    cell, _ = desk.run("note", text=NUTS)
+    desk.client.post(f"/memories/{memory}/forget")
+    desk.client.post(f"{cell}/run", data={"draft": "1", "text": "Buy almonds."}, headers=HTMX)
+    assert "almonds" in desk.page()
+
+
 @pytest.mark.parametrize(
     ("text", "html"),
     [

@@ -63,6 +63,8 @@ def run(notebook_id: UUID, cell_id: UUID) -> Response:
     form: CellForm | None = None
     try:
         form = _form(cell)
+        if _is_kept_blank(cell, form):
+            return _shown(cell)
         ran = run_cell(cell, form)
     except (ValidationError, InvalidError, PolicyError) as error:
         session().rollback()
@@ -122,7 +124,9 @@ def fold(notebook_id: UUID, cell_id: UUID) -> Response:
     cell, user_id = _cell(notebook_id, cell_id), credential().user_id
     if request.form.get("draft") and not cell.collapsed and cell.kind != "remember" and not is_incognito(None):
         try:
-            cells.edit_cell(session(), user_id, notebook_id, cell_id, _form(cell).kept(), now=utc_now())
+            form = _form(cell)
+            if not _is_kept_blank(cell, form):
+                cells.edit_cell(session(), user_id, notebook_id, cell_id, form.kept(), now=utc_now())
         except (ValidationError, InvalidError):
             session().rollback()
     cell = _cell(notebook_id, cell_id)
@@ -235,6 +239,12 @@ def _form(cell: Cell) -> CellForm:
         # The weights of the space serve again.
         return form.model_copy(update=dict.fromkeys(WEIGHTS))
     return form
+
+
+def _is_kept_blank(cell: Cell, form: CellForm) -> bool:
+    """Tell whether nothing was typed into a cell that is blank: what it said comes back with a memory's undo."""
+    typed = any(getattr(form, name, None) for name in ("q", "text", "slip"))
+    return not typed and view_cell(cell).blanked
 
 
 def _shown(cell: Cell, view: CellView | None = None, *, plain: bool = False, **more: Any) -> Response:
