@@ -291,6 +291,24 @@ def test_what_is_refused_is_not_kept(desk: Desk) -> None:
     )
 
 
+def test_what_is_said_again_is_merged_where_it_was_moved_to(desk: Desk) -> None:
+    desk.client.post("/spaces", data={"name": "Work", "slug": "work"})
+    cell, answer = desk.run("remember", text="The shed's key lies under the third pot.")
+    found = re.search(r"/memories/([0-9a-f-]{36})", answer.text)
+    assert found is not None
+    desk.client.post("/memories/bulk/do", data={"id": found.group(1), "act": "move", "target": "work"})
+    again = desk.client.post(f"{cell}/run", data={"space": "default"}, headers=HTMX).text
+    assert "Merged with what was known" in again
+    assert desk.one("SELECT count(*) FROM memories") == 1
+
+
+def test_what_is_said_again_has_the_tags_that_it_had(desk: Desk) -> None:
+    cell, _ = desk.run("remember", text="Paint the fence.", tags="red")
+    desk.one("UPDATE memories SET tags = '{red\\, white}' RETURNING true")
+    desk.client.post(f"{cell}/run", headers=HTMX)
+    assert desk.one("SELECT tags FROM memories") == ["red, white"]
+
+
 def test_a_note_that_tells_of_what_is_being_forgotten_is_blank_at_once(desk: Desk) -> None:
     memory = stored(desk.person, NUTS)
     desk.run("note", text=f"Remember: {NUTS}")

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from memory.drafts import Draft
 from memory.errors import InvalidError
-from memory.models import Cell, Memory
+from memory.models import Cell, Memory, Space
 from memory.notebooks import cells
 from memory.trace import Outcome
 from retrieval.query import Result
@@ -117,8 +118,13 @@ def _asked(question: str) -> None:
 def _remember(cell: Cell, form: CellForm) -> Ran:
     assert isinstance(form, RememberForm)
     if not form.text and (again := _said_before(cell)) is not None:
-        form = form.model_copy(update={"text": again.text, "type": again.type, "tags": ",".join(again.tags)})
-    outcome = store([form.to_draft()], form.space)[0]
+        # Where it is now: said where it was once, it would be there a second time.
+        space = session().get_one(Space, (again.user_id, again.space_id)).slug
+        form = form.model_copy(update={"type": again.type, "space": space})
+        draft = Draft(again.text, type=again.type, tags=tuple(again.tags), manually_saved=form.saved)
+    else:
+        draft = form.to_draft()
+    outcome = store([draft], form.space)[0]
     if outcome.refusal == "incognito":
         return Ran(notice=INCOGNITO)
     # What was stored is the memory's own from here on, and what was refused is nobody's to keep.
