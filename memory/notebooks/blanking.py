@@ -10,11 +10,16 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from memory.models import Cell, Notebook, RecallMark
-from memory.redaction import REDACTED, Needles
+from memory.redaction import REDACTED, Needles, Secrets
 
 UNTITLED = "Untitled"
 BLANK_CELL: dict[str, Any] = {"input": REDACTED, "output": None, "duration_ms": None, "ran_at": None}
 _AT_ONCE = 1000
+
+
+def title_of(notebook: Notebook, secrets: Secrets | None) -> str:
+    """Return the title as it may be shown while what it names can still be brought back."""
+    return UNTITLED if secrets is not None and secrets.needles.in_text(notebook.title) else notebook.title
 
 
 def blank(session: Session, texts: Sequence[str]) -> int:

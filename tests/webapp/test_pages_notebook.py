@@ -319,6 +319,32 @@ def test_a_note_that_tells_of_what_is_being_forgotten_is_blank_at_once(desk: Des
     assert "hazelnuts" in desk.page()
 
 
+@pytest.mark.parametrize("place", ["", "/export.md", "/export.html", "list", "removed"])
+def test_a_title_that_tells_of_what_is_being_forgotten_is_shown_nowhere(desk: Desk, place: str) -> None:
+    memory = stored(desk.person, NUTS)
+    desk.client.post(f"{desk.path}/rename", data={"title": f"Why {NUTS}"})
+    if place == "removed":
+        desk.client.post(f"{desk.path}/delete")
+    address = "/notebooks" if place in {"list", "removed"} else f"{desk.path}{place}"
+    assert "hazelnuts" in desk.client.get(address).text
+    desk.client.post(f"/memories/{memory}/forget")
+    page = desk.client.get(address).text
+    assert "hazelnuts" not in page
+    assert "Untitled" in page
+    desk.client.post(f"/memories/{memory}/restore")
+    assert "hazelnuts" in desk.client.get(address).text
+
+
+def test_the_word_for_a_title_that_is_not_shown_is_not_taken_for_a_new_one(desk: Desk) -> None:
+    memory = stored(desk.person, NUTS)
+    desk.client.post(f"{desk.path}/rename", data={"title": NUTS})
+    desk.client.post(f"/memories/{memory}/forget")
+    answer = desk.client.post(f"{desk.path}/rename", data={"title": "Untitled"}, headers=HTMX).text
+    assert "hazelnuts" not in answer
+    desk.client.post(f"/memories/{memory}/restore")
+    assert "hazelnuts" in desk.page()
+
+
 @pytest.mark.parametrize("act", ["run", "fold"])
 @pytest.mark.parametrize(("kind", "field"), [("note", "text"), ("recall", "q"), ("context", "q")])
 def test_a_blank_cell_that_is_run_or_folded_comes_back_with_the_undo(

@@ -11,6 +11,8 @@ from pydantic import ValidationError
 from memory.errors import InvalidError, RefusedError
 from memory.models import TYPES, Cell, Notebook
 from memory.notebooks import cells, notebooks
+from memory.notebooks.blanking import title_of
+from memory.redaction import secrets_of
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, local_now, session, utc_now
 from webapp.htmx import swap_or_go
@@ -65,7 +67,9 @@ def index() -> Response:
     notebooks.drop_removed(session(), who.user_id, now)
     listed = notebooks.list_notebooks(session(), who.user_id)
     removed = notebooks.restorable(session(), who.user_id, now)
-    page = render_template("notebook/index.html", listed=listed, removed=removed)
+    secrets = secrets_of(session(), who.user_id, now)
+    titles = {each.id: title_of(each, secrets) for each in (*(each.notebook for each in listed), *removed)}
+    page = render_template("notebook/index.html", listed=listed, removed=removed, titles=titles)
     session().commit()
     return make_response(page)
 
@@ -92,10 +96,12 @@ def rename(notebook_id: UUID) -> Response:
     """Give a notebook another title; an empty one changes nothing."""
     who, title = credential(), request.form.get("title", "")
     found = notebooks.get_notebook(session(), who.user_id, notebook_id)
+    secrets = secrets_of(session(), who.user_id, utc_now())
     _refuse_in_incognito()
     try:
-        # Enter in the field is a change and then a submission: the title is new once.
-        if title != found.title:
+        # Enter in the field is a change and then a submission: the title is new once. What stands for a title that
+        # must not be shown is none.
+        if title != title_of(found, secrets):
             notebooks.rename_notebook(session(), who.user_id, notebook_id, title, now=utc_now(), actor=who.actor)
     except InvalidError as error:
         session().rollback()
@@ -104,9 +110,9 @@ def rename(notebook_id: UUID) -> Response:
     found = notebooks.get_notebook(session(), who.user_id, notebook_id)
     address = url_for("notebook.show", notebook_id=notebook_id)
     # The field has it already, and perhaps more by now.
-    beside = () if title == found.title else ("notebook/_field.html",)
-    view = NotebookView(found, ())
-    return swap_or_go("notebook/_title.html", address, beside=beside, title=found.title, view=view)
+    view = NotebookView(found, (), title_of(found, secrets))
+    beside = () if title == view.title else ("notebook/_field.html",)
+    return swap_or_go("notebook/_title.html", address, beside=beside, title=view.title, view=view)
 
 
 @bp.post("/notebooks/<uuid:notebook_id>/duplicate")

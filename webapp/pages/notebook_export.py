@@ -20,7 +20,7 @@ UNREADABLE = "*cannot be read*"
 
 def to_markdown(view: NotebookView, now: datetime) -> str:
     """Return the notebook as Markdown."""
-    parts = [f"# {view.notebook.title}", f"*Exported {now:%Y-%m-%d %H:%M} {short_name(now)} from Commonplace.*"]
+    parts = [f"# {view.title}", f"*Exported {now:%Y-%m-%d %H:%M} {short_name(now)} from Commonplace.*"]
     for each in _seen(view):
         parts += _cell(each)
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -15,6 +15,7 @@ from memory.browse import Entry, get_entry
 from memory.errors import InvalidError
 from memory.importance import Term
 from memory.models import Cell, Notebook
+from memory.notebooks.blanking import title_of
 from memory.notebooks.cells import list_cells
 from memory.notebooks.marks import marked
 from memory.redaction import REDACTED, Secrets, secrets_of
@@ -138,10 +139,14 @@ class CellView:
 
 @dataclass(frozen=True, slots=True)
 class NotebookView:
-    """A notebook with its cells; those that are removed stand in their places until their undo ends."""
+    """A notebook with its cells; those that are removed stand in their places until their undo ends.
+
+    `title` is the notebook's, unless that tells of a memory that is being forgotten.
+    """
 
     notebook: Notebook
     cells: Sequence[CellView]
+    title: str
 
 
 def view_notebook(
@@ -157,7 +162,7 @@ def view_notebook(
     seen = [cell for cell in stored if cell.removed_at is None and cell.id not in put_off]
     shower = _Shower(seen, whole=whole, put_off=put_off)
     views = [instead if instead is not None and cell.id == instead.cell.id else shower.view(cell) for cell in stored]
-    return NotebookView(notebook, views)
+    return NotebookView(notebook, views, title_of(notebook, shower.secrets))
 
 
 # Kilobytes of markup: what a page may have of cells, and roughly what a cell of each kind has.
@@ -204,14 +209,14 @@ class _Shower:
         self._whole, self._put_off = whole, put_off
         ids = {memory_id for cell in stored if whole or not cell.collapsed for memory_id in _ids(cell)}
         self._texts: Texts = texts_of(ids)
-        self._secrets: Secrets | None = secrets_of(session(), credential().user_id, utc_now())
+        self.secrets: Secrets | None = secrets_of(session(), credential().user_id, utc_now())
         self._closed = is_incognito(None)
 
     def view(self, cell: Cell) -> CellView:
         """Return the view of a cell; what tells of a memory that is being forgotten is blank already."""
         if cell.removed_at is not None or cell.id in self._put_off:
             return CellView(cell, CellForm(), later=cell.removed_at is None)
-        told = self._secrets is not None and self._secrets.needles.in_value(cell.input)
+        told = self.secrets is not None and self.secrets.needles.in_value(cell.input)
         if told or cell.input == REDACTED:
             return CellView(cell, FORMS[cell.kind](), policy=_policy(cell, None), blanked=True)
         if (form := asked_of(cell)) is None:
