@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 from math import exp
 from typing import Any
@@ -84,13 +84,14 @@ def ages(
     return [(days, count, mean, exp(-days / tau_days)) for days, count, mean in middles]
 
 
-def tags(session: Session, user_id: UUID, space_id: UUID | None, *, now: datetime) -> list[tuple[str, int]]:
-    """Return the tags that most active memories have, each with their number."""
-    inner = f"SELECT unnest(tags) AS tag {_ACTIVE} AND tags <> '{{}}'"
+def tags(
+    session: Session, user_id: UUID, space_id: UUID | None, *, now: datetime, closed: Collection[UUID] = ()
+) -> list[tuple[str, int]]:
+    """Return the tags that most active memories have, each with their number; those in `closed` spaces left out."""
+    inner = f"SELECT unnest(tags) AS tag {_ACTIVE} AND tags <> '{{}}' AND space_id <> ALL(CAST(:closed AS uuid[]))"
     statement = f"SELECT tag, count(*) FROM ({inner}) t GROUP BY tag ORDER BY count(*) DESC, tag LIMIT :most"  # noqa: S608 - our own words
-    return [
-        (tag, count) for tag, count in _rows(session, statement, user_id, space_id=space_id, now=now, most=MOST_TAGS)
-    ]
+    rows = _rows(session, statement, user_id, space_id=space_id, now=now, most=MOST_TAGS, closed=list(closed))
+    return [(tag, count) for tag, count in rows]
 
 
 def repeats(session: Session, user_id: UUID, *, now: datetime) -> list[tuple[datetime, int, int, int]]:

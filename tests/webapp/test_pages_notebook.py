@@ -732,6 +732,34 @@ def test_incognito_runs_and_keeps_nothing_and_says_so(desk: Desk, kind: str, for
     assert desk.one("SELECT count(*) FROM memories") == 1
 
 
+def closed_space(desk: Desk) -> None:
+    """Have cells tell of a memory in a space, then let that be incognito."""
+    desk.client.post("/spaces", data={"name": "Diary", "slug": "diary"})
+    stored(desk.person, "Ada hides hazelnuts in the blue cupboard.", space="diary", tags=("squirrel",))
+    desk.run("recall", q="hazelnuts cupboard", space="diary")
+    desk.run("remember", text="The cupboard's key is under the bed.", space="diary")
+    desk.one("UPDATE spaces SET incognito_default = true WHERE slug = 'diary' RETURNING true")
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_an_export_does_not_call_forgotten_what_incognito_hides(desk: Desk, form: str) -> None:
+    closed_space(desk)
+    written = desk.client.get(f"{desk.path}/export.{form}").text
+    assert written.count("not shown: incognito is on in its space") == 2
+    assert "forgotten" not in written
+    assert "blue cupboard" not in written
+
+
+@pytest.mark.parametrize("space", ["", "diary"])
+def test_a_chart_shows_no_tag_of_a_space_that_is_incognito(desk: Desk, space: str) -> None:
+    closed_space(desk)
+    stored(desk.person, NUTS, tags=("health",))
+    _, answer = desk.run("chart", chart="tags", space=space)
+    assert "squirrel" not in answer.text
+    assert "Without 1 space in which incognito is on." in answer.text
+    assert ("health" in answer.text) == (space == "")
+
+
 def test_incognito_hides_what_was_recalled_before(desk: Desk) -> None:
     stored(desk.person, NUTS)
     desk.run("recall", q="hazelnuts")

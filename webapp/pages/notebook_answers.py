@@ -51,7 +51,7 @@ def texts_of(ids: Collection[UUID]) -> Texts:
         return Texts({}, {}, frozenset())
     statement = select(Memory).where(Memory.user_id == user_id, Memory.id.in_(ids))
     memories = [each for each in session().scalars(statement) if each.expires_at is None or each.expires_at > now]
-    closed = {space.id for space in _closed_spaces()}
+    closed = {space.id for space in closed_spaces()}
     hidden = frozenset(each.id for each in memories if each.space_id in closed)
     themes = _themes({each.theme_id for each in memories if each.theme_id is not None})
     found = {each.id: Found(each, themes.get(each.theme_id)) for each in memories if each.id not in hidden}
@@ -154,7 +154,8 @@ def _themes(ids: Collection[UUID]) -> dict[UUID | None, str]:
     return {theme_id: slug for theme_id, slug in session().execute(statement)}  # noqa: C416 - rows do not type-check
 
 
-def _closed_spaces() -> list[Space]:
+def closed_spaces() -> list[Space]:
+    """Return the spaces of which incognito shows nothing in this session."""
     spaces = list_spaces(session(), credential().user_id)
     names = frozenset(space.slug for space in spaces) if is_incognito(None) else incognito_spaces()
     return [space for space in spaces if space.slug in names]

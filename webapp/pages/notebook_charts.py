@@ -13,7 +13,9 @@ from memory.notebooks import figures
 from retrieval.dates import local
 from webapp.context import credential, local_now, session, zone
 from webapp.operations import space_for
+from webapp.pages.notebook_answers import closed_spaces
 from webapp.pages.notebook_forms import ChartForm
+from webapp.pages.words import counted
 from webapp.recall import policy_for
 
 NAMES = {
@@ -86,8 +88,12 @@ def _ages(space: Space | None) -> Chart:
 
 
 def _tags(space: Space | None) -> Chart:
-    rows = figures.tags(session(), _me(), _id(space), now=local_now())
-    return _by_name(NAMES["tags"], "", "Tag", "memories", rows)
+    # Tags are words of the memories, and the other charts are numbers alone.
+    closed = frozenset(each.id for each in closed_spaces())
+    rows = figures.tags(session(), _me(), _id(space), closed=closed, now=local_now())
+    shut = closed if space is None else closed & {space.id}
+    said = "" if not shut else f"Without {counted(len(shut), 'space')} in which incognito is on."
+    return _by_name(NAMES["tags"], said, "Tag", "memories", rows)
 
 
 def _repeats(_space: Space | None) -> Chart:

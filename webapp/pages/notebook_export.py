@@ -15,6 +15,8 @@ from webapp.pages.notebook_forms import CommandForm, ContextForm, NoteForm, Reca
 from webapp.pages.notebook_view import Block, CellView, Commanded, NotebookView, Recalled, Remembered
 
 FORGOTTEN = "*forgotten*"
+HIDDEN = "*not shown: incognito is on in its space*"
+GONE = "*forgotten, or in a space that is closed now*"
 UNREADABLE = "*cannot be read*"
 
 
@@ -61,7 +63,7 @@ def _answer(view: CellView) -> Iterator[str]:
         yield from _remembered(shown)
     elif isinstance(shown, Commanded):
         yield f"{form.text}: {shown.answer}" if isinstance(form, CommandForm) and form.text else shown.answer
-        yield "\n".join(f"- {' '.join(each.memory.text.split()) if each else FORGOTTEN}" for each in shown.memories)
+        yield "\n".join(f"- {' '.join(each.memory.text.split()) if each else GONE}" for each in shown.memories)
     elif isinstance(shown, Block):
         yield f"{shown.tokens} tokens:"
         yield shown.answer.kept_back or _fenced(shown.text)
@@ -73,7 +75,7 @@ def _answer(view: CellView) -> Iterator[str]:
 def _hits(shown: Recalled) -> Iterator[str]:
     for number, place in enumerate(shown.places, 1):
         if place.explained is None:
-            yield f"{number}. {FORGOTTEN}"
+            yield f"{number}. {HIDDEN if place.hidden else FORGOTTEN}"
             continue
         ranked = place.explained.hit.ranked
         text = "\n   ".join(place.explained.hit.snippet.splitlines())
@@ -83,7 +85,8 @@ def _hits(shown: Recalled) -> Iterator[str]:
 
 def _remembered(shown: Remembered) -> Iterator[str]:
     if shown.entry is None:
-        yield FORGOTTEN if shown.outcome.id else f"Not stored: {shown.outcome.trace.reason}."
+        missing = HIDDEN if shown.place is not None and shown.place.hidden else FORGOTTEN
+        yield missing if shown.outcome.id else f"Not stored: {shown.outcome.trace.reason}."
         return
     yield "\n".join(f"> {line}" for line in shown.entry.memory.text.splitlines())
     yield f"*{shown.outcome.outcome.capitalize()}: {shown.outcome.trace.reason}.*"
