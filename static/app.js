@@ -1,5 +1,12 @@
 "use strict";
 
+/* A double click is one click. */
+addEventListener("click", (event) => {
+  if (event.detail < 2 || !event.target.closest("button:not(.quiet)")) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, true);
+
 /* The colours change at once, and by the cookie on the next page. */
 addEventListener("click", (event) => {
   const button = event.target.closest("button[name=appearance]");

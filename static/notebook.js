@@ -6,13 +6,6 @@ addEventListener("input", (event) => {
   if (output) output.value = event.target.value;
 });
 
-/* A double click is one click. */
-addEventListener("click", (event) => {
-  if (event.detail < 2 || !event.target.closest(".cell-form button, .add-cell button")) return;
-  event.preventDefault();
-  event.stopPropagation();
-}, true);
-
 /* Ctrl+Enter runs the cell that one is in. */
 addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;

@@ -167,3 +167,18 @@ def test_a_key_that_was_typed_is_still_there_after_a_test(
     expect(page.get_by_role("status").filter(has_text="Saved.")).to_be_visible()
     state = app.test_client().get("/v1/providers", headers=person.headers).json
     assert state["setting"]["has_api_key"]
+
+
+def test_a_double_click_erases_once_and_shows_the_report(log_in: Callable[..., Page], reader: Any) -> None:
+    page = log_in(reader, at="/account")
+    page.get_by_role("textbox", name="Password", exact=True).fill("correct horse battery")
+    page.get_by_label("Type “erase everything”").fill("erase everything")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    page.get_by_role("button", name="Erase everything").click(no_wait_after=True)
+    # As fast as people are: the first is under way and not answered.
+    page.wait_for_timeout(30)
+    page.mouse.down(click_count=2)
+    page.mouse.up(click_count=2)
+    expect(page.get_by_role("heading", name="Everything is erased")).to_be_visible()
+    assert len(sent) == 1
