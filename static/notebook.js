@@ -23,9 +23,9 @@ addEventListener("click", async (event) => {
   button.disabled = true;
   for (const { dataset } of [...document.querySelectorAll(".cell")]) {
     const find = () => document.querySelector(`.cell[data-cell="${dataset.cell}"]`);
-    const later = find().getAttribute("hx-get");
+    const later = find()?.getAttribute("hx-get");
     if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML settle:0s" });
-    const form = find().querySelector(".cell-form:not([data-done])");
+    const form = find()?.querySelector(".cell-form:not([data-done])");
     if (!form) continue;
     if (!form.reportValidity()) return (button.disabled = false);
     const done = new Promise((resolve) => form.addEventListener("htmx:xhr:loadend", resolve));

@@ -209,6 +209,19 @@ def test_a_command_forgets_what_was_recalled_and_takes_it_back(log_in: LogIn, re
     expect(cell).to_contain_text("Ada is allergic to hazelnuts")
 
 
+def test_all_cells_run_though_one_is_removed_meanwhile(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at=None)
+    cell = _new(page, "Note")
+    cell.get_by_label("Markdown").fill("Something to note.")
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name="Chart").click()
+    expect(_cell(page, "chart")).to_be_visible()
+    page.get_by_role("button", name="Run all").evaluate(
+        "(button) => { button.click(); document.querySelector('.cell-chart').remove(); }"
+    )
+    expect(cell.locator(".note")).to_contain_text("Something to note.")
+    expect(page.get_by_role("button", name="Run all")).to_be_enabled()
+
+
 # Twice before the answer, as Enter does it, and a double click that is slower than the answer.
 AT_ONCE = "(button) => { button.click(); button.click(); }"
 
