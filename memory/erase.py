@@ -16,8 +16,9 @@ from sqlalchemy.orm import Session
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, NotFoundError
 from memory.keys import Keys
-from memory.models import Base, Conversation, Memory, RateCount, Revision, User
+from memory.models import Base, Conversation, Memory, RateCount, Revision, Token, User
 from memory.session_state import drop_states
+from memory.spaces import lock_spaces
 
 FORMAT = "commonplace-erasure"
 VERSION = 1
@@ -33,6 +34,9 @@ def erase_user(session: Session, user_id: UUID, *, keys: Keys, now: datetime) ->
     0: if a row were left, `ConflictError` is raised and nothing is deleted. The caller commits. Raises
     `NotFoundError` when there is no such user.
     """
+    # In the order of those who write, who would be waited for while they wait: the token, the space, then the user.
+    session.execute(select(Token.id).where(Token.user_id == user_id).order_by(Token.id).with_for_update())
+    lock_spaces(session, user_id)
     user = session.get(User, user_id, with_for_update=True)
     if user is None:
         raise NotFoundError("there is no such user")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
+
 import pytest
 from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
+from memory.accounts import create_token
 from memory.embedding.backfill import utc_now
 from memory.erase import erase_user, is_genuine
 from memory.errors import NotFoundError
 from memory.forget import UNDO_WINDOW, forget
 from memory.ids import new_id
-from memory.journal import record_tool_call
+from memory.journal import record, record_tool_call
 from memory.keys import Keys
 
 
@@ -57,6 +60,28 @@ def rows_of(owner, user_id):
 def test_nothing_of_the_user_is_left_in_any_table(filled, owner):
     assert rows_of(owner, filled.user_id)
     erase(filled, owner)
+    assert rows_of(owner, filled.user_id) == []
+
+
+HELD = {
+    "a token that is used": "UPDATE tokens SET last_used_at = now()",
+    "a space that is written to": "SELECT id FROM spaces FOR NO KEY UPDATE",
+}
+
+
+@pytest.mark.parametrize("held", HELD.values(), ids=HELD)
+def test_who_is_writing_is_waited_for(filled, owner, held):
+    with filled.session() as session:
+        create_token(session, filled.user_id, "laptop", ["write"], now=utc_now())
+    with ThreadPoolExecutor(1) as pool:
+        with filled.session() as session:
+            session.execute(text(held))
+            erased = pool.submit(erase, filled, owner)
+            assert not wait([erased], timeout=0.5).done
+            # As every row that is written, the event names the user.
+            record(session, filled.user_id, "memory.created", actor="test", now=utc_now())
+            session.flush()
+        assert erased.result()["left"] == 0
     assert rows_of(owner, filled.user_id) == []
 
 
