@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import UUID
 
 from flask import Response, stream_with_context
+from psycopg.errors import DeadlockDetected
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from memory.database import make_engine
@@ -16,6 +20,7 @@ from webapp.context import credential, local_now, runtime, session, utc_now
 from webapp.operations import is_incognito
 
 _PIECE = 64 * 1024
+_ATTEMPTS = 5
 
 
 def export_response() -> Response:
@@ -57,7 +62,22 @@ def erase_account() -> Report:
     session().expunge_all()
     engine = make_engine(runtime().databases.owner, pool_size=1)
     try:
-        with Session(engine) as owner, owner.begin():
-            return erase_user(owner, user_id, keys=runtime().keys, now=utc_now())
+        return _erase(engine, user_id)
     finally:
         engine.dispose()
+
+
+def _erase(engine: Engine, user_id: UUID) -> Report:
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return _erase_once(engine, user_id)
+        except OperationalError as error:
+            if not isinstance(error.orig, DeadlockDetected):
+                raise
+            # Who was at work meanwhile goes on now, and is waited for.
+    return _erase_once(engine, user_id)
+
+
+def _erase_once(engine: Engine, user_id: UUID) -> Report:
+    with Session(engine) as owner, owner.begin():
+        return erase_user(owner, user_id, keys=runtime().keys, now=utc_now())
