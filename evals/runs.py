@@ -91,9 +91,24 @@ class Run:
         return _scores(self.values.get("cases", {}))
 
     @property
+    def apart(self) -> frozenset[str]:
+        """Return the ids of the questions that are not in the means; runs of old do not tell them."""
+        return frozenset(self.values.get("apart", ()))
+
+    @property
     def counted(self) -> Mapping[str, Mapping[str, float]]:
         """Return the scores of the questions that are in the means; runs of old do not tell which are not."""
-        return counted(self.cases, self.values.get("apart", ()))
+        return counted(self.cases, self.apart)
+
+    def is_of_data_of(self, other: Run) -> bool:
+        """Tell whether two runs are of the same data, as far as they say: equal ids are of the same question then."""
+        return all(not mine or not theirs or mine == theirs for mine, theirs in zip(self.data, other.data, strict=True))
+
+    def has_all_in_means(self, name: str, left_out: frozenset[str]) -> bool:
+        """Tell whether a measure of all questions but those left out is one of those alone that are in its mean."""
+        scored = sum(name in found for found in counted(self.cases, left_out).values())
+        mean = self.measures.get(name)
+        return mean is None or scored <= mean.cases
 
 
 def _scores(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, float]]:
@@ -161,8 +176,19 @@ def read(path: Path) -> Run:
 
 
 def differences(runs: Sequence[Run]) -> list[dict[str, Measure]]:
-    """Return for each run but the first its paired differences to the first, over the questions that both count."""
-    return [compare(each.counted, runs[0].counted) for each in runs[1:]]
+    """Return for each run but the first its paired differences to the first, over the questions that both count.
+
+    There are none between runs of different data, and none of a measure where neither run tells which questions are
+    not in its mean, though some are not.
+    """
+    return [_paired(each, runs[0]) if each.is_of_data_of(runs[0]) else {} for each in runs[1:]]
+
+
+def _paired(run: Run, first: Run) -> dict[str, Measure]:
+    left_out = run.apart | first.apart
+    found = compare(counted(run.cases, left_out), counted(first.cases, left_out))
+    both = (run, first)
+    return {name: each for name, each in found.items() if all(one.has_all_in_means(name, left_out) for one in both)}
 
 
 def names(runs: Sequence[Run]) -> list[str]:

@@ -98,3 +98,33 @@ def test_differences_are_to_the_first() -> None:
     runs = [run(0.5), run(0.75), run(0.25)]
     assert names(runs) == ["MRR"]
     assert [each["MRR"].mean for each in differences(runs)] == [0.25, -0.25]
+
+
+def measured(cases: dict[str, float], in_mean: int, **more: Any) -> Run:
+    """A run whose mean is of so many of its questions."""
+    measure = {"mean": 0.5, "low": 0.4, "high": 0.6, "cases": in_mean}
+    scores = {each: {"MRR": score} for each, score in cases.items()}
+    return Run("x", {"main": "a", "variants": {"a": {"measures": {"MRR": measure}}}, "cases": scores, **more})
+
+
+def test_old_runs_that_do_not_tell_what_stands_apart_are_not_compared() -> None:
+    old, older = measured({"q": 0.5, "x": 1.0}, 1), measured({"q": 0.25, "x": 0.0}, 1)
+    assert differences([older, old]) == [{}]
+    # One that tells it tells it of the other, too.
+    new = measured({"q": 0.75, "x": 1.0}, 1, apart=["x"])
+    assert [found["MRR"].cases for found in differences([new, older, old])] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("data", "pairs"),
+    [
+        ({"kind": "jsonl", "name": "notes"}, 1),
+        ({"name": "notes"}, 1),
+        ({}, 1),
+        ({"kind": "jsonl", "name": "letters"}, 0),
+        ({"kind": "golden", "name": "notes"}, 0),
+    ],
+)
+def test_runs_of_other_data_are_not_compared_though_ids_are_equal(data: dict[str, str], pairs: int) -> None:
+    first = measured({"1": 0.5}, 1, data={"kind": "jsonl", "name": "notes"})
+    assert [len(found) for found in differences([first, measured({"1": 1.0}, 1, data=data)])] == [pairs]

@@ -19,12 +19,13 @@ NO_NUMBER = json.dumps({"main": "a", "variants": {"a": {"measures": {"recall@5":
 
 def values(name: str, recall: float, cases: dict[str, float], **more):
     measure = {"mean": recall, "low": recall - 0.1, "high": recall + 0.1, "cases": len(cases)}
+    data, command = name.split()
     variant = {"measures": {"recall@5": measure}, "latency_ms": {"p50": 9.0, "p95": 12.5, "count": 3}}
     return {
-        "command": "golden",
+        "command": command,
         "at": DAY.isoformat(),
         "version": "9.9",
-        "data": {"name": name, "questions": len(cases)},
+        "data": {"name": data, "questions": len(cases)},
         "main": "balanced",
         "variants": {"balanced": variant},
         "cases": {each: {"recall@5": value} for each, value in cases.items()},
@@ -40,8 +41,8 @@ def desk(app, root):
 @pytest.fixture
 def two(runtime):
     home = runtime.settings.home
-    first = save(home, values("early", 0.5, {"a": 0.0, "b": 0.0, "c": 0.5}), now=DAY)
-    second = save(home, values("late", 0.9, {"a": 1.0, "b": 1.0, "d": 0.5}), now=DAY + timedelta(hours=1))
+    first = save(home, values("notes early", 0.5, {"a": 0.0, "b": 0.0, "c": 0.5}), now=DAY)
+    second = save(home, values("notes late", 0.9, {"a": 1.0, "b": 1.0, "d": 0.5}), now=DAY + timedelta(hours=1))
     yield first.name, second.name
     for name in (first, second):
         name.unlink()
@@ -54,17 +55,28 @@ def test_only_admins_get_in(app, client, ada):
 
 def test_runs_are_listed_the_newest_first(desk, two):
     page = desk.get("/admin/runs").text
-    assert page.index("golden late") < page.index("golden early")
+    assert page.index("late notes") < page.index("early notes")
     assert "Side by side</h2>" not in page
 
 
 def test_chosen_runs_stand_side_by_side_with_their_paired_difference(desk, two):
     page = desk.get("/admin/runs", query_string={"run": [two[1], two[0]]}).text
     plain = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", page.partition("Side by side</h2>")[2]))
-    assert plain.index("golden early") < plain.index("golden late")
+    assert plain.index("early notes") < plain.index("late notes")
     # Of a and b, which both have: the whole scale apart in both.
     assert "0.900 0.800-1.000 +1.000* +1.000 to +1.000, n = 2" in plain.replace("\u2013", "-")
     assert page.count("checked") == 2
+
+
+def test_runs_of_other_data_stand_beside_it_without_a_difference(desk, two, runtime):
+    other = save(runtime.settings.home, values("letters late", 0.7, {"a": 1.0, "b": 1.0}), now=DAY)
+    try:
+        page = desk.get("/admin/runs", query_string={"run": [*two, other.name]}).text
+    finally:
+        other.unlink()
+    plain = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", page.partition("Side by side</h2>")[2]))
+    assert plain.count("n = 2") == 1
+    assert "compared with the first no: these are other data yes" in plain
 
 
 def test_the_comparison_is_answered_alone(desk, two):
@@ -85,7 +97,7 @@ def test_a_file_that_somebody_spoilt_is_left_out(desk, runtime, two, text):
         page = desk.get("/admin/runs")
     finally:
         spoilt.unlink()
-    assert (page.status_code, "golden late" in page.text) == (200, True)
+    assert (page.status_code, "late notes" in page.text) == (200, True)
 
 
 def test_admins_are_shown_the_way(desk):
