@@ -79,6 +79,21 @@ def test_runs_of_other_data_stand_beside_it_without_a_difference(desk, two, runt
     assert "compared with the first no: these are other data yes" in plain
 
 
+def test_more_than_fit_are_not_left_out_in_silence(desk, runtime):
+    kept = [
+        save(runtime.settings.home, values("notes run", 0.5, {"a": 0.0}), now=DAY + timedelta(hours=hours))
+        for hours in range(5)
+    ]
+    try:
+        page = desk.get("/admin/runs", query_string={"run": [each.name for each in kept]}).text
+        fewer = desk.get("/admin/runs", query_string={"run": [each.name for each in kept[:4]]}).text
+    finally:
+        for each in kept:
+            each.unlink()
+    assert "the oldest 4 of the ticked; 1 newer one is left out" in " ".join(page.split())
+    assert "left out" not in fewer
+
+
 def test_the_comparison_is_answered_alone(desk, two):
     answer = desk.get("/admin/runs", query_string={"run": two[0]}, headers=HTMX).text
     assert answer.lstrip().startswith('<section id="runs-compared"')

@@ -26,12 +26,14 @@ def _admins_only() -> None:
 @bp.get("/admin/runs")
 def index() -> Response:
     """List the kept runs, and show those that were chosen side by side, the oldest first."""
-    chosen = _chosen()
+    wanted = sorted(set(request.args.getlist("run")))
+    chosen = _load(wanted[:SIDE_BY_SIDE])
     return render(
         "runs/index.html",
         "runs/_compared.html",
         runs=latest(runtime().settings.home, MOST_RUNS),
         chosen=chosen,
+        left_out=len(wanted) - len(chosen),
         names=names(chosen),
         differences=differences(chosen) if chosen else [],
         most=MOST_RUNS,
@@ -39,9 +41,8 @@ def index() -> Response:
     )
 
 
-def _chosen() -> list[Run]:
-    wanted = sorted(set(request.args.getlist("run")))
-    found = [load(runtime().settings.home, name) for name in wanted[:SIDE_BY_SIDE]]
+def _load(wanted: list[str]) -> list[Run]:
+    found = [load(runtime().settings.home, name) for name in wanted]
     if None in found:
         abort(HTTPStatus.NOT_FOUND, "there is no such run")
     return [each for each in found if each is not None]
