@@ -111,7 +111,10 @@ def test_a_field_knows_its_control():
     assert {field.name for field in fields_of(TOOLS["memory_add"]) if field.required} == {"type", "content"}
 
 
-@pytest.mark.parametrize("policy", ["{bad", '{"alpha": 1,}', "[1"])
+DEEP = ["[" * 50_000 + "]" * 50_000, '{"a": ' * 50_000 + "1" + "}" * 50_000]
+
+
+@pytest.mark.parametrize("policy", ["{bad", '{"alpha": 1,}', "[1", '{"alpha": "\\ud800"}', *DEEP])
 def test_what_is_no_json_is_said_of_its_field_and_not_sent(ada, browser, policy):
     response = browser.post("/playground/memory_search", data={"query": "tea", "policy": policy})
     said = answer(response)

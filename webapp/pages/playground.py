@@ -184,10 +184,22 @@ def _value(field: Field, form: MultiDict[str, str]) -> Any:
         return [line.strip() for line in said.split("\n") if line.strip()]
     if field.kind in {"number", "json"} and said:
         try:
-            return json.loads(said)
+            return _read(said)
         except ValueError:
             return said
     return said
+
+
+def _read(said: str) -> Any:
+    """Return what is written as JSON; raises `ValueError` also where nobody could send or show it."""
+    try:
+        value = json.loads(said)
+        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("it has half a surrogate pair") from None
+    return value
 
 
 def _broken(form: MultiDict[str, str], fields: list[Field]) -> list[dict[str, str]]:
@@ -197,7 +209,7 @@ def _broken(form: MultiDict[str, str], fields: list[Field]) -> list[dict[str, st
         said = form.get(field.name, "").strip()
         if field.kind == "json" and said.startswith(("{", "[")):
             try:
-                json.loads(said)
+                _read(said)
             except ValueError as error:
                 found.append({"field": field.name, "message": f"is not valid JSON: {error}"})
     return found
