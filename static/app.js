@@ -47,8 +47,8 @@ addEventListener("htmx:sendError", () => {
 });
 
 /* What went wrong is forgotten once something went right. */
-addEventListener("htmx:afterRequest", ({ detail: { requestConfig, successful } }) => {
-  if (successful && requestConfig.triggeringEvent?.isTrusted) document.querySelector("#flash > .notice-error")?.remove();
+addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
+  if (xhr.status < 400 && requestConfig.triggeringEvent?.isTrusted) document.querySelector("#flash > .notice-error")?.remove();
 });
 
 /* The focus goes to what is wrong, and back to what was disabled or replaced. */

@@ -19,6 +19,7 @@ from memory.errors import ConflictError, DomainError, InvalidError, NotFoundErro
 from retrieval.policy import PolicyError
 from webapp.context import request_id
 from webapp.extensions import db
+from webapp.htmx import above_the_page
 from webapp.plain import in_words
 
 logger = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ def answer(status: HTTPStatus, detail: str, **more: Any) -> Response:
     if _asks_a_program():
         return problem(status, detail, **more)
     page = render_template("errors/error.html", status=status, detail=detail, request_id=request_id(), back=_back())
-    return make_response(page, status)
+    return above_the_page(make_response(page, status))
 
 
 def _asks_a_program() -> bool:

@@ -76,6 +76,16 @@ def refresh_or_go(url: str) -> Response:
     return response
 
 
+def above_the_page(error: Response) -> Response:
+    """Have htmx show the notice of an error page above what is there, and not the page in the place of a part.
+
+    It does so by itself with what failed, but takes a 422 for what was sent with its problems in it.
+    """
+    if wants_fragment() and error.status_code == HTTPStatus.UNPROCESSABLE_ENTITY:
+        error.headers.update({"HX-Retarget": "#flash", "HX-Reselect": "#errors-error", "HX-Reswap": "innerHTML"})
+    return error
+
+
 def go(url: str) -> Response:
     """Send the whole window to another page, also when htmx asked for a part of one."""
     if not wants_fragment():

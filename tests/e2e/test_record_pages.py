@@ -123,6 +123,20 @@ def test_a_call_is_found_and_opened(log_in: LogIn, keeper: Any, scripts: bool) -
     expect(page.locator(".sample").first).to_contain_text("x" * 3000)
 
 
+@pytest.mark.parametrize("path", ["/record", "/record/audit"])
+def test_a_day_that_does_not_fit_leaves_the_page_as_it_is(log_in: LogIn, keeper: Any, path: str) -> None:
+    page = log_in(keeper, at=path)
+    # A digit too many, as a browser's own field takes it.
+    page.get_by_label("From day").fill("20266-01-01")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_role("heading", name="That does not fit")).to_be_visible()
+    expect(page.get_by_role("banner")).to_have_count(1)
+    page.get_by_label("From day").fill("2026-01-01")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_role("heading", name="That does not fit")).to_have_count(0)
+    expect(page.get_by_text("Newest first")).to_be_visible()
+
+
 @BOTH
 def test_the_chain_is_checked(log_in: LogIn, keeper: Any, scripts: bool) -> None:
     page = log_in(keeper, at="/record/audit", java_script_enabled=scripts)
