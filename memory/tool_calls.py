@@ -137,11 +137,16 @@ def affected_paths(
         statement = statement.where(
             func.starts_with(path, filters.path) if _is_folder(filters.path) else path == filters.path
         )
-    if after is not None:
-        statement = statement.where(path > after)
-    rows = session.execute(statement.group_by(path).order_by(path).limit(limit))
-    secrets = secrets_of(session, user_id, now)
-    return [PathUse(*row) for row in rows if secrets is None or not secrets.needles.in_text(row[0])]
+    statement = statement.group_by(path).order_by(path).limit(limit)
+    secrets, shown, behind = secrets_of(session, user_id, now), list[PathUse](), after
+    while True:
+        further = statement if behind is None else statement.where(path > behind)
+        found = [PathUse(*row) for row in session.execute(further)]
+        shown += [each for each in found if secrets is None or not secrets.needles.in_text(each.path)]
+        # For each that may not be shown another one is: who gets fewer than asked for takes that for the end.
+        if len(found) < limit or len(shown) >= limit:
+            return shown[:limit]
+        behind = found[-1].path
 
 
 def uses(

@@ -219,6 +219,20 @@ def test_loading_more_meets_every_call_once(reader: FlaskClient, agent: Agent) -
     assert "<html" not in rest
 
 
+def test_a_path_that_may_not_be_shown_ends_no_list(reader: FlaskClient, agent: Agent) -> None:
+    told = "The treasure lies under the old oak"
+    memory = agent.store(told)
+    report(agent, {"affected_paths": [f"note-{number:03}.md" for number in range(100)]})
+    report(agent, {"affected_paths": [f"note-050 {told}.md", "note-100.md"]})
+    reader.post(f"/memories/{memory}/forget")
+    first = reader.get("/record/paths").text
+    assert (told in first, "note-099.md" in first, "note-100.md" in first) == (False, True, False)
+    assert "note-100.md" in follow(reader, first, "Load more")
+    # Whoever asks program by program stops at the first answer that is shorter than was asked for.
+    found = agent.get("/v1/tool-calls/paths", limit=100).json["paths"]
+    assert [len(found), found[-1]["path"]] == [100, "note-099.md"]
+
+
 @pytest.mark.parametrize("path", ["/record?operation=update", "/record/paths", "/record/audit"])
 def test_the_fragment_is_the_part_of_the_page(reader: FlaskClient, agent: Agent, path: str) -> None:
     report(agent, {"affected_paths": ["a.md"]})
