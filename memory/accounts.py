@@ -151,7 +151,9 @@ def create_token(
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown or not scopes:
         raise InvalidError("scopes", f"must be some of {', '.join(SCOPES)}")
-    if {"admin", "service"} & set(scopes) and session.scalar(select(User.role).where(User.id == user_id)) != "admin":
+    # Held, so that who is made a plain user meanwhile loses this token with the others.
+    role = select(User.role).where(User.id == user_id).with_for_update(read=True, key_share=True)
+    if {"admin", "service"} & set(scopes) and session.scalar(role) != "admin":
         raise InvalidError("scopes", "only an admin may hold the scopes admin and service")
     secret = f"cp_{secrets.token_urlsafe(32)}"
     token = Token(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
+
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
 from memory.accounts import authenticate, create_token
@@ -59,6 +61,23 @@ def test_tokens_that_only_admins_hold_go_with_the_role(owner, book, two_admins):
         open_ = {scope for scope, secret in secrets.items() if authenticate(session, secret, utc_now()) is not None}
     assert open_ == {"write"}
     assert book.one("SELECT count(*) FROM audit_events WHERE action = 'token.revoked'") == 2
+
+
+def test_a_token_that_is_made_while_the_role_goes_does_not_stay(owner, book, two_admins):
+    going = []
+
+    def go(*_):
+        # The role is looked at, and nothing is written yet.
+        going.append(pool.submit(assign, owner, book.user_id, "user"))
+        wait(going, timeout=0.5)
+
+    with ThreadPoolExecutor(1) as pool:
+        with book.session() as session:
+            event.listen(session, "before_flush", go, once=True)
+            secret = create_token(session, book.user_id, "admin", ["read", "admin"], now=utc_now())
+        assert going[0].result()
+    with book.runtime.sessions() as session:
+        assert authenticate(session, secret, utc_now()) is None
 
 
 @pytest.mark.parametrize("other", ["none", "disabled"])
