@@ -79,13 +79,22 @@ def move_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUID,
 
 
 def edit_cell(
-    session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUID, given: dict[str, Any], *, now: datetime
+    session: Session,
+    user_id: UUID,
+    notebook_id: UUID,
+    cell_id: UUID,
+    given: dict[str, Any],
+    *,
+    now: datetime,
+    answered: bool = True,
 ) -> Cell:
-    """Replace a cell's input."""
+    """Replace a cell's input; the output goes where it does not answer that."""
     check_content(given, "input")
     lock_notebook(session, user_id, notebook_id).updated_at = now
     cell = get_cell(session, user_id, notebook_id, cell_id)
     cell.input, cell.updated_at = given, now
+    if not answered:
+        cell.output, cell.duration_ms, cell.ran_at = None, None, None
     session.flush()
     return cell
 

@@ -500,6 +500,29 @@ def test_cells_are_moved_copied_folded_and_removed(desk: Desk) -> None:
     assert order()[-1] == ids[1]
 
 
+@pytest.mark.parametrize(
+    ("kind", "typed", "answered"),
+    [
+        ("recall", {"q": "hazelnuts", "space": "default", "alpha": "1"}, True),
+        ("recall", {"q": "squirrels", "space": "default"}, False),
+        ("recall", {"q": "hazelnuts", "types": "decision"}, False),
+        ("context", {"q": "hazelnuts", "budget": "400"}, True),
+        ("context", {"q": "squirrels", "budget": "400"}, False),
+        ("context", {"q": "hazelnuts", "budget": "4000"}, False),
+    ],
+)
+def test_what_is_typed_and_folded_has_no_answer_to_another_question(
+    desk: Desk, kind: str, typed: dict[str, str], answered: bool
+) -> None:
+    stored(desk.person, NUTS)
+    cell, _ = desk.run(kind, q="hazelnuts")
+    desk.client.post(f"{cell}/fold", data={"draft": "1", **typed}, headers=HTMX)
+    opened = desk.client.post(f"{cell}/fold", headers=HTMX).text
+    assert f'value="{typed["q"]}"' in opened
+    assert ("allergic" in opened) == answered
+    assert ("allergic" in desk.client.get(f"{desk.path}/export.md").text) == answered
+
+
 def test_a_folded_cell_keeps_what_was_typed(desk: Desk) -> None:
     cell = desk.add("note")
     folded = desk.client.post(f"{cell}/fold", data={"draft": "1", "text": "half a thought"}, headers=HTMX).text

@@ -16,7 +16,7 @@ from memory.models import Cell
 from memory.notebooks import cells
 from memory.notebooks.marks import mark_right, unmark
 from memory.notebooks.notebooks import get_notebook
-from memory.spaces import update_space
+from memory.spaces import DEFAULT_SPACE, update_space
 from retrieval.policy import PolicyError
 from webapp.context import credential, session, utc_now
 from webapp.htmx import done_or_go, refresh_or_go, swap_or_go, wants_fragment
@@ -24,8 +24,9 @@ from webapp.operations import bring_back, is_incognito, refuse_in_incognito, rem
 from webapp.pages.forms import parse
 from webapp.pages.letting_go import purge_now
 from webapp.pages.notebook import page_of, vocabulary
-from webapp.pages.notebook_forms import FORMS, WEIGHTS, CellForm, RecallForm
+from webapp.pages.notebook_forms import FORMS, WEIGHTS, CellForm, ContextForm, RecallForm
 from webapp.pages.notebook_run import run_cell
+from webapp.pages.notebook_stored import asked_of
 from webapp.pages.notebook_view import CellView, Place, Recalled, Remembered, view_cell
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
@@ -126,7 +127,8 @@ def fold(notebook_id: UUID, cell_id: UUID) -> Response:
         try:
             form = _form(cell)
             if not _is_kept_blank(cell, form):
-                cells.edit_cell(session(), user_id, notebook_id, cell_id, form.kept(), now=utc_now())
+                answered = _asks_the_same(form, asked_of(cell))
+                cells.edit_cell(session(), user_id, notebook_id, cell_id, form.kept(), now=utc_now(), answered=answered)
         except (ValidationError, InvalidError):
             session().rollback()
     cell = _cell(notebook_id, cell_id)
@@ -239,6 +241,18 @@ def _form(cell: Cell) -> CellForm:
         # The weights of the space serve again.
         return form.model_copy(update=dict.fromkeys(WEIGHTS))
     return form
+
+
+def _asks_the_same(form: CellForm, before: CellForm | None) -> bool:
+    """Tell whether what came of a cell answers what is typed in it now."""
+    if not isinstance(form, RecallForm | ContextForm):
+        return True
+    return isinstance(before, RecallForm | ContextForm) and _asked(form) == _asked(before)
+
+
+def _asked(form: RecallForm | ContextForm) -> tuple[object, ...]:
+    narrowed = form.types if isinstance(form, RecallForm) else form.budget
+    return form.q, form.space or DEFAULT_SPACE, narrowed
 
 
 def _is_kept_blank(cell: Cell, form: CellForm) -> bool:
