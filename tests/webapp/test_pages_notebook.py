@@ -335,6 +335,14 @@ def test_a_title_that_tells_of_what_is_being_forgotten_is_shown_nowhere(desk: De
     assert "hazelnuts" in desk.client.get(address).text
 
 
+@pytest.mark.parametrize("title", ["   ", "x" * 201, "a\x00b"])
+def test_a_title_that_is_refused_is_said_to_be_at_once(desk: Desk, title: str) -> None:
+    answer = desk.client.post(f"{desk.path}/rename", data={"title": title}, headers=HTMX).text
+    assert "It stays as it was." in answer.partition('id="flash"')[2]
+    assert 'value="Desk"' in answer
+    assert "It stays as it was." not in desk.client.get("/search").text
+
+
 def test_the_word_for_a_title_that_is_not_shown_is_not_taken_for_a_new_one(desk: Desk) -> None:
     memory = stored(desk.person, NUTS)
     desk.client.post(f"{desk.path}/rename", data={"title": NUTS})

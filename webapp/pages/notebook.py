@@ -98,6 +98,7 @@ def rename(notebook_id: UUID) -> Response:
     found = notebooks.get_notebook(session(), who.user_id, notebook_id)
     secrets = secrets_of(session(), who.user_id, utc_now())
     _refuse_in_incognito()
+    refused = False
     try:
         # Enter in the field is a change and then a submission: the title is new once. What stands for a title that
         # must not be shown is none.
@@ -105,13 +106,17 @@ def rename(notebook_id: UUID) -> Response:
             notebooks.rename_notebook(session(), who.user_id, notebook_id, title, now=utc_now(), actor=who.actor)
     except InvalidError as error:
         session().rollback()
+        refused = True
         flash(f"The title {error.message}. It stays as it was.")
     session().commit()
     found = notebooks.get_notebook(session(), who.user_id, notebook_id)
     address = url_for("notebook.show", notebook_id=notebook_id)
-    # The field has it already, and perhaps more by now.
     view = NotebookView(found, (), title_of(found, secrets))
-    beside = () if title == view.title else ("notebook/_field.html",)
+    # The field has it already, and perhaps more by now.
+    beside = [] if title == view.title else ["notebook/_field.html"]
+    if refused:
+        # Said at once, and not on the page that is opened next.
+        beside.append("_flash.html")
     return swap_or_go("notebook/_title.html", address, beside=beside, title=view.title, view=view)
 
 
