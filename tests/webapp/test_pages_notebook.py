@@ -370,6 +370,39 @@ def test_a_blank_cell_that_is_run_or_folded_comes_back_with_the_undo(
     assert "almonds" in desk.page()
 
 
+def based_on(page: str) -> str:
+    found = re.search(r'name="based_on" value="(\w+)"', page)
+    assert found is not None
+    return found.group(1)
+
+
+@pytest.mark.parametrize("act", ["run", "fold"])
+@pytest.mark.parametrize("headers", [HTMX, {}], ids=["with scripts", "without scripts"])
+def test_a_note_that_was_changed_elsewhere_is_not_overwritten_unseen(desk: Desk, act: str, headers: Any) -> None:
+    cell, shown = desk.run("note", text="one")
+    old = {"draft": "1", "based_on": based_on(shown.text)}
+    assert desk.client.post(f"{cell}/run", data={**old, "text": "two, and more"}, headers=HTMX).status_code == 200
+    late = desk.client.post(f"{cell}/{act}", data={**old, "text": "one and a half"}, headers=headers)
+    assert (late.status_code, problems_of(late.text)) == (422, [])
+    assert "this note was changed while you wrote" in late.text
+    assert "one and a half" in late.text
+    assert "two, and more" in late.text.partition('class="note"')[2]
+    again = {"draft": "1", "based_on": based_on(late.text), "text": "one and a half"}
+    assert desk.client.post(f"{cell}/run", data=again, headers=HTMX).status_code == 200
+    assert "two, and more" not in desk.page()
+
+
+@pytest.mark.parametrize("act", ["run", "fold"])
+def test_a_note_that_nobody_touched_overwrites_nothing(desk: Desk, act: str) -> None:
+    cell, shown = desk.run("note", text="one")
+    old = {"draft": "1", "based_on": based_on(shown.text), "text": "one"}
+    desk.client.post(f"{cell}/run", data={**old, "text": "two, and more"}, headers=HTMX)
+    # As "Run all" sends it from a page that was open all the time.
+    answer = desk.client.post(f"{cell}/{act}", data=old, headers=HTMX)
+    assert (answer.status_code, "two, and more" in answer.text) == (200, True)
+    assert "two, and more" in desk.page()
+
+
 def test_a_blank_note_takes_what_is_written_into_it(desk: Desk) -> None:
     memory = stored(desk.person, NUTS)
     cell, _ = desk.run("note", text=NUTS)

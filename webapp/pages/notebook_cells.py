@@ -24,10 +24,10 @@ from webapp.operations import bring_back, is_incognito, refuse_in_incognito, rem
 from webapp.pages.forms import parse
 from webapp.pages.letting_go import purge_now
 from webapp.pages.notebook import page_of, vocabulary
-from webapp.pages.notebook_forms import FORMS, WEIGHTS, CellForm, ContextForm, RecallForm
+from webapp.pages.notebook_forms import FORMS, WEIGHTS, CellForm, ContextForm, NoteForm, RecallForm
 from webapp.pages.notebook_run import run_cell
 from webapp.pages.notebook_stored import asked_of
-from webapp.pages.notebook_view import CellView, Place, Recalled, Remembered, view_cell
+from webapp.pages.notebook_view import CellView, Place, Recalled, Remembered, digest_of, view_cell
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
 from webapp.plain import in_words
@@ -36,6 +36,10 @@ from webapp.recall import policy_for
 bp = guarded("cells")
 bp.context_processor(vocabulary)
 
+OVERTAKEN = (
+    "Nothing was saved: this note was changed while you wrote. As it is now it stands below; save again to put what is "
+    "written here in its place."
+)
 _CELL = "/notebooks/<uuid:notebook_id>/cells/<uuid:cell_id>"
 
 
@@ -64,6 +68,8 @@ def run(notebook_id: UUID, cell_id: UUID) -> Response:
     form: CellForm | None = None
     try:
         form = _form(cell)
+        if _is_overtaken(cell, form):
+            return _overtaken(cell, form)
         if _is_kept_blank(cell, form):
             return _shown(cell)
         ran = run_cell(cell, form)
@@ -126,7 +132,9 @@ def fold(notebook_id: UUID, cell_id: UUID) -> Response:
     if request.form.get("draft") and not cell.collapsed and cell.kind != "remember" and not is_incognito(None):
         try:
             form = _form(cell)
-            if not _is_kept_blank(cell, form):
+            if _is_overtaken(cell, form) and not _is_untouched(form):
+                return _overtaken(cell, form)
+            if not _is_kept_blank(cell, form) and not _is_overtaken(cell, form):
                 answered = _asks_the_same(form, asked_of(cell))
                 cells.edit_cell(session(), user_id, notebook_id, cell_id, form.kept(), now=utc_now(), answered=answered)
         except (ValidationError, InvalidError):
@@ -241,6 +249,22 @@ def _form(cell: Cell) -> CellForm:
         # The weights of the space serve again.
         return form.model_copy(update=dict.fromkeys(WEIGHTS))
     return form
+
+
+def _is_overtaken(cell: Cell, form: CellForm) -> bool:
+    """Tell whether a note says something else by now than when the form that changes it was shown."""
+    kept = str(cell.input.get("text", ""))
+    based_on = request.form.get("based_on", digest_of(kept))
+    return isinstance(form, NoteForm) and based_on != digest_of(kept) and form.text != kept
+
+
+def _is_untouched(form: CellForm) -> bool:
+    return isinstance(form, NoteForm) and request.form.get("based_on") == digest_of(form.text)
+
+
+def _overtaken(cell: Cell, form: CellForm) -> Response:
+    # Nobody has written anything here: "Run all" sends every note of the page as it was once.
+    return _shown(cell) if _is_untouched(form) else _refused(cell, OVERTAKEN, form)
 
 
 def _asks_the_same(form: CellForm, before: CellForm | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -130,11 +131,21 @@ class CellView:
         return bool(form.types) or elsewhere or form.fusion not in {None, _usual().fusion}
 
     @property
+    def based_on(self) -> str:
+        """Return what tells whether a note still is as it was shown."""
+        return digest_of(str(self.cell.input.get("text", "")))
+
+    @property
     def gist(self) -> str:
         """Return what a folded cell says of itself."""
         if isinstance(self.form, NoteForm):
             return to_html(self.form.text).striptags()
         return str(getattr(self.form, "q", "") or getattr(self.form, "text", ""))
+
+
+def digest_of(note: str) -> str:
+    """Return a digest of a note in hexadecimal, the same for the same text."""
+    return hashlib.blake2b(note.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
