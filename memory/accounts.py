@@ -208,11 +208,13 @@ def _touch(session: Session, token: Token, now: datetime) -> None:
 
 
 def revoke_token(session: Session, user_id: UUID, token_id: UUID, *, now: datetime, actor: str) -> None:
-    """Close a token for good; raises `NotFoundError`."""
-    token = session.get(Token, (user_id, token_id))
+    """Close a token for good, and once; raises `NotFoundError`."""
+    token = session.get(Token, (user_id, token_id), with_for_update=True)
     if token is None:
         raise NotFoundError("there is no such token")
-    token.revoked_at = token.revoked_at or now
+    if token.revoked_at is not None:
+        return
+    token.revoked_at = now
     record(session, user_id, "token.revoked", actor=actor, now=now, subject_id=token_id)
 
 

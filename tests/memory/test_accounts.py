@@ -180,6 +180,13 @@ def test_a_revoked_token_opens_nothing(book, token, enter):
     assert enter(secret) is None
 
 
+def test_a_token_is_revoked_once(book, token):
+    token()
+    for _ in range(2):
+        book.do(revoke_token, book.one("SELECT id FROM tokens"))
+    assert book.one("SELECT count(*) FROM audit_events WHERE action = 'token.revoked'") == 1
+
+
 def test_a_disabled_users_token_opens_nothing(book, owner, token, enter):
     secret = token()
     disable(owner, book.user_id)
