@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor, wait
 from html import unescape
 from typing import Any
 
@@ -66,6 +67,29 @@ def test_a_first_visit_finds_three_steps_that_run(app: Flask, bob) -> None:
     page = client.get("/").text
     assert "always <mark>drink</mark> my <mark>tea</mark> without <mark>sugar</mark>." in page
     assert "recalled-memories" in page
+
+
+def test_pages_that_are_opened_at_once_on_a_first_visit_make_one_sample(app: Flask, bob, database_url: str) -> None:
+    clients = [at_browser(app, bob) for _ in range(2)]
+    engine = make_engine(database_url, pool_size=1)
+    with ThreadPoolExecutor(len(clients)) as pool:
+        with engine.begin() as owner:
+            # Whoever writes a row of Bob's waits: all have looked before one has written.
+            owner.execute(sql("SELECT id FROM users WHERE id = :id FOR UPDATE"), {"id": bob.id})
+            opened = [pool.submit(client.get, "/") for client in clients]
+            wait(opened, timeout=1)
+        pages = [each.result().text for each in opened]
+    engine.dispose()
+    assert all("First steps" in page for page in pages)
+    assert clients[0].get("/notebooks").text.count("First steps") == 1
+
+
+@pytest.mark.parametrize(("notes", "said"), [(1, "1 cell ran."), (2, "2 cells ran.")])
+def test_all_cells_are_run_without_scripts_and_counted(desk: Desk, notes: int, said: str) -> None:
+    for _ in range(notes):
+        desk.add("note")
+    desk.client.post(f"{desk.path}/run")
+    assert said in desk.page()
 
 
 def test_the_home_page_is_the_notebook_that_was_worked_in_last(app: Flask, desk: Desk) -> None:

@@ -26,6 +26,7 @@ from webapp.pages.notebook_stored import asked_of
 from webapp.pages.notebook_view import CellView, NotebookView, view_notebook
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
+from webapp.pages.words import counted
 
 bp = guarded("notebook")
 
@@ -157,9 +158,9 @@ def run_all(notebook_id: UUID) -> Response:
     if is_incognito(None):
         flash(INCOGNITO)
     elif failed:
-        flash(f"{len(failed)} of {len(stored)} cells could not run: open them to see why.")
+        flash(f"{len(failed)} of {counted(len(stored), 'cell')} could not run: open them to see why.")
     else:
-        flash(f"{len(stored)} cells ran.")
+        flash(f"{counted(len(stored), 'cell')} ran.")
     return _to(notebook_id)
 
 

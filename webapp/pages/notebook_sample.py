@@ -7,6 +7,7 @@ from sqlalchemy import select
 from memory.models import AuditEvent, Notebook
 from memory.notebooks.cells import list_cells
 from memory.notebooks.notebooks import Step, create_notebook, latest_notebook
+from memory.spaces import lock_spaces
 from webapp.context import credential, session, utc_now
 from webapp.operations import is_incognito
 
@@ -34,6 +35,10 @@ def first_notebook() -> Notebook | None:
     who = credential()
     found = latest_notebook(session(), who.user_id)
     if found is not None or is_incognito(None) or _had_one():
+        return found
+    # A browser may open several pages at once, and the first of them makes the sample for all.
+    lock_spaces(session(), who.user_id)
+    if (found := latest_notebook(session(), who.user_id)) is not None:
         return found
     now = utc_now()
     sample = create_notebook(session(), who.user_id, TITLE, now=now, actor=who.actor, steps=STEPS)
