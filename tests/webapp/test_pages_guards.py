@@ -9,6 +9,7 @@ from pages_browser import HTMX, at_browser, stored
 from sqlalchemy import text
 
 from memory.database import make_engine
+from memory.ids import new_id
 
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
@@ -60,6 +61,16 @@ def test_who_writes_is_not_taken_away_by_a_preview_when_the_session_has_ended(cl
     response = client.post("/preferences/preview", data={"document": "x"}, headers=HTMX)
     assert (response.status_code, "HX-Redirect" in response.headers) == (401, False)
     assert "log in in another tab" in response.text
+
+
+@pytest.mark.parametrize("act", ["run", "fold"])
+def test_who_writes_into_a_cell_is_not_taken_away_when_the_session_has_ended(client: FlaskClient, act: str) -> None:
+    address = f"/notebooks/{new_id()}/cells/{new_id()}/{act}"
+    response = client.post(address, data={"text": "x"}, headers=HTMX)
+    assert (response.status_code, "HX-Redirect" in response.headers) == (401, False)
+    assert "log in in another tab" in response.text
+    # Without scripts the page is left in any case.
+    assert client.post(address, data={"text": "x"}).location.startswith("/login")
 
 
 @pytest.mark.parametrize("write", WRITES)

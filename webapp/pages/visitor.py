@@ -19,12 +19,14 @@ from memory.spaces import DEFAULT_SPACE
 from memory.time_zones import chosen_zone, zone_of
 from webapp.context import runtime, session
 from webapp.errors import answer
-from webapp.htmx import current_page, go
+from webapp.htmx import current_page, go, wants_fragment
 from webapp.operations import is_incognito
 
 SCOPES = frozenset({"read", "write", "forget"})
 # What a page asks while somebody writes: nobody is taken away from what is not saved yet.
 _BY_THEMSELVES = frozenset({"preferences.look"})
+# Where somebody saves what was written; without scripts the page is left anyway, and Back leads to it.
+_SAVED_IN_PLACE = frozenset({"cells.run", "cells.fold"})
 _LOGGED_OUT = "you are logged out. What you wrote is still here: log in in another tab, then save it"
 # One leading slash: browsers read two, or a slash and a backslash, as another host.
 _LOCAL = re.compile(r"/(?![/\\])[^\s\\\x00-\x1f]*")
@@ -52,7 +54,7 @@ def login_required() -> Response | None:
     if recognise():
         return None
     cookie.clear()
-    if request.endpoint in _BY_THEMSELVES:
+    if request.endpoint in _BY_THEMSELVES or (request.endpoint in _SAVED_IN_PLACE and wants_fragment()):
         return answer(HTTPStatus.UNAUTHORIZED, _LOGGED_OUT)
     return go(url_for("auth.login", next=current_page()))
 
