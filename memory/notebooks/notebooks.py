@@ -173,6 +173,7 @@ def _cell(notebook: Notebook, place: int, kind: str, given: dict[str, Any], now:
 
 
 def _check_room(session: Session, user_id: UUID) -> None:
-    mine = select(func.count()).select_from(Notebook).where(Notebook.user_id == user_id)
+    # One that is being removed makes room at once.
+    mine = select(func.count()).where(Notebook.user_id == user_id, Notebook.removed_at.is_(None))
     if (session.scalar(mine) or 0) >= MOST_NOTEBOOKS:
         raise ConflictError(f"there are {MOST_NOTEBOOKS} notebooks already; delete one first")

@@ -13,7 +13,7 @@ from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW as FORGET_WINDOW
 from memory.forget import forget, purge
 from memory.notebooks import cells, notebooks
-from memory.notebooks.checks import LARGEST, LONGEST_TITLE, MOST_CELLS
+from memory.notebooks.checks import LARGEST, LONGEST_TITLE, MOST_CELLS, MOST_NOTEBOOKS
 from memory.notebooks.marks import mark_right, marked, unmark
 from memory.notebooks.notebooks import UNDO_WINDOW
 
@@ -236,3 +236,13 @@ def test_a_memory_of_another_cannot_be_marked(bobs_book, act):
     memory_id = bobs_book.write("The bakery closes on Mondays").id
     with pytest.raises(NotFoundError):
         act(mark_right, "When?", memory_id)
+
+
+def test_one_notebook_fewer_makes_room_for_another(book):
+    made = "gen_random_uuid(), 'One of many', now(), now() FROM generate_series(1, :most)"
+    filled = f"INSERT INTO notebooks (user_id, id, title, created_at, updated_at) SELECT :user_id, {made} RETURNING id"
+    ids = book.all(filled, user_id=book.user_id, most=MOST_NOTEBOOKS)
+    with pytest.raises(ConflictError, match="delete one first"):
+        book.do(notebooks.create_notebook, "Another")
+    book.do(notebooks.remove_notebook, ids[0])
+    assert book.do(notebooks.create_notebook, "Another").title == "Another"
