@@ -122,6 +122,16 @@ def test_the_present_password_cannot_be_guessed_for_long(browser):
     assert answers == [422] * 10 + [429]
 
 
+def test_a_new_password_that_is_too_short_is_no_try_at_the_old_one(app, ada, browser):
+    assert [change(browser, password="short", again="short").status_code for _ in range(11)] == [422] * 11
+    assert change(browser).status_code == 303
+
+
+def test_the_limit_is_said_in_a_sentence(browser):
+    said = [change(browser, old="wrong").text for _ in range(11)][-1]
+    assert "It is not looked at: these were too many tries. Wait five minutes, then try again.<" in said
+
+
 def test_the_change_is_in_the_audit_without_a_password(browser, ada):
     change(browser)
     [event] = rows(ada, "SELECT details FROM audit_events WHERE action = 'user.password_changed'")

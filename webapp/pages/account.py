@@ -22,7 +22,7 @@ from webapp.pages.visitor import guarded, sign_in, sign_out
 bp = guarded("account")
 
 SENTENCE = "erase everything"
-_TOO_MANY = "These were too many tries. Wait five minutes, then try again."
+_TOO_MANY = "is not looked at: these were too many tries. Wait five minutes, then try again"
 
 
 @bp.get("/account")
@@ -70,6 +70,10 @@ def password() -> Response:
         change_password(session(), credential().user_id, old, new, now=now, actor=credential().actor)
     except InvalidError as error:
         session().rollback()
+        if error.field != "old":
+            # Who knows the old one guesses nothing.
+            give_back(user.email, request.remote_addr, now)
+            session().commit()
         return _desk({error.field: error.message})
     give_back(user.email, request.remote_addr, now)
     session().commit()
