@@ -829,6 +829,14 @@ def closed_space(desk: Desk) -> None:
     desk.one("UPDATE spaces SET incognito_default = true WHERE slug = 'diary' RETURNING true")
 
 
+def test_a_tag_stays_in_its_row_of_an_exported_table(desk: Desk) -> None:
+    stored(desk.person, NUTS, tags=("a|b", "c\\|d", "e\nf"))
+    desk.run("chart", chart="tags")
+    written = desk.client.get(f"{desk.path}/export.md").text
+    rows = [line for line in written.splitlines() if line.startswith("| ")]
+    assert rows[1:] == [r"| a\|b | 1 |", r"| c\\\|d | 1 |", "| e f | 1 |"]
+
+
 @pytest.mark.parametrize("form", ["md", "html"])
 def test_an_export_does_not_call_forgotten_what_incognito_hides(desk: Desk, form: str) -> None:
     closed_space(desk)

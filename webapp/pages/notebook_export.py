@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -105,4 +106,9 @@ def _table(chart: Chart) -> Iterator[str]:
     yield f"|{'---|' * len(heads)}"
     for row in chart.rows:
         values = [f"{value:.{series.decimals}f}" for series, value in zip(chart.series, row.values, strict=True)]
-        yield f"| {' | '.join([row.name.replace('|', chr(92) + '|'), *values])} |"
+        yield f"| {' | '.join([_in_table(row.name), *values])} |"
+
+
+def _in_table(name: str) -> str:
+    """Return a name as it stands in a row of a table: a tag may hold pipes, backslashes before them, and new lines."""
+    return re.sub(r"[\\|]", r"\\\g<0>", " ".join(name.split()))
