@@ -15,6 +15,7 @@ from evals.cli_silence import eval_silence
 from evals.cli_support import bring_in, embed_all, own_data_of, read_conversations
 from evals.cli_sweep import eval_sweep
 from evals.cli_tasks import eval_tasks
+from evals.errors import MeasureError
 
 __all__ = [
     "bench_group",
@@ -38,5 +39,8 @@ def import_locomo(file: Path, email: str) -> None:
     """Import the conversations of a LoCoMo FILE, a space for each; safe to repeat."""
     conversations = read_conversations(file)
     with own_data_of(email) as (runtime, user_id):
-        bring_in(runtime, user_id, conversations, datetime.now(UTC))
+        try:
+            bring_in(runtime, user_id, conversations, datetime.now(UTC))
+        except MeasureError as error:
+            raise click.ClickException(str(error)) from None
         embed_all(runtime)

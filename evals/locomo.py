@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evals.storable import refusal
+from evals.storable import refusal, refusal_of
 
 # The official names of the categories; the last has no answer in the conversation.
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 ADVERSARIAL = 5
+# With the number of a session it is a title and an id, which are not of any length.
+LONGEST_NAME = 128
 
 _SESSION = re.compile(r"session_(\d+)")
 # Also "D:11:26"; several may stand in one string, divided by anything.
@@ -101,6 +103,8 @@ def _plain(session: str, turn: str) -> str:
 def _conversation(sample: object, number: int) -> Conversation:
     where = f"sample {number}"
     name = _get(sample, "sample_id", str, where, f"conv-{number}")
+    if wrong := refusal_of("sample_id", name, longest=LONGEST_NAME):
+        raise ValueError(f"{where}: {wrong}")
     turns = tuple(_turns(_get(sample, "conversation", dict, where), name))
     if twice := [each for each, count in Counter(turn.dia_id for turn in turns).items() if count > 1]:
         raise ValueError(f"{name}: two turns have the dia_id {twice[0]!r}")

@@ -17,6 +17,7 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, sessionmaker
 
+from evals.errors import MeasureError
 from evals.locomo import Conversation, Turn, memory_text
 from memory.conversations import open_conversation
 from memory.database import user_session
@@ -35,6 +36,7 @@ ACTOR = "import"
 BATCH = 500
 # As a user would have it; raised where a conversation is longer.
 LEAST_CAP = 200
+_SESSION_OF = re.compile(r"(.*)/session_\d+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,14 @@ def import_conversations(
 
     A turn that repeats another is merged with it, and the memory carries the ids of both. Safe to repeat: turns
     that are there already are skipped. Commits after each batch; the caller nudges the embedder.
+
+    Raises `MeasureError`, and stores nothing, where two would be in one space, or one in a space that has another:
+    turns are known by ids that are the same in all, so the one would be taken for the other, and skipped.
     """
+    check_slugs(conversations)
+    with user_session(sessions, user_id) as session:
+        for conversation in conversations:
+            _check_space(session, user_id, conversation)
     total = Counts()
     for conversation in conversations:
         slug = space_slug(conversation)
@@ -89,6 +98,30 @@ def import_conversations(
 def space_slug(conversation: Conversation) -> str:
     """Return the slug of the conversation's space, at most 64 characters."""
     return re.sub(r"[^a-z0-9._-]+", "-", conversation.name.lower()).strip("._-")[:64].strip("._-") or "locomo"
+
+
+def check_slugs(conversations: Sequence[Conversation]) -> None:
+    """Refuse conversations that would be in one space, and found as if they were one."""
+    names: dict[str, str] = {}
+    for each in conversations:
+        slug = space_slug(each)
+        if slug in names:
+            raise MeasureError(f"the talks {names[slug]!r} and {each.name!r} would be in one space, {slug}")
+        names[slug] = each.name
+
+
+def _check_space(session: Session, user_id: UUID, conversation: Conversation) -> None:
+    """Refuse a conversation whose space has another that was imported."""
+    slug = space_slug(conversation)
+    external_ids = session.scalars(
+        select(Thread.external_id)
+        .join(Space, (Space.user_id == Thread.user_id) & (Space.id == Thread.space_id))
+        .where(Thread.user_id == user_id, Space.slug == slug, Thread.external_id.is_not(None))
+        .order_by(Thread.id)
+    )
+    found = filter(None, (_SESSION_OF.fullmatch(str(each)) for each in external_ids))
+    if others := [each[1] for each in found if each[1] != conversation.name]:
+        raise MeasureError(f"the talk {conversation.name!r} would be in the space {slug}, which has {others[0]!r}")
 
 
 def _batches(turns: Sequence[Turn]) -> Iterator[Sequence[Turn]]:

@@ -12,8 +12,7 @@ from sqlalchemy.orm import Session
 
 from evals.dataset import Collection, DataSet, Item
 from evals.errors import MeasureError
-from evals.locomo import Conversation
-from evals.locomo_import import import_conversations, space_slug
+from evals.locomo_import import check_slugs, import_conversations, space_slug
 from evals.throwaway import add_user
 from memory.database import user_session
 from memory.drafts import Draft
@@ -69,7 +68,7 @@ def put(
     collection, so that there is something to mistake for another's. `on_progress` is told of memories stored.
     """
     if not data.persons:
-        _check_slugs([each.talk for each in data.collections if each.talk is not None])
+        check_slugs([each.talk for each in data.collections if each.talk is not None])
     places = {}
     for number, collection in enumerate(data.collections):
         who = user_id if number == 0 or not data.persons else _somebody(runtime, now)
@@ -81,16 +80,6 @@ def put(
         _put(runtime, stranger, data.collections[0], 0, now, lambda _memories: None)
     runtime.backfill.run()
     return Placed(places, stranger)
-
-
-def _check_slugs(talks: Sequence[Conversation]) -> None:
-    """Refuse talks of one person that would be stored in one space, and found as if they were one."""
-    names: dict[str, str] = {}
-    for talk in talks:
-        slug = space_slug(talk)
-        if slug in names:
-            raise MeasureError(f"the talks {names[slug]!r} and {talk.name!r} would be in one space, {slug}")
-        names[slug] = talk.name
 
 
 def _somebody(runtime: Runtime, now: datetime) -> UUID:

@@ -1,11 +1,12 @@
-"""What no store takes, so that who reads a data set can refuse it before a part of it is stored."""
+"""What no store takes, and nobody can ask, so that who reads a data set can refuse it before a part of it is stored."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from memory.drafts import DEFAULT_TYPE, Draft, check_not_ahead
+from memory.drafts import DEFAULT_TYPE, Draft, check_not_ahead, check_text
 from memory.errors import InvalidError
 
 _SAME: Mapping[str, str] = {}
@@ -28,4 +29,18 @@ def refusal(
         check_not_ahead("created_at", created_at, datetime.now(UTC))
     except InvalidError as error:
         return f"{names.get(error.field, error.field)}: {error.message}"
+    return None
+
+
+def refusal_of(field: str, text: str, *, longest: int | None = None) -> str | None:
+    """Return what is wrong with a question, a name or an id as `field: reason`, or None where it is one.
+
+    `longest` is how many characters it may have; None for any number.
+    """
+    try:
+        check_text(text, field, most=sys.maxsize)
+    except InvalidError as error:
+        return f"{error.field}: {error.message}"
+    if longest is not None and len(text) > longest:
+        return f"{field}: must be at most {longest} characters"
     return None

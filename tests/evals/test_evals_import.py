@@ -8,11 +8,12 @@ import pytest
 from sqlalchemy import select
 
 from evals.corpus import WordModel
+from evals.errors import MeasureError
 from evals.locomo import Conversation, Turn
 from evals.locomo_import import Counts, import_conversations, space_slug
 from memory.database import user_session
 from memory.models import Conversation as Thread
-from memory.models import Episode, Memory, Message
+from memory.models import Episode, Memory, Message, Space
 from memory.spaces import get_space
 from tasks.runtime import Runtime
 
@@ -171,3 +172,31 @@ def test_the_soft_cap_grows_with_the_conversation(place: Place) -> None:
 @pytest.mark.parametrize(("name", "slug"), [("conv-26", "conv-26"), ("Conv 26 / b", "conv-26-b"), ("!!", "locomo")])
 def test_a_space_is_named_after_its_conversation(name: str, slug: str) -> None:
     assert space_slug(Conversation(name, (), ())) == slug
+
+
+def test_two_conversations_of_one_space_are_refused_before_a_turn_is_stored(place: Place) -> None:
+    runtime, user_id = place
+    talks = [
+        Conversation(name, (Turn("D1:1", "Ann", said, None, LATER),), ())
+        for name, said in {
+            "first": "The kiln is hot.",
+            "Trip 1": "Tom is a cat.",
+            "trip-1": "The boat is Zephyr.",
+        }.items()
+    ]
+    with pytest.raises(MeasureError, match="the talks 'Trip 1' and 'trip-1' would be in one space, trip-1"):
+        import_conversations(runtime.sessions, user_id, talks, keys=runtime.keys, now=LATER)
+    with user_session(runtime.sessions, user_id) as session:
+        assert session.scalar(select(Space).where(Space.slug == "first")) is None
+
+
+def test_so_is_one_whose_space_has_another(place: Place) -> None:
+    runtime, user_id = place
+
+    def bring(name: str, said: str) -> Counts:
+        talk = Conversation(name, (Turn("D1:1", "Ann", said, None, LATER),), ())
+        return import_conversations(runtime.sessions, user_id, [talk], keys=runtime.keys, now=LATER)
+
+    assert [bring("Trip 1", "Tom is a cat.").created for _ in range(2)] == [1, 0]
+    with pytest.raises(MeasureError, match="'trip-1' would be in the space trip-1, which has 'Trip 1'"):
+        bring("trip-1", "The boat is Zephyr.")

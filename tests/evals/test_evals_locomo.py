@@ -72,6 +72,10 @@ def said(when: str, *turns: dict[str, str]) -> list[dict[str, Any]]:
         (["text"], "sample 1: not an object"),
         ([{"qa": []}], "sample 1: conversation is missing"),
         ([sample(), sample()], "the same sample_id"),
+        ([sample(sample_id=" ")], "sample 1: sample_id: must not be empty"),
+        ([sample(sample_id="conv\x00")], "sample 1: sample_id: must not contain NUL"),
+        ([sample(sample_id="conv\ud800")], "sample 1: sample_id: is not valid Unicode text"),
+        ([sample(sample_id="c" * 129)], "sample 1: sample_id: must be at most 128 characters"),
         ([sample(qa=[{"category": 1, "evidence": []}])], "conv-1, question 1: question is missing"),
         ([sample(qa=[question("Why?", 6, [])])], "conv-1, question 1: category must be 1 to 5, not 6"),
         ([sample(qa=[question("Why?", "4", [])])], "category must be of type int, not str"),  # type: ignore[arg-type]
