@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evals.storable import refusal
+from evals.storable import refusal, unfit
 
 FOLDER = Path(__file__).with_name("reading")
 
@@ -85,9 +85,9 @@ def _take(block: Block, line: str) -> None:
         ids = tuple(asked[2].split())
         if unknown := set(ids) - block.notes.keys():
             raise ValueError(f"there is no note {min(unknown)}")
-        block.questions.append((asked[1], ids))
+        block.questions.append((_askable(asked[1]), ids))
     elif missed := re.fullmatch(r"- *(.+?)(?: *=> *(.+))?", line):
-        block.questions.append((missed[1], ()))
+        block.questions.append((_askable(missed[1]), ()))
         if missed[2]:
             block.wanted[missed[1]] = _storable("wanted", missed[2])
     else:
@@ -97,4 +97,10 @@ def _take(block: Block, line: str) -> None:
 def _storable(name: str, text: str) -> str:
     if wrong := refusal(text, name, names={"source_ids": "id"}):
         raise ValueError(wrong)
+    return text
+
+
+def _askable(text: str) -> str:
+    if wrong := unfit(text):
+        raise ValueError(f"question: {wrong}")
     return text

@@ -35,6 +35,8 @@ def load(path: Path) -> DataSet:
         raise ValueError(f"{path}: not JSON: {error}") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8: {error}") from None
+    except RecursionError as error:
+        raise ValueError(f"{path}: not JSON: {error}") from None
     return to_data_set(locomo.read(path), path.stem) if isinstance(data, list) else golden.read(path)
 
 
@@ -42,7 +44,7 @@ def _begins_with_record(text: str) -> bool:
     """Tell whether the first line that is not empty is an object by itself."""
     try:
         return isinstance(json.loads(text.strip().partition("\n")[0]), dict)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         return False
 
 

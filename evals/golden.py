@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from evals.dataset import Collection, DataSet, Item, Question
-from evals.storable import refusal
+from evals.storable import refusal, unfit
 
 BUNDLED = Path(__file__).with_name("golden.json")
 HELD_OUT = Path(__file__).with_name("golden_held_out.json")
@@ -69,7 +69,10 @@ def parse(data: Any, name: str = "golden") -> DataSet:
         raise ValueError("two cases have the same id")
     for called, memories in file.setups.items():
         _check(memories, f"setup {called}")
-    for case in file.cases:
+    for number, case in enumerate(file.cases, 1):
+        for field in ("id", "query", "category"):
+            if wrong := unfit(getattr(case, field)):
+                raise ValueError(f"case {number if field == 'id' else case.id}: {field}: {wrong}")
         _check(case.setup_memories, f"case {case.id}")
     found: dict[tuple[Setup, ...], Collection] = {}
     questions = []

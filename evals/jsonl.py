@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 
 from evals.dataset import Collection, DataSet, Item, Question
 from evals.locomo import Conversation, Turn, memory_text
-from evals.storable import refusal
+from evals.storable import refusal, unfit
 from memory.drafts import MAX_SOURCE_ID_LENGTH
 
 # Names of conversations stand in ids of sessions, which are not of any length.
@@ -22,9 +22,9 @@ _LONGEST_NAME = 64
 _NAMES = {"source_ids": "id", "created_at": "date"}
 
 
-def _stripped(text: str) -> str:
-    if not text.strip() or "\x00" in text:
-        raise ValueError("must not be empty, and must not contain NUL")
+def _sound(text: str) -> str:
+    if wrong := unfit(text):
+        raise ValueError(wrong)
     return text
 
 
@@ -33,8 +33,8 @@ def _moment(value: str) -> str:
     return value
 
 
-Text = Annotated[str, AfterValidator(_stripped)]
-Name = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_ID_LENGTH), AfterValidator(_stripped)]
+Text = Annotated[str, AfterValidator(_sound)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_ID_LENGTH), AfterValidator(_sound)]
 
 
 class _Memory(BaseModel):
@@ -110,7 +110,7 @@ def parse(lines: Iterable[str], name: str = "jsonl") -> DataSet:
 def _record(number: int, line: str) -> _Memory | _Question:
     try:
         data = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"line {number}: not JSON: {error}") from None
     try:
         return _LINE.validate_python(data)

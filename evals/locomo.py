@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evals.storable import refusal, refusal_of
+from evals.storable import refusal, unfit
 
 # The official names of the categories; the last has no answer in the conversation.
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
@@ -103,8 +103,8 @@ def _plain(session: str, turn: str) -> str:
 def _conversation(sample: object, number: int) -> Conversation:
     where = f"sample {number}"
     name = _get(sample, "sample_id", str, where, f"conv-{number}")
-    if wrong := refusal_of("sample_id", name, longest=LONGEST_NAME):
-        raise ValueError(f"{where}: {wrong}")
+    if wrong := unfit(name, longest=LONGEST_NAME):
+        raise ValueError(f"{where}: sample_id: {wrong}")
     turns = tuple(_turns(_get(sample, "conversation", dict, where), name))
     if twice := [each for each, count in Counter(turn.dia_id for turn in turns).items() if count > 1]:
         raise ValueError(f"{name}: two turns have the dia_id {twice[0]!r}")
@@ -139,6 +139,8 @@ def _turn(turn: object, said_at: datetime, session: int, where: str) -> Turn:
     # A turn that says nothing is left out when the others are stored.
     if wrong and found.text.strip():
         raise ValueError(f"{where}: {wrong}")
+    if found.caption and found.caption.strip() and (wrong := unfit(found.caption)):
+        raise ValueError(f"{where}: blip_caption: {wrong}")
     return found
 
 
@@ -154,7 +156,10 @@ def _question(qa: object, where: str, known: Mapping[str, str]) -> Question:
     if category not in CATEGORIES:
         raise ValueError(f"{where}: category must be 1 to 5, not {category}")
     evidence = _get(qa, "evidence", list, where, [])
-    return Question(_get(qa, "question", str, where), category, repair(map(str, evidence), known))
+    text = _get(qa, "question", str, where)
+    if wrong := unfit(text):
+        raise ValueError(f"{where}: question: {wrong}")
+    return Question(text, category, repair(map(str, evidence), known))
 
 
 def _get(holder: object, key: str, kind: type, where: str, default: Any = None) -> Any:

@@ -27,20 +27,25 @@ def refusal(
     try:
         Draft(text, type=kind, source_ids=(source_id,), created_at=created_at)
         check_not_ahead("created_at", created_at, datetime.now(UTC))
+        if created_at is not None:
+            created_at.astimezone(UTC)
     except InvalidError as error:
         return f"{names.get(error.field, error.field)}: {error.message}"
+    except OverflowError:
+        # The database takes it, and the driver cannot read it back.
+        return f"{names.get('created_at', 'created_at')}: must not be before the year 1 in UTC"
     return None
 
 
-def refusal_of(field: str, text: str, *, longest: int | None = None) -> str | None:
-    """Return what is wrong with a question, a name or an id as `field: reason`, or None where it is one.
+def unfit(text: str, *, longest: int | None = None) -> str | None:
+    """Return why a text is no question, name or id, or None where it is one.
 
     `longest` is how many characters it may have; None for any number.
     """
     try:
-        check_text(text, field, most=sys.maxsize)
+        check_text(text, most=sys.maxsize)
     except InvalidError as error:
-        return f"{error.field}: {error.message}"
+        return error.message
     if longest is not None and len(text) > longest:
-        return f"{field}: must be at most {longest} characters"
+        return f"must be at most {longest} characters"
     return None

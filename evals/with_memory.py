@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from evals.examine import Examiner
 from evals.means import Measure, compare, measures
 from evals.policies import DEFAULT
 from evals.report import measures_to_text
+from evals.storable import refusal, unfit
 from evals.tables import Cell, table
 from evals.timing import latency, timed
 from memory.llm import ChatModel
@@ -90,8 +92,12 @@ def read(path: Path) -> tuple[DataSet, tuple[Task, ...]]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise ValueError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not JSON: {error}") from None
+    try:
+        _check(file)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     known = {each.id for each in file.memories}
     if unknown := [(task.id, each) for task in file.tasks for each in task.needs if each not in known]:
         raise ValueError(f"{path}: task {unknown[0][0]}: there is no memory {unknown[0][1]!r}")
@@ -100,6 +106,22 @@ def read(path: Path) -> tuple[DataSet, tuple[Task, ...]]:
         Question(each.id, each.category, each.question, collection.name, frozenset(each.needs)) for each in file.tasks
     )
     return DataSet("tasks", path.stem, (collection,), questions), file.tasks
+
+
+def _check(file: _File) -> None:
+    """Refuse what cannot be stored, asked or told apart; the message has its place."""
+    for kind, ids in {"memory": [each.id for each in file.memories], "task": [each.id for each in file.tasks]}.items():
+        if twice := [each for each, count in Counter(ids).items() if count > 1]:
+            raise ValueError(f"{kind} {twice[0]}: another is called so")
+    for each in file.memories:
+        if wrong := refusal(each.text, each.id, kind=each.type, names={"source_ids": "id"}):
+            raise ValueError(f"memory {each.id}: {wrong}")
+    for task in file.tasks:
+        told = {"id": (task.id,), "category": (task.category,), "question": (task.question,)}
+        keys = [word for words in task.keys for word in words]
+        for field, texts in {**told, "keys": keys}.items():
+            if wrong := next(filter(None, map(unfit, texts)), None):
+                raise ValueError(f"task {task.id}: {field}: {wrong}")
 
 
 def measure(

@@ -86,6 +86,8 @@ def test_dates_may_have_a_time_and_a_zone(date: str, moment: datetime) -> None:
         ([memory("m1", type="poem")], "line 1: type: must be one of"),
         ([memory("m1"), memory("m1")], "line 2: id: user 'user' has another memory 'm1'"),
         ([memory("m1"), question(relevant="m1")], "line 2: relevant"),
+        ([memory("m1"), question(relevant=["m1"], text="Who\ud800?")], "line 2: text: .*is not valid Unicode text"),
+        (["[" * 100_000], "line 1: not JSON"),
         ([memory("m1"), question(relevant=["m2"])], "line 2: relevant: user 'user' has no memory 'm2'"),
         ([memory("m1"), question(relevant=["m1"], user="ann")], "line 2: user: 'ann' has no memory"),
         ([memory("m1"), question(relevant=["m1"], nothing=True)], "line 2: nothing"),

@@ -77,6 +77,8 @@ def said(when: str, *turns: dict[str, str]) -> list[dict[str, Any]]:
         ([sample(sample_id="conv\ud800")], "sample 1: sample_id: is not valid Unicode text"),
         ([sample(sample_id="c" * 129)], "sample 1: sample_id: must be at most 128 characters"),
         ([sample(qa=[{"category": 1, "evidence": []}])], "conv-1, question 1: question is missing"),
+        ([sample(qa=[question(" ", 4, [])])], "conv-1, question 1: question: must not be empty"),
+        ([sample(qa=[question("Why\x00?", 4, [])])], "conv-1, question 1: question: must not contain NUL"),
         ([sample(qa=[question("Why?", 6, [])])], "conv-1, question 1: category must be 1 to 5, not 6"),
         ([sample(qa=[question("Why?", "4", [])])], "category must be of type int, not str"),  # type: ignore[arg-type]
         ([sample(conversation={"session_1": [{}]})], "conv-1, session_1: session_1_date_time is missing"),
@@ -92,6 +94,7 @@ def said(when: str, *turns: dict[str, str]) -> list[dict[str, Any]]:
             said(TIME, turn("D1:1", "Ann", "Hi."), turn("D1:2", "Bob", "a\x00b")),
             "session_1, turn 2: text: must not contain",
         ),
+        (said(TIME, turn("D1:1", "Ann", "Hi.", blip_caption="a\x00b")), "turn 1: blip_caption: must not contain NUL"),
         (said(TIME, turn("D1:1", "Ann", "word " * 20_000)), "session_1, turn 1: text: must be at most"),
         (said(TIME, turn("D" * 300, "Ann", "Hi.")), "session_1, turn 1: dia_id: must be at most 256"),
         (

@@ -80,6 +80,9 @@ def test_a_file_of_another_kind_says_which_command_takes_it(tmp_path):
         ("\nn1: Ada keeps bees.\n# Ada", "line 2: a note or a question before any `# name`"),
         ("# Ada\nn1: Ada keeps bees.\nn1: Ada has a cat.", "line 3: there is another note n1"),
         ("# Ada\nn1: a\x00b", "line 2: text: must not contain NUL"),
+        ("# Ada\nn1: a\n? wh\x00o => n1", "line 3: question: must not contain NUL"),
+        ("# Ada\nn1: a\n?  => n1", "line 3: question: must not be empty"),
+        ("# Ada\nn1: a\n- wh\x00o", "line 3: question: must not contain NUL"),
         ("# Ada\n- What is told? => " + "tea " * 20_000, "line 2: text: must be at most"),
     ],
 )

@@ -68,6 +68,12 @@ def test_each_bundled_task_is_answered_by_its_memories_and_not_by_its_question()
         (file(memories=[]), "task a: there is no memory 'm'"),
         (file(tasks=[{**file()["tasks"][0], "keys": [[]]}]), r"tasks\.0\.keys\.0"),
         (file(colour="red"), "colour"),
+        (file(memories=file()["memories"] * 2), "memory m: another is called so"),
+        (file(tasks=file()["tasks"] * 2), "task a: another is called so"),
+        (file(memories=[{"id": "m", "text": " "}]), "memory m: text: must not be empty"),
+        (file(memories=[{"id": "m", "text": "Tea.", "type": "poem"}]), "memory m: type: must be one of"),
+        (file(tasks=[{**file()["tasks"][0], "question": "a\x00?"}]), "task a: question: must not contain NUL"),
+        (file(tasks=[{**file()["tasks"][0], "keys": [[" "]]}]), "task a: keys: must not be empty"),
     ],
 )
 def test_a_malformed_file_is_refused_by_name(tmp_path: Path, wrong: Any, said: str) -> None:
