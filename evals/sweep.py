@@ -20,6 +20,7 @@ from evals.examine import Examiner, outcome
 from evals.means import Measure, measure
 from evals.policies import DEFAULT
 from evals.scores import scores
+from memory.ending import undisturbed
 from retrieval.policy import NAMED, Policy
 from retrieval.tokens import count
 
@@ -141,19 +142,19 @@ def sweep(
     examiner.warm_up(asked)
     done: list[Trial] = []
 
-    def objective(trial: optuna.Trial) -> tuple[float, float]:
-        policy, limit = suggested(trial)
-        done.append(_try(examiner, asked, policy, limit, trial.number))
-        on_progress(1)
-        return done[-1].quality, done[-1].cost
-
     sampler = optuna.samplers.TPESampler(seed=SEED, multivariate=False)
     study = optuna.create_study(directions=["maximize", "minimize"], sampler=sampler)
     study.enqueue_trial(defaults())
     start = time.perf_counter()
     # Whoever has waited long enough gets what was found until then.
     with suppress(KeyboardInterrupt):
-        study.optimize(objective, n_trials=trials)
+        for _ in range(trials):
+            # Not by `optimize`, which takes an interrupted trial for a failed one, and prints where it was.
+            trial = study.ask()
+            policy, limit = suggested(trial)
+            done.append(_try(examiner, asked, policy, limit, trial.number))
+            study.tell(trial, (done[-1].quality, done[-1].cost))
+            on_progress(1)
     if not done:
         raise MeasureError("stopped before the defaults were measured")
     return Sweep(data, tuple(asked), tuple(done), time.perf_counter() - start)
@@ -196,9 +197,11 @@ def _try(examiner: Examiner, asked: Sequence[Question], policy: Policy, limit: i
         where, beside = examiner.placed.places[question.collection], place % BESIDE == 0
         # By turns before and after: the second of two finds its pages in the cache.
         before = place % (2 * BESIDE) == 0
-        default = _time(examiner, question) if beside and before else 0.0
-        result = narrow.ask(where, question, policy)
-        default = _time(examiner, question) if beside and not before else default
+        # Ctrl-C waits for the answer: in the middle of a search it may come where nobody would hear of it.
+        with undisturbed():
+            default = _time(examiner, question) if beside and before else 0.0
+            result = narrow.ask(where, question, policy)
+            default = _time(examiner, question) if beside and not before else default
         brought = outcome(question, where, result)
         found.append(scores(brought)[MEASURE])
         took.append(brought.milliseconds)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +21,8 @@ from evals.places import put
 from evals.sweep import Sweep, Trial, sweep
 from evals.sweep_report import draw, reasons, to_text, to_values
 from retrieval.policy import NAMED, Policy
+from retrieval.query import QueryEmbedder
+from retrieval.types import Vector
 from tasks.runtime import Runtime
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -102,7 +105,7 @@ def test_a_sweep_tries_the_defaults_first_and_then_others(
 
 
 def test_an_interrupted_sweep_tells_what_it_tried(
-    newcomer: tuple[Runtime, UUID], conversations: list[Conversation]
+    newcomer: tuple[Runtime, UUID], conversations: list[Conversation], capfd: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("optuna")
     runtime, user_id = newcomer
@@ -114,6 +117,35 @@ def test_an_interrupted_sweep_tells_what_it_tried(
 
     found = sweep(examiner, data, trials=3, on_progress=press)
     assert [each.number for each in found.trials] == [0]
+    assert "Traceback" not in capfd.readouterr().err
+
+
+class Pressing:
+    """Embeds as another does, and lets somebody press Ctrl-C when it is asked so often."""
+
+    def __init__(self, embedder: QueryEmbedder, times: int) -> None:
+        self._embedder, self._left = embedder, times
+
+    def embed_one(self, text: str) -> tuple[Vector, bool]:
+        self._left -= 1
+        if self._left == 0:
+            signal.raise_signal(signal.SIGINT)
+        return self._embedder.embed_one(text)
+
+
+def test_in_the_middle_of_a_search_too_and_without_a_traceback(
+    newcomer: tuple[Runtime, UUID], conversations: list[Conversation], capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("optuna")
+    runtime, user_id = newcomer
+    data = to_data_set(conversations)
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    dense = examiner.dense(examiner.placed.places["conv-1"])
+    # Four to warm up, five by a trial: one of four is asked under the defaults too. The third trial is the one.
+    examiner.warm[user_id] = replace(dense, embedder=Pressing(dense.embedder, 4 + 2 * 5 + 2))
+    found = sweep(examiner, data, trials=9)
+    assert [each.number for each in found.trials] == [0, 1]
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_questions_without_an_answer_alone_are_refused(tmp_path: Path) -> None:
