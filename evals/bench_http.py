@@ -62,6 +62,29 @@ class HttpBench:
         return self.first.p95 <= UNCACHED_GOAL and self.again.p95 <= CACHED_GOAL
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server is: its host, its port, whether it is spoken to by TLS, and what stands before every path."""
+
+    host: str
+    port: int | None
+    tls: bool
+    prefix: str
+
+    def connect(self) -> http.client.HTTPConnection:
+        """Return a connection, which opens when it is first asked; a certificate that does not fit is refused."""
+        kind = http.client.HTTPSConnection if self.tls else http.client.HTTPConnection
+        return kind(self.host, self.port, timeout=TIMEOUT)
+
+
+def address_of(base_url: str) -> Address:
+    """Return the address in a URL; raises `ValueError` where it is no URL that starts with http:// or https://."""
+    parts = urlsplit(base_url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError(f"{base_url!r} is no address that starts with http:// or https://")
+    return Address(parts.hostname, parts.port, parts.scheme == "https", parts.path.rstrip("/"))
+
+
 class RefusedError(Exception):
     """The server did not answer a search; it may limit the searches per minute."""
 
@@ -71,7 +94,8 @@ def bench_http(
 ) -> HttpBench:
     """Ask different questions that the server has not been asked before, one `WARM_UP` of which is not counted.
 
-    Raises `RefusedError` when the server does, `OSError` when it is away, `ValueError` for too few questions.
+    Raises `RefusedError` when the server does, `OSError` when it is away, `ValueError` for too few questions and for
+    what is no address.
     """
     if len(questions) <= WARM_UP:
         raise ValueError(f"more than {WARM_UP} questions are needed")
@@ -103,7 +127,8 @@ class _Client:
     """One connection that is kept open. The standard library's: what a client does is not what is measured."""
 
     def __init__(self, base_url: str, token: str, space: str) -> None:
-        self._connection = http.client.HTTPConnection(urlsplit(base_url).netloc, timeout=TIMEOUT)
+        address = address_of(base_url)
+        self._connection, self._prefix = address.connect(), address.prefix
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._space = space
         self.unread = 0
@@ -131,7 +156,7 @@ class _Client:
         return self._send("POST", TOOL, json.dumps({"query": question, "space": self._space}))
 
     def _send(self, method: str, path: str, body: str | None = None) -> bytes:
-        self._connection.request(method, path, body, self._headers)
+        self._connection.request(method, self._prefix + path, body, self._headers)
         response = self._connection.getresponse()
         answer = response.read()
         if response.status != http.client.OK:

@@ -270,8 +270,17 @@ def conversations_command(messages: int, worker: bool, **kept: Any) -> None:
     )
 
 
+def _address(_context: click.Context, _argument: click.Parameter, base_url: str | None) -> str | None:
+    if base_url is not None:
+        try:
+            bench_http.address_of(base_url)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+    return base_url
+
+
 @bench_group.command("http")
-@click.argument("base_url", required=False)
+@click.argument("base_url", required=False, callback=_address)
 @click.option("--token", envvar="COMMONPLACE_TOKEN", help="A token with the scope read, for a server of your own.")
 @click.option("--space", default="default", show_default=True, help="Of a server of your own.")
 @click.option("--memories", default=10_000, show_default=True, type=click.IntRange(100), help="Without BASE_URL.")

@@ -1,18 +1,24 @@
 from __future__ import annotations
 
+import http.client
+import socket
+import ssl
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
+from click.testing import CliRunner
 from secrets_of_tests import PASSWORD
 from werkzeug.serving import make_server
 
 from evals.bench_furnish import PREFERENCES, SEARCHES, furnish
-from evals.bench_http import WARM_UP, HttpBench, RefusedError, bench_http
+from evals.bench_http import WARM_UP, HttpBench, RefusedError, address_of, bench_http
 from evals.bench_http import to_text as http_to_text
 from evals.bench_pages import GOAL, LARGEST, Page, PagesBench, bench_pages, shape
 from evals.bench_pages import to_dict as pages_to_dict
+from evals.cli import bench_group
 from evals.corpus import WordModel
 from evals.timing import Latency
 from memory.database import user_session
@@ -71,6 +77,48 @@ def ask_of_the_kiln(address: str, client, person, *, reading_ms: int) -> HttpBen
 def test_a_search_that_is_refused_ends_the_measurement(address) -> None:
     with pytest.raises(RefusedError, match="401"):
         bench_http(address, "cp_nobody", "default", WordModel().questions(WARM_UP + 1))
+    with pytest.raises(RefusedError, match="404"):
+        bench_http(f"{address}/elsewhere/", "cp_nobody", "default", WordModel().questions(WARM_UP + 1))
+
+
+@pytest.mark.parametrize(
+    ("base_url", "kind", "host", "port", "prefix"),
+    [
+        ("http://127.0.0.1:8000", http.client.HTTPConnection, "127.0.0.1", 8000, ""),
+        ("http://127.0.0.1/", http.client.HTTPConnection, "127.0.0.1", 80, ""),
+        ("https://memory.example.org/notes/", http.client.HTTPSConnection, "memory.example.org", 443, "/notes"),
+    ],
+)
+def test_a_server_is_spoken_to_as_its_address_says(base_url, kind, host, port, prefix) -> None:
+    address = address_of(base_url)
+    found = address.connect()
+    assert (type(found), found.host, found.port, address.prefix) == (kind, host, port, prefix)
+
+
+@pytest.mark.parametrize("base_url", ["localhost:8000", "127.0.0.1", "ftp://x", "https://", "http://x:99999"])
+def test_what_is_no_address_is_refused_before_a_token_goes_out(base_url: str) -> None:
+    result = CliRunner().invoke(bench_group, ["http", base_url, "--token", "cp_x"])
+    assert (result.exit_code, "Invalid value for '[BASE_URL]'" in result.output) == (2, True)
+
+
+def test_a_token_goes_to_an_address_of_https_by_tls_alone() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        heard: list[bytes] = []
+
+        def listen() -> None:
+            connection, _ = server.accept()
+            with connection:
+                heard.append(connection.recv(5))
+
+        with ThreadPoolExecutor(1) as threads:
+            listening = threads.submit(listen)
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                bench_http(
+                    f"https://127.0.0.1:{server.getsockname()[1]}", "cp_x", "s", WordModel().questions(WARM_UP + 1)
+                )
+            listening.result()
+    # What a handshake begins with, not `POST `.
+    assert heard[0][:2] == b"\x16\x03"
 
 
 def test_goals_are_of_the_95th_percentile() -> None:
