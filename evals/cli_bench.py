@@ -221,6 +221,8 @@ def ingest_command(count: int, **kept: Any) -> None:
 @kept_options
 def dedupe_command(memories: int, writes: int, **kept: Any) -> None:
     """Write new texts and repeats among many memories, beside a bare insert."""
+    if writes > memories:
+        raise click.UsageError(f"--writes must be at most --memories: each repeats one of the {memories}")
     texts = bench_dedupe.numbered(WordModel().texts(memories + writes))
     now = datetime.now(UTC)
     with throwaway(now=now) as (runtime, user_id), progress(memories + writes, "rows") as advance:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import click
+from sqlalchemy.exc import SQLAlchemyError
 from tqdm import tqdm
 
 import config
@@ -23,6 +24,7 @@ from evals.stock import Vectors, around, model_of
 from evals.throwaway import close
 from memory.accounts import find_user
 from memory.database import user_session
+from memory.revision import current_revision, head_revision
 from tasks.runtime import Runtime, build
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,11 +52,15 @@ def written_option(*names: str, says: str) -> Callable[[F], F]:
 
 @contextmanager
 def own_data_of(email: str | None) -> Iterator[tuple[Runtime, UUID]]:
-    """Give the runtime of the user's own data, and who that is."""
+    """Give the runtime of the user's own data, and who that is; without them, or their tables, the command ends."""
     if not email:
         raise click.UsageError("name the user with --email")
     runtime = build(config.load())
     try:
+        if not _is_migrated(runtime):
+            raise click.ClickException(
+                "the database has not the tables of this version, or does not answer: run `commonplace migrate` first"
+            )
         with runtime.sessions() as session:
             user_id = find_user(session, email)
         if user_id is None:
@@ -62,6 +68,14 @@ def own_data_of(email: str | None) -> Iterator[tuple[Runtime, UUID]]:
         yield runtime, user_id
     finally:
         close(runtime)
+
+
+def _is_migrated(runtime: Runtime) -> bool:
+    try:
+        with runtime.sessions() as session:
+            return current_revision(session.connection()) == head_revision()
+    except SQLAlchemyError:
+        return False
 
 
 def read_conversations(file: Path) -> list[Conversation]:

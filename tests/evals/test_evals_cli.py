@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from click import ClickException, Group
+from click import ClickException, Command, Group
 from click.testing import CliRunner
 from evals_data import question, sample
 from sqlalchemy import text
@@ -102,6 +102,18 @@ def test_own_data_are_imported_once_and_measured_where_they_are(
     assert email not in "".join(each.read_text() for each in (kept / "evals").iterdir())
 
 
+@pytest.mark.parametrize(
+    ("group", "arguments"), [(eval_group, ["marks"]), (import_locomo, []), (eval_group, ["locomo", "--own-data"])]
+)
+def test_own_data_need_tables(group: Command, arguments: list[str], tmp_path: Path, kept: Path) -> None:
+    data = tmp_path / "small.json"
+    data.write_text(json.dumps([sample()]))
+    file = [] if arguments == ["marks"] else [str(data)]
+    result = CliRunner().invoke(group, [*arguments, *file, "--email", "ada@example.org"])
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "run `commonplace migrate` first" in result.stderr
+
+
 def test_own_data_needs_a_name(tmp_path: Path) -> None:
     data = tmp_path / "small.json"
     data.write_text(json.dumps([sample()]))
@@ -115,6 +127,11 @@ def test_a_name_is_for_own_data_alone(tmp_path: Path, kept: Path) -> None:
     result = CliRunner().invoke(eval_group, ["locomo", str(data), "--email", "a@example.org"])
     assert (result.exit_code, "--email is for --own-data" in result.stderr) == (2, True)
     assert not (kept / "evals").exists()
+
+
+def test_there_is_a_memory_for_each_repeat() -> None:
+    result = CliRunner().invoke(bench_group, ["dedupe", "--memories", "100"])
+    assert (result.exit_code, "--writes must be at most --memories" in result.stderr) == (2, True)
 
 
 def test_one_number_has_one_value() -> None:
