@@ -18,7 +18,7 @@ def variants() -> dict[str, Policy]:
     """Return every policy worth comparing, by name: the named ones, each fusion, no silence, and each leg alone."""
     balanced = NAMED[DEFAULT]
     fusions = {f"fusion {fusion}": replace(balanced, fusion=fusion) for fusion in FUSIONS}
-    silent = {NEVER_SILENT: replace(balanced, sure_cosine=0.0)}
+    silent = {NEVER_SILENT: replace(balanced, min_score=0.0)}
     return {**NAMED, **fusions, **silent, **{f"{leg} alone": _alone(leg) for leg in LEGS}}
 
 

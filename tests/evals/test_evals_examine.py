@@ -103,6 +103,15 @@ def test_without_a_stranger_nothing_is_said_of_safety(newcomer: Place) -> None:
     assert (found.mean("safety"), found.mean("token budget")) == (None, 1.0)
 
 
+def test_who_is_never_silent_answers_what_has_no_answer(newcomer: Place) -> None:
+    runtime, user_id = newcomer
+    data = small()
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    compared = {name: variants()[name] for name in ("balanced", "never silent")}
+    found = run(examiner, data, compared).variants
+    assert [each.mean("abstention") for each in found] == [1.0, 0.0]
+
+
 def test_every_fusion_and_leg_is_a_variant() -> None:
     fusions = {f"fusion {name}" for name in ("convex", "minmax", "rrf", "cosine")}
     assert set(variants()) == {"balanced", "specified", "keyword alone", "semantic alone", "never silent", *fusions}
