@@ -22,7 +22,7 @@ from evals.report import measures_to_text
 from evals.storable import refusal, unfit
 from evals.tables import Cell, table
 from evals.timing import latency, timed
-from memory.llm import ChatModel
+from memory.llm import ChatModel, NothingSaidError
 from retrieval.policy import NAMED
 from retrieval.query import DEFAULT_TOKEN_BUDGET
 from retrieval.tokens import count
@@ -135,7 +135,7 @@ def measure(
 ) -> list[Answer]:
     """Put each task to the model twice, once with the `top` memories that the search finds within the token budget.
 
-    Raises `ChatModelError` when the model does not answer.
+    A model that says nothing has not solved the task. Raises `ChatModelError` when it does not answer.
     """
     narrow, found = replace(examiner, limit=top), []
     for question, task in zip(data.questions, tasks, strict=True):
@@ -151,7 +151,14 @@ def measure(
 
 
 def _ask(model: ChatModel, text: str) -> tuple[str, float]:
-    return timed(lambda: model.complete(INSTRUCTION, text, max_tokens=LONGEST_ANSWER))
+    def complete() -> str:
+        try:
+            return model.complete(INSTRUCTION, text, max_tokens=LONGEST_ANSWER)
+        except NothingSaidError:
+            # An answer as well, which solves nothing: who thinks aloud may come to no end, and others do.
+            return ""
+
+    return timed(complete)
 
 
 def _holds(answer: str, words: str) -> bool:
@@ -199,7 +206,8 @@ def to_text(answers: Sequence[Answer]) -> str:
     rows = [_row(name, some) for name, some in {"all": answers, **parts_of}.items()]
     lost = [each for each in answers if not each.task.solved_by(each.with_memory)]
     lines = [
-        f"{each.task.id}{'' if each.told else ' (not found)'}: {shorten(each.with_memory, SHOWN, placeholder=' …')}"
+        f"{each.task.id}{'' if each.told else ' (not found)'}: "
+        + shorten(each.with_memory or "(nothing)", SHOWN, placeholder=" …")
         for each in lost
     ]
     tokens = fmean(each.tokens for each in answers)

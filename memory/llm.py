@@ -39,6 +39,10 @@ class ChatModelError(Exception):
         self.pause = pause
 
 
+class NothingSaidError(ChatModelError):
+    """The model answered, and said nothing: it may have thought for as long as it was given."""
+
+
 @dataclass(frozen=True)
 class ChatModel:
     """One model at one endpoint; safe to share between threads.
@@ -86,7 +90,7 @@ class ChatModel:
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             raise ChatModelError("the model endpoint answered in an unknown shape") from None
         if not isinstance(answer, str) or not (said := _THOUGHTS.sub("", answer).replace("\x00", "").strip()):
-            raise ChatModelError("the model endpoint answered nothing")
+            raise NothingSaidError("the model endpoint answered nothing")
         return said.encode("utf-8", "replace").decode("utf-8")
 
     def _post(self, body: dict[str, Any]) -> bytes:

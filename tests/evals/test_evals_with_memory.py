@@ -134,6 +134,18 @@ def test_the_command_keeps_the_figures_and_shows_what_was_not_solved(
     assert "I do not know" not in json.dumps(run)
 
 
+def test_a_model_that_says_nothing_has_not_solved_the_task(
+    monkeypatch: pytest.MonkeyPatch, kept: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "few.json"
+    path.write_text(json.dumps(file()))
+    with chat_endpoint() as endpoint:
+        endpoint.said = "<think>Who could that be?</think>"
+        monkeypatch.setenv("COMMONPLACE_LLM_URL", endpoint.url)
+        result = CliRunner().invoke(eval_group, ["tasks", str(path)])
+    assert (result.exit_code, "a: (nothing)" in result.stdout) == (0, True), result.output
+
+
 def test_a_run_of_other_tasks_is_refused_before_anybody_is_asked(
     monkeypatch: pytest.MonkeyPatch, kept: Path, tmp_path: Path
 ) -> None:
