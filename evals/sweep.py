@@ -199,6 +199,10 @@ def _try(examiner: Examiner, asked: Sequence[Question], policy: Policy, limit: i
         before = place % (2 * BESIDE) == 0
         # Ctrl-C waits for the answer: in the middle of a search it may come where nobody would hear of it.
         with undisturbed():
+            if beside:
+                # Reading is remembered: whoever asks first would wait for both, and look the slower by that.
+                for each, numbers in ((examiner, NAMED[DEFAULT]), (narrow, policy)):
+                    each.ask(where, question, numbers)
             default = _time(examiner, question) if beside and before else 0.0
             result = narrow.ask(where, question, policy)
             default = _time(examiner, question) if beside and not before else default

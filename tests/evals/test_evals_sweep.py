@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from evals import golden
 from evals.cli import eval_group
-from evals.dataset import DataSet, Question
+from evals.dataset import Collection, DataSet, Item, Question
 from evals.examine import Examiner
 from evals.locomo import Conversation
 from evals.locomo_set import to_data_set
@@ -104,6 +104,19 @@ def test_a_sweep_tries_the_defaults_first_and_then_others(
     assert len(json.loads(json.dumps(to_values(found)))["trials"]) == 3
 
 
+def test_the_defaults_take_as_long_as_the_defaults_where_notes_are_read(newcomer: tuple[Runtime, UUID]) -> None:
+    pytest.importorskip("optuna")
+    runtime, user_id = newcomer
+    # Long ones, for which a reader takes much longer than a search.
+    about = " It was told to everybody in the house, twice, and written down on the board beside the kitchen door." * 4
+    items = tuple(Item(f"{n}", f"The spare key of room {n} was moved on day {n}.{about}") for n in range(8))
+    # Three of these are timed, so that one that the machine slows decides nothing.
+    asked = [Question(f"{n}", "c", f"Where was the spare key on day {n}?", "nora", frozenset("0")) for n in range(12)]
+    data = DataSet("golden", "notes", (Collection("nora", items),), tuple(asked))
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    assert 0.4 < sweep(examiner, data, trials=1).default.cost < 2.5
+
+
 def test_an_interrupted_sweep_tells_what_it_tried(
     newcomer: tuple[Runtime, UUID], conversations: list[Conversation], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,8 +154,9 @@ def test_in_the_middle_of_a_search_too_and_without_a_traceback(
     data = to_data_set(conversations)
     examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
     dense = examiner.dense(examiner.placed.places["conv-1"])
-    # Four to warm up, five by a trial: one of four is asked under the defaults too. The third trial is the one.
-    examiner.warm[user_id] = replace(dense, embedder=Pressing(dense.embedder, 4 + 2 * 5 + 2))
+    # Four to warm up, seven by a trial: one of four is asked under both before, and under the defaults beside it. The
+    # third trial is the one.
+    examiner.warm[user_id] = replace(dense, embedder=Pressing(dense.embedder, 4 + 2 * 7 + 2))
     found = sweep(examiner, data, trials=9)
     assert [each.number for each in found.trials] == [0, 1]
     assert "Traceback" not in capfd.readouterr().err
