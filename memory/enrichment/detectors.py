@@ -39,6 +39,7 @@ SPEAKER, GREETED, ADDRESSED, CUED, CAPITALISED = 0.95, 0.95, 0.85, 0.6, 0.5
 
 _UPPER = "A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f"
 _LOWER = "a-z\u00df-\u00f6\u00f8-\u00ff\u0100-\u017f"
+_EMPTY_LINE = re.compile(r"\n\s*\n")
 _AFTER_SPEAKER = re.compile(r"^[^:]{1,40}: ")
 _NAME = rf"(?:[{_UPPER}]['\u2019])?[{_UPPER}][{_LOWER}]+(?:[-'\u2019][{_UPPER}][{_LOWER}]+)?"
 # Where no word is cut: "Connor" begins none in "O'Connor", nor "Mary" in "Anne-Mary", but a quotation may with "'Anna".
@@ -83,9 +84,11 @@ def _by_model(doc: Any, lists: Words) -> Iterator[Name]:
         if entity.label_ not in LABELS:
             continue
         type_, confidence = LABELS[entity.label_]
-        text = _AFTER_SPEAKER.sub("", entity.text) if type_ == PERSON else entity.text
+        # What follows an empty line is another paragraph, or the reply.
+        paragraph = _EMPTY_LINE.split(entity.text)[0]
+        text = _AFTER_SPEAKER.sub("", paragraph) if type_ == PERSON else paragraph
         name = "" if _ADDRESS.search(entity.text) else _without_interjection(plain_name(text))
-        begins = text != entity.text or _begins(entity)
+        begins = text != paragraph or _begins(entity)
         if (
             _ADDRESS.search(entity.text)
             or not _is_written_as_a_name(name, lists)

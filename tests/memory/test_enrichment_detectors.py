@@ -84,6 +84,19 @@ def test_the_first_word_of_a_line_is_no_part_of_a_name(bullet):
     assert names(f"what is to do\n{bullet}Repair MyLoom for the office") == {"MyLoom": "other"}
 
 
+@pytest.mark.parametrize(
+    ("said", "reply", "name"),
+    [
+        ("Maria works on bridge restoration in Bergen", "Understood, Maria works there.", "Bergen"),
+        ("My sister works at Umbrella GmbH.", "Nice, what does she do there?", "Umbrella GmbH"),
+    ],
+)
+def test_a_name_ends_with_its_paragraph(said, reply, name):
+    found = names(f"{said}\n\n{reply}")
+    assert name in found
+    assert not any(name in other for other in found.keys() - {name})
+
+
 def test_an_interjection_is_no_part_of_a_name():
     assert names("Bye Caroline. Yep John, that is right.") == {"Caroline": "person", "John": "person"}
 
