@@ -96,7 +96,7 @@ def try_out(fields: Mapping[str, Any]) -> Trial:
 
 
 def retry() -> int:
-    """Give what was given up on another chance; returns how many rows."""
+    """Try again at once what has failed; returns how many rows."""
     retried = queue.retry_failed(session(), credential().user_id, utc_now())
     session().commit()
     nudge()

@@ -12,14 +12,17 @@ from memory.shelves import SHELVES
 
 _COUNT = """
 SELECT count(*), count(*) FILTER (WHERE x.state = 'ready'), count(*) FILTER (WHERE x.state = 'error'),
-       min(x.error) FILTER (WHERE x.state = 'error')
+       min(x.error) FILTER (WHERE x.state <> 'ready')
 FROM {vectors} x WHERE x.user_id = %(user_id)s AND x.model_id = %(model_id)s AND x.live
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Items that are searched: how many there are, have their vector, or were given up on, and what was said then."""
+    """Items that are searched: how many there are, have their vector, or were given up on.
+
+    `error` is what a provider said when one of those without a vector was tried last.
+    """
 
     total: int
     ready: int

@@ -23,7 +23,8 @@ from sqlalchemy.orm import Session
 
 from memory.shelves import MEMORIES, SHELVES, Shelf
 
-MAX_ATTEMPTS = 6
+# About a day: a provider that is away, or has no time for us, is asked again until it is back.
+MAX_ATTEMPTS = 150
 # A claim whose worker was killed falls due again after this. A worker that lives renews its claims well before, so
 # the lease need not outlast the slowest batch; if it lapses all the same, a row is embedded twice and stored once.
 LEASE = timedelta(seconds=6)
@@ -122,9 +123,10 @@ WHERE user_id = :user_id AND {item} = :item_id AND model_id = :model_id
   AND version = :version AND state = 'pending'
 """
 
+# Those that wait for their next try as well: whoever asks has mended what kept them waiting.
 _RETRY_FAILED = """
 UPDATE {vectors} SET state = 'pending', attempts = 0, error = NULL, due_at = :now
-WHERE user_id = :user_id AND state = 'error'
+WHERE user_id = :user_id AND (state = 'error' OR (state = 'pending' AND error IS NOT NULL))
 """
 
 
@@ -140,7 +142,7 @@ def enqueue_missing(session: Session, user_id: UUID, now: datetime) -> int:
 
 
 def retry_failed(session: Session, user_id: UUID, now: datetime) -> int:
-    """Let rows in error wait again; return how many."""
+    """Let rows that failed be tried at once, given up on or not; return how many."""
     return _changed_on_all(session, _RETRY_FAILED, {"user_id": user_id, "now": now})
 
 

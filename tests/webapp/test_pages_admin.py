@@ -79,4 +79,4 @@ def test_numbers_that_are_out_of_hand_are_told():
 
 
 def test_trying_again_says_when_there_is_nothing_to_try(app, ada):
-    assert "Nothing was given up on." in at_browser(app, ada).post("/providers/retry", follow_redirects=True).text
+    assert "Nothing has failed." in at_browser(app, ada).post("/providers/retry", follow_redirects=True).text

@@ -84,7 +84,7 @@ def backfill() -> Response:
 
 @bp.post("/admin/retry")
 def retry() -> Response:
-    """Give every row in error another chance, of all users."""
+    """Try again at once what has failed, of all users."""
     now, retried = utc_now(), 0
     for user_id in session().scalars(select(func.all_users())).all():
         with user_session(runtime().sessions, user_id) as theirs:
@@ -92,7 +92,7 @@ def retry() -> Response:
     record(session(), credential().user_id, "backfill.retried", actor=credential().actor, now=now, count=retried)
     session().commit()
     nudge()
-    return _back(f"Trying {counted(retried, 'vector')} again." if retried else "Nothing was given up on.")
+    return _back(f"Trying {counted(retried, 'vector')} again." if retried else "Nothing has failed.")
 
 
 @bp.post("/admin/users/<uuid:user_id>/role")

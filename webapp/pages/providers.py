@@ -87,9 +87,9 @@ def delete() -> Response:
 
 @bp.post("/providers/retry")
 def again() -> Response:
-    """Try again what was given up on."""
+    """Try again what has failed."""
     retried = retry()
-    return _back(f"Trying {counted(retried, 'vector')} again." if retried else "Nothing was given up on.")
+    return _back(f"Trying {counted(retried, 'vector')} again." if retried else "Nothing has failed.")
 
 
 def _back(said: str) -> Response:
