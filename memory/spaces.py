@@ -128,7 +128,7 @@ def update_space(
 ) -> Space:
     """Change settings of a space; unknown fields are refused."""
     space = lock_space(session, user_id, slug)
-    was_incognito = space.incognito_default
+    was_incognito, was_on = space.incognito_default, space.memory_enabled
     _apply(space, changes)
     space.updated_at = now
     if space.incognito_default and not was_incognito:
@@ -136,6 +136,9 @@ def update_space(
         follow_defaults(session, user_id)
     details = {"slug": slug, "fields": sorted(changes)}
     record(session, user_id, "space.changed", actor=actor, now=now, subject_id=space.id, details=details)
+    if space.memory_enabled != was_on:
+        switched = f"memory.switched_{'on' if space.memory_enabled else 'off'}"
+        record(session, user_id, switched, actor=actor, now=now, subject_id=space.id, details={"slug": slug})
     return space
 
 

@@ -8,6 +8,20 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+# What is counted of what was done since the start: the action in the record, and what it is in words.
+COUNTED = {
+    "dedupe_saves": ("memory.merged", "Writes merged into an existing memory"),
+    "trims": ("memory.trimmed", "Memories removed by a soft cap"),
+    "trims_blocked": ("memory.trim_blocked", "Times a soft cap met only pinned or saved memories"),
+    "tombstone_blocks": ("memory.refused_tombstone", "Writes refused by a tombstone"),
+    "forgets": ("memory.forgotten", "Memories forgotten"),
+    "pins": ("memory.pinned", "Memories pinned"),
+    "unpins": ("memory.unpinned", "Memories unpinned"),
+    "memory_ons": ("memory.switched_on", "Times memory was switched on in a space"),
+    "memory_offs": ("memory.switched_off", "Times memory was switched off in a space"),
+    "incognito_starts": ("incognito.started", "Incognito sessions started"),
+}
+
 
 def telemetry(session: Session, now: datetime) -> dict[str, Any]:
     """Return the numbers behind `/metrics`; ages and times are in seconds, latencies of the last hour."""

@@ -102,6 +102,35 @@ def test_a_merge_is_counted(client, ada, numbers):
     assert numbers()["commonplace_dedupe_saves_total"] == before + 1
 
 
+@pytest.mark.parametrize(
+    ("name", "method", "address", "body"),
+    [
+        ("pins", "post", "/v1/memory/entries/{}/pin", None),
+        ("unpins", "delete", "/v1/memory/entries/{}/pin", None),
+        ("forgets", "delete", "/v1/memory/entries/{}", None),
+        ("memory_offs", "post", "/v1/memory/settings", {"memory_enabled": False}),
+        ("incognito_starts", "post", "/v1/memory/incognito/start", {}),
+    ],
+)
+def test_what_a_user_does_is_counted(client, ada, numbers, name, method, address, body):
+    agent = Agent(client, ada.headers)
+    memory_id = agent.store("Something to act on")
+    if name == "unpins":
+        agent.post(f"/v1/memory/entries/{memory_id}/pin")
+    before = numbers()[f"commonplace_{name}_total"]
+    for _ in range(2):
+        call = getattr(agent, method)
+        call(address.format(memory_id), *([body] if body is not None else []))
+    assert numbers()[f"commonplace_{name}_total"] == before + 1
+
+
+def test_memory_that_is_switched_on_again_is_counted(client, ada, numbers):
+    agent, before = Agent(client, ada.headers), numbers()["commonplace_memory_ons_total"]
+    for enabled in (False, True, True):
+        agent.post("/v1/memory/settings", {"memory_enabled": enabled})
+    assert numbers()["commonplace_memory_ons_total"] == before + 1
+
+
 def test_metrics_name_nobody(client, ada):
     assert str(ada.id) not in metrics(client).text
 

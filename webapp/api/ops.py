@@ -14,21 +14,12 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.revision import current_revision, head_revision
-from memory.telemetry import telemetry
+from memory.telemetry import COUNTED, telemetry
 from webapp.context import runtime, session, utc_now
 from webapp.errors import problem
 
 bp = Blueprint("ops", __name__)
 
-_COUNTERS = {
-    "commonplace_dedupe_saves": ("memory.merged", "Writes merged into an existing memory"),
-    "commonplace_trims": ("memory.trimmed", "Memories removed by a soft cap"),
-    "commonplace_trims_blocked": ("memory.trim_blocked", "Times a soft cap met only pinned or saved memories"),
-    "commonplace_tombstone_blocks": ("memory.refused_tombstone", "Writes refused by a tombstone"),
-    "commonplace_forgets": ("memory.forgotten", "Memories forgotten"),
-    "commonplace_pins": ("memory.pinned", "Memories pinned"),
-    "commonplace_incognito_starts": ("incognito.started", "Incognito sessions started"),
-}
 _GAUGES = {
     "commonplace_embedding_backlog": ("embedding_backlog", "Memories that wait for a vector"),
     "commonplace_embedding_backlog_age_seconds": ("embedding_backlog_age", "Age of the oldest waiting memory"),
@@ -93,7 +84,8 @@ class _Telemetry(Collector):
         """Return every family."""
         actions = self._numbers.get("actions") or {}
         counters: list[Metric] = [
-            CounterMetricFamily(name, text, value=actions.get(action, 0)) for name, (action, text) in _COUNTERS.items()
+            CounterMetricFamily(f"commonplace_{name}", text, value=actions.get(action, 0))
+            for name, (action, text) in COUNTED.items()
         ]
         gauges: list[Metric] = [
             GaugeMetricFamily(name, text, value=float(self._numbers.get(key) or 0))

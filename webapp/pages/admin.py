@@ -16,7 +16,7 @@ from memory.jobs import list_stuck
 from memory.journal import record
 from memory.operators import list_accounts, retry_failed_of, try_to_cross
 from memory.roles import only_admin
-from memory.telemetry import telemetry
+from memory.telemetry import COUNTED, telemetry
 from tasks.app import huey
 from tasks.embedding import nudge, sweep
 from webapp.context import credential, runtime, session, utc_now
@@ -119,7 +119,8 @@ def _back(said: str, **more: str | None) -> Response:
 
 def _state() -> dict[str, Any]:
     numbers = telemetry(session(), utc_now())
-    return {"numbers": numbers, "alerts": alerts_of(numbers), "queue": _queue(), "provider": _provider()}
+    known = {"counted": COUNTED.values(), "queue": _queue(), "provider": _provider()}
+    return {"numbers": numbers, "alerts": alerts_of(numbers), **known}
 
 
 def alerts_of(numbers: dict[str, Any]) -> list[str]:
