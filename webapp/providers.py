@@ -15,6 +15,7 @@ from memory.embedding.models import reconcile, user_models
 from memory.embedding.progress import Progress, progress_of
 from memory.embedding.providers import clear_setting, save_setting, setting_of
 from memory.errors import ConflictError, InvalidError
+from memory.journal import record
 from memory.models import EmbeddingModel, ProviderSetting
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
@@ -76,12 +77,15 @@ def save(fields: Mapping[str, Any]) -> None:
     except EmbeddingError as error:
         raise InvalidError("endpoint_url", str(error)) from error
     save_setting(session(), credential().user_id, fields, keys=runtime().keys, now=utc_now())
+    told = {"provider_type": fields["provider_type"], "model": fields["model"]}
+    record(session(), credential().user_id, "provider.set", actor=credential().actor, now=utc_now(), details=told)
     _adopt()
 
 
 def remove() -> None:
     """Forget the endpoint and its key, and begin to re-embed."""
     clear_setting(session(), credential().user_id)
+    record(session(), credential().user_id, "provider.removed", actor=credential().actor, now=utc_now())
     _adopt()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
+from api_agent import rows
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import at_browser, new_address
@@ -28,6 +29,15 @@ def _log_in(door: FlaskClient, email: str, password: str = "correct horse batter
 def test_the_right_password_opens_the_pages(door: FlaskClient, ada) -> None:
     assert _log_in(door, ada.email).location == "/"
     assert door.get("/").status_code == 200
+
+
+def test_the_record_tells_who_came_and_went(door: FlaskClient, ada) -> None:
+    _log_in(door, ada.email, "wrong")
+    _log_in(door, ada.email)
+    for _ in range(2):
+        door.post("/logout")
+    told = "SELECT action FROM audit_events WHERE action LIKE 'user.logged%' ORDER BY id"
+    assert [row.action for row in rows(ada, told)] == ["user.logged_in", "user.logged_out"]
 
 
 def test_the_address_may_be_written_in_capitals(door: FlaskClient, ada) -> None:

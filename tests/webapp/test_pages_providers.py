@@ -127,6 +127,9 @@ def test_a_removed_endpoint_is_forgotten_with_its_key(ada, browser, endpoint):
     browser.post("/providers", data=form(endpoint, api_key="sk-loom"))
     assert browser.post("/providers/remove").status_code == 303
     assert rows(ada, "SELECT FROM provider_settings") == []
+    told = "SELECT action, details FROM audit_events WHERE action LIKE 'provider.%' ORDER BY id"
+    named = {"provider_type": "openai", "model": "loom-5"}
+    assert [tuple(row) for row in rows(ada, told)] == [("provider.set", named), ("provider.removed", {})]
 
 
 @pytest.mark.parametrize(

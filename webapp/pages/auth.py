@@ -7,9 +7,10 @@ from http import HTTPStatus
 from flask import Blueprint, Response, flash, make_response, redirect, render_template, request, url_for
 
 from memory.accounts import check_password
-from webapp.context import session, utc_now
+from memory.journal import record
+from webapp.context import credential, session, utc_now
 from webapp.pages.tries import WINDOW, give_back, too_many
-from webapp.pages.visitor import local_path, sign_in, sign_out
+from webapp.pages.visitor import local_path, recognise, sign_in, sign_out
 
 bp = Blueprint("auth", __name__)
 
@@ -33,6 +34,8 @@ def check() -> Response:
     give_back(email, request.remote_addr, now)
     session().commit()
     sign_in(user_id)
+    record(session(), user_id, "user.logged_in", actor="user", now=now, subject_id=user_id)
+    session().commit()
     target = local_path(request.form.get("next"), url_for("notebook.home"))
     return make_response(redirect(target, HTTPStatus.SEE_OTHER))
 
@@ -40,6 +43,10 @@ def check() -> Response:
 @bp.post("/logout")
 def logout() -> Response:
     """Close the session of this browser."""
+    if recognise():
+        user_id = credential().user_id
+        record(session(), user_id, "user.logged_out", actor="user", now=utc_now(), subject_id=user_id)
+        session().commit()
     sign_out()
     flash("You are logged out.")
     return make_response(redirect(url_for("auth.login"), HTTPStatus.SEE_OTHER))
