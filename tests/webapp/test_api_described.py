@@ -177,6 +177,7 @@ def administer(agent, person):
     )
     assert agent.get("/v1/admin/jobs", limit=1000).json["jobs"]
     agent.post(f"/v1/admin/jobs/memory/{person.id}/{given_up}/retry")
+    agent.post("/v1/admin/backfill")
     agent.post("/v1/admin/backfill", {"retry_failed": True})
     agent.get("/v1/admin/backfill")
     agent.get("/v1/admin/telemetry")

@@ -24,7 +24,7 @@ from webapp.api.account_answers import (
     UsersAnswer,
 )
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Line, Strict, moment
+from webapp.api.schemas import Line, Omittable, Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.guards import needs
 from webapp.owner import as_owner, change_role, retry_one
@@ -32,7 +32,7 @@ from webapp.owner import as_owner, change_role, retry_one
 bp = api_blueprint("admin", "Backfills and telemetry", "/v1/admin")
 
 
-class BackfillBody(Strict):
+class BackfillBody(Omittable):
     """Whether rows in error get another try; only the caller's own."""
 
     retry_failed: bool = Field(False)
