@@ -89,8 +89,8 @@ class Result:
     That is a leg (`semantic`) or the whole search (`database`), or `vectors`, where a notable share of what was
     searched has none yet and can be found by its words alone, or `reading`, where there was no time to read the best
     and rules decided whether they answer. `withheld` is how many hits there would have been, had not the search kept
-    silent because none of them is about what was asked. `period` is the time that was asked for where nothing else
-    was: then neither leg ranked, and nothing but that time decided.
+    silent because none of them is about what was asked. `more` says that the limit left others out. `period` is the
+    time that was asked for where nothing else was: then neither leg ranked, and nothing but that time decided.
     """
 
     hits: tuple[Hit, ...]
@@ -103,4 +103,5 @@ class Result:
     timings: Mapping[str, float] = field(default_factory=dict)
     error: bool = False
     withheld: int = 0
+    more: bool = False
     period: Period | None = None

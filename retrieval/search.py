@@ -84,7 +84,7 @@ def search(
         logger.exception("search failed [%s]", correlation_id)
         _roll_back(session)
         result = Result((), policy, degraded=("database",), error=True, timings=run.timings)
-    _log(result, query, correlation_id)
+    log_search(result, query, correlation_id)
     return result
 
 
@@ -105,6 +105,7 @@ class _Run:
     degraded: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     withheld: int = 0
+    more: bool = False
 
     def search(self, dense: Dense | None) -> Result:
         """Search, and where words are written otherwise in what is searched, search by these."""
@@ -159,6 +160,7 @@ class _Run:
             weighed = look_again(weighed, policy, question=question, now=self.source.now)[: POOL * query.limit]
             lam, unrelated = policy.mmr_lambda, near.unrelated
             ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
+        self.more = len(weighed) > len(ranked)
         return self._cut(ranked, len(pool))
 
     def _again(self, dense: Dense | None, question: str) -> Result:
@@ -198,6 +200,7 @@ class _Run:
         with self._timed("fetch"):
             weighed = self._widen(scored[: self.source.query.limit], None, None)
         ranked = [Ranked(each, mmr_penalty=0.0, rank=place) for place, each in enumerate(weighed, 1)]
+        self.more = len(scored) > len(ranked)
         return replace(self._cut(ranked, len(pool)), period=period)
 
     def _ids_of(self, period: Period) -> list[UUID]:
@@ -218,6 +221,7 @@ class _Run:
             warnings=tuple(dict.fromkeys(self.warnings)),
             timings=self.timings,
             withheld=self.withheld,
+            more=self.more,
         )
 
     @contextmanager
@@ -416,7 +420,8 @@ def query_hash(question: str) -> str:
     return hashlib.blake2b(question.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _log(result: Result, query: Query, correlation_id: str) -> None:
+def log_search(result: Result, query: Query, correlation_id: str) -> None:
+    """Write the line that every search leaves: whose it was and what came of it, never what was asked or found."""
     logger.info(
         "retrieval correlation_id=%s query_hash=%s user_id=%s results=%d latency_ms=%.1f degraded=%s error=%s",
         correlation_id,

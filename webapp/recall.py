@@ -18,7 +18,7 @@ from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
 from memory.spaces import DEFAULT_SPACE, check_theme
 from retrieval.policy import NAMED, Policy, kept_policy, policy_from
 from retrieval.query import MAX_QUERY, Dense, Query, Result
-from retrieval.search import search
+from retrieval.search import log_search, search
 from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.ratelimit import LIMITED, over_limit, remember_result, remembered, seconds_left
 
@@ -83,7 +83,9 @@ def find(
     if over_limit(session(), who.user_id, settings.searches_per_minute, now):
         g.retry_after = seconds_left(now)
         # What is kept of an answer is checked against the memories of today; of other kinds nothing is kept.
-        return remembered(session(), query, chosen, now) if shelf is MEMORIES else _limited(chosen)
+        result = remembered(session(), query, chosen, now) if shelf is MEMORIES else _limited(chosen)
+        log_search(result, query, request_id())
+        return result
     dense = _dense(target.model)
     result = search(
         session(),

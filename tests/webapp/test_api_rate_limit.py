@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -57,6 +58,18 @@ def test_over_the_limit_the_last_answer_comes_again(agent):
     first, _, third = (search(agent) for _ in range(3))
     assert (ids(third), third["degraded"]) == (ids(first), ["rate_limited"])
     assert (third["count"], third["token_count"]) == (first["count"], first["token_count"])
+
+
+def test_over_the_limit_the_log_tells_of_each_answer(agent, caplog):
+    caplog.set_level(logging.INFO, "retrieval.search")
+    for _ in range(3):
+        search(agent)
+    told = [each.getMessage() for each in caplog.records if each.getMessage().startswith("retrieval ")]
+    assert [("results=0" in line, "degraded=rate_limited" in line) for line in told] == [
+        (False, False),
+        (False, False),
+        (False, True),
+    ]
 
 
 def test_over_the_limit_the_passage_of_a_long_text_comes_again(agent):

@@ -243,7 +243,15 @@ def test_scores_are_written_back(agent, told):
 def test_query_memory_answers_as_specified(agent, told):
     answer = agent.tool("query_memory", query="What does Ada keep on the roof?").json
     assert set(answer["memories"][0]) == {"content", "type", "relevance", "context"}
-    assert set(answer["metadata"]) == {"count", "truncated"}
+    assert answer["metadata"] == {"count": len(answer["memories"]), "truncated": False}
+
+
+def test_query_memory_says_that_there_was_more(client, new_person):
+    agent = Agent(client, new_person("keeper").headers)
+    for number in range(12):
+        agent.store(f"Hive {number} of the bees stands on roof {number}")
+    metadata = agent.tool("query_memory", query="bees roof").json["metadata"]
+    assert metadata == {"count": 10, "truncated": True}
 
 
 def test_query_memory_finds(agent, told):

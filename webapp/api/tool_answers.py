@@ -164,7 +164,7 @@ class RecalledAnswer(BaseModel):
 
 
 class RecalledCountAnswer(BaseModel):
-    """How many memories there are, and whether there was more."""
+    """How many memories are answered, and whether the budget or the number of results left some out."""
 
     count: int
     truncated: bool

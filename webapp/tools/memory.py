@@ -143,7 +143,7 @@ def _query_memory(arguments: QueryArguments) -> ToolResult:
             }
             for hit in result.hits
         ],
-        "metadata": {"count": len(result.hits), "truncated": result.truncated},
+        "metadata": {"count": len(result.hits), "truncated": result.truncated or result.more},
         **remarks(result),
         **({"degraded": list(result.degraded)} if result.degraded else {}),
     }
