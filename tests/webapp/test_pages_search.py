@@ -182,6 +182,15 @@ def test_incognito_recalls_nothing_and_shows_it(reader: FlaskClient) -> None:
     assert "End incognito" in text
 
 
+@pytest.mark.parametrize("path", ["/search", "/entities"])
+def test_what_is_typed_into_an_older_page_while_incognito_is_not_in_its_address(reader: FlaskClient, path: str) -> None:
+    asked = f"{path}?q=hazelnuts"
+    before = reader.get(asked, headers=HTMX).headers
+    assert "hazelnuts" in before.get("HX-Push-Url", before.get("HX-Replace-Url", ""))
+    reader.post("/incognito/start")
+    assert {"HX-Push-Url", "HX-Replace-Url"}.isdisjoint(reader.get(asked, headers=HTMX).headers.keys())
+
+
 def test_ending_incognito_recalls_again(reader: FlaskClient) -> None:
     reader.post("/incognito/start")
     reader.post("/incognito/end", data={"next": "/search?q=hazelnuts"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from flask import Response, flash, make_response, redirect, request, url_for
@@ -29,7 +29,7 @@ from memory.spaces import DEFAULT_SPACE, list_spaces
 from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
-from webapp.htmx import render
+from webapp.htmx import at_address, render
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.places import Places
@@ -83,14 +83,21 @@ class Opened:
 
 @bp.get("/entities")
 def index() -> Response:
-    """List a page of entities; with a cursor, htmx gets the further page alone."""
+    """List a page of entities; with a cursor, htmx gets the further page alone.
+
+    While incognito what is typed into an older page does not come into its address.
+    """
     form = parse(EntitiesForm, request.args)
     scope = space_for(form.space) if form.space else None
     if is_incognito(scope):
         return _closed()
     fragment = "entities/_page.html" if form.cursor else "entities/_list.html"
     listing = _listing(form, scope)
-    return render("entities/index.html", fragment, form=form, listing=listing, pool=DEFAULT_SPACE)
+    page = render("entities/index.html", fragment, form=form, listing=listing, pool=DEFAULT_SPACE)
+    if form.cursor:
+        return page
+    given: dict[str, Any] = {**form.chosen()}
+    return at_address(page, url_for("entities.index", **given), instead_of="q", typed=True)
 
 
 @bp.get("/entities/<uuid:entity_id>")

@@ -13,6 +13,7 @@ from retrieval.policy import NAMED
 from retrieval.query import Result
 from webapp.context import session
 from webapp.htmx import at_address, render, wants_fragment
+from webapp.operations import was_incognito
 from webapp.pages.explain import Answer, explain
 from webapp.pages.forms import LONGEST_QUESTION, SearchForm, parse
 from webapp.pages.queries import choices, elsewhere, in_conversations
@@ -49,8 +50,10 @@ def index() -> Response:
         types=TYPES,
         policies=tuple(NAMED),
     )
-    # Who empties the field is about to ask something else.
-    return at_address(page, url_for("search.index", **form.chosen()), instead_of="q") if form.q else page
+    # Who empties the field is about to ask something else; what is asked while incognito is kept nowhere.
+    if not form.q or was_incognito(form.space):
+        return page
+    return at_address(page, url_for("search.index", **form.chosen()), instead_of="q")
 
 
 def _is_full(question: str) -> bool:
