@@ -397,3 +397,12 @@ def test_nothing_said_to_such_a_space_is_in_the_journal(diary, ada, name, argume
     call = rows(ada, "SELECT arguments, tool_calls::text AS all FROM tool_calls")[0]
     assert call.arguments == {}
     assert "secret" not in call.all
+
+
+def test_spaces_are_neither_added_nor_named_while_incognito(agent, ada):
+    agent.post(START, {})
+    added = agent.post("/v1/spaces", {"slug": "quixotic"})
+    renamed = agent.ask("PATCH", "/v1/spaces/default", json={"name": "Quixotic plan"})
+    assert [(answer.status_code, answer.json["reason"]) for answer in (added, renamed)] == [(409, "incognito")] * 2
+    assert agent.ask("PATCH", "/v1/spaces/default", json={"memory_enabled": False}).status_code == 200
+    assert [row.name for row in rows(ada, "SELECT name FROM spaces")] == ["Default"]

@@ -80,6 +80,17 @@ def _remove(reader: FlaskClient, choice: str) -> TestResponse:
 # Listed and added
 
 
+def test_no_name_is_stored_while_incognito(reader: FlaskClient, ada) -> None:
+    reader.post("/incognito/start")
+    added = reader.post("/spaces", data={"name": "Quixotic plan"})
+    settings = {"soft_cap": "77", "retention_days": "30", "memory_enabled": "true"}
+    renamed = reader.post("/spaces/default", data={"name": "Quixotic plan", **settings})
+    assert [answer.status_code for answer in (added, renamed)] == [422, 409]
+    assert all("this session is incognito" in answer.text for answer in (added, renamed))
+    assert reader.post("/spaces/default", data={"name": "Default", **settings}).status_code == 303
+    assert [tuple(row) for row in rows(ada, "SELECT name, soft_cap FROM spaces")] == [("Default", 77)]
+
+
 @only_looks
 def test_the_list_counts_what_is_in_each_space(reader: FlaskClient, kitchen: str) -> None:
     text = _plain(reader.get("/spaces"))

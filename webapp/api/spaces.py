@@ -20,7 +20,7 @@ from webapp.api.schemas import Line, SpaceBody, SpacePatch, SpacePath, Strict, s
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
 from webapp.guards import needs, require_scope
-from webapp.operations import space_for
+from webapp.operations import refuse_in_incognito, space_for
 
 bp = api_blueprint("spaces", "Namespaces that do not see one another", "/v1/spaces")
 
@@ -48,6 +48,7 @@ def create(body: SpaceBody) -> Response:
     who = credential()
     if who.space_id is not None:
         return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot add another")
+    refuse_in_incognito(space_for(None).id)
     fields = body.model_dump(exclude_none=True, exclude={"slug", "soft_cap"})
     cap = body.soft_cap or runtime().settings.soft_cap
     space = create_space(
@@ -79,8 +80,10 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
     changes = body.model_dump(exclude_unset=True)
     if not changes:
         raise InvalidError("body", "must change at least one field")
-    slug = _space_at(path.slug).slug
-    who = credential()
+    slug, who = _space_at(path.slug).slug, credential()
+    if "name" in changes:
+        # Switches can be set while incognito, and a name is somebody's words.
+        refuse_in_incognito(space_for(None).id)
     space = update_space(session(), who.user_id, slug, _checked(changes), now=utc_now(), actor=who.actor)
     session().commit()
     return jsonify(space_json(space))

@@ -16,7 +16,7 @@ from memory.spaces import DEFAULT_SPACE, create_space, update_space
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render, wants_fragment
-from webapp.operations import space_for
+from webapp.operations import refuse_in_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.notebook_forms import SLIDERS, WEIGHTS, scale_of
 from webapp.pages.space_forms import NewSpaceForm, SettingsForm, WeightsForm, fates, inside, rooms
@@ -44,6 +44,7 @@ def add() -> Response:
     """Add a space; the form comes back where a field does not fit."""
     who = credential()
     try:
+        refuse_in_incognito(space_for(None).id)
         form = parse(NewSpaceForm, request.form)
         if form.name and not form.address:
             raise InvalidError("slug", "cannot be made from this name: give it one of a to z and digits")
@@ -58,6 +59,8 @@ def add() -> Response:
         return _shelf({error.field: error.message})
     except ConflictError as error:
         return _shelf({"slug": str(error)})
+    except RefusedError as error:
+        return _shelf({"name": str(error)})
     session().commit()
     flash(f"The space {space.name} is there. Nothing is in it yet.")
     return _to(space.slug)
@@ -76,6 +79,8 @@ def change(slug: str) -> Response:
     try:
         form = parse(SettingsForm, request.form)
         changes = form.changes(space)
+        if "name" in changes:
+            refuse_in_incognito(space_for(None).id)
         if changes:
             space = update_space(session(), who.user_id, space.slug, changes, now=utc_now(), actor=who.actor)
     except ValidationError as error:
@@ -84,6 +89,9 @@ def change(slug: str) -> Response:
         session().rollback()
         found = {error.field: error.message}
         return _room(_space_at(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
+    except RefusedError as error:
+        found = {"name": str(error)}
+        return _room(_space_at(slug), HTTPStatus.CONFLICT, given=request.form, problem=found)
     return _saved(slug, "settings")
 
 
