@@ -40,9 +40,13 @@ LEAD = 60
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which conversations to list; None means any. `words` must all occur, in the title or in messages."""
+    """Which conversations to list; None means any. `words` must all occur, in the title or in messages.
+
+    `outside` are the slugs of spaces of which none is listed.
+    """
 
     space_id: UUID | None = None
+    outside: frozenset[str] = frozenset()
     archived: bool | None = None
     external_id: str | None = None
     words: tuple[str, ...] = ()
@@ -121,6 +125,8 @@ def _threads(user_id: UUID) -> Select[Conversation, str]:
 def _filtered(statement: Select[Conversation, str], filters: Filters) -> Select[Conversation, str]:
     if filters.space_id is not None:
         statement = statement.where(Conversation.space_id == filters.space_id)
+    if filters.outside:
+        statement = statement.where(Space.slug.not_in(filters.outside))
     if filters.archived is not None:
         statement = statement.where(Conversation.archived_at.is_not(None) == filters.archived)
     if filters.external_id is not None:

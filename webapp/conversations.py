@@ -49,10 +49,9 @@ def find_threads(
     scope = space_for(space) if space or who.space_id else None
     if is_incognito(scope):
         return ThreadPage((), None), "incognito"
-    chosen = replace(filters, space_id=scope.id if scope else None)
-    page = list_conversations(session(), who.user_id, chosen, limit=limit, cursor=cursor)
     hidden = frozenset() if scope else incognito_spaces()
-    return ThreadPage([thread for thread in page.threads if thread.space not in hidden], page.next_cursor), None
+    chosen = replace(filters, space_id=scope.id if scope else None, outside=hidden)
+    return list_conversations(session(), who.user_id, chosen, limit=limit, cursor=cursor), None
 
 
 def open_thread(space: str | None, fields: Mapping[str, Any]) -> tuple[Thread, bool]:

@@ -283,6 +283,17 @@ def test_a_space_that_is_incognito_by_default_keeps_no_messages(agent, ada):
     assert talk.head()["space"] == "default"
 
 
+def test_what_incognito_closes_takes_no_room_in_the_list(agent, ada):
+    open_one = Talk(agent)
+    dark = add_space(ada, "dark")
+    for _ in range(2):
+        Talk(agent, space=dark)
+    agent.ask("PATCH", f"/v1/spaces/{dark}", json={"incognito_default": True})
+    listed = agent.get(CONVERSATIONS, limit=1).json
+    assert [each["id"] for each in listed["conversations"]] == [open_one.id]
+    assert listed["next_cursor"] is None
+
+
 @pytest.mark.parametrize("remember", [False, True])
 def test_no_message_is_from_the_days_to_come(talk, remember):
     ahead = [(utc_now() + timedelta(days=days)).isoformat() for days in (0.5, 2)]

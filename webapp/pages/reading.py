@@ -123,7 +123,7 @@ def thread_list(form: ThreadsForm) -> ThreadList:
 
 def _any_thread() -> bool:
     page, _ = find_threads(None, Filters(), limit=1, cursor=None)
-    return bool(page.threads) or page.next_cursor is not None
+    return bool(page.threads)
 
 
 def read_stretch(thread: Thread, form: ReadingForm) -> Reading:
