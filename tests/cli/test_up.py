@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -70,7 +71,7 @@ def test_who_is_held_goes_on_when_let_go(environment, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     # It goes on to where it refuses.
-    child = children.start(["web", "--host", "nohost.invalid", "--port", "8874"], held=True)
+    child = children.start(["web", "--host", "nohost.invalid", "--port", "8874"])
     children.let_go(child)
     assert child.wait(60) == 1
 
@@ -78,7 +79,7 @@ def test_who_is_held_goes_on_when_let_go(environment, monkeypatch):
 def test_who_was_held_and_has_ended_can_be_let_go(environment, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    child = children.start(WEB, held=True)
+    child = children.start(WEB)
     child.kill()
     child.wait(60)
     children.let_go(child)
@@ -116,6 +117,28 @@ def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment
         signal.signal(signal.SIGHUP, before)
     assert (process.returncode, left) == (0, [])
     assert not (own_home / "postgres" / "postmaster.pid").exists()
+
+
+@pytest.mark.slow
+def test_what_serves_ends_with_an_up_that_is_killed(environment):
+    quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
+    with started(quick, "up", "--no-demo", "--port", "8874") as process:
+        wait_until(lambda: len(children_of(process)) == len(("web", "worker")))
+        wait_until(lambda: answers(8874))
+        begun = psutil.Process(process.pid).children(recursive=True)
+        serving = [each for each in begun if "webapp.cli" in each.cmdline()]
+        process.kill()
+        process.wait(60)
+        left = psutil.wait_procs(serving, timeout=20)[1]
+        for each in left:
+            each.kill()
+    assert left == []
+
+
+def answers(port):
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
 
 
 def children_of(process):

@@ -74,3 +74,4 @@ class _Supervisor:
             if child is not None:
                 logger.warning("%s ended with %s and is started again", name, child.returncode)
             self._running[name] = children.start(arguments)
+            children.let_go(self._running[name])

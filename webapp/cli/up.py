@@ -21,7 +21,7 @@ def up(host: str, port: int, no_demo: bool) -> None:
         "worker": ["worker"],
     }
     # It has most to import, and that takes as long as all that is to be done here before it may serve.
-    running = {"web": children.start(commands["web"], held=True)}
+    running = {"web": children.start(commands["web"])}
     try:
         with uncollected():
             from webapp.cli.supervisor import supervise  # noqa: PLC0415 - what the other process need not wait for

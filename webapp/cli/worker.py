@@ -12,6 +12,7 @@ from psycopg import OperationalError
 from redis.exceptions import RedisError
 
 from tasks.registry import configure, huey
+from webapp.cli.children import held_option, is_let_go
 from webapp.cli.loading import allow_ending, in_order, preload
 from webapp.cli.revive import watch
 from webapp.cli.running import migrated_runtime
@@ -24,8 +25,11 @@ SAYING = 60.0  # seconds
 
 
 @click.command()
-def worker() -> None:
+@held_option
+def worker(held: bool) -> None:
     """Embed, purge and maintain in the background."""
+    if held and not is_let_go():
+        return
     allow_ending()
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level)
