@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from memory.errors import InvalidError
@@ -92,9 +92,15 @@ def check_share(field: str, value: float | None) -> None:
 
 
 def check_moment(field: str, value: datetime | None) -> None:
-    """Refuse a time without a zone."""
-    if value is not None and value.tzinfo is None:
+    """Refuse a time without a zone, and one that cannot be read back: it would break every search that meets it."""
+    if value is None:
+        return
+    if value.tzinfo is None:
         raise InvalidError(field, "must have a time zone")
+    try:
+        value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidError(field, "must be within the years 1 to 9999 in UTC") from None
 
 
 def check_not_ahead(field: str, value: datetime | None, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -188,6 +188,18 @@ def test_a_batch_dedupes_within_itself(runtime, ada):
         outcomes = remember_many(session, ada.id, "default", drafts, keys=runtime.keys, now=utc_now(), actor="t")
     assert [o.outcome for o in outcomes] == ["created", "created", "merged"]
     assert outcomes[2].id == outcomes[0].id
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [datetime(2024, 5, 1), datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))],
+    ids=["no zone", "before the first year"],
+)
+@pytest.mark.parametrize("field", ["created_at", "expires_at"])
+def test_a_moment_that_could_not_be_read_back_is_refused(field, moment):
+    with pytest.raises(InvalidError) as refused:
+        Draft("The gate opens at nine", **{field: moment})
+    assert refused.value.field == field
 
 
 def test_created_at_is_kept(write, ada):
