@@ -152,6 +152,16 @@ def test_a_space_is_added_set_and_removed(log_in: LogIn, talker: Any, scripts: b
     expect(page.locator("#flash")).to_contain_text("The space Summer house is removed")
 
 
+def test_a_name_that_cannot_be_kept_while_incognito_says_so(log_in: LogIn, talker: Any) -> None:
+    page = log_in(talker, at="/spaces/default")
+    page.context.request.post("/incognito/start")
+    name = page.get_by_label("Name", exact=True)
+    name.fill("Galley")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("alert")).to_have_text("It cannot be kept while this session is incognito.")
+    expect(name).to_have_value("Galley")
+
+
 @BOTH
 def test_a_space_with_something_in_it_asks_what_becomes_of_it(log_in: LogIn, talker: Any, scripts: bool) -> None:
     page = log_in(talker, java_script_enabled=scripts)

@@ -26,6 +26,8 @@ from webapp.recall import policy_for
 
 bp = guarded("spaces")
 
+UNKEPT = "cannot be kept while this session is incognito"
+
 CHOICES = {
     "move": ("Move", "Everything goes on in the default space."),
     "archive": ("Archive", "Everything goes to the default space, kept to read, out of search."),
@@ -59,8 +61,8 @@ def add() -> Response:
         return _shelf({error.field: error.message})
     except ConflictError as error:
         return _shelf({"slug": str(error)})
-    except RefusedError as error:
-        return _shelf({"name": str(error)})
+    except RefusedError:
+        return _shelf({"name": UNKEPT})
     session().commit()
     flash(f"The space {space.name} is there. Nothing is in it yet.")
     return _to(space.slug)
@@ -89,9 +91,9 @@ def change(slug: str) -> Response:
         session().rollback()
         found = {error.field: error.message}
         return _room(_space_at(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
-    except RefusedError as error:
-        found = {"name": str(error)}
-        return _room(_space_at(slug), HTTPStatus.CONFLICT, given=request.form, problem=found)
+    except RefusedError:
+        found = {"name": UNKEPT}
+        return _room(_space_at(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
     return _saved(slug, "settings")
 
 
