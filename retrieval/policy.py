@@ -111,7 +111,7 @@ class Policy:
             if not low <= getattr(self, name) <= high:
                 raise PolicyError(name, f"must be between {low:g} and {high:g}")
         if self.alpha + self.beta + self.gamma <= 0:
-            raise PolicyError("alpha", "at least one of alpha, beta and gamma must be above 0")
+            raise PolicyError("alpha", "must be above 0 where beta and gamma are not")
 
 
 _RANGES: dict[str, tuple[float, float]] = {
