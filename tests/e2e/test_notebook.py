@@ -396,6 +396,14 @@ def test_a_new_title_takes_no_click_and_no_focus(log_in: LogIn, reader: Any) -> 
     page.keyboard.press("Enter")
     expect(title).to_have_value("Two hives")
     expect(title).to_be_focused()
+    # What is said of a title that was refused is said until another is taken.
+    title.fill("   ")
+    page.keyboard.press("Enter")
+    expect(page.locator("#flash")).to_contain_text("It stays as it was.")
+    title.fill("Nests")
+    page.keyboard.press("Enter")
+    expect(page).to_have_title("Nests · Commonplace")
+    expect(page.locator("#flash")).to_have_text("")
 
 
 @BOTH

@@ -15,7 +15,7 @@ from memory.notebooks.blanking import title_of
 from memory.redaction import secrets_of
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, local_now, session, utc_now
-from webapp.htmx import swap_or_go
+from webapp.htmx import swap_or_go, wants_fragment
 from webapp.operations import is_incognito
 from webapp.pages.notebook_charts import NAMES as CHARTS
 from webapp.pages.notebook_export import to_html_file, to_markdown
@@ -108,7 +108,7 @@ def rename(notebook_id: UUID) -> Response:
     except InvalidError as error:
         session().rollback()
         refused = True
-        flash(f"The title {error.message}. It stays as it was.")
+        flash(f"The title {error.message}. It stays as it was.", "refused")
     session().commit()
     found = notebooks.get_notebook(session(), who.user_id, notebook_id)
     address = url_for("notebook.show", notebook_id=notebook_id)
@@ -118,7 +118,10 @@ def rename(notebook_id: UUID) -> Response:
     if refused:
         # Said at once, and not on the page that is opened next.
         beside.append("_flash.html")
-    return swap_or_go("notebook/_title.html", address, beside=beside, title=view.title, view=view)
+    answer = swap_or_go("notebook/_title.html", address, beside=beside, title=view.title, view=view)
+    if refused and wants_fragment():
+        answer.status_code = HTTPStatus.UNPROCESSABLE_ENTITY
+    return answer
 
 
 @bp.post("/notebooks/<uuid:notebook_id>/duplicate")
