@@ -145,3 +145,11 @@ def test_incognito_reads_and_stores_no_theme(reader: FlaskClient, agent: Agent) 
 def test_a_theme_may_be_called_what_no_space_may(agent: Agent) -> None:
     assert agent.store("Insurance papers are in the blue folder", theme="policies")
     assert [theme["slug"] for theme in _known(agent)] == ["policies"]
+
+
+def test_what_was_emptied_stays_so_where_another_field_is_refused(reader: FlaskClient) -> None:
+    reader.post("/themes", data={"display_name": "Garden", "description": "Beds & trees"})
+    page = reader.post("/themes/garden", data={"display_name": "x" * 201, "description": ""})
+    assert page.status_code == 422
+    assert "Beds" not in page.text
+    assert "Beds" in unescape(reader.get("/themes?change=garden").text)
