@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -644,6 +645,29 @@ def test_what_comes_back_does_not_supersede_itself(book, drop, change):
     change(first, supersedes=last)
     book.do(restore, middle)
     assert [book.load(each).supersedes for each in (first, middle, last)] == [last, first, None]
+
+
+@pytest.fixture
+def impatient():
+    """Fail after ten seconds: who goes round in a circle waits for nobody, and nothing else would end it."""
+
+    def give_up(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(10)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_a_circle_that_an_earlier_version_left_holds_up_no_change(book, change, impatient):
+    one, other, newer = (book.write(f"The office has moved to {town}").id for town in ("Basel", "Bern", "Thun"))
+    with book.session() as session:
+        session.execute(text("UPDATE memories SET supersedes = :one WHERE id = :other"), {"one": one, "other": other})
+        session.execute(text("UPDATE memories SET supersedes = :other WHERE id = :one"), {"one": one, "other": other})
+    change(newer, supersedes=one)
+    assert book.load(newer).supersedes == one
 
 
 # --- expiry ---
