@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Text, cast, or_, select
+from sqlalchemy import Select, Text, cast, or_, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
@@ -26,6 +26,9 @@ def set_role(session: Session, user_id: UUID, role: str, *, now: datetime, actor
     """
     if role not in ROLES:
         raise InvalidError("role", f"must be one of {', '.join(ROLES)}")
+    if role == "user":
+        # Before the user, as those who write with a token lock them: two orders would wait for each other.
+        session.execute(_held_by(user_id).with_only_columns(Token.id))
     # All admins in one order: of two that make each other plain users at the same moment, one must stay.
     rows = select(User).where(or_(User.role == "admin", User.id == user_id)).order_by(User.id).with_for_update()
     users = {user.id: user for user in session.scalars(rows.execution_options(populate_existing=True))}
@@ -53,9 +56,14 @@ def only_admin(session: Session) -> UUID | None:
     return admins[0] if len(admins) == 1 else None
 
 
-def _revoke(session: Session, user_id: UUID, now: datetime, actor: str) -> None:
+def _held_by(user_id: UUID) -> Select[Token]:
+    """Select, and lock, a user's tokens that only an admin may hold."""
     held = Token.scopes.bool_op("&&")(cast(list(ADMIN_SCOPES), ARRAY(Text)))
     mine = select(Token).where(Token.user_id == user_id, Token.revoked_at.is_(None), held)
-    for token in session.scalars(mine.order_by(Token.id).with_for_update()):
+    return mine.order_by(Token.id).with_for_update()
+
+
+def _revoke(session: Session, user_id: UUID, now: datetime, actor: str) -> None:
+    for token in session.scalars(_held_by(user_id)):
         token.revoked_at = now
         record(session, user_id, "token.revoked", actor=actor, now=now, subject_id=token.id)

@@ -13,6 +13,7 @@ from memory.audit import verify
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
+from memory.journal import record
 from memory.roles import set_role
 
 
@@ -78,6 +79,20 @@ def test_a_token_that_is_made_while_the_role_goes_does_not_stay(owner, book, two
         assert going[0].result()
     with book.runtime.sessions() as session:
         assert authenticate(session, secret, utc_now()) is None
+
+
+def test_who_writes_with_a_token_is_waited_for(owner, book, two_admins):
+    with book.session() as session:
+        create_token(session, book.user_id, "admin", ["write", "admin"], now=utc_now())
+    with ThreadPoolExecutor(1) as pool:
+        with book.session() as session:
+            session.execute(text("UPDATE tokens SET last_used_at = now()"))
+            going = pool.submit(assign, owner, book.user_id, "user")
+            assert not wait([going], timeout=0.5).done
+            # As every row that is written, the event names the user.
+            record(session, book.user_id, "memory.created", actor="test", now=utc_now())
+            session.flush()
+        assert going.result()
 
 
 @pytest.mark.parametrize("other", ["none", "disabled"])
