@@ -23,8 +23,7 @@ from sqlalchemy.orm import Session
 
 from memory.shelves import MEMORIES, SHELVES, Shelf
 
-# About a day: a provider that is away, or has no time for us, is asked again until it is back.
-MAX_ATTEMPTS = 150
+MAX_ATTEMPTS = 6
 # A claim whose worker was killed falls due again after this. A worker that lives renews its claims well before, so
 # the lease need not outlast the slowest batch; if it lapses all the same, a row is embedded twice and stored once.
 LEASE = timedelta(seconds=6)
