@@ -27,13 +27,8 @@ def refusal(
     try:
         Draft(text, type=kind, source_ids=(source_id,), created_at=created_at)
         check_not_ahead("created_at", created_at, datetime.now(UTC))
-        if created_at is not None:
-            created_at.astimezone(UTC)
     except InvalidError as error:
         return f"{names.get(error.field, error.field)}: {error.message}"
-    except OverflowError:
-        # The database takes it, and the driver cannot read it back.
-        return f"{names.get('created_at', 'created_at')}: must not be before the year 1 in UTC"
     return None
 
 

@@ -53,7 +53,7 @@ def test_cases_of_one_setup_are_about_one_person() -> None:
         (data(one(category="b\ud800")), "case a: category: is not valid Unicode text"),
         (
             data(one(setup_memories=[{"content": UV, "created_at": "0001-01-01T00:00:00+14:00"}])),
-            "case a, memory 1: created_at: must not be before the year 1 in UTC",
+            "case a, memory 1: created_at: must be within the years 1 to 9999 in UTC",
         ),
         (data(one(setup_memories=[{"content": UV, "text": "x"}])), r"cases\.0\.setup_memories\.0\.text"),
         ([], "^not an object with cases"),
