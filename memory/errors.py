@@ -43,3 +43,12 @@ class ServerError(RuntimeError):
 
 class ServerFolderError(ServerError):
     """No server can be started in the folder as it is; the message says what to do."""
+
+
+def first_line(error: BaseException) -> str:
+    """Return how an error's text begins, or what it is where it has none: drivers say the rest over many lines.
+
+    >>> first_line(OSError("gone\\nwith a hint")), first_line(TimeoutError())
+    ('gone', 'TimeoutError')
+    """
+    return next(iter(str(error).splitlines()), type(error).__name__)

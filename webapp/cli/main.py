@@ -8,7 +8,7 @@ import click
 
 from config import ConfigError
 from memory.ending import end_at_sigterm
-from memory.errors import DomainError, ServerError
+from memory.errors import DomainError, ServerError, first_line
 from webapp.cli.lazy import Lazy, LazyGroup
 from webapp.logs import set_up_logging
 
@@ -53,7 +53,7 @@ class Commands(LazyGroup):
 
             if not isinstance(error, OperationalError):
                 raise
-            reason = str(error.orig).splitlines()[0]
+            reason = first_line(error.orig or error)
             raise click.ClickException(f"the database failed before this was done: {reason}") from error
 
 

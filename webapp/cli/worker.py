@@ -11,6 +11,7 @@ import click
 from psycopg import OperationalError
 from redis.exceptions import RedisError
 
+from memory.errors import first_line
 from tasks.registry import configure, huey
 from webapp.cli.children import held_option, is_let_go
 from webapp.cli.loading import allow_ending, in_order, preload
@@ -61,7 +62,7 @@ class _Away(logging.Filter):
         if now < self._silent_until:
             return False
         self._silent_until = now + SAYING
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         record.msg, record.args = "the queue does not answer, trying again all along: %s", (reason,)
         record.exc_info = record.exc_text = None
         return True
