@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from memory.database import make_engine, user_session
 from memory.drafts import Draft
 from memory.embedding.indexes import maintain_indexes
-from memory.embedding.models import active_model, note_dimensions
+from memory.embedding.models import active_model, note_success
 from memory.ids import new_id
 from memory.models import Embedding, EmbeddingModel, Memory, Space
 from memory.remember import prepare
@@ -120,7 +120,7 @@ def _store_vectors(session: Session, rows: Sequence[dict[str, Any]], vectors: Ve
     """Mark the rows as embedded, by vectors that no model made."""
     user_id = rows[0]["user_id"]
     model = model_of(session, user_id)
-    note_dimensions(session, user_id, model.id, vectors.shape[1])
+    note_success(session, user_id, model.id, vectors.shape[1])
     ready = [
         {
             "user_id": user_id,

@@ -13,13 +13,11 @@ from typing import Any
 import httpx
 
 from memory.breaker import Breaker
-from memory.whole_answers import TooLargeError, TooSlowError, read_whole
+from memory.whole_answers import TooLargeError, TooSlowError, pause_asked, read_whole
 
 TIMEOUT = 20.0
 # An endpoint that has just failed is left alone so long, or every request would wait for it in turn.
 PAUSE = 30.0
-# Nor is it believed for longer, however long it asks to be.
-LONGEST_PAUSE = 3600.0
 LARGEST_ANSWER = 1 << 20  # bytes
 _PATH = "/chat/completions"
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
@@ -101,7 +99,7 @@ class ChatModel:
                 status = response.status_code
                 away = status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _RETRIABLE
                 message = f"the model endpoint answered HTTP {status}"
-                raise ChatModelError(message, away=away, pause=_pause_asked(response))
+                raise ChatModelError(message, away=away, pause=pause_asked(response))
             try:
                 return read_whole(response, most=LARGEST_ANSWER, until=until)
             except TooLargeError:
@@ -127,9 +125,3 @@ class ChatModel:
     @cached_property
     def _breaker(self) -> Breaker:
         return Breaker(PAUSE)
-
-
-def _pause_asked(response: httpx.Response) -> float:
-    """Return the seconds that an answer asks to wait, 0 where it names none, or a date."""
-    asked = response.headers.get("Retry-After", "")
-    return min(float(asked), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", asked) else 0.0

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import httpx
+
+# So long an endpoint is believed at most that asks to be left alone.
+LONGEST_PAUSE = 3600.0  # seconds
 
 
 class TooLargeError(Exception):
@@ -30,3 +34,9 @@ def read_whole(response: httpx.Response, *, most: int, until: float) -> bytes:
         if time.monotonic() > until:
             raise TooSlowError
     return bytes(received)
+
+
+def pause_asked(response: httpx.Response) -> float:
+    """Return the seconds, at most an hour, that an answer asks to wait: 0 where it names none, or a date."""
+    asked = response.headers.get("Retry-After", "")
+    return min(float(asked), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", asked) else 0.0

@@ -34,7 +34,7 @@ from memory.database import make_engine, user_session
 from memory.embedding import local
 from memory.embedding.backfill import utc_now
 from memory.embedding.bundled import MINILM
-from memory.embedding.models import active_model, note_dimensions
+from memory.embedding.models import active_model, note_success
 from memory.embedding.queue import Made, claim, store
 from memory.ids import new_id
 from memory.models import User
@@ -250,7 +250,7 @@ class Person:
             model = active_model(session, self.id)
             assert model is not None
             vectors = self.runtime.providers.embedder(model).embedder.embed([job.text for job in jobs])
-            note_dimensions(session, self.id, model.id, vectors.shape[1])
+            note_success(session, self.id, model.id, vectors.shape[1])
             store(session, jobs, [Made(vector, vectors[:0]) for vector in vectors], now)
 
     def new_token(self, *scopes: str, space: str | None = None) -> dict[str, str]:

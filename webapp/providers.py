@@ -45,6 +45,11 @@ class Standing:
         """Tell whether something still waits for its vector, or a model for its turn."""
         return any(progress.waiting or model.state == "building" for model, progress in self.models)
 
+    @property
+    def pace(self) -> int:
+        """Return in how many seconds there may be something new: later while all that wait wait for a provider."""
+        return 1 if any(progress.waiting and not model.rests_until for model, progress in self.models) else 10
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:

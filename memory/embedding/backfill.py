@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate, chain, groupby, pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
@@ -21,13 +22,13 @@ from memory.database import user_session
 from memory.embedding import queue
 from memory.embedding.base import EmbeddingError
 from memory.embedding.cache import Vector
-from memory.embedding.models import flip_if_complete, note_dimensions, reconcile
+from memory.embedding.models import flip_if_complete, note_success, reconcile, rest
 from memory.embedding.passages import passages
 from memory.embedding.providers import Providers
 from memory.embedding.queue import Job, Made
 from memory.errors import DomainError
 from memory.models import EmbeddingModel, Memory
-from memory.shelves import MEMORIES
+from memory.shelves import MEMORIES, Shelf
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +38,29 @@ LEAST_SHARE = 16
 # Characters that are embedded before what was made of them is stored: of long texts a batch would take minutes.
 PORTION = 1 << 18
 PATIENCE = 30.0  # seconds to wait for a database that is away
+# What a provider is asked for that has just failed: whoever cannot embed this embeds nothing.
+PROBE = "ping"
 Clock = Callable[[], datetime]
 T = TypeVar("T")
+
+
+class Provider(NamedTuple):
+    """Whom a model asks, and as whom: what fails for one of its models fails for all."""
+
+    provider_type: str
+    endpoint_url: str | None
+    api_key: str | None
+
+
+class ProviderAwayError(Exception):
+    """A provider answers nobody; `pause` is for how long it asked to be left alone."""
+
+    def __init__(self, message: str, pause: timedelta) -> None:
+        super().__init__(message)
+        self.pause = pause
+
+
+Away = dict[Provider, ProviderAwayError]
 
 
 def utc_now() -> datetime:
@@ -83,13 +105,21 @@ class Backfill:
         """Give one user the right model and queue what it lacks; returns how many rows were queued."""
         return self._sweep_user(user_id)
 
+    def wake(self) -> None:
+        """Let every model that rests be asked at once."""
+        for user_id in self._across_users(func.all_users()):
+            with user_session(self._sessions, user_id) as session:
+                queue.wake(session, user_id)
+
     def run(self, on_progress: Callable[[int], None] = lambda _done: None) -> int:
         """Embed everything that is due; returns how many rows were settled, well or badly.
 
-        Outlives a database that starts again: what was claimed then falls due by itself.
+        Outlives a database that starts again: what was claimed then falls due by itself. A provider that answers
+        nobody is asked once, for whomever it would embed.
         """
         total = 0
-        while done := self._patiently(self.step):
+        away: Away = {}
+        while done := self._patiently(lambda: self.step(away)):
             total += done
             on_progress(done)
         return total
@@ -104,16 +134,40 @@ class Backfill:
             reraise=True,
         )(action)
 
-    def step(self) -> int:
-        """Claim one batch, embed it and store it; returns how many rows it claimed (0 when nothing is due)."""
+    def step(self, away: Away | None = None) -> int:
+        """Claim one batch, embed it and store it; returns how many rows it claimed (0 when nothing is due).
+
+        Providers in `away` are not asked, and those that turn out to be are added.
+        """
+        away = {} if away is None else away
         self._adopt_unqueued()
         jobs = self._claim()
         with Claims(self._sessions, jobs, self._clock) as claims:
             for (user_id, model_id), group in groupby(sorted(jobs, key=_model_of), key=_model_of):
-                for batch in _portions(group):
-                    self._embed(user_id, model_id, batch)
-                    claims.settle(batch)
+                self._embed_all(user_id, model_id, list(group), claims, away)
         return len(jobs)
+
+    def _embed_all(self, user_id: UUID, model_id: UUID, jobs: list[Job], claims: Claims, away: Away) -> None:
+        model = self._model(user_id, model_id)
+        if model is None:
+            return  # It was replaced since the claim, and its rows went with it.
+        provider = Provider(model.provider_type, model.endpoint_url, model.api_key)
+        try:
+            if provider in away:
+                raise away[provider]
+            for batch in _portions(jobs):
+                self._embed(model, batch, claims)
+        except ProviderAwayError as error:
+            away[provider] = error
+            self._rest(model, claims.open(jobs), error)
+            claims.settle(jobs)
+
+    def _model(self, user_id: UUID, model_id: UUID) -> EmbeddingModel | None:
+        with user_session(self._sessions, user_id) as session:
+            model = session.get(EmbeddingModel, (user_id, model_id))
+            if model is not None:
+                session.expunge(model)
+            return model
 
     def _claim(self) -> list[Job]:
         """Claim a batch of what is due, some of it for every user: an import of one must not make all others wait."""
@@ -149,38 +203,64 @@ class Backfill:
         with self._sessions() as session:
             return session.scalars(select(function)).all()
 
-    def _embed(self, user_id: UUID, model_id: UUID, jobs: list[Job]) -> None:
-        with user_session(self._sessions, user_id) as session:
-            model = session.get(EmbeddingModel, (user_id, model_id))
-            if model is None:
-                return  # The model was replaced since the claim, and its rows went with it.
-            session.expunge(model)
+    def _embed(self, model: EmbeddingModel, jobs: list[Job], claims: Claims) -> None:
+        """Embed these, or those of them that the provider can; raises `ProviderAwayError` where that is none at all."""
+        with user_session(self._sessions, model.user_id) as session:
             texts = [job.text for job in jobs if job.shelf is MEMORIES]
             known = self._providers.known_vectors(session, model, texts, self._clock())
-        with self._failing(jobs):
+        try:
             made = self._made(model, jobs, known)
             # The work is done: a deadlock or a database that starts again is no reason to do it twice.
             self._patiently(lambda: self._store(model, jobs, made, known))
-        self._flip(user_id)
+        except EmbeddingError as error:
+            self._raise_if_away(model, error)
+            if len(jobs) > 1:
+                # One text that a provider cannot bear must not take its batch along.
+                middle = len(jobs) // 2
+                self._embed(model, jobs[:middle], claims)
+                self._embed(model, jobs[middle:], claims)
+                return
+            self._give_back(jobs[0], error)
+        claims.settle(jobs)
+        self._flip(model.user_id)
+
+    def _raise_if_away(self, model: EmbeddingModel, error: EmbeddingError) -> None:
+        """Find out whether it is the provider that fails, and not the texts."""
+        if not error.away:
+            try:
+                (row,) = self._embedded(model, [PROBE], {})
+            except EmbeddingError as error_of_probe:
+                error = error_of_probe
+            else:
+                if model.dimensions in {None, row.shape[0]}:
+                    return
+        raise ProviderAwayError(str(error), timedelta(seconds=error.pause)) from error
 
     def _made(self, model: EmbeddingModel, jobs: list[Job], known: Mapping[str, Vector]) -> list[Made]:
         parts = [passages(job.text) for job in jobs]
+        rows = self._embedded(model, [*(job.text for job in jobs), *chain.from_iterable(parts)], known)
+        ends = list(accumulate(map(len, parts), initial=len(jobs)))
+        return [Made(row, rows[start:end]) for row, (start, end) in zip(rows, pairwise(ends), strict=False)]
+
+    def _embedded(
+        self, model: EmbeddingModel, texts: Sequence[str], known: Mapping[str, Vector]
+    ) -> NDArray[np.float32]:
         try:
-            texts = [*(job.text for job in jobs), *chain.from_iterable(parts)]
-            rows = self._providers.embed_texts(model, texts, known)
-        except (EmbeddingError, DomainError):
+            return self._providers.embed_texts(model, texts, known)
+        except EmbeddingError:
             raise
+        except DomainError as error:
+            # This installation cannot run it any more: its key was encrypted with another secret.
+            raise EmbeddingError(str(error), permanent=True, away=True) from error
         except Exception as error:
             # The boundary to strangers' code: one text that it cannot bear must not stop everyone's.
             logger.exception("the embedding model %r failed", model.model)
             raise EmbeddingError(f"the model failed ({type(error).__name__})", permanent=True) from error
-        ends = list(accumulate(map(len, parts), initial=len(jobs)))
-        return [Made(row, rows[start:end]) for row, (start, end) in zip(rows, pairwise(ends), strict=False)]
 
     def _store(self, model: EmbeddingModel, jobs: list[Job], made: Sequence[Made], known: Mapping[str, Vector]) -> None:
         dimensions = made[0].vector.shape[0]
         with user_session(self._sessions, model.user_id) as session:
-            fixed = note_dimensions(session, model.user_id, model.id, dimensions)
+            fixed = note_success(session, model.user_id, model.id, dimensions)
             if fixed is None:
                 return  # The model was replaced meanwhile.
             if fixed != dimensions:
@@ -202,29 +282,19 @@ class Backfill:
         kept = {text: vector for text, vector in made.items() if text in present}
         self._providers.keep_vectors(session, model, kept, self._clock())
 
-    @contextmanager
-    def _failing(self, jobs: list[Job]) -> Iterator[None]:
-        try:
-            yield
-        except (EmbeddingError, DomainError) as error:
-            permanent = getattr(error, "permanent", True)
-            if permanent and len(jobs) > 1:
-                self._one_by_one(jobs)
-            else:
-                self._give_back(jobs, str(error), permanent=permanent)
+    def _give_back(self, job: Job, error: EmbeddingError) -> None:
+        logger.warning("a text could not be embedded: %s", error)
+        self.given_back += 1
+        with user_session(self._sessions, job.user_id) as session:
+            queue.fail(session, job, str(error), permanent=error.permanent, now=self._clock())
 
-    def _one_by_one(self, jobs: list[Job]) -> None:
-        """Embed each alone, so that one text that a provider refuses does not take its batch along."""
-        for job in jobs:
-            self._embed(job.user_id, job.model_id, [job])
-
-    def _give_back(self, jobs: list[Job], reason: str, *, permanent: bool) -> None:
-        logger.warning("embedding failed for %d rows: %s", len(jobs), reason)
-        now = self._clock()
+    def _rest(self, model: EmbeddingModel, jobs: list[Job], error: ProviderAwayError) -> None:
+        """Leave a model alone for a while; what waited for it waits on, and has not failed."""
+        logger.warning("%d texts wait for an embedding provider: %s", len(jobs), error)
         self.given_back += len(jobs)
-        with user_session(self._sessions, jobs[0].user_id) as session:
-            for job in jobs:
-                queue.fail(session, job, reason, permanent=permanent, now=now)
+        with user_session(self._sessions, model.user_id) as session:
+            rest(session, model.user_id, model.id, str(error), pause=error.pause, now=self._clock())
+            queue.release(session, jobs, self._clock())
 
 
 class Claims:
@@ -233,7 +303,7 @@ class Claims:
     def __init__(self, sessions: sessionmaker[Session], jobs: Sequence[Job], clock: Clock) -> None:
         self._sessions = sessions
         self._clock = clock
-        self._open = {(job.shelf, job.item_id, job.model_id): job for job in jobs}
+        self._open = {_key(job): job for job in jobs}
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._renew_often, name="embedding-claims", daemon=True)
 
@@ -250,7 +320,11 @@ class Claims:
     def settle(self, jobs: Sequence[Job]) -> None:
         """Renew these no more."""
         for job in jobs:
-            self._open.pop((job.shelf, job.item_id, job.model_id), None)
+            self._open.pop(_key(job), None)
+
+    def open(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return those that are not settled yet."""
+        return [job for job in jobs if _key(job) in self._open]
 
     def _renew_often(self) -> None:
         while not self._done.wait(queue.LEASE.total_seconds() / 3):
@@ -280,6 +354,10 @@ def _portions(jobs: Iterable[Job]) -> Iterator[list[Job]]:
         size += len(job.text)
     if portion:
         yield portion
+
+
+def _key(job: Job) -> tuple[Shelf, UUID, UUID]:
+    return (job.shelf, job.item_id, job.model_id)
 
 
 def _model_of(job: Job) -> tuple[UUID, UUID]:

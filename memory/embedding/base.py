@@ -10,11 +10,17 @@ from numpy.typing import NDArray
 
 
 class EmbeddingError(Exception):
-    """An embedding failed; `permanent` says that trying again cannot help. Never carries texts or keys."""
+    """An embedding failed; `permanent` says that trying again cannot help. Never carries texts or keys.
 
-    def __init__(self, message: str, *, permanent: bool) -> None:
+    `away` says that the provider answers nobody now, whatever the text; `pause` is for how many seconds it asked to be
+    left alone.
+    """
+
+    def __init__(self, message: str, *, permanent: bool, away: bool = False, pause: float = 0.0) -> None:
         super().__init__(message)
         self.permanent = permanent
+        self.away = away
+        self.pause = pause
 
 
 class Embedder(Protocol):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.embedding.base import EmbeddingError, encodable, unit
-from memory.whole_answers import TooLargeError, TooSlowError, read_whole
+from memory.whole_answers import TooLargeError, TooSlowError, pause_asked, read_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ _LARGEST_ANSWER = 1 << 26
 # The endings with which people paste an endpoint; the wire table adds the right one back.
 _ENDINGS = ("/", "/embeddings", "/api/embed", "/v1", "/")
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+# What is said to everybody, whatever they ask: a small request could be let through where a large one is not.
+_AWAY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
 class HttpEmbedder:
@@ -71,7 +73,8 @@ class HttpEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row per text: shape (len(texts), dim); (0, dimensions or 0) without texts.
 
-        Raises `EmbeddingError`: transient for time-outs, connection errors, 408, 429 and 5xx, else permanent.
+        Raises `EmbeddingError`: transient for time-outs, connection errors, 408, 429 and 5xx, else permanent; away
+        where nobody listens and for 429 and 503.
         """
         clean = encodable(texts)
         parts = [self._batch(clean[start : start + _BATCH]) for start in range(0, len(clean), _BATCH)]
@@ -106,17 +109,19 @@ class HttpEmbedder:
         # Messages name the failure's kind only: an exception's own text may quote a header or a URL.
         try:
             with self._client.stream("POST", self._embed_url, json=body) as response:
-                status, answer = response.status_code, self._answer(response)
+                status, pause, answer = response.status_code, pause_asked(response), self._answer(response)
         except (httpx.HTTPError, UnicodeError) as error:
             # The latter of a host that no name server can be asked for: "..".
-            raise self._error(f"did not answer ({type(error).__name__})", permanent=False) from None
+            away = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+            raise self._error(f"did not answer ({type(error).__name__})", permanent=False, away=away) from None
         except TooSlowError:
             raise self._error("did not finish in time", permanent=False) from None
         except TooLargeError:
             raise self._error("answered too much", permanent=True) from None
         if answer is None:
             transient = status >= 500 or status in _RETRIABLE
-            raise self._error(f"answered HTTP {status}", permanent=not transient)
+            message = f"answered HTTP {status}"
+            raise self._error(message, permanent=not transient, away=status in _AWAY, pause=pause)
         try:
             return json.loads(answer)
         except (ValueError, RecursionError):
@@ -127,8 +132,9 @@ class HttpEmbedder:
         until = time.monotonic() + self._timeout
         return read_whole(response, most=_LARGEST_ANSWER, until=until) if response.is_success else None
 
-    def _error(self, message: str, *, permanent: bool) -> EmbeddingError:
-        return EmbeddingError(f"the {self.provider} embedding provider {message}", permanent=permanent)
+    def _error(self, message: str, *, permanent: bool, away: bool = False, pause: float = 0.0) -> EmbeddingError:
+        whole = f"the {self.provider} embedding provider {message}"
+        return EmbeddingError(whole, permanent=permanent, away=away, pause=pause)
 
 
 def _address(endpoint_url: str, path: str | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import delete, func, select, text, update
@@ -19,6 +19,8 @@ from memory.spaces import lock_spaces
 
 # More errors than this, for each vector that was made, and the old model goes on serving.
 MOST_FAILED = 0.25
+# From so many on a model rests as long as it ever does, and its provider is asked for one vector first.
+MOST_FAILURES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +122,29 @@ def _add(session: Session, user_id: UUID, target: Target, state: str, now: datet
     )
 
 
-def note_dimensions(session: Session, user_id: UUID, model_id: UUID, dimensions: int) -> int | None:
-    """Fix a model's dimensions at its first vector; returns what is fixed, None when the model is gone."""
+def note_success(session: Session, user_id: UUID, model_id: UUID, dimensions: int) -> int | None:
+    """Note that a model made vectors; the first fix its dimensions. Returns these, None when the model is gone."""
     statement = (
         update(EmbeddingModel)
         .where(EmbeddingModel.user_id == user_id, EmbeddingModel.id == model_id)
-        .values(dimensions=func.coalesce(EmbeddingModel.dimensions, dimensions))
+        .values(
+            dimensions=func.coalesce(EmbeddingModel.dimensions, dimensions),
+            failures=func.greatest(EmbeddingModel.failures - 1, 0),
+            error=None,
+            rests_until=None,
+        )
         .returning(EmbeddingModel.dimensions)
     )
     return session.scalar(statement)
+
+
+def rest(session: Session, user_id: UUID, model_id: UUID, error: str, *, pause: timedelta, now: datetime) -> None:
+    """Leave a model alone that failed at everything: twice as long each time, and no shorter than `pause`."""
+    model = session.get(EmbeddingModel, (user_id, model_id), with_for_update=True)
+    if model is not None:
+        model.failures = min(model.failures + 1, MOST_FAILURES)
+        model.error = error[:500]
+        model.rests_until = now + max(pause, queue.backoff(model.failures))
 
 
 def flip_if_complete(session: Session, user_id: UUID, *, now: datetime) -> bool:

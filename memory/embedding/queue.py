@@ -6,7 +6,6 @@ An item's `needs_embedding` is the truth: it is false only while the active mode
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -77,10 +76,15 @@ ON CONFLICT DO NOTHING
 # Every statement below looks rows up by the ids that it is given, and joins nothing else: while a user's rows are new,
 # the planner's statistics do not know them yet, and a join is then done by comparing every row with every other.
 _DUE = """
-SELECT {item}, model_id FROM {vectors}
-WHERE user_id = :user_id AND state = 'pending' AND due_at <= :now
+SELECT {item} FROM {vectors}
+WHERE user_id = :user_id AND model_id = :model_id AND state = 'pending' AND due_at <= :now
 ORDER BY due_at LIMIT :most FOR UPDATE SKIP LOCKED
 """
+
+_AWAKE = text("""
+SELECT id, failures FROM embedding_models
+WHERE user_id = :user_id AND (rests_until IS NULL OR rests_until <= :now) ORDER BY state
+""")
 
 _CLAIM = """
 UPDATE {vectors} SET attempts = attempts + 1, due_at = :lease_ends
@@ -116,16 +120,26 @@ WHERE m.user_id = :user_id AND m.id = ANY(:ids) AND m.needs_embedding
 
 _SERVES = text("SELECT state = 'active' FROM embedding_models WHERE user_id = :user_id AND id = :model_id")
 
+_RELEASE = """
+UPDATE {vectors} SET attempts = greatest(attempts - 1, 0), due_at = :now
+WHERE user_id = :user_id AND {item} = ANY(:ids) AND model_id = :model_id AND state = 'pending'
+"""
+
 _FAIL = """
 UPDATE {vectors} SET error = :error, state = :state, due_at = :due_at, updated_at = :now
 WHERE user_id = :user_id AND {item} = :item_id AND model_id = :model_id
   AND version = :version AND state = 'pending'
 """
 
+_WAKE = text("""
+UPDATE embedding_models SET rests_until = NULL WHERE user_id = :user_id AND rests_until IS NOT NULL RETURNING id
+""")
+
 # Those that wait for their next try as well: whoever asks has mended what kept them waiting.
 _RETRY_FAILED = """
 UPDATE {vectors} SET state = 'pending', attempts = 0, error = NULL, due_at = :now
-WHERE user_id = :user_id AND (state = 'error' OR (state = 'pending' AND error IS NOT NULL))
+WHERE user_id = :user_id AND (
+    state = 'error' OR (state = 'pending' AND (error IS NOT NULL OR model_id = ANY(:rested))))
 """
 
 
@@ -141,8 +155,14 @@ def enqueue_missing(session: Session, user_id: UUID, now: datetime) -> int:
 
 
 def retry_failed(session: Session, user_id: UUID, now: datetime) -> int:
-    """Let rows that failed be tried at once, given up on or not; return how many."""
-    return _changed_on_all(session, _RETRY_FAILED, {"user_id": user_id, "now": now})
+    """Let rows that failed or whose model rests be tried at once, given up on or not; return how many."""
+    rested = wake(session, user_id)
+    return _changed_on_all(session, _RETRY_FAILED, {"user_id": user_id, "now": now, "rested": rested})
+
+
+def wake(session: Session, user_id: UUID) -> list[UUID]:
+    """Let models that rest be asked at once; return which."""
+    return list(session.scalars(_WAKE, {"user_id": user_id}))
 
 
 def _changed_on_all(session: Session, template: str, values: dict[str, Any]) -> int:
@@ -156,33 +176,30 @@ def _changed_on_all(session: Session, template: str, values: dict[str, Any]) -> 
 def claim(session: Session, user_id: UUID, most: int, now: datetime) -> list[Job]:
     """Take up to `most` due rows, skipping those that another worker is taking; the caller commits.
 
-    A claim counts as an attempt and lapses after `LEASE` unless it is renewed, so a killed worker loses nothing.
+    A claim counts as an attempt and lapses after `LEASE` unless it is renewed, so a killed worker loses nothing. Of a
+    model that rests nothing is taken, and after failures half as much for each: the first request to a provider that
+    may be back, or that large ones take too long, is a small one.
     """
     jobs: list[Job] = []
-    for shelf in SHELVES:
-        if len(jobs) < most:
-            jobs += _claim_on(shelf, session, user_id, most - len(jobs), now)
+    for model_id, failures in session.execute(_AWAKE, {"user_id": user_id, "now": now}).all():
+        full = min(most, len(jobs) + max(1, most >> failures))
+        for shelf in SHELVES:
+            if len(jobs) < full:
+                jobs += _claim_on(shelf, session, user_id, model_id, full - len(jobs), now)
     return jobs
 
 
-def _claim_on(shelf: Shelf, session: Session, user_id: UUID, most: int, now: datetime) -> list[Job]:
-    scope = {"user_id": user_id}
-    due: dict[UUID, list[UUID]] = defaultdict(list)
-    for item_id, model_id in session.execute(statement(_DUE, shelf), {**scope, "most": most, "now": now}):
-        due[model_id].append(item_id)
-    ids = [item_id for group in due.values() for item_id in group]
+def _claim_on(shelf: Shelf, session: Session, user_id: UUID, model_id: UUID, most: int, now: datetime) -> list[Job]:
+    scope = {"user_id": user_id, "model_id": model_id}
+    ids = session.scalars(statement(_DUE, shelf), {**scope, "most": most, "now": now}).all()
+    if not ids:
+        return []
     # Read after the claim: what an edit changed before it shows here, with the version that goes with it.
-    attempts = {
-        (item_id, model_id): n
-        for model_id, group in due.items()
-        for item_id, n in session.execute(
-            statement(_CLAIM, shelf), {**scope, "ids": group, "model_id": model_id, "lease_ends": now + LEASE}
-        )
-    }
-    texts = {row.id: row for row in session.execute(statement(_TEXTS, shelf), {**scope, "ids": ids})} if ids else {}
+    claimed = session.execute(statement(_CLAIM, shelf), {**scope, "ids": ids, "lease_ends": now + LEASE}).all()
+    texts = {row.id: row for row in session.execute(statement(_TEXTS, shelf), {"user_id": user_id, "ids": ids})}
     return [
-        Job(shelf, user_id, item_id, model_id, texts[item_id].version, tried, texts[item_id].text)
-        for (item_id, model_id), tried in attempts.items()
+        Job(shelf, user_id, item_id, model_id, texts[item_id].version, attempts, texts[item_id].text)
+        for item_id, attempts in claimed
         if item_id in texts
     ]
 
@@ -258,6 +275,14 @@ def fail(session: Session, job: Job, error: str, *, permanent: bool, now: dateti
         "now": now,
     }
     session.execute(statement(_FAIL, job.shelf), parameters)
+
+
+def release(session: Session, jobs: Sequence[Job], now: datetime) -> None:
+    """Give up the claims of jobs of one model, as if they had not been made; the caller commits."""
+    for shelf, group in by_shelf(jobs):
+        model = {"user_id": group[0].user_id, "model_id": group[0].model_id}
+        ids = [job.item_id for job in group]
+        session.execute(statement(_RELEASE, shelf), {**model, "ids": ids, "now": now})
 
 
 def backoff(attempts: int) -> timedelta:

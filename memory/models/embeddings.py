@@ -30,7 +30,11 @@ class ProviderSetting(Base):
 
 
 class EmbeddingModel(Base):
-    """A model that serves (`active`) or is being filled (`building`) for a user; at most one of each."""
+    """A model that serves (`active`) or is being filled (`building`) for a user; at most one of each.
+
+    `error` is what its provider said when it last failed at everything, `failures` by how many such failures those
+    outweigh that went well since, and `rests_until` when it is asked again.
+    """
 
     __tablename__ = "embedding_models"
     __table_args__ = (
@@ -47,6 +51,9 @@ class EmbeddingModel(Base):
     dimensions: Mapped[int | None]
     state: Mapped[str]
     created_at: Mapped[Moment]
+    failures: Mapped[int] = mapped_column(server_default=text("0"), default=0)
+    error: Mapped[str | None]
+    rests_until: Mapped[Moment | None]
 
 
 class Embedding(Base):

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from memory.conversations import open_conversation
 from memory.embedding.backfill import utc_now
-from memory.embedding.models import active_model, note_dimensions
+from memory.embedding.models import active_model, note_success
 from memory.embedding.queue import Made, claim, store
 from memory.enrichment.enrich import Enricher
 from memory.message_drafts import MessageDraft
@@ -72,5 +72,5 @@ def embed_all(book: Any) -> None:
         jobs = claim(session, book.user_id, 2000, now)
         model = active_model(session, book.user_id)
         vectors = book.runtime.providers.embedder(model).embedder.embed([job.text for job in jobs])
-        note_dimensions(session, book.user_id, model.id, vectors.shape[1])
+        note_success(session, book.user_id, model.id, vectors.shape[1])
         store(session, jobs, [Made(vector, vectors[:0]) for vector in vectors], now)

@@ -23,6 +23,7 @@ class Provider(ThreadingHTTPServer):
         self.requests: list[tuple[str, str, str | None, Any]] = []
         self.answer: Answer = openai_shape
         self.status = 200
+        self.headers: dict[str, str] = {}
         self.delay = 0.0
         # Seconds between one sixteenth of an answer and the next.
         self.drip = 0.0
@@ -44,6 +45,8 @@ class _Handler(BaseHTTPRequestHandler):
         payload = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(self.server.status)
         self.send_header("Content-Length", str(len(payload)))
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
         with suppress(BrokenPipeError, ConnectionResetError):  # the client did not wait
             self.end_headers()
             step = -(-len(payload) // 16) if self.server.drip else max(1, len(payload))

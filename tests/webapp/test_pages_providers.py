@@ -89,9 +89,13 @@ def test_what_failed_is_told_and_tried_again(ada, browser, endpoint):
     ada.embed()
     browser.post("/providers", data=form(endpoint, dimensions="9"))
     ada.runtime.backfill.run()
-    assert "1 failed" in browser.get("/providers").text
-    browser.post("/providers/retry")
-    assert "1 waiting" in browser.get("/providers").text
+    page = browser.get("/providers").text
+    assert "1 waiting" in page
+    assert "returned 5 dimensions instead of 9" in page
+    assert "It is asked again at" in page
+    assert 'hx-trigger="load delay:10s"' in page
+    assert "Trying 1 vector again" in browser.post("/providers/retry", follow_redirects=True).text
+    assert "It is asked again at" not in browser.get("/providers").text
 
 
 def test_a_blank_key_keeps_the_stored_one_for_its_own_address_alone(browser, endpoint):
@@ -154,6 +158,12 @@ def test_an_agent_sees_the_progress_too(client, ada, browser, endpoint):
     browser.post("/providers", data=form(endpoint))
     [_, building] = Agent(client, ada.headers).get("/v1/providers").json["models"]
     assert building["progress"] == {"total": 1, "ready": 0, "failed": 0}
+    assert (building["error"], building["rests_until"]) == (None, None)
+    endpoint.status = 503
+    ada.runtime.backfill.run()
+    [_, building] = Agent(client, ada.headers).get("/v1/providers").json["models"]
+    assert "HTTP 503" in building["error"]
+    assert building["rests_until"] > "2026"
 
 
 def test_another_users_endpoint_is_not_shown(app, browser, bob, endpoint):

@@ -28,6 +28,8 @@ class ModelAnswer(BaseModel):
     dimensions: int | None
     state: str
     progress: ProgressAnswer
+    error: str | None = Field(None, description="What its provider said when it last answered nobody.")
+    rests_until: str | None = Field(None, description="When that provider is asked again. ISO 8601 with the zone.")
 
 
 class ProviderAnswer(BaseModel):

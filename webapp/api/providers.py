@@ -11,7 +11,7 @@ from memory.embedding.progress import Progress
 from memory.models import EmbeddingModel
 from webapp.api.account_answers import ProvidersAnswer, TrialAnswer
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import ProviderBody
+from webapp.api.schemas import ProviderBody, moment
 from webapp.context import credential
 from webapp.errors import problem
 from webapp.guards import needs
@@ -43,7 +43,8 @@ def _model_json(model: EmbeddingModel, progress: Progress) -> dict[str, Any]:
     address = shown_address(model.endpoint_url) if model.endpoint_url else None
     counts = {"total": progress.total, "ready": progress.ready, "failed": progress.failed}
     told = {name: getattr(model, name) for name in names}
-    return {"id": str(model.id), **told, "endpoint_url": address, "progress": counts}
+    resting = {"error": model.error, "rests_until": moment(model.rests_until)}
+    return {"id": str(model.id), **told, "endpoint_url": address, "progress": counts, **resting}
 
 
 @bp.put("", summary="Use an embedding endpoint of one's own", responses={"200": ProvidersAnswer})

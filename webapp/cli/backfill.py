@@ -60,6 +60,8 @@ def _retry_failed(runtime: Runtime) -> None:
 def _embed(runtime: Runtime) -> int:
     """Embed what waits, and return how many vectors that made."""
     runtime.backfill.sweep()
+    # Whoever asks for it by hand has mended what kept a model from answering, or wants to know.
+    runtime.backfill.wake()
     failed_before = runtime.backfill.given_back
     with tqdm(total=_numbers(runtime)["embedding_backlog"], unit="memory", desc="embedding", disable=None) as bar:
 
