@@ -204,7 +204,7 @@ def _backlog(runtime: Runtime) -> Finding:
     age = float(numbers["embedding_backlog_age"])
     says = f"{waiting} wait, the oldest for {age:.0f} s; {failed} failed"
     well = (waiting == 0 or age < 600) and failed == 0
-    advice = "Is a worker running? `commonplace backfill` embeds what waits."
+    advice = "Is a worker running, and do the embedding providers answer? `commonplace backfill` embeds what waits."
     if failed:
         # Nothing tries them again by itself.
         advice = f"{advice} With --retry-failed it tries again what failed, once the model is well."
