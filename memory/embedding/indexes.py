@@ -28,6 +28,8 @@ _EXISTING = text("""
 SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE c.relname LIKE 'hnsw\\_%'
 """)
+_ONLY_BUILDER = text("SELECT pg_try_advisory_lock(hashtextextended('vector indexes', 3))")
+_BUILDER_DONE = text("SELECT pg_advisory_unlock(hashtextextended('vector indexes', 3))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +58,29 @@ class Wanted:
 def maintain_indexes(owner: Engine, threshold: int) -> list[str]:
     """Build what is missing for models with more than `threshold` vectors, drop what no model needs.
 
-    Returns the names of the indexes built. Needs the owner's connection, as only it may make indexes.
+    Returns the names of the indexes built: none while somebody else builds. Needs the owner's connection, as only it
+    may make indexes.
     """
     with owner.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        wanted = {each.name: each for each in _wanted(connection, threshold)}
-        valid = {row.relname: row.indisvalid for row in connection.execute(_EXISTING)}
-        for name in [name for name, usable in valid.items() if name not in wanted or not usable]:
-            connection.exec_driver_sql(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"')
-        built = [each for name, each in wanted.items() if not valid.get(name) and each.dimensions <= MOST_DIMENSIONS]
-        for each in built:
-            logger.info("building the vector index %s", each.name)
-            connection.exec_driver_sql(each.statement)
+        # One that is being built is not valid yet, and would be dropped and built anew. Nor may its builder be waited
+        # for in a statement: it waits for all of these in turn.
+        if not connection.scalar(_ONLY_BUILDER):
+            return []
+        try:
+            return _maintain(connection, threshold)
+        finally:
+            connection.execute(_BUILDER_DONE)
+
+
+def _maintain(connection: Connection, threshold: int) -> list[str]:
+    wanted = {each.name: each for each in _wanted(connection, threshold)}
+    valid = {row.relname: row.indisvalid for row in connection.execute(_EXISTING)}
+    for name in [name for name, usable in valid.items() if name not in wanted or not usable]:
+        connection.exec_driver_sql(f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"')
+    built = [each for name, each in wanted.items() if not valid.get(name) and each.dimensions <= MOST_DIMENSIONS]
+    for each in built:
+        logger.info("building the vector index %s", each.name)
+        connection.exec_driver_sql(each.statement)
     return [each.name for each in built]
 
 

@@ -83,6 +83,18 @@ def test_the_index_is_used_and_finds_what_the_exact_scan_finds(place):
     assert f"Index Scan using {index_name(place.model_id)}" in place.plan(questions[0])
 
 
+def test_one_alone_builds_at_a_time(place):
+    """An index that is being built is not valid yet: another would drop it."""
+    with place.owner.connect() as builder:
+        builder.execute(text("SELECT pg_advisory_lock(hashtextextended('vector indexes', 3))"))
+        other = make_engine(place.owner.url.render_as_string(hide_password=False), pool_size=1)
+        assert maintain_indexes(other, 10 * MANY) == []
+        builder.execute(text("SELECT pg_advisory_unlock(hashtextextended('vector indexes', 3))"))
+        other.dispose()
+    assert f"Index Scan using {index_name(place.model_id)}" in place.plan(place.centres[0])
+    assert maintain_indexes(place.owner, MANY - 1) == [], "it is there, and was let go of"
+
+
 @pytest.mark.parametrize(
     ("rows", "fields", "view"),
     [
