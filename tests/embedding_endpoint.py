@@ -11,7 +11,10 @@ from typing import Any
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Answers with vectors of `dimensions` numbers and the HTTP `status`; keeps what it was sent as `keys`."""
+    """Answers with vectors of `dimensions` numbers and the HTTP `status`; keeps what it was sent as `keys`.
+
+    Requests with the word `refused` in them get HTTP 400.
+    """
 
     daemon_threads = True
 
@@ -20,6 +23,7 @@ class Endpoint(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.dimensions = 5
         self.status = 200
+        self.refused = ""
         self.keys: list[str | None] = []
 
 
@@ -36,7 +40,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.keys.append(self.headers["Authorization"])
         items = [{"index": n, "embedding": self._vector(text)} for n, text in enumerate(body["input"])]
         payload = json.dumps({"data": items}).encode()
-        self.send_response(self.server.status)
+        is_refused = bool(self.server.refused) and any(self.server.refused in text for text in body["input"])
+        self.send_response(400 if is_refused else self.server.status)
         self.send_header("Content-Length", str(len(payload)))
         with suppress(BrokenPipeError, ConnectionResetError):
             self.end_headers()

@@ -181,13 +181,17 @@ def test_what_could_not_be_embedded_is_told_and_tried_again_when_asked_for(run, 
     app.dispose()
     with running() as endpoint:
         away["COMMONPLACE_LLAMACPP_URL"] = endpoint.url
-        endpoint.status = 400
+        endpoint.refused = "kiln"
         done = run("backfill", **away)
         assert (done.returncode, done.stdout.splitlines()[0]) == (1, "0 embedded, 0 waiting, 1 failed.")
-        endpoint.status = 200
+        endpoint.refused = ""
         assert "--retry-failed" in run("doctor", **away).stdout
         assert run("backfill", **away).stdout.splitlines()[0] == "0 embedded, 0 waiting, 1 failed."
+        endpoint.status = 503
         done = run("backfill", "--retry-failed", **away)
+        assert (done.returncode, done.stdout.splitlines()[0]) == (1, "0 embedded, 1 waiting, 0 failed.")
+        endpoint.status = 200
+        done = run("backfill", **away)
         assert (done.returncode, done.stdout.splitlines()[0]) == (0, "1 embedded, 0 waiting, 0 failed.")
 
 
