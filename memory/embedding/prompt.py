@@ -20,7 +20,10 @@ PAUSE = 15.0  # seconds
 
 
 class PromptEmbedder:
-    """Asks an endpoint, but not again soon after it failed to answer; safe to share between threads."""
+    """Asks an endpoint, but not again soon after it failed to answer, or as soon as it asked not to be.
+
+    Safe to share between threads.
+    """
 
     def __init__(self, embedder: Embedder, breaker: Breaker | None = None) -> None:
         self.provider, self.model = embedder.provider, embedder.model
@@ -37,7 +40,7 @@ class PromptEmbedder:
         try:
             rows = self._embedder.embed(texts)
         except EmbeddingError as error:
-            if not error.permanent and self._breaker.failed():
+            if not error.permanent and self._breaker.failed(error.pause):
                 logger.warning("questions go without vectors until an endpoint answers again: %s", error)
             raise
         if self._breaker.worked():

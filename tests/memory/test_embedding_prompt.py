@@ -50,6 +50,19 @@ def test_it_is_asked_again_after_a_pause_and_then_every_time(clock, provider) ->
     assert embedder.embed(["tea", "milk"]).shape[0] == 2
 
 
+def test_an_endpoint_that_asks_to_be_left_alone_is(clock, provider) -> None:
+    embedder = prompt(provider.url, clock)
+    provider.status, provider.headers = 429, {"Retry-After": "60"}
+    with pytest.raises(EmbeddingError, match="429"):
+        embedder.embed(["tea"])
+    provider.status = 200
+    clock[0] += 59
+    with pytest.raises(EmbeddingError, match="a moment ago"):
+        embedder.embed(["tea"])
+    clock[0] += 1
+    assert embedder.embed(["tea"]).shape[0] == 1
+
+
 def test_what_is_wrong_for_good_is_told_each_time(clock, provider) -> None:
     embedder = prompt(provider.url, clock)
     provider.status = 401
