@@ -206,8 +206,12 @@ class Backfill:
     def _embed(self, model: EmbeddingModel, jobs: list[Job], claims: Claims) -> None:
         """Embed these, or those of them that the provider can; raises `ProviderAwayError` where that is none at all."""
         with user_session(self._sessions, model.user_id) as session:
+            # An endpoint may have taken minutes for what came before: what was forgotten meanwhile is not sent to it.
+            jobs = queue.still_waiting(session, jobs)
             texts = [job.text for job in jobs if job.shelf is MEMORIES]
             known = self._providers.known_vectors(session, model, texts, self._clock())
+        if not jobs:
+            return
         try:
             made = self._made(model, jobs, known)
             # The work is done: a deadlock or a database that starts again is no reason to do it twice.

@@ -101,6 +101,11 @@ WHERE e.user_id = :user_id AND e.{item} = ANY(:ids) AND e.{item} = v.id
   AND e.model_id = v.model_id AND e.version = v.version AND e.state = 'pending'
 """
 
+_WAITING = """
+SELECT {item}, version FROM {vectors}
+WHERE user_id = :user_id AND {item} = ANY(:ids) AND model_id = :model_id AND state = 'pending'
+"""
+
 # Items before vectors, in the order of the ids: as an edit or a trim locks them, so that none waits for the other.
 _LOCK = "SELECT id FROM {items} WHERE user_id = :user_id AND id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
 
@@ -215,6 +220,18 @@ def renew(session: Session, jobs: Sequence[Job], now: datetime) -> None:
             "lease_ends": now + LEASE,
         }
         session.execute(statement(_RENEW, shelf), parameters)
+
+
+def still_waiting(session: Session, jobs: Sequence[Job]) -> list[Job]:
+    """Return those jobs of one model whose text is the same as at their claim, and was not forgotten since."""
+    return [job for shelf, group in by_shelf(jobs) for job in _still_waiting_on(shelf, session, group)]
+
+
+def _still_waiting_on(shelf: Shelf, session: Session, jobs: Sequence[Job]) -> Iterator[Job]:
+    model = {"user_id": jobs[0].user_id, "model_id": jobs[0].model_id}
+    ids = [job.item_id for job in jobs]
+    waiting = set(session.execute(statement(_WAITING, shelf), {**model, "ids": ids}).all())
+    return (job for job in jobs if (job.item_id, job.version) in waiting)
 
 
 def by_shelf(jobs: Sequence[Job]) -> Iterator[tuple[Shelf, list[Job]]]:

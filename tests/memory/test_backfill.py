@@ -20,6 +20,7 @@ from memory.embedding.backfill import Backfill, Claims, utc_now
 from memory.embedding.models import active_model, flip_if_complete, reconcile
 from memory.embedding.passages import passages
 from memory.embedding.providers import Providers, System, clear_setting, save_setting
+from memory.forget import forget
 from memory.remember import remember_many
 
 TEXTS = ["Ada keeps bees", "The bridge opens in spring", "Tea grows on the hills", "Our cat sleeps all day"]
@@ -165,6 +166,26 @@ def test_long_texts_are_stored_before_more_are_embedded(work, provider, monkeypa
     work.write(*(f"{number} " + "words of a long text. " * 40 for number in range(3)), "short", "shorter")
     work.backfill.run()
     assert (stored, work.states()) == ([0, 1, 2], ["ready"] * 5)
+
+
+def test_what_is_forgotten_or_changed_while_others_are_embedded_is_not_sent(work, provider, monkeypatch):
+    monkeypatch.setattr("memory.embedding.backfill.PORTION", 10)
+    ids = work.write("The first of all", "The second secret", "The third as it was")
+
+    def meanwhile(body: dict[str, Any]) -> dict[str, Any]:
+        provider.answer = eight_wide
+        sent = ids.index(work.book.one("SELECT id FROM memories WHERE text = :text", text=body["input"][0]))
+        gone, changed = (each for number, each in enumerate(ids) if number != sent)
+        keys, now = work.book.runtime.keys, work.clock()
+        work.book.do(forget, gone, keys=keys, now=now)
+        work.book.do(update, changed, {"text": "Another text"}, keys=keys, now=now)
+        return eight_wide(body)
+
+    provider.answer = meanwhile
+    work.backfill.step()
+    assert [len(body["input"]) for *_, body in provider.requests] == [1]
+    work.backfill.run()
+    assert provider.requests[-1][3]["input"] == ["Another text"]
 
 
 def test_a_run_counts_what_it_settled(work):
