@@ -32,7 +32,7 @@ from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
 from webapp.operations import is_incognito, store, told_restorables
 from webapp.recall import find
-from webapp.recording import Place, Recording, place_of_request
+from webapp.recording import Place, Recording, failure, place_of_request
 
 __all__ = ["CommandResult", "run", "take_slip"]
 
@@ -89,7 +89,7 @@ def _recorded(asked: Asked, text: str, work: Callable[[], CommandResult]) -> Com
         result = work()
     except Exception as error:
         session().rollback()
-        recording.done({}, success=False, error=type(error).__name__)
+        recording.done({}, success=False, error=failure(error))
         raise
     recording.became(result)
     # Switches may have been turned meanwhile: what is recorded goes by how they stand now.

@@ -13,12 +13,13 @@ from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from memory.errors import InvalidError
+from memory.errors import DomainError, InvalidError
 from memory.external_calls import Links
 from memory.journal import hold, record_tool_call
 from memory.models import Space
 from memory.recall_history import PARTS
 from memory.redaction import REDACTED
+from retrieval.policy import PolicyError
 from retrieval.query import MAX_QUERY, Hit
 from retrieval.search import query_hash
 from webapp.context import credential, request_id, session, utc_now
@@ -30,6 +31,7 @@ logger = logging.getLogger(__name__)
 # A memory's text is at most 65,536 bytes and has at most 64 tags or sources.
 LONGEST_KEPT = 65_536
 MOST_KEPT = 100
+LONGEST_ERROR = 500
 # Calls that say what the memories say that they name.
 _WRITES = frozenset({"create", "update"})
 DEEPEST_KEPT = 4
@@ -73,7 +75,7 @@ class Recording:
             "hits": hits,
             "success": success,
             # It may quote a character that no column can hold.
-            "error": kept(error),
+            "error": kept(error[:LONGEST_ERROR]) if error is not None else None,
             "duration_ms": (time.perf_counter() - self._started) * 1000,
         }
         # Without its place when that was deleted meanwhile: the call was made all the same.
@@ -91,7 +93,7 @@ class Recording:
 
     def _append(self, arguments: dict[str, Any], question: str | None, place: Place, fields: dict[str, Any]) -> None:
         who = credential()
-        told = self._told(arguments, question, place)
+        told = self._told(arguments, question, place, fields["error"])
         if self._operation in _WRITES and not hold(session(), who.user_id, fields["affected_ids"]):
             # What was written is forgotten already, and whoever forgot it could not find this call.
             told, fields = {**told, "arguments": REDACTED}, {**fields, "result": REDACTED}
@@ -103,22 +105,31 @@ class Recording:
             tool=self._tool,
             operation=self._operation,
             created_at=utc_now(),
-            **told,
-            **fields,
+            **{**fields, **told},
         )
         session().commit()
 
-    def _told(self, arguments: dict[str, Any], question: str | None, place: Place) -> dict[str, Any]:
-        """Return what tells of the user's words; incognito leaves nothing of it."""
+    def _told(self, arguments: dict[str, Any], question: str | None, place: Place, error: str | None) -> dict[str, Any]:
+        """Return what tells of the user's words; incognito leaves nothing of it, and of an error its kind alone."""
         if was_incognito(arguments.get("space")):
-            return {"arguments": {}}
+            return {"arguments": {}, "error": error and error.partition(":")[0]}
         return {
             "arguments": kept(arguments),
+            "error": error,
             # Of as much as is searched for, so that the log names the question by the same hash.
             "query_hash": query_hash(question[: MAX_QUERY + 1]) if question is not None else None,
             "conversation_id": place.conversation_id,
             "message_id": place.message_id,
         }
+
+
+def failure(error: Exception) -> str:
+    """Return what the record says of a call that failed: the kind of error, and what the caller was told.
+
+    Of errors that are not ours the kind alone, as their words would quote the arguments.
+    """
+    kind = type(error).__name__
+    return f"{kind}: {error}" if isinstance(error, DomainError | PolicyError) else kind
 
 
 def place_of_request() -> Place:

@@ -186,7 +186,8 @@ def test_a_conversation_of_another_space_is_none_to_a_confined_token(client, ada
 def test_a_failure_keeps_the_question_by_its_hash(agent, talk):
     agent.tool("memory_search", query="a", policy={"alpha": -1})
     kept = listed(agent, success="false")[0]
-    assert (kept["error"], kept["query_hash"], kept["hits"]) == ("PolicyError", query_hash("a"), None)
+    said = "PolicyError: alpha: must be a number between 0 and 10"
+    assert (kept["error"], kept["query_hash"], kept["hits"]) == (said, query_hash("a"), None)
 
 
 def test_a_deleted_conversation_leaves_its_calls(agent, ada, talk):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from api_agent import Agent, add_space, embed, fields, memories_of, rows
@@ -294,7 +294,38 @@ def test_wrong_arguments_are_recorded_as_a_failure(agent, ada):
 
 def test_a_bad_policy_is_recorded_as_a_failure(agent, ada):
     agent.tool("memory_search", query="a", policy={"alpha": -1})
-    assert (calls(ada)[0].success, calls(ada)[0].error) == (False, "PolicyError")
+    assert (calls(ada)[0].success, calls(ada)[0].error) == (
+        False,
+        "PolicyError: alpha: must be a number between 0 and 10",
+    )
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("memory_get", {"item_id": str(UUID(int=7))}, "NotFoundError: there is no such memory"),
+        ("memory_search", {"query": "bees", "space": "attic"}, "InvalidError: space: there is no space 'attic'"),
+        ("memory_add", {"content": " "}, "InvalidError: content: must not be empty"),
+    ],
+)
+def test_a_failure_is_recorded_with_what_the_caller_was_told(agent, ada, tool, arguments, said):
+    detail = agent.tool(tool, **arguments).json["detail"]
+    assert (calls(ada)[0].success, calls(ada)[0].error) == (False, said)
+    assert said.endswith(detail)
+
+
+def test_a_failure_in_incognito_is_recorded_by_its_kind_alone(agent, ada):
+    hidden = Agent(agent.client, agent.headers, {"X-Commonplace-Session": "hidden"})
+    hidden.post("/v1/memory/incognito/start")
+    assert "attic" in hidden.tool("memory_search", query="bees", space="attic").json["detail"]
+    assert (calls(ada)[0].success, calls(ada)[0].error) == (False, "InvalidError")
+
+
+def test_a_failure_that_names_what_was_forgotten_is_redacted(agent, ada, told):
+    agent.tool("memory_search", query="bees", space="Ada keeps bees on the roof")
+    assert "roof" in calls(ada)[0].error
+    agent.tool("memory_delete", item_id=told["bees"])
+    assert "roof" not in str(calls(ada))
 
 
 @pytest.mark.parametrize(
@@ -327,4 +358,5 @@ def test_a_forgotten_text_does_not_come_back_by_the_journal(agent, ada, told):
 )
 def test_odd_arguments_can_be_recorded(agent, ada, policy):
     assert agent.tool("memory_search", query="a", policy=policy).status_code == 422
-    assert calls(ada)[0].error == "PolicyError"
+    assert calls(ada)[0].error.startswith("PolicyError: ")
+    assert len(calls(ada)[0].error) <= 500

@@ -1,4 +1,4 @@
-"""`/v1/tools`: the seven tools that agents call, described for each ecosystem and recorded one by one."""
+"""`/v1/tools`: the tools that agents call, described for each ecosystem and recorded one by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webapp.context import session
 from webapp.errors import field_errors, invalid_request, problem
 from webapp.guards import ANY, needs, recorded, require_scope
 from webapp.operations import was_incognito
-from webapp.recording import Recording
+from webapp.recording import Recording, failure
 from webapp.tools import TOOLS, Tool
 
 _CONTENT = frozenset({"content", "tags", "theme", "source_ids"})
@@ -74,14 +74,14 @@ def run_recorded(tool: Tool, given: dict[str, Any]) -> Response:
         # What is no valid call is not kept: it may hold a text that was just refused. The names of arguments that there
         # are not are words of the caller's, too.
         told = "" if was_incognito(given.get("space")) else f": {found}"
-        recording.done({}, success=False, error=f"invalid arguments{told}"[:500])
+        recording.done({}, success=False, error=f"invalid arguments{told}")
         return response
     question = getattr(arguments, "query", None)
     try:
         result = tool.run(arguments)
     except Exception as error:
         session().rollback()
-        recording.done(_without_content(given), question=question, success=False, error=type(error).__name__)
+        recording.done(_without_content(given), question=question, success=False, error=failure(error))
         raise
     recording.done(
         {} if result.private else given,
