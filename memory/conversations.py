@@ -23,7 +23,7 @@ from memory.session_state import drop_states
 from memory.spaces import lock_spaces
 
 LONGEST_NAME = 256
-LONGEST_TITLE = 200
+LONGEST_TITLE = 500
 LONGEST_AUTO_TITLE = 80
 LARGEST_EXTRA = 64 * 1024
 _NO_SUCH = "there is no such conversation"

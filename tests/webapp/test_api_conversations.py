@@ -92,7 +92,7 @@ def test_a_date_may_be_given(agent):
         ({"external_id": "x" * 257}, "external_id"),
         ({"external_id": " "}, "external_id"),
         ({"space": "nowhere"}, "space"),
-        ({"title": "x" * 201}, "title"),
+        ({"title": "x" * 501}, "title"),
         ({"metadata": {"a": "b\x00"}}, "metadata"),
         ({"metadata": {"a": "x" * 70_000}}, "metadata"),
         ({"created_at": "2024-05-01T10:00:00"}, "created_at"),
@@ -223,6 +223,13 @@ def test_the_title_is_the_users_first_message_until_it_is_renamed(agent):
     assert talk.head()["title_source"] == "user"
 
 
+def test_a_title_may_have_five_hundred_characters_of_any_width(agent):
+    long, wide = "x" * 500, "𝒳" * 500
+    talk = Talk(agent, title=long)
+    assert (talk.opened.status_code, talk.head()["title"]) == (201, long)
+    assert talk.change(title=wide).json["title"] == wide
+
+
 def test_a_null_title_gives_the_automatic_one_back(agent):
     talk = Talk(agent, title="Mine")
     talk.say("Where do the bees go?")
@@ -234,7 +241,7 @@ def test_a_null_title_gives_the_automatic_one_back(agent):
     ("changes", "field"),
     [
         ({}, "body"),
-        ({"title": "x" * 201}, "title"),
+        ({"title": "x" * 501}, "title"),
         ({"title": "a\x00"}, "title"),
         ({"space": "nowhere"}, "space"),
         ({"archived": None}, "archived"),

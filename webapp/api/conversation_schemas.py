@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field, model_validator
 
+from memory.conversations import LONGEST_TITLE
 from memory.drafts import check_not_ahead
 from memory.errors import InvalidError
 from memory.formats import read_element, to_element
@@ -47,7 +48,7 @@ class ConversationBody(Omittable):
 
     external_id: Line | None = Field(None, min_length=1, max_length=256)
     space: Line | None = None
-    title: Line | None = Field(None, max_length=200)
+    title: Line | None = Field(None, max_length=LONGEST_TITLE)
     metadata: dict[str, Any] = Field(default_factory=dict)
     created_at: Happened | None = None
 
@@ -57,7 +58,7 @@ class ConversationPatch(Patch):
 
     nullable: ClassVar = frozenset({"title", "space"})
 
-    title: Line | None = Field(None, max_length=200)
+    title: Line | None = Field(None, max_length=LONGEST_TITLE)
     space: Line | None = None
     archived: bool | None = None
     metadata: dict[str, Any] | None = None
