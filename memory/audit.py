@@ -22,7 +22,7 @@ from memory.errors import InvalidError
 from memory.models import AuditEvent, AuditLink
 
 LARGEST_PAGE = 200
-_HEAD = re.compile(r"([1-9][0-9]{0,17}):([0-9a-f]{64})")
+HEAD = re.compile(r"([1-9][0-9]{0,17}):([0-9a-f]{64})")
 
 # As text, so that what was changed by hand into something that Python cannot hold is found and not stumbled over.
 # Events are looked up by the ids of some links at a time: joined with all of them, while the planner does not know a
@@ -95,7 +95,7 @@ class EventPage:
 
 def to_head(value: str) -> Head:
     """Return the head that was noted as SEQUENCE:HASH; raises `InvalidError` on the field `expect`."""
-    found = _HEAD.fullmatch(value.strip().lower())
+    found = HEAD.fullmatch(value.strip().lower())
     if found is None:
         raise InvalidError("expect", "must be a sequence number, a colon and 64 hex digits")
     return Head(int(found[1]), bytes.fromhex(found[2]))

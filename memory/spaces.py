@@ -23,7 +23,7 @@ LONGEST_RETENTION = 36_500  # days
 _ATTEMPTS = 5
 # Names that stand beside the spaces in addresses: /v1/spaces/policies.
 RESERVED = frozenset({"policies"})
-_SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 EDITABLE = ("name", "memory_enabled", "incognito_default", "soft_cap", "retention_days", "policy")
 
 
@@ -31,7 +31,7 @@ def get_space(session: Session, user_id: UUID, slug: str) -> Space:
     """Return the user's space; raises `InvalidError` on the field `space` when there is none."""
     mine = select(Space).where(Space.user_id == user_id, Space.slug == slug)
     # What cannot be a name is not asked for: no column holds all that somebody may send.
-    space = session.scalar(mine) if _SLUG.fullmatch(slug) else None
+    space = session.scalar(mine) if SLUG.fullmatch(slug) else None
     if space is None:
         raise InvalidError("space", f"there is no space {slug!r}")
     return space
@@ -159,7 +159,7 @@ def _apply(space: Space, changes: Mapping[str, Any]) -> None:
 
 def check_slug(slug: str, field: str = "slug") -> None:
     """Refuse what is not lower-case letters, digits, dots, dashes and underscores, 64 at most."""
-    if not _SLUG.fullmatch(slug):
+    if not SLUG.fullmatch(slug):
         raise InvalidError(field, "must be 1 to 64 lower-case letters, digits, dots, dashes or underscores")
 
 

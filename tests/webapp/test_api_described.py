@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 import described
@@ -12,6 +13,7 @@ from embedding_endpoint import running
 
 from memory.embedding.backfill import utc_now
 from memory.enrichment.enrich import Enricher
+from retrieval.policy import NAMED
 
 # One document that is written while it is read: docs and the tests of exports tell what is in it.
 WITHOUT_A_SHAPE = {"GET /v1/export"}
@@ -49,6 +51,88 @@ def test_every_operation_describes_the_shape_of_its_answer(app):
         if status.startswith("2") and "$ref" not in answer["content"]["application/json"]["schema"]
     }
     assert shapeless == WITHOUT_A_SHAPE
+
+
+def test_a_body_that_may_be_left_out_is_described_so(app, agent):
+    bodies = {name: operation.get("requestBody", {}) for name, operation in operations(app).items()}
+    optional = {name for name, body in bodies.items() if body and not body["required"]}
+    assert optional == {
+        "POST /v1/conversations",
+        "POST /v1/memory/incognito/start",
+        "POST /v1/memory/incognito/end",
+        "POST /v1/admin/backfill",
+        "POST /v1/tools/{name}",
+    }
+    for path in ("/v1/conversations", "/v1/memory/incognito/start", "/v1/memory/incognito/end", "/v1/admin/backfill"):
+        agent.post(path)
+
+
+def part_of(app, schema, field):
+    """Return how a field of a body is described, without the null that it may be."""
+    part = app.test_client().get("/v1/openapi.json").json["components"]["schemas"][schema]["properties"][field]
+    kinds = [kind for kind in part.get("anyOf", (part,)) if kind != {"type": "null"}]
+    return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        ("EntryBody", "text"),
+        ("EntryPatch", "text"),
+        ("ContextBody", "query"),
+        ("CommandBody", "text"),
+        ("IncognitoBody", "session"),
+    ],
+)
+def test_a_text_that_must_say_something_is_described_so(app, schema, field):
+    part = part_of(app, schema, field)
+    assert part["minLength"] == 1
+    assert [re.search(part["pattern"], text) is None for text in (" \n", " x ")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("schema", "field", "right", "wrong"),
+    [
+        ("SpaceBody", "slug", ["work", "a", "a" * 64, "a.b-c_d"], ["", "Work", "a" * 65, "-a", "a b", "a\n"]),
+        ("ThemeBody", "slug", ["work"], ["", "Work"]),
+        ("EntryBody", "theme", ["", "work"], ["Work", "a" * 65]),
+        ("ProviderBody", "endpoint_url", ["http://x", "HTTPS://x"], ["x", "ftp://x"]),
+    ],
+)
+def test_a_name_is_described_by_what_it_may_be(app, schema, field, right, wrong):
+    pattern = part_of(app, schema, field)["pattern"].replace("$", r"\Z")
+    assert [name for name in (*right, *wrong) if re.search(pattern, name)] == right
+
+
+@pytest.mark.parametrize("schema", ["EntryBody", "EntryPatch"])
+def test_how_many_words_there_may_be_is_described(agent, app, schema):
+    for field, most, longest in (("tags", 32, 64), ("source_ids", 64, 256)):
+        part = part_of(app, schema, field)
+        assert (part["maxItems"], part["items"]["minLength"], part["items"]["maxLength"]) == (most, 1, longest)
+        words = [f"{number}-{field}".ljust(longest, "x") for number in range(most)]
+        agent.post(ENTRIES, {"text": f"{schema} of {field}", field: words})
+
+
+def test_a_change_of_nothing_is_described_as_none(app):
+    schemas = app.test_client().get("/v1/openapi.json").json["components"]["schemas"]
+    changes = ("EntryPatch", "SpacePatch", "ConversationPatch", "SettingsBody")
+    assert [schemas[name]["minProperties"] for name in changes] == [1] * 4
+
+
+@pytest.mark.parametrize("schema", ["ContextBody", "SpaceBody", "SpacePatch"])
+def test_a_policy_is_described_as_a_name_or_its_fields(agent, app, schema):
+    named, fields = part_of(app, schema, "policy")["anyOf"]
+    assert (named["enum"], fields["type"]) == (sorted(NAMED), "object")
+    for name in named["enum"]:
+        agent.post("/v1/memory/context", {"query": "bees", "policy": name})
+
+
+def test_headers_that_take_ids_are_described_so(app):
+    headers = app.test_client().get("/v1/openapi.json").json["components"]["parameters"]
+    assert {name for name, told in headers.items() if told["schema"].get("format") == "uuid"} == {
+        "X-Commonplace-Conversation",
+        "X-Commonplace-Message",
+    }
 
 
 def test_every_operation_answers_as_it_is_described(app, agent, root):

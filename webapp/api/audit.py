@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from flask import Response, jsonify
 from pydantic import Field
 
-from memory.audit import LARGEST_PAGE, EventFilters, LinkedEvent, list_events, to_head, verify
+from memory.audit import HEAD, LARGEST_PAGE, EventFilters, LinkedEvent, list_events, to_head, verify
 from webapp.api.blueprint import api_blueprint
 from webapp.api.record_answers import EventsAnswer, VerifiedAnswer
 from webapp.api.schemas import Line, Moment, Strict, moment
@@ -35,7 +35,7 @@ class EventsQuery(Strict):
 class VerifyQuery(Strict):
     """`expect` is a `head` that an earlier answer gave: the chain must still run through it."""
 
-    expect: Line | None = None
+    expect: Annotated[Line, Field(json_schema_extra={"pattern": f"^{HEAD.pattern}$"})] | None = None
 
 
 @bp.get("", summary="List audit events, newest first", responses={"200": EventsAnswer})

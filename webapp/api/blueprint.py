@@ -15,7 +15,7 @@ from flask_openapi3.utils import parse_rule
 from pydantic import BaseModel
 
 from webapp.guards import bearer_required, headers_of, keep_last_use, object_required, scope_required
-from webapp.headers import ABOUT
+from webapp.headers import ABOUT, CONVERSATION_HEADER, MESSAGE_HEADER
 
 PROBLEMS = {
     "400": "The body is not valid JSON",
@@ -30,6 +30,8 @@ PROBLEMS = {
 }
 
 
+_NAME: dict[str, Any] = {"type": "string"}
+_ID: dict[str, Any] = {"type": "string", "format": "uuid"}
 _OBJECT = {"application/json": {"schema": {"type": "object"}}}
 
 
@@ -48,7 +50,12 @@ def describe_headers(app: OpenAPI) -> None:
     """Describe the headers of ours on each operation that reads them."""
     app.components.parameters = {
         name: Parameter.model_validate(
-            {"name": name, "in": "header", "description": about, "schema": {"type": "string"}}
+            {
+                "name": name,
+                "in": "header",
+                "description": about,
+                "schema": _ID if name in {CONVERSATION_HEADER, MESSAGE_HEADER} else _NAME,
+            }
         )
         for name, about in ABOUT.items()
     }

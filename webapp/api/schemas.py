@@ -15,17 +15,27 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from memory.browse import Entry, Source
-from memory.drafts import Draft, check_not_ahead
+from memory.drafts import (
+    MAX_SOURCE_ID_LENGTH,
+    MAX_SOURCE_IDS,
+    MAX_TAG_LENGTH,
+    MAX_TAGS,
+    MAX_TEXT_BYTES,
+    Draft,
+    check_not_ahead,
+)
 from memory.errors import InvalidError
 from memory.models import Space
-from memory.spaces import LONGEST_RETENTION, check_slug
+from memory.spaces import LONGEST_RETENTION, SLUG, check_slug
 from memory.trace import Outcome
+from retrieval.policy import NAMED
 from webapp.context import utc_now
 from webapp.guards import may_read
 
@@ -36,7 +46,13 @@ EmbeddingState = Literal["pending", "ready", "error"]
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _Item = TypeVar("_Item")
 _NUMBER = re.compile(r"\s*+[+-]?[\d_]*+\.?\d*+\s*+")
+_NOT_BLANK: dict[str, Any] = {"minLength": 1, "pattern": r"\S"}
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+def _described(**constraints: Any) -> Any:
+    """Return an annotation that describes what is checked elsewhere, by keywords of JSON Schema."""
+    return Field(json_schema_extra=constraints)
 
 
 def _storable(value: str) -> str:
@@ -119,11 +135,25 @@ Expiry = Annotated[Moment, AfterValidator(_ahead)]
 Happened = Annotated[Moment, AfterValidator(_happened)]
 # Narrows a search to what is listed.
 Only = Annotated[list[_Item] | None, AfterValidator(_any_when_empty)]
-Question = Annotated[str, AfterValidator(_askable)]
+Question = Annotated[str, AfterValidator(_askable), _described(**_NOT_BLANK)]
 # A name alone stands for the policy of that name.
 Overrides = Annotated[
-    dict[str, Any], BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value)
+    dict[str, Any],
+    BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
+    WithJsonSchema(
+        {"anyOf": [{"enum": list(NAMED), "type": "string"}, {"additionalProperties": True, "type": "object"}]}
+    ),
 ]
+# What drafts, spaces and themes check, with messages of their own, is described here and checked there. A character
+# takes a byte at least.
+Text = Annotated[str, _described(**_NOT_BLANK, maxLength=MAX_TEXT_BYTES)]
+Tag = Annotated[str, _described(**_NOT_BLANK, maxLength=MAX_TAG_LENGTH)]
+Tags = Annotated[list[Tag], _described(maxItems=MAX_TAGS)]
+SourceId = Annotated[str, _described(**_NOT_BLANK, maxLength=MAX_SOURCE_ID_LENGTH)]
+SourceIds = Annotated[list[SourceId], _described(maxItems=MAX_SOURCE_IDS)]
+Slug = Annotated[Line, _described(pattern=f"^{SLUG.pattern}$")]
+# Of a memory: an empty one is none.
+Theme = Annotated[Line, _described(pattern=f"^({SLUG.pattern})?$")]
 
 
 class Strict(BaseModel):
@@ -146,6 +176,8 @@ class Strict(BaseModel):
 class Omittable(Strict):
     """A body that may be left out when it would be empty."""
 
+    model_config = ConfigDict(openapi_extra={"required": False})  # type: ignore[typeddict-unknown-key]
+
     @model_validator(mode="before")
     @classmethod
     def _absent_is_empty(cls, data: Any) -> Any:
@@ -154,10 +186,12 @@ class Omittable(Strict):
 
 def _as_changes(schema: dict[str, Any], model: type[Patch]) -> None:
     """Describe fields as they may be sent: none has a default, and null is only for those that it says something of."""
+    schema["minProperties"] = 1
     for name, field in schema["properties"].items():
         field.pop("default", None)
         if name not in model.nullable:
-            field.update(*(kind for kind in field.pop("anyOf", ()) if kind["type"] != "null"))
+            kinds = [kind for kind in field.pop("anyOf", ()) if kind["type"] != "null"]
+            field.update({"anyOf": kinds} if len(kinds) > 1 else dict(*kinds))
 
 
 class Patch(Strict):
@@ -218,14 +252,14 @@ class RevisionsQuery(Strict):
 class EntryBody(Strict):
     """A memory to store; `space` defaults to the token's space or `default`."""
 
-    text: str
+    text: Text
     space: Line | None = None
     type: MemoryType = "note"
     role: MemoryRole = "user"
-    tags: list[str] = Field(default_factory=list)
-    theme: Line | None = None
+    tags: Tags = Field(default_factory=list)
+    theme: Theme | None = None
     manually_saved: bool = False
-    source_ids: list[str] = Field(default_factory=list)
+    source_ids: SourceIds = Field(default_factory=list)
     source_message: Line | None = Field(None, max_length=256)
     source_message_id: UUID | None = Field(None, description="The message of a conversation here that it was said in.")
     created_at: Happened | None = None
@@ -272,11 +306,11 @@ class EntryPatch(Patch):
 
     nullable: ClassVar = frozenset({"theme", "expires_at", "supersedes"})
 
-    text: str | None = None
+    text: Text | None = None
     type: MemoryType | None = None
-    tags: list[str] | None = None
-    theme: Line | None = None
-    source_ids: list[str] | None = None
+    tags: Tags | None = None
+    theme: Theme | None = None
+    source_ids: SourceIds | None = None
     importance: Share | None = None
     status: MemoryStatus | None = None
     pinned: bool | None = None
@@ -324,7 +358,7 @@ RETENTION = (
 class SpaceBody(Strict):
     """A new space."""
 
-    slug: Line
+    slug: Slug
     name: Line | None = None
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
     retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
@@ -353,7 +387,7 @@ class SpacePath(BaseModel):
 class ThemeBody(Strict):
     """A new theme."""
 
-    slug: Line
+    slug: Slug
     display_name: Line = Field("", max_length=200)
     description: Line = Field("", max_length=2000)
 
@@ -371,7 +405,9 @@ class SettingsBody(Patch):
 class IncognitoBody(Omittable):
     """Which session; by default the `X-Commonplace-Session` header, else the token itself."""
 
-    session: Annotated[Line, AfterValidator(_sendable)] | None = Field(None, min_length=1, max_length=150)
+    session: Annotated[Line, AfterValidator(_sendable), _described(**_NOT_BLANK)] | None = Field(
+        None, min_length=1, max_length=150
+    )
 
 
 class ContextBody(Strict):
@@ -388,7 +424,9 @@ class ProviderBody(Strict):
     """The user's own embedding endpoint."""
 
     provider_type: Literal["openai", "ollama", "custom_http", "llamacpp"]
-    endpoint_url: Line = Field(min_length=1, max_length=2000)
+    endpoint_url: Annotated[Line, _described(pattern="^[Hh][Tt][Tt][Pp][Ss]?://")] = Field(
+        min_length=1, max_length=2000
+    )
     model: Line = Field(min_length=1, max_length=200)
     api_key: Line | None = Field(None, max_length=2000)
     dimensions: int | None = Field(None, ge=1, le=16_000)

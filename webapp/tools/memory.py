@@ -24,7 +24,11 @@ from webapp.api.schemas import (
     Overrides,
     Question,
     Share,
+    SourceIds,
     Strict,
+    Tags,
+    Text,
+    Theme,
     changed_json,
     entry_json,
     moment,
@@ -62,11 +66,11 @@ class AddArguments(Strict):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"required": ["type", "content"]})
 
     type: MemoryType = Field("note", description="What kind of memory this is.")
-    content: str = Field(description="The memory, as one self-contained statement.")
-    theme: Line | None = Field(None, description="Slug of a theme; a new one is added.")
-    tags: list[str] = Field(default_factory=list)
+    content: Text = Field(description="The memory, as one self-contained statement.")
+    theme: Theme | None = Field(None, description="Slug of a theme; a new one is added.")
+    tags: Tags = Field(default_factory=list)
     space: Line | None = None
-    source_ids: list[str] = Field(default_factory=list)
+    source_ids: SourceIds = Field(default_factory=list)
     source_message_id: UUID | None = Field(None, description="The stored message that this was learned from.")
     manually_saved: bool = Field(False, description="True when the user asked to remember this.")
     importance: Share | None = None
@@ -81,10 +85,10 @@ class ItemArguments(Strict):
 class UpdateArguments(ItemArguments):
     """What to change in a memory."""
 
-    content: str | None = None
+    content: Text | None = None
     type: MemoryType | None = None
-    theme: Line | None = None
-    tags: list[str] | None = None
+    theme: Theme | None = None
+    tags: Tags | None = None
     importance: Share | None = None
     status: MemoryStatus | None = None
     supersedes: UUID | None = None
