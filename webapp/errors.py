@@ -91,6 +91,8 @@ def _message(found: Mapping[str, Any]) -> str:
             return f"must have at most {said['max_length']}, not {said['actual_length']}"
         case "too_short":
             return f"must have at least {said['min_length']}, not {said['actual_length']}"
+        case "model_type" | "dict_type":
+            return "must be a JSON object"
         case "value_error":
             return str(said["error"])
         case _:

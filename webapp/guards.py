@@ -92,6 +92,10 @@ def may_read() -> bool:
 
 def object_required() -> None:
     """End the request with 400, 413, 415 or 422 when it has a body that is not one JSON object."""
+    if request.headers.get("Content-Encoding", "identity").strip().lower() not in {"", "identity"}:
+        refusal = problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body as it is, without Content-Encoding")
+        refusal.headers["Accept-Encoding"] = "identity"
+        abort(refusal)
     if getattr(current_app.view_functions[request.endpoint or ""], _STREAMED, False) or not request.get_data():
         return
     try:

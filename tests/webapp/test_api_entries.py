@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import UTC, datetime, timedelta
 
@@ -208,8 +209,24 @@ def test_a_body_of_another_type_answers_415(reader, kind):
     assert (response.status_code, response.mimetype) == (415, "application/problem+json")
 
 
+def test_a_compressed_body_answers_415(reader):
+    body, kind = gzip.compress(b'{"text": "a"}'), {"Content-Type": "application/json"}
+    response = reader.ask("POST", ENTRIES, data=body, headers={**kind, "Content-Encoding": "gzip"})
+    assert (response.status_code, response.mimetype) == (415, "application/problem+json")
+    assert (response.headers["Accept-Encoding"], "Content-Encoding" in response.json["detail"]) == ("identity", True)
+    plain = reader.ask("POST", ENTRIES, data='{"text": ""}', headers={**kind, "Content-Encoding": "identity"})
+    assert fields(plain) == ["text"]
+
+
 def test_an_array_names_the_body(reader):
     assert fields(reader.post(ENTRIES, [1])) == ["body"]
+
+
+def test_a_body_that_is_missing_is_told_in_our_words(reader):
+    told = [{"field": "body", "message": "must be a JSON object"}]
+    assert reader.ask("POST", ENTRIES, content_type="application/json").json["errors"] == told
+    policy = reader.post("/v1/memory/context", {"query": "bees", "policy": [1]})
+    assert policy.json["errors"] == [{"field": "policy", "message": "must be a JSON object"}]
 
 
 def test_a_huge_body_answers_413(reader, app):
