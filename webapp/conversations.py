@@ -8,11 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from flask import request
-from pydantic import ValidationError
 
 from memory import conversations, history, messages
 from memory.conversations import Deletion
-from memory.errors import InvalidError, RefusedError
+from memory.errors import RefusedError
 from memory.history import Offered
 from memory.message_drafts import MessageDraft
 from memory.messages import Appended, Scribe
@@ -137,12 +136,7 @@ def receive_message(conversation_id: UUID) -> dict[str, Any]:
 
 
 def _streamed_draft(streamed: Streamed) -> MessageDraft:
-    try:
-        head = StreamHead.model_validate(streamed.head)
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise InvalidError(".".join(str(part) for part in found["loc"]), found["msg"]) from error
-    given = head.model_dump()
+    given = StreamHead.model_validate(streamed.head).model_dump()
     return MessageDraft(**given, content=streamed.text, payload=streamed.payload, partial=not streamed.whole)
 
 

@@ -46,7 +46,7 @@ def read_stream(stream: IO[bytes]) -> Streamed:
         if head is None:
             head = item
         elif "done" in item:
-            return _finished(head, "".join(pieces), item, number)
+            return _finished(head, _joined(pieces), item, number)
         else:
             pieces.append(_delta(item, number))
             size += len(pieces[-1])
@@ -54,7 +54,13 @@ def read_stream(stream: IO[bytes]) -> Streamed:
                 raise InvalidError("content", f"must be at most {MAX_CONTENT_BYTES} bytes of UTF-8")
     if head is None:
         raise InvalidError("line 1", "must be the head of the message, a JSON object")
-    return Streamed(head, "".join(pieces), whole=False)
+    return Streamed(head, _joined(pieces), whole=False)
+
+
+def _joined(pieces: list[str]) -> str:
+    """Return the text. Who counts in UTF-16, as JavaScript does, may have cut a character in two between pieces."""
+    text = "".join(pieces)
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _finished(head: dict[str, Any], text: str, item: dict[str, Any], number: int) -> Streamed:

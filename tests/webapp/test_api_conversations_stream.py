@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import socket
@@ -193,6 +194,33 @@ def test_a_text_is_not_broken_where_its_bytes_are(talk):
     text = "Grüße aus Köln, 日本 und 🐝 " * 900
     send(talk, b"".join(json.dumps(p, ensure_ascii=False).encode() + b"\n" for p in [HEAD, *pieces(text)]))
     assert shown(talk) == [(text, True)]
+
+
+@pytest.mark.parametrize("cut", ["whole", "partial"])
+def test_a_character_that_is_cut_in_two_comes_together(talk, cut):
+    end = [{"done": True}] if cut == "whole" else []
+    send(talk, lines(HEAD, {"delta": "Bees \ud83d"}, {"delta": "\udc1d and \ud83d\udc1d"}, *end))
+    assert shown(talk) == [("Bees 🐝 and 🐝", cut == "partial")]
+
+
+@pytest.mark.parametrize("delta", ["\ud83d", "\udc1d\ud83d"])
+def test_half_a_character_is_refused(talk, delta):
+    assert fields(send(talk, lines(HEAD, {"delta": "Bees "}, {"delta": delta}, {"done": True}))) == ["content"]
+
+
+def test_every_field_of_a_head_is_told_in_our_words(talk):
+    head = {"role": "user", "client_id": "x" * 257, "model": "", "created_at": 1_700_000_000}
+    assert send(talk, lines(head, {"delta": "a"}, {"done": True})).json["errors"] == [
+        {"field": "client_id", "message": "must have at most 256, not 257"},
+        {"field": "model", "message": "must have at least 1, not 0"},
+        {"field": "created_at", "message": "must be a date and time with a zone, such as 2024-05-01T09:00:00Z"},
+    ]
+
+
+def test_a_stream_that_is_compressed_answers_415(talk):
+    body = gzip.compress(lines(HEAD, {"delta": "a"}, {"done": True}))
+    response = talk.agent.ask("POST", f"{talk.path}/messages/stream", data=body, headers={"Content-Encoding": "gzip"})
+    assert (response.status_code, talk.messages()) == (415, [])
 
 
 # --- real servers, real sockets ---------------------------------------------------------------------------------------
