@@ -81,6 +81,7 @@ def part_of(app, schema, field):
         ("EntryPatch", "text"),
         ("ContextBody", "query"),
         ("CommandBody", "text"),
+        ("PreferencesBody", "document"),
         ("IncognitoBody", "session"),
     ],
 )
@@ -125,6 +126,22 @@ def test_a_policy_is_described_as_a_name_or_its_fields(agent, app, schema):
     assert (named["enum"], fields["type"]) == (sorted(NAMED), "object")
     for name in named["enum"]:
         agent.post("/v1/memory/context", {"query": "bees", "policy": name})
+
+
+@pytest.mark.parametrize(
+    ("schema", "ways"),
+    [
+        ("AppendBody", [["message"], ["messages"], ["format", "history"]]),
+        ("MergeBody", [["messages"], ["format", "history"]]),
+    ],
+)
+def test_messages_are_described_as_sent_in_one_way(app, schema, ways):
+    described = app.test_client().get("/v1/openapi.json").json["components"]["schemas"][schema]
+    assert [way["required"] for way in described["oneOf"]] == ways
+    # Null for a way that is not taken is as good as leaving it out.
+    assert [way["properties"][way["required"][-1]]["type"] for way in described["oneOf"]] == [
+        "object" if way == ["message"] else "array" for way in ways
+    ]
 
 
 def test_headers_that_take_ids_are_described_so(app):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from memory.conversations import LONGEST_TITLE
 from memory.drafts import check_not_ahead
@@ -131,8 +131,20 @@ class History(Strict):
         return _at(where, {**given, "payload": element, "payload_format": self.format})
 
 
+def _one_of(**kinds: str) -> ConfigDict:
+    """Return the configuration of a body that has exactly one of these fields, each of a type of JSON Schema."""
+    needed = {"history": ["format", "history"]}
+    ways: list[Any] = [
+        {"properties": {name: {"type": kind}}, "required": needed.get(name, [name]), "type": "object"}
+        for name, kind in kinds.items()
+    ]
+    return ConfigDict(json_schema_extra={"oneOf": ways})
+
+
 class AppendBody(History):
     """One `message`, up to 1,000 `messages`, or a `history` in the `format` of another library."""
+
+    model_config = _one_of(message="object", messages="array", history="array")
 
     message: MessageBody | None = None
     messages: list[MessageBody] | None = Field(None, min_length=1, max_length=MAX_BATCH)
@@ -154,6 +166,8 @@ class AppendBody(History):
 
 class MergeBody(History):
     """A client's history: up to 1,000 `messages`, or a `history` in the `format` of another library."""
+
+    model_config = _one_of(messages="array", history="array")
 
     messages: list[KeptMessage] | None = Field(None, min_length=1, max_length=MAX_BATCH)
 

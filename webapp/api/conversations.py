@@ -69,7 +69,10 @@ _ARCHIVED = {"false": False, "true": True, "any": None}
 @bp.get("", summary="List conversations, the latest first", responses={"200": ConversationsAnswer})
 @needs("read")
 def list_(query: ConversationQuery) -> Response:
-    """Answer a page; `next_cursor` is null at the end. With `q`, those in which all the words occur, and where."""
+    """Answer a page; `next_cursor` is null at the end. With `q`, those in which all the words occur, and where.
+
+    One in which something is said while pages are read moves to the front, and the pages that follow do not have it.
+    """
     archived = query.archived or ("any" if query.external_id else "false")
     words = words_of(query.q) if query.q is not None else ()
     filters = Filters(archived=_ARCHIVED[archived], external_id=query.external_id, words=words)

@@ -21,7 +21,7 @@ from webapp.api.account_answers import (
     VersionsAnswer,
 )
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Strict, moment
+from webapp.api.schemas import Strict, Text, moment
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 from webapp.guards import may_read, needs
@@ -36,7 +36,7 @@ LARGEST_VERSION = 2**31 - 1
 class PreferencesBody(Strict):
     """The whole document: Markdown, with YAML front matter where there is something to structure; 64 KiB at most."""
 
-    document: str
+    document: Text
 
 
 class VersionPath(BaseModel):
