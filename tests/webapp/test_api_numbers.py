@@ -123,6 +123,25 @@ def test_a_moment_that_is_written_out_is_taken(agent, written):
     assert agent.entry(stored)["created_at"].startswith("2024-05-01T09:00:00")
 
 
+@pytest.mark.parametrize(
+    ("written", "taken"),
+    [
+        ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59+00:00"),
+        ("2016-12-31T18:59:60.5-05:00", "2016-12-31T23:59:59.500000+00:00"),
+    ],
+)
+def test_a_leap_second_is_taken_for_the_one_before(agent, written, taken):
+    stored = agent.post(ENTRIES, {"text": "Ada keeps bees", "created_at": written}).json["id"]
+    assert agent.entry(stored)["created_at"] == taken
+    assert agent.get(ENTRIES, created_after=written, created_before="2017-01-01T00:00:00Z").json["entries"]
+
+
+@pytest.mark.parametrize("written", ["2016-12-31T23:59:61Z", "2016-12-31T23:60:00Z", "2016-12-31T23:59:60"])
+def test_no_other_second_is_one_too_many(agent, ada, written):
+    response = agent.post(ENTRIES, {"text": "Ada keeps bees", "created_at": written})
+    assert (response.status_code, fields(response), memories_of(ada)) == (422, ["created_at"], 0)
+
+
 def test_a_number_and_a_switch_are_taken_as_ever(agent):
     body = {"text": "Ada keeps bees", "importance": 1, "metadata_confidence": "0.5", "manually_saved": True}
     assert agent.post(ENTRIES, body).status_code == 201

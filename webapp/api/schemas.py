@@ -45,6 +45,7 @@ MemoryStatus = Literal["active", "superseded", "archived"]
 EmbeddingState = Literal["pending", "ready", "error"]
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _Item = TypeVar("_Item")
+_LEAP = re.compile(r"(?<=\d\d:\d\d):60(?=[.,Zz+-])")
 _NUMBER = re.compile(r"\s*+[+-]?[\d_]*+\.?\d*+\s*+")
 _NOT_BLANK: dict[str, Any] = {"minLength": 1, "pattern": r"\S"}
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -66,10 +67,13 @@ def _storable(value: str) -> str:
 
 
 def _written_out(value: Any) -> Any:
-    """Refuse a number, which stands for a moment only to who knows from when it counts and in what."""
+    """Refuse a number, which stands for a moment only to who knows from when it counts and in what.
+
+    A leap second, which RFC 3339 has and Python has not, is taken for the one before.
+    """
     if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value)):
         raise PydanticCustomError("moment", "must be a date and time with a zone, such as 2024-05-01T09:00:00Z")
-    return value
+    return _LEAP.sub(":59", value, count=1) if isinstance(value, str) else value
 
 
 def _in_utc(value: datetime) -> datetime:
