@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -285,3 +287,14 @@ def test_the_module_stands_alone():
         " for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_example_of_the_readme_makes_an_agent_of_what_it_names(monkeypatch):
+    readme = (Path(__file__).parents[2] / "integrations" / "README.md").read_text()
+    (shell,) = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
+    (example,) = re.findall(r"```python\n(.*?)^print", readme, re.DOTALL | re.MULTILINE)
+    exported = re.search(r"^export (\w+)=\$\(\.venv/bin/commonplace token create ", shell, re.MULTILINE)
+    monkeypatch.setenv(exported[1], "cp_example")
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert [tool.name for tool in names["agent"].tools] == ["query_memory"]
