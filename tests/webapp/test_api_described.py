@@ -144,6 +144,14 @@ def test_messages_are_described_as_sent_in_one_way(app, schema, ways):
     ]
 
 
+def test_the_two_countings_of_a_memory_are_told_apart(agent, app):
+    memory = f"{ENTRIES}/{agent.store('Ada keeps bees')}"
+    changed = [agent.patch(memory, change).json["version"] for change in ({"tags": ["a"]}, {"text": "Ada keeps hens"})]
+    assert (changed, agent.get(f"{memory}/revisions").json["current"]) == ([1, 2], 3)
+    for schema in ("EntryAnswer", "WholeEntryAnswer", "UnreadEntryAnswer"):
+        assert "revisions count every change" in part_of(app, schema, "version")["description"]
+
+
 def test_headers_that_take_ids_are_described_so(app):
     headers = app.test_client().get("/v1/openapi.json").json["components"]["parameters"]
     assert {name for name, told in headers.items() if told["schema"].get("format") == "uuid"} == {

@@ -24,6 +24,7 @@ Degraded = (
 )
 KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
 Moment = Field(description="ISO 8601 with the zone.")
+TextVersion = Field(description="Counts what the text has said, from 1. Numbers of revisions count every change.")
 
 
 class EmbeddingAnswer(BaseModel):
@@ -80,14 +81,14 @@ class EntryAnswer(BaseModel):
     created_at: str = Moment
     updated_at: str = Moment
     expires_at: str | None
-    version: int
+    version: int = TextVersion
 
 
 class UnreadEntryAnswer(BaseModel):
     """What a token without the scope `read` is told of a memory that it has changed."""
 
     id: str
-    version: int
+    version: int = TextVersion
 
 
 class ChangedEntryAnswer(RootModel[EntryAnswer | UnreadEntryAnswer]):
