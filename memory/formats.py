@@ -115,7 +115,8 @@ def _openai(element: Element) -> Gist | None:
 
 def _anthropic(element: Element) -> Gist | None:
     role, content = element.get("role"), element.get("content")
-    if role not in {"user", "assistant", "system"} or not isinstance(content, str | list):
+    # Compared one by one, here and below: what is no text may have no hash.
+    if role not in ("user", "assistant", "system") or not isinstance(content, str | list):
         return None
     parts = _Parts()
     for block in [content] if isinstance(content, str) else content:
@@ -137,7 +138,7 @@ def _read_block(parts: _Parts, block: Any) -> None:
 
 def _pydantic_ai(element: Element) -> Gist | None:
     kind, given = element.get("kind"), element.get("parts")
-    if kind not in {"request", "response"} or not isinstance(given, list):
+    if kind not in ("request", "response") or not isinstance(given, list):
         return None
     parts = _Parts()
     for part in given:

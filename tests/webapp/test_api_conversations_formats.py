@@ -325,6 +325,9 @@ def test_a_mixed_conversation_keeps_the_place_of_each(talk):
     assert talk.history("openai") == [{"role": "user", "content": "First"}, OPENAI[3]]
 
 
+ODD: tuple[Any, ...] = ([], {}, ["user"], {"request": 1}, 1, True, None)
+
+
 @pytest.mark.parametrize(
     ("format_", "element"),
     [
@@ -340,6 +343,7 @@ def test_a_mixed_conversation_keeps_the_place_of_each(talk):
         ("pydantic_ai", {"kind": "request", "parts": ["hello"]}),
         ("pydantic_ai", {"kind": "request", "parts": [{"content": "a"}]}),
         ("pydantic_ai", None),
+        *((format_, {"role": odd, "kind": odd, "content": "a", "parts": []}) for format_ in HISTORIES for odd in ODD),
     ],
 )
 def test_what_is_no_message_of_the_format_stores_nothing(talk, format_, element):
