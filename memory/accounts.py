@@ -21,7 +21,7 @@ from memory.driver import fetch
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
 from memory.journal import record
-from memory.models import Token, User
+from memory.models import AuditEvent, Token, User
 from memory.spaces import DEFAULT_SPACE, create_space, get_space
 
 SCOPES = ("read", "write", "forget", "admin", "service")
@@ -32,6 +32,8 @@ LAST_USE_GRAIN = timedelta(minutes=1)
 # Every request of an agent runs it.
 _OPENED = ("user_id", "id", "prefix", "scopes", "space_id", "expires_at", "last_used_at", "revoked_at")
 _OPEN = f"SELECT {', '.join(_OPENED)} FROM open_token(%(hash)s)"  # noqa: S608 - names of ours
+# The record says which sessions are over: a cookie stays as good as it was, wherever a copy of it lies.
+_LOGGED_OUT, _SESSION = "user.logged_out", "session"
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 _hasher = PasswordHasher()
 
@@ -128,6 +130,23 @@ def check_password(session: Session, email: str, password: str) -> UUID | None:
     except (VerificationError, InvalidHashError):
         return None
     return row.id if row else None
+
+
+def end_session(session: Session, user_id: UUID, session_id: str, *, now: datetime, actor: str) -> None:
+    """Log a browser session out for good; `session_id` names it and lets nobody in. The caller commits."""
+    details = {_SESSION: session_id}
+    record(session, user_id, _LOGGED_OUT, actor=actor, now=now, subject_id=user_id, details=details)
+
+
+def is_ended(session: Session, user_id: UUID, session_id: str, *, since: datetime) -> bool:
+    """Tell whether a browser session was logged out since then."""
+    ends = select(AuditEvent.id).where(
+        AuditEvent.user_id == user_id,
+        AuditEvent.action == _LOGGED_OUT,
+        AuditEvent.created_at >= since,
+        AuditEvent.details[_SESSION].astext == session_id,
+    )
+    return session.scalar(select(ends.exists())) or False
 
 
 def find_user(session: Session, name: str) -> UUID | None:

@@ -40,6 +40,19 @@ def test_the_record_tells_who_came_and_went(door: FlaskClient, ada) -> None:
     assert [row.action for row in rows(ada, told)] == ["user.logged_in", "user.logged_out"]
 
 
+def test_no_copy_of_a_cookie_opens_anything_after_the_log_out(door: FlaskClient, app: Flask, ada) -> None:
+    elsewhere = at_browser(app, ada)
+    _log_in(door, ada.email)
+    copied = door.get_cookie("session")
+    assert copied is not None
+    door.post("/logout")
+    door.set_cookie("session", copied.value)
+    assert door.get("/memories").location == "/login?next=/memories"
+    door.set_cookie("session", copied.value)
+    assert door.post("/spaces", data={"slug": "in", "name": "In"}).location.startswith("/login")
+    assert elsewhere.get("/memories").status_code == 200
+
+
 def test_the_address_may_be_written_in_capitals(door: FlaskClient, ada) -> None:
     assert _log_in(door, f" {ada.email.upper()} ").status_code == 303
 

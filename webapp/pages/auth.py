@@ -8,9 +8,9 @@ from flask import Blueprint, Response, flash, make_response, redirect, render_te
 
 from memory.accounts import check_password
 from memory.journal import record
-from webapp.context import credential, session, utc_now
+from webapp.context import session, utc_now
 from webapp.pages.tries import WINDOW, give_back, too_many
-from webapp.pages.visitor import local_path, recognise, sign_in, sign_out
+from webapp.pages.visitor import local_path, log_out, sign_in
 
 bp = Blueprint("auth", __name__)
 
@@ -43,11 +43,7 @@ def check() -> Response:
 @bp.post("/logout")
 def logout() -> Response:
     """Close the session of this browser."""
-    if recognise():
-        user_id = credential().user_id
-        record(session(), user_id, "user.logged_out", actor="user", now=utc_now(), subject_id=user_id)
-        session().commit()
-    sign_out()
+    log_out()
     flash("You are logged out.")
     return make_response(redirect(url_for("auth.login"), HTTPStatus.SEE_OTHER))
 

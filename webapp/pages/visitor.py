@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from uuid import UUID
 
-from flask import Blueprint, Response, g, request, url_for
+from flask import Blueprint, Response, current_app, g, request, url_for
 from flask import session as cookie
 from sqlalchemy import select
 
-from memory.accounts import Credential
+from memory.accounts import Credential, end_session, is_ended
 from memory.database import act_as
 from memory.models import Space, User
 from memory.spaces import DEFAULT_SPACE
 from memory.time_zones import chosen_zone, zone_of
-from webapp.context import runtime, session
+from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import answer
 from webapp.htmx import current_page, go, wants_fragment
 from webapp.operations import is_incognito
@@ -82,7 +82,10 @@ def _user_of_cookie() -> User | None:
     act_as(session(), user_id)
     user = session().get(User, user_id)
     if user is not None and user.disabled_at is None and secrets.compare_digest(cookie.get("mark", ""), _mark(user)):
-        return user
+        # An older cookie is refused by its age.
+        since = utc_now() - current_app.permanent_session_lifetime
+        if not is_ended(session(), user_id, _session_id(), since=since):
+            return user
     act_as(session(), None)
     return None
 
@@ -101,9 +104,23 @@ def sign_in(user_id: UUID) -> None:
     cookie.update(user=str(user_id), key=secrets.token_urlsafe(18), mark=_mark(user))
 
 
+def _session_id() -> str:
+    # In place of the key, which is a part of what lets the browser in.
+    return runtime().keys.digest("browser session id", cookie["key"]).hex()[:32]
+
+
 def sign_out() -> None:
-    """End the session of this browser."""
+    """Let this browser forget its session."""
     cookie.clear()
+
+
+def log_out() -> None:
+    """End the session of this browser for good, so that no copy of its cookie opens anything."""
+    if recognise():
+        who = credential()
+        end_session(session(), who.user_id, _session_id(), now=utc_now(), actor=who.actor)
+        session().commit()
+    sign_out()
 
 
 def local_path(given: str | None, default: str) -> str:
