@@ -184,6 +184,16 @@ def test_a_confined_token_is_told_how_far_its_own_space_is(client, ada):
     assert progress(confined) == {"total": 2, "ready": 2, "failed": 0}
 
 
+def test_who_may_not_read_cannot_have_everything_sent_to_an_endpoint(client, ada, endpoint):
+    Agent(client, ada.headers).store("The vault opens at noon")
+    setting = {"provider_type": "custom_http", "endpoint_url": endpoint.url, "model": "m", "enabled": True}
+    writer = Agent(client, ada.new_token("write"))
+    assert writer.ask("PUT", "/v1/providers", json=setting).status_code == 403
+    assert Agent(client, ada.headers).get("/v1/providers").json["setting"] is None
+    reader = Agent(client, ada.new_token("read", "write"))
+    assert reader.ask("PUT", "/v1/providers", json=setting).json["setting"]["enabled"]
+
+
 def progress(agent):
     (model,) = agent.get("/v1/providers").json["models"]
     return model["progress"]

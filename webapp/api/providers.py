@@ -14,7 +14,7 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import ProviderBody, moment
 from webapp.context import credential
 from webapp.errors import problem
-from webapp.guards import needs
+from webapp.guards import needs, require_scope
 from webapp.providers import remove, save, shown_address, standing, try_out
 
 bp = api_blueprint("providers", "Embedding providers", "/v1/providers")
@@ -50,8 +50,12 @@ def _model_json(model: EmbeddingModel, progress: Progress) -> dict[str, Any]:
 @bp.put("", summary="Use an embedding endpoint of one's own", responses={"200": ProvidersAnswer})
 @needs("write")
 def put(body: ProviderBody) -> Response:
-    """Check that it can be an endpoint, store it with the key encrypted, and begin to re-embed."""
+    """Check that it can be an endpoint, store it with the key encrypted, and begin to re-embed.
+
+    Everything that is kept is sent there, so this needs the scope `read` as well.
+    """
     _refuse_confined()
+    require_scope("read")
     save(body.model_dump())
     return _state()
 
