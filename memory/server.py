@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import json
 import logging
+import os
 import signal
 import subprocess
 import threading
@@ -36,6 +37,8 @@ _IDENTIFIER_BYTES = 8
 # How often the server looks for tables whose statistics are old. At its default of a minute, a large import would be
 # planned all along as if the tables were still empty.
 NAPTIME = "5s"
+# Of the socket: whoever reaches it owns every row, as the server asks for no password.
+SOCKET_PERMISSIONS = "0700"
 # How long each way of ending a server may take before the next, which is harder.
 ENDING_SECONDS = 3.0
 # How long one try to start a dead server may take, and what waits for one.
@@ -70,6 +73,7 @@ class EmbeddedServer:
             ) from error
         # Registered after the library's own handler, so it runs before it.
         atexit.register(self._leave)
+        self._shut_out_others()
         self._set_up()
 
     @property
@@ -225,8 +229,24 @@ class EmbeddedServer:
         if stale:
             (self.folder / PID_FILE).unlink(missing_ok=True)
 
+    def _shut_out_others(self) -> None:
+        """Let no other account of this machine reach the socket.
+
+        Where the name of the data folder is too long for it, the library puts it into a folder that all may enter.
+        """
+        socket = self._server.get_postmaster_info().socket_path
+        if socket is None or socket.parent.resolve() == self._pgdata:
+            return
+        if os.geteuid() == 0:
+            # The server runs as another account then, and has to get in.
+            os.chown(socket.parent, socket.stat().st_uid, -1)
+        socket.parent.chmod(0o700)
+
     def _set_up(self) -> None:
         with psycopg.connect(self._server.get_uri("postgres"), autocommit=True) as connection:
+            if connection.execute("SHOW unix_socket_permissions").fetchone() != (SOCKET_PERMISSIONS,):
+                # Holds from the next start on, and then from its first moment.
+                connection.execute(f"ALTER SYSTEM SET unix_socket_permissions = '{SOCKET_PERMISSIONS}'")
             if connection.execute("SHOW autovacuum_naptime").fetchone() != (NAPTIME,):
                 connection.execute(f"ALTER SYSTEM SET autovacuum_naptime = '{NAPTIME}'")
                 connection.execute("SELECT pg_reload_conf()")

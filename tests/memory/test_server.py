@@ -31,6 +31,19 @@ print(server.gone(), flush=True)
 """
 
 
+# Says where the socket of a server is that was started again, and lets go of it.
+SOCKET = """
+import sys
+from pathlib import Path
+from memory.server import EmbeddedServer
+for _ in range(2):
+    server = EmbeddedServer(Path(sys.argv[1]))
+    socket = server._server.get_postmaster_info().socket_path
+    print(socket, oct(socket.parent.stat().st_mode & 0o777), oct(socket.stat().st_mode & 0o777))
+    server.release()
+"""
+
+
 # Another account may own the process.
 DENIED = """
 import psutil
@@ -239,3 +252,13 @@ def test_whoever_may_not_end_the_server_leaves_without_a_word(home):
     left = runs(postmaster)
     kill(postmaster)
     assert (said, complaint, left) == (b"True\n", b"", True)
+
+
+def test_no_other_account_reaches_the_socket_of_a_folder_with_a_long_name(home):
+    folder = home / ("long" * 25)
+    folder.mkdir()
+    done = subprocess.run([sys.executable, "-c", SOCKET, str(folder)], capture_output=True, text=True, check=True)
+    first, again = (line.split() for line in done.stdout.splitlines())
+    assert not first[0].startswith(str(home))
+    assert first[1] == "0o700"
+    assert again[1:] == ["0o700", "0o700"]
