@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from http import HTTPStatus
 from typing import Any
 
@@ -27,6 +29,10 @@ from webapp.observe import request_id
 THREADS = 16
 # How long a taken port is waited for: the workers of a server that was killed hold it until they notice.
 PATIENCE = 5.0  # seconds
+# How long a thread waits for the next bytes of a request. Without an end, a handful of clients that announce a body and
+# send none of it would hold them all.
+LONGEST_SILENCE = 15  # seconds
+_NO_LONGER = struct.pack("ll", LONGEST_SILENCE, 0)
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
 LONGEST_LINE, LONGEST_HEADER = 8_190, 16_380
@@ -77,12 +83,17 @@ def web(host: str, port: int, held: bool) -> None:
 
 
 class _Worker(ThreadWorker):
-    """A worker that says in plain words that an address is too long."""
+    """A worker that waits for no silent client, and says in plain words that an address is too long."""
 
     def run(self) -> None:
         """Serve until told to end, which may be while the models are loaded."""
         with in_order():
             super().run()
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Give a connection to a thread. Writing has no such limit: it may take long to read an export."""
+        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _NO_LONGER)
+        super().enqueue_req(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that could not be read."""

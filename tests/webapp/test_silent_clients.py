@@ -1,0 +1,27 @@
+"""Clients that begin a request and say no more."""
+
+from __future__ import annotations
+
+import socket
+
+import httpx
+from gunicorn_server import serving
+
+from webapp.cli.web import LONGEST_SILENCE, THREADS
+
+FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+HALF_A_BODY = b"POST /login HTTP/1.1\r\nHost: here\r\n" + FORM + b"Content-Length: 100\r\n\r\nemail="
+HALF_A_HEAD = b"GET /login HTTP/1.1\r\nHost:"
+
+
+def test_they_do_not_keep_others_out(runtime, home, database_url) -> None:
+    with serving(runtime, home, database_url) as port:
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(THREADS)]
+        for number, each in enumerate(silent):
+            each.sendall(HALF_A_BODY if number % 2 else HALF_A_HEAD)
+        answer = httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=LONGEST_SILENCE + 15)
+        assert answer.json() == {"status": "ok"}
+        for each in silent:
+            each.settimeout(LONGEST_SILENCE)
+            assert each.recv(12) in {b"", b"HTTP/1.1 400"}
+            each.close()
