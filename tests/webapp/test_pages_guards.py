@@ -134,22 +134,32 @@ def test_a_made_up_cookie_opens_nothing(client: FlaskClient, ada) -> None:
     assert client.get("/").location.startswith("/login")
 
 
-@pytest.mark.parametrize("path", ["/login", "/nowhere", "/static/style.css"])
+@pytest.mark.parametrize("path", ["/login", "/nowhere", "/static/style.css", "/v1/memory/entries", "/v1/nowhere"])
 def test_pages_allow_no_inline_script_and_no_other_host(client: FlaskClient, path: str) -> None:
     policy = client.get(path).headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
 
 
-def test_pages_cannot_be_framed_and_are_not_kept(client: FlaskClient) -> None:
-    headers = client.get("/login").headers
+def test_pages_are_not_kept(client: FlaskClient) -> None:
+    assert client.get("/login").headers["Cache-Control"] == "no-store"
+
+
+OF_THE_INTERFACE = ["/v1/", "/v1/swagger", "/v1/openapi.json", "/v1/memory/entries", "/v1/tools/nothing", "/v1/nowhere"]
+
+
+@pytest.mark.parametrize("path", ["/login", "/account", "/static/style.css", "/healthz", *OF_THE_INTERFACE])
+def test_nothing_can_be_framed_or_taken_for_another_kind(client: FlaskClient, path: str) -> None:
+    headers = client.get(path).headers
     assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
     assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Cache-Control"] == "no-store"
+    assert headers["Referrer-Policy"] == "same-origin"
 
 
 def test_the_browsable_interface_keeps_its_scripts(client: FlaskClient) -> None:
-    assert "Content-Security-Policy" not in client.get("/v1/openapi.json").headers
+    policy = client.get("/v1/swagger").headers["Content-Security-Policy"]
+    assert "script-src 'self' 'unsafe-inline';" in policy
+    assert "default-src 'none'" in policy
 
 
 def test_an_address_that_is_not_there_leaves_a_way_on(app: Flask, client: FlaskClient, ada) -> None:

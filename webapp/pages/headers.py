@@ -1,4 +1,4 @@
-"""What every page tells the browser not to do."""
+"""What every answer tells the browser not to do."""
 
 from __future__ import annotations
 
@@ -18,8 +18,14 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
+# The browsable description of the interface is another's page, and brings scripts and styles along in its text.
+DESCRIPTION_POLICY = (
+    POLICY.replace("script-src 'self'", "script-src 'self' 'unsafe-inline'")
+    .replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
+    .replace("img-src 'self'", "img-src 'self' data:")
+)
+_DESCRIPTION = {"openapi", "swagger"}
 HEADERS = {
-    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     # Not `no-referrer`: with that a browser sends `Origin: null`, and the check against other sites refuses it.
     "Referrer-Policy": "same-origin",
@@ -29,15 +35,15 @@ HEADERS = {
 
 
 def init_app(app: Flask) -> None:
-    """Add the headers to everything but `/v1/`, whose browsable documentation needs inline scripts."""
+    """Add the headers to every answer, those of the interface included: a browser may be led to open them too."""
 
     @app.after_request
     def _protect(response: Response) -> Response:
-        if request.path.startswith("/v1/"):
-            return response
-        for name, value in HEADERS.items():
+        policy = DESCRIPTION_POLICY if request.blueprint in _DESCRIPTION else POLICY
+        for name, value in {"Content-Security-Policy": policy, **HEADERS}.items():
             response.headers.setdefault(name, value)
-        if request.endpoint != "static":
+        # What the interface keeps out of caches it says itself.
+        if request.endpoint != "static" and not request.path.startswith("/v1/"):
             # Someone else at this computer must not get at memories with the back button.
             response.headers.setdefault("Cache-Control", "no-store")
         return response
