@@ -58,7 +58,7 @@ _CAPITALISED = re.compile(
     rf"(?<![.!?:\n\"'] )(?<!^){_WORD}([A-Z][\w&+-]*(?:(?: (?:of|the|and|&))? [A-Z0-9][\w&+-]*){{0,4}})"
 )
 # What stands before the first word of a line, be it an item of a list or a heading.
-_BULLET = re.compile(r"[ \t>*#+\u2022-]*(?:\d{1,3}[.)])?(?:\[[ xX]?\])?[ \t]*")
+_BULLET = re.compile(r"[ \t>*#+\u2022-]*+(?:\d{1,3}[.)])?(?:\[[ xX]?\])?[ \t]*")
 # Of an address or a path, each part may begin with a capital.
 _WORDS = re.compile(r"\S+")
 _ADDRESS = re.compile(r"://|\\|\w@\w|^[~.]{0,2}/\w")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from memory.enrichment.detectors import LONGEST_READ, detect_names
@@ -142,3 +144,11 @@ def test_a_long_text_is_read_at_its_beginning():
 def test_texts_are_answered_in_their_order():
     found = [next(iter(each)).name for each in detect_names([f"My sister {name} called." for name in ("Anna", "Bea")])]
     assert found == ["Anna", "Bea"]
+
+
+def test_many_names_behind_a_long_indent_are_found_in_time():
+    text = "\t" * (LONGEST_READ // 2) + "we met " + "".join(f"Xylor{chr(97 + n)} and then " for n in range(26)) * 8
+    names("Warm up.")
+    started = time.process_time()
+    assert "Xylora" in names(text)
+    assert time.process_time() - started < 2
