@@ -19,8 +19,9 @@ from uuid import UUID
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
+from memory.drafts import MAX_TEXT_BYTES
 from memory.markers import tidied, without_marked
-from memory.text import folded, folded_digest
+from memory.text import folded, folded_digest, growing_digests
 
 WINDOW = timedelta(hours=24)
 # A snippet that a budget has cut is known by its beginning, if that is long enough not to be chance.
@@ -30,6 +31,8 @@ SHORTEST_PART = 40
 MOST_LINES = 200
 MOST_COMPARED = 2_000
 LONGEST_RUN = 10
+# Characters of a folded memory: one sign of three bytes may stand for eighteen (U+FDFA), and nothing grows by more.
+LONGEST_FOLDED = 6 * MAX_TEXT_BYTES
 # Of the latest calls, texts are compared too: cut ones, those of episodes and entities, and what is active no more.
 RECENT_CALLS = 50
 RECENT_ITEMS = 300
@@ -167,14 +170,34 @@ def _runs(lines: Sequence[_Line]) -> Iterator[_Run]:
     count = len(lines)
     longest = LONGEST_RUN if count <= MOST_LINES else 1
     for first in range(count):
-        for last in range(first, min(first + longest, count)):
-            yield _run(lines[first : last + 1])
+        some = lines[first : first + longest]
+        for line, digests in zip(some, _growing(some), strict=True):
+            yield _Run(some[0].start, line.end, digests)
+    if count <= longest:
+        return
     if count <= MOST_LINES:
-        for cut in range(longest, count):
-            yield _run(lines[:cut])
-            yield _run(lines[count - cut :])
-    if count > longest:
+        for line, digests in zip(lines, _growing(lines), strict=True):
+            yield _Run(lines[0].start, line.end, digests)
+        yield from _last(lines)
+    else:
         yield _run(lines)
+
+
+def _growing(lines: Sequence[_Line]) -> Iterator[frozenset[bytes]]:
+    """Yield the digests of the first line, of the first two, and so on."""
+    parts = ([line.forms[form] for line in lines] for form in _forms_of(lines))
+    yield from map(frozenset, zip(*map(growing_digests, parts), strict=True))
+
+
+def _last(lines: Sequence[_Line]) -> Iterator[_Run]:
+    """Yield the runs to the last line, as far as a memory can be so long: each is digested from its beginning."""
+    size = 0
+    for first in reversed(range(1, len(lines))):
+        size += min(map(len, lines[first].forms))
+        if size > LONGEST_FOLDED:
+            break
+        if len(lines) - first >= LONGEST_RUN:
+            yield _run(lines[first:])
 
 
 def _run(lines: Sequence[_Line]) -> _Run:
@@ -183,8 +206,11 @@ def _run(lines: Sequence[_Line]) -> _Run:
 
 
 def _joined(lines: Sequence[_Line]) -> set[str]:
-    forms = FORMS[:1] if all(line.plain for line in lines) else FORMS
-    return {" ".join([line.forms[form] for line in lines]) for form in forms}
+    return {" ".join([line.forms[form] for line in lines]) for form in _forms_of(lines)}
+
+
+def _forms_of(lines: Sequence[_Line]) -> Sequence[int]:
+    return FORMS[:1] if all(line.plain for line in lines) else FORMS
 
 
 def _answers(text: str) -> Iterator[_Run]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import pairwise
@@ -74,6 +75,17 @@ def folded(text: str) -> str:
 def folded_digest(text: str) -> bytes:
     """Return 16 bytes that stand for a folded text."""
     return blake2b(text.encode(), digest_size=16).digest()
+
+
+def growing_digests(parts: Iterable[str]) -> Iterator[bytes]:
+    """Yield the `folded_digest` of the first part, of the first two with a space between them, and so on.
+
+    Takes as long as the last of them alone.
+    """
+    state = blake2b(digest_size=16)
+    for number, part in enumerate(parts):
+        state.update(f" {part}".encode() if number else part.encode())
+        yield state.digest()
 
 
 def simhash64(normalised: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+import time
 from datetime import timedelta
 from types import SimpleNamespace
 from uuid import uuid4
@@ -19,8 +20,9 @@ from memory.ids import new_id
 from memory.journal import record_tool_call
 from memory.markers import BLOCK, closing, is_marked, opening, without_marked
 from memory.models import Conversation, Episode, Message
-from memory.recalled import Stripped, strip_recalled
+from memory.recalled import MOST_LINES, Stripped, strip_recalled
 from memory.remember import remember_many
+from memory.text import folded
 
 FENCE = "3f9c2a7b10d84e56"
 OTHER = "77aa11bb22cc33dd"
@@ -300,6 +302,28 @@ def test_an_ordinary_message_takes_a_few_milliseconds(desk):
         for _ in range(10):
             strip_recalled(session, desk.book.user_id, message, now=utc_now())
         assert utc_now() - started < timedelta(milliseconds=300)
+
+
+def test_long_lines_cost_no_more_than_to_be_read_a_few_times(desk):
+    desk.recall(TEA)
+    line = " ".join(["We walked to the market and bought bread"] * 130)
+    message = "\n".join(f'- "{n} {line}"' for n in range(MOST_LINES))
+    started = time.process_time()
+    for _ in range(3):
+        folded(message)
+    read = time.process_time() - started
+    started = time.process_time()
+    assert not desk.heard(message).recalled
+    spent = time.process_time() - started
+    assert spent < 4 * read
+
+
+@pytest.mark.parametrize("lines", [30, MOST_LINES - 1])
+def test_a_long_memory_of_many_lines_is_known_at_either_end(desk, lines):
+    memory = "\n".join(f"step {n}: \ufdfa" for n in range(lines))
+    desk.recall(memory)
+    assert desk.heard(f"I did this\n{memory}").text == "I did this"
+    assert desk.heard(f"{memory}\nI did this").text == "I did this"
 
 
 # Growing by being found

@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from memory.text import (
     bands,
+    folded_digest,
     from_signed,
+    growing_digests,
     hamming,
     normalise,
     simhash64,
@@ -36,6 +38,12 @@ BRACKETED = st.text(alphabet="[]()【】1, 2^†aB.:/-\n", max_size=60)
 )
 def test_normal_form(text: str, expected: str) -> None:
     assert normalise(text) == expected
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=9), max_size=9))
+def test_digests_that_grow_are_those_of_the_joined_parts(parts: list[str]) -> None:
+    expected = [folded_digest(" ".join(parts[: number + 1])) for number in range(len(parts))]
+    assert list(growing_digests(parts)) == expected
 
 
 @pytest.mark.parametrize("text", ["moved (march, 2020) house", "moved (in spring 2020)", "items[0]", "a [b] c"])
