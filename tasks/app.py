@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 from huey import Huey, PostgresHuey, RedisHuey
+from huey.serializer import SignedSerializer
 from huey.storage import PostgresStorage
 from psycopg import sql
 from redis import ConnectionPool
@@ -21,6 +22,8 @@ _runtime: list[Runtime] = []
 def configure(runtime: Runtime) -> None:
     """Tell the queue and the tasks of this process what to work with."""
     _runtime[:] = [runtime]
+    # What is in the queue is made into objects, which may run anything: only what we have put there ourselves.
+    huey.serializer = SignedSerializer(runtime.keys.password("queue"))
 
 
 def runtime() -> Runtime:

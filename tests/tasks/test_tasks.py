@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from datetime import timedelta
 
 import psycopg
@@ -59,6 +61,25 @@ def test_a_queued_look_embeds_what_waits(memory_id, ask):
     nudge()
     huey.execute(huey.dequeue())
     assert ask("SELECT needs_embedding FROM memories") is False
+
+
+class Trap:
+    """What makes a folder when it is made into an object again."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (self.folder,)
+
+
+def test_nothing_is_made_of_what_others_put_into_the_queue(tmp_path):
+    huey.storage.enqueue(pickle.dumps(Trap(str(tmp_path / "trap"))))
+    with pytest.raises(ValueError, match=r"[Ss]ign|[Ss]eparator"):
+        huey.dequeue()
+    assert list(tmp_path.iterdir()) == []
+    nudge()
+    assert huey.dequeue() is not None
 
 
 def test_a_look_comes_back_for_what_falls_due_later(memory_id, ask, database_url):
