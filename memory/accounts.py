@@ -26,6 +26,8 @@ from memory.spaces import DEFAULT_SPACE, create_space, get_space
 
 SCOPES = ("read", "write", "forget", "admin", "service")
 SHORTEST_PASSWORD = 10
+# Of a token that expires.
+LONGEST_LIFE = timedelta(days=3650)
 # Writing the time of every request would make each a write; a minute is exact enough to spot a stale token.
 LAST_USE_GRAIN = timedelta(minutes=1)
 

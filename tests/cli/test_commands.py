@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from uuid import uuid4
 
 import psycopg
@@ -51,6 +52,19 @@ def test_token_create_prints_the_token_and_nothing_else(run, ada, runtime):
     with runtime.sessions.begin() as session:
         credential = authenticate(session, done.stdout.strip(), utc_now())
     assert (done.stdout.count("\n"), credential.user_id, credential.scopes) == (1, ada.id, {"read", "write"})
+
+
+def test_token_create_takes_the_days_after_which_the_token_expires(run, ada, runtime):
+    done = run("token", "create", "--email", ada.email, "--name", "cli", "--days", "30")
+    with runtime.sessions.begin() as session:
+        assert authenticate(session, done.stdout.strip(), utc_now() + timedelta(days=29, hours=23)) is not None
+        assert authenticate(session, done.stdout.strip(), utc_now() + timedelta(days=30)) is None
+
+
+def test_token_create_takes_no_days_that_have_no_end(run, ada):
+    done = run("token", "create", "--email", ada.email, "--name", "cli", "--days", "0")
+    assert done.returncode != 0
+    assert "--days" in done.stderr
 
 
 def test_user_role_makes_an_admin_and_says_so(run, ada):

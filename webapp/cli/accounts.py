@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from getpass import GetPassWarning
 
 import click
 
-from memory.accounts import SCOPES, create_token, create_user, set_password
+from memory.accounts import LONGEST_LIFE, SCOPES, create_token, create_user, set_password
 from memory.database import user_session
 from memory.roles import ROLES, set_role
 from webapp.cli.wiring import migrated_store, owner_session, user_named
@@ -91,11 +91,13 @@ def token() -> None:
 @click.option("--name", required=True, help="What the token is for.")
 @click.option("--scopes", default="read,write", show_default=True, help=f"Some of {', '.join(SCOPES)}.")
 @click.option("--space", help="Confine the token to this space.")
-def create_token_(email: str, name: str, scopes: str, space: str | None) -> None:
+@click.option("--days", type=click.IntRange(1, LONGEST_LIFE.days), help="Let it expire after so many days.")
+def create_token_(email: str, name: str, scopes: str, space: str | None, days: int | None) -> None:
     """Add a token and print it, this once."""
-    store = migrated_store()
+    store, now = migrated_store(), datetime.now(UTC)
     user_id = user_named(store, email)
     wanted = [scope.strip() for scope in scopes.split(",") if scope.strip()]
     with user_session(store.sessions, user_id) as session:
-        secret = create_token(session, user_id, name, wanted, now=datetime.now(UTC), space=space)
+        expires = now + timedelta(days=days) if days is not None else None
+        secret = create_token(session, user_id, name, wanted, now=now, space=space, expires_at=expires)
     click.echo(secret)

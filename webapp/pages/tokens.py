@@ -9,7 +9,7 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import BaseModel, Field, ValidationError
 
-from memory.accounts import SCOPES, create_token, list_tokens, revoke_token
+from memory.accounts import LONGEST_LIFE, SCOPES, create_token, list_tokens, revoke_token
 from memory.errors import InvalidError
 from memory.spaces import list_spaces
 from webapp.api.schemas import Line
@@ -36,7 +36,7 @@ class TokenForm(BaseModel):
     name: Line = Field("", max_length=100)
     scopes: list[Line] = []
     space: Line | None = None
-    days: int | None = Field(None, ge=1, le=3650)
+    days: int | None = Field(None, ge=1, le=LONGEST_LIFE.days)
 
 
 @bp.get("/tokens")
