@@ -62,6 +62,9 @@ _CONTENT = ("memories", "conversations", "themes", "preferences")
 _COUNTED = {"conversations": {"message_count": 0, "total_tokens": 0, "episodes": 0, "tokens_indexed": 0}}
 _AT_ONCE = 500
 _LARGEST = 10**9
+# The parser names each value by all the values that it is in: a file of nothing but brackets would fill the memory of
+# the machine. What may be kept is nested far less.
+_DEEPEST = 5_000
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 _EXACT = ijson.get_backend("python")
 _NO_JSON = (ijson.JSONError, UnicodeDecodeError, RecursionError)
@@ -104,14 +107,23 @@ class Document:
         """Return what the document says of itself, its names, and those of its lists."""
         self._file.seek(0)
         head: Row = {}
-        names, lists = set(), set()
-        for prefix, event, value in self._parser.parse(self._file, use_float=True):
-            if not prefix and event == "map_key":
-                names.add(value)
-            elif event == "start_array" and prefix in names:
-                lists.add(prefix)
-            elif prefix in {"format", "version"}:
-                head[prefix] = value
+        names: set[str] = set()
+        lists: set[str] = set()
+        name, depth = None, 0
+        for event, value in self._parser.basic_parse(self._file, use_float=True):
+            if event in {"start_map", "start_array"}:
+                if depth == 1 and name is not None and event == "start_array":
+                    lists.add(name)
+                depth += 1
+                if depth > _DEEPEST:
+                    raise InvalidError("file", "is nested too deeply")
+            elif event in {"end_map", "end_array"}:
+                depth -= 1
+            elif depth == 1 and event == "map_key":
+                name = value
+                names.add(name)
+            elif depth == 1 and name in {"format", "version"}:
+                head[name] = value
         return head, names, lists
 
     def rows(self, section: str) -> Iterator[Row]:

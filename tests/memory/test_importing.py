@@ -230,6 +230,10 @@ def _far_too_deep(document):
     return json.dumps(document).replace('"here"', '{"in":' * 3000 + "1" + "}" * 3000)
 
 
+def _nothing_but_brackets(document):
+    return "[" * 20_000 + "]" * 20_000
+
+
 def _half_pair_and_half_a_file(document):
     return json.dumps({"half": "\ud800", **document})[:-200]
 
@@ -266,6 +270,7 @@ def _circle(document):
         (_set("revisions", type="boss"), r"revisions, row 1, type: must be one of"),
         (_set("entities", name_key="%x" % 7**9000), r"entities, row \d: holds a text that is too long"),
         (_far_too_deep, r"cells, row 2, input: "),
+        (_nothing_but_brackets, "file: is nested too deeply"),
         (_half_pair_and_half_a_file, "file: is cut off, or no JSON in UTF-8"),
         (_set("cells", input=_deep(200)), r"cells, row 2, input: must be nested at most 100 deep"),
         (_set("memories", importance="high"), r"memories, row 4, importance: "),
