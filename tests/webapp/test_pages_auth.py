@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from uuid import uuid4
 
 import pytest
@@ -109,6 +110,25 @@ def test_too_many_tries_from_one_address_are_stopped(app: Flask) -> None:
     with app.app_context():
         told = [too_many(f"nobody-{number}@example.org", address, now) for number in range(PER_ADDRESS + 1)]
     assert told == [False] * PER_ADDRESS + [True]
+
+
+def test_all_addresses_that_one_client_has_count_together(app: Flask) -> None:
+    network, now = secrets.token_hex(2), utc_now()
+    with app.app_context():
+        told = [
+            too_many(f"nobody-{number}@example.org", f"2001:db8:{network}::{number:x}", now)
+            for number in range(PER_ADDRESS + 1)
+        ]
+        assert told == [False] * PER_ADDRESS + [True]
+        assert not too_many("nobody@example.org", f"2001:db8:{network}:1::1", now)
+
+
+def test_an_address_counts_the_same_however_it_is_written(app: Flask) -> None:
+    address, now = new_address(), utc_now()
+    with app.app_context():
+        for number in range(PER_ADDRESS):
+            too_many(f"nobody-{number}@example.org", address, now)
+        assert too_many("nobody@example.org", f"::ffff:{address}", now)
 
 
 def test_who_knows_the_password_may_log_in_often(door: FlaskClient, ada) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from datetime import datetime, timedelta
 
 from sqlalchemy import update
@@ -35,5 +36,16 @@ def give_back(email: str, address: str | None, now: datetime) -> None:
 
 def _keys(email: str, address: str | None) -> tuple[str, str]:
     keys = runtime().keys
-    account, place = keys.digest("login", email.strip().lower()), keys.digest("login from", address or "")
+    account, place = keys.digest("login", email.strip().lower()), keys.digest("login from", _place(address or ""))
     return f"login:{account.hex()}", f"login-from:{place.hex()}"
+
+
+def _place(address: str) -> str:
+    """Return what tells one client from another: of IPv6 the first half, as one client has all that begin with it."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv4Address):
+        return str(found)
+    return str(found.ipv4_mapped or f"{int(found) >> 64:016x}")
