@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
@@ -164,21 +164,31 @@ def check_slug(slug: str, field: str = "slug") -> None:
 
 
 def list_themes(
-    session: Session, user_id: UUID, *, space_id: UUID | None = None, named: str = "", most: int | None = None
+    session: Session,
+    user_id: UUID,
+    *,
+    space_id: UUID | None = None,
+    outside: Collection[str] = (),
+    named: str = "",
+    most: int | None = None,
 ) -> Sequence[tuple[Theme, int]]:
     """Return the user's themes with the number of active memories in each, the fullest first, `most` at most.
 
     With `space_id` only memories of that space count, and only themes that it has: another space's themes would
-    tell what is in it. `named` is a part of the slug or the name, in any case.
+    tell what is in it. `outside` are the slugs of spaces of which none counts, and of which no theme is listed that
+    has memories there alone. `named` is a part of the slug or the name, in any case.
     """
     total = func.count(Memory.id)
     statement = (
         select(Theme, total)
         .outerjoin(
             Memory,
-            (Memory.user_id == Theme.user_id) & (Memory.theme_id == Theme.id) & (Memory.status == "active"),
+            (Memory.user_id == Theme.user_id)
+            & (Memory.theme_id == Theme.id)
+            & (Memory.status == "active")
+            & ~Memory.space_id.in_(_spaces_called(user_id, outside)),
         )
-        .where(Theme.user_id == user_id)
+        .where(Theme.user_id == user_id, *_seen_outside(user_id, outside))
         .group_by(Theme.user_id, Theme.id)
         .order_by(total.desc(), Theme.slug)
         .limit(most)
@@ -191,20 +201,39 @@ def list_themes(
     return [(theme, count) for theme, count in session.execute(statement)]
 
 
-def get_theme(session: Session, user_id: UUID, slug: str) -> Theme:
-    """Return the user's theme; raises `NotFoundError`."""
-    theme = session.scalar(select(Theme).where(Theme.user_id == user_id, Theme.slug == slug))
+def _spaces_called(user_id: UUID, slugs: Collection[str]) -> Select[UUID]:
+    return select(Space.id).where(Space.user_id == user_id, Space.slug.in_(slugs))
+
+
+def _seen_outside(user_id: UUID, outside: Collection[str]) -> list[ColumnElement[bool]]:
+    """Return the condition that a theme has a memory in another space than these, or none at all."""
+    if not outside:
+        return []
+    # By another name: the statement may read memories itself.
+    other = aliased(Memory)
+    held = select(other.id).where(other.user_id == Theme.user_id, other.theme_id == Theme.id)
+    elsewhere = held.where(~other.space_id.in_(_spaces_called(user_id, outside)))
+    return [or_(elsewhere.exists(), ~held.exists())]
+
+
+def get_theme(session: Session, user_id: UUID, slug: str, *, outside: Collection[str] = ()) -> Theme:
+    """Return the user's theme; raises `NotFoundError`, also for one that only the spaces `outside` have memories of."""
+    mine = select(Theme).where(Theme.user_id == user_id, Theme.slug == slug)
+    theme = session.scalar(mine.where(*_seen_outside(user_id, outside)))
     if theme is None:
         raise NotFoundError(f"there is no theme {slug!r}")
     return theme
 
 
-def check_theme(session: Session, user_id: UUID, slug: str, *, space_id: UUID | None = None) -> None:
+def check_theme(
+    session: Session, user_id: UUID, slug: str, *, space_id: UUID | None = None, outside: Collection[str] = ()
+) -> None:
     """Raise `InvalidError` on the field `theme` when the user has no such theme.
 
     With `space_id` that is one which no memory of that space has: another space's themes would tell what is in it.
+    So would one that has memories in the spaces `outside` alone.
     """
-    found = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == slug)
+    found = select(Theme.id).where(Theme.user_id == user_id, Theme.slug == slug, *_seen_outside(user_id, outside))
     if space_id is not None:
         of_it = (Memory.user_id == Theme.user_id, Memory.theme_id == Theme.id, Memory.space_id == space_id)
         found = found.where(select(Memory.id).where(*of_it).exists())

@@ -54,9 +54,14 @@ def was_incognito(slug: Any) -> bool:
 
 
 def incognito_spaces() -> frozenset[str]:
-    """Return the names of the spaces that are incognito by their default in this session."""
-    spaces = list_spaces(session(), credential().user_id)
-    return frozenset(space.slug for space in spaces if space.incognito_default and is_incognito(space))
+    """Return the names of the spaces that are incognito by their default in this session.
+
+    What is done beside them is not done in incognito: the request does not remember them.
+    """
+    who = credential()
+    spaces = [space for space in list_spaces(session(), who.user_id) if space.incognito_default]
+    closed = (space for space in spaces if incognito.is_on(session(), who.user_id, who.session_key, space))
+    return frozenset(space.slug for space in closed)
 
 
 def skipped(space: Space) -> str | None:

@@ -20,6 +20,7 @@ from retrieval.policy import NAMED, Policy, kept_policy, policy_from
 from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import log_search, search
 from webapp.context import credential, request_id, runtime, session, utc_now
+from webapp.operations import incognito_spaces
 from webapp.ratelimit import LIMITED, over_limit, remember_result, remembered, seconds_left
 
 
@@ -65,7 +66,7 @@ def find(
     if why := _closed(target):
         return Result((), chosen, degraded=(why,))
     if theme is not None:
-        check_theme(session(), who.user_id, theme, space_id=who.space_id)
+        check_theme(session(), who.user_id, theme, space_id=who.space_id, outside=incognito_spaces())
     query = Query(
         user_id=who.user_id,
         space_id=target.space.id,

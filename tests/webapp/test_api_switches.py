@@ -370,6 +370,33 @@ def test_a_default_lists_nothing_of_the_space(diary, query):
     assert "Dear diary, I love bees" not in diary.texts(**query)
 
 
+def test_a_default_tells_of_no_theme_that_the_space_alone_has(diary, ada):
+    diary.store("Love of bees", theme="bees", importance=0.4)
+    diary.patch(f"{ENTRIES}/{diary.store('Old love of bees', theme='old')}", {"status": "archived"})
+    diary.post("/v1/memory/themes", {"slug": "empty"})
+    wanted = {"bees": 1, "empty": 0, "old": 0}
+    for themes in (diary.get("/v1/memory/themes"), diary.tool("memory_list_themes")):
+        counts = {theme["slug"]: theme["memories"] for theme in themes.json["themes"]}
+        assert {theme: counts.get(theme) for theme in (*wanted, "love")} == {**wanted, "love": None}
+    for ask in (lambda t: diary.get(ENTRIES, theme=t), lambda t: diary.tool("memory_search", query="bees", theme=t)):
+        assert [ask(theme).status_code for theme in ("bees", "old", "love", "unheard")] == [200, 200, 422, 422]
+    kept = rows(ada, "SELECT arguments FROM tool_calls WHERE tool = 'memory_search' AND success")
+    assert {call.arguments.get("theme") for call in kept} == {"bees", "old"}
+    diary.post(END)
+    assert "love" in diary.get("/v1/memory/themes").text
+
+
+def test_of_a_theme_a_default_counts_what_is_elsewhere(diary):
+    diary.store("Love of bees", theme="love")
+    assert _loved(diary) == [1]
+    diary.post(END)
+    assert _loved(diary) == [2]
+
+
+def _loved(agent):
+    return [theme["memories"] for theme in agent.get("/v1/memory/themes").json["themes"] if theme["slug"] == "love"]
+
+
 def test_a_default_holds_in_its_space_only(diary):
     diary.post(ENTRIES, {"text": "a", "space": "diary"})
     assert diary.post(ENTRIES, {"text": "a"}).status_code == 201

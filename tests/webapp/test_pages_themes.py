@@ -6,7 +6,7 @@ import re
 from html import unescape
 
 import pytest
-from api_agent import Agent, rows
+from api_agent import Agent, add_space, rows
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import at_browser, flashes
@@ -140,6 +140,20 @@ def test_incognito_reads_and_stores_no_theme(reader: FlaskClient, agent: Agent) 
     assert agent.ask("POST", "/v1/memory/themes", json={"slug": "secret"}).status_code == 409
     agent.post("/v1/memory/incognito/end", {})
     assert [theme["display_name"] for theme in _known(agent)] == ["House"]
+
+
+def test_a_theme_of_a_space_that_is_incognito_by_default_is_not_there(reader: FlaskClient, agent: Agent, ada) -> None:
+    add_space(ada, "diary")
+    agent.store("The ring is in the drawer", theme="wedding", space="diary")
+    agent.post("/v1/memory/settings", {"space": "diary", "incognito_default": True})
+    for page in ("/themes", "/themes?q=edd", "/memories", "/search"):
+        answer = reader.get(page)
+        assert (answer.status_code, "Wedding" in answer.text) == (200, False)
+    assert [reader.get(f"/memories?theme={theme}").status_code for theme in ("wedding", "unheard")] == [422, 422]
+    assert reader.get("/themes?change=wedding").status_code == 404
+    assert reader.post("/themes/wedding", data={"display_name": "Mine"}).status_code == 404
+    reader.post("/incognito/end")
+    assert "Wedding" in reader.get("/themes").text
 
 
 def test_a_theme_may_be_called_what_no_space_may(agent: Agent) -> None:

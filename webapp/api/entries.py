@@ -70,7 +70,8 @@ def list_(query: EntryQuery) -> Response:
     if is_incognito(scope):
         return jsonify({"entries": [], "next_cursor": None, "skipped": "incognito"})
     if query.theme is not None:
-        check_theme(session(), credential().user_id, query.theme, space_id=credential().space_id)
+        who = credential()
+        check_theme(session(), who.user_id, query.theme, space_id=who.space_id, outside=incognito_spaces())
     values: dict[str, Any] = {f.name: getattr(query, f.name) for f in fields(Filters) if hasattr(query, f.name)}
     values["space"] = scope.slug if scope else None
     values["status"] = None if query.status == "any" else query.status

@@ -29,7 +29,7 @@ from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQu
 from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
 from webapp.guards import in_session, needs, recorded
-from webapp.operations import refuse_in_incognito, skipped, space_for
+from webapp.operations import incognito_spaces, refuse_in_incognito, skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
 from webapp.recording import Recording, recalled
@@ -114,7 +114,8 @@ def themes(query: SpaceQuery) -> Response:
     if why := skipped(space):
         return jsonify({"themes": [], "skipped": why})
     confined = space.id if query.space else credential().space_id
-    rows = list_themes(session(), credential().user_id, space_id=confined)
+    outside = incognito_spaces() if confined is None else ()
+    rows = list_themes(session(), credential().user_id, space_id=confined, outside=outside)
     return jsonify({"themes": [{**_theme_json(theme), "memories": total} for theme, total in rows]})
 
 

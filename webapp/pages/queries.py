@@ -83,9 +83,10 @@ class Listing:
 
 
 def choices() -> Choices:
-    """Return the user's spaces, and themes as (slug, name)."""
+    """Return the user's spaces, and the themes that incognito does not keep closed as (slug, name)."""
     user_id = credential().user_id
-    themes = [(theme.slug, theme.display_name) for theme, _ in list_themes(session(), user_id)]
+    listed = list_themes(session(), user_id, outside=incognito_spaces())
+    themes = [(theme.slug, theme.display_name) for theme, _ in listed]
     return Choices(list_spaces(session(), user_id), themes)
 
 
@@ -111,7 +112,7 @@ def listing(form: BrowseForm) -> Listing:
     """Return the page of memories that the form asks for."""
     user_id, now = credential().user_id, utc_now()
     if form.theme is not None:
-        check_theme(session(), user_id, form.theme)
+        check_theme(session(), user_id, form.theme, outside=incognito_spaces())
     filters = form.to_filters(now)
     hidden = frozenset() if form.space else incognito_spaces()
     # Asked of the database, not of the page: else they are counted, and a page of them alone has nothing to show.

@@ -13,7 +13,7 @@ from memory.spaces import create_theme, describe_theme, get_theme, list_themes
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render
-from webapp.operations import is_incognito, refuse_in_incognito, space_for
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.space_forms import slug_of
 from webapp.pages.visitor import guarded
@@ -39,7 +39,7 @@ def index() -> Response:
     if is_incognito(None):
         return render("memories/closed.html", "memories/_closed.html")
     slug = request.args.get("change", "").replace("\x00", "")
-    changing = get_theme(session(), credential().user_id, slug) if slug else None
+    changing = get_theme(session(), credential().user_id, slug, outside=incognito_spaces()) if slug else None
     return _shelf(changing=changing)
 
 
@@ -70,7 +70,7 @@ def change(slug: str) -> Response:
     """Save what a theme is called and what belongs to it; the form comes back where a field does not fit."""
     who = credential()
     refuse_in_incognito(space_for(None).id)
-    theme = get_theme(session(), who.user_id, slug)
+    theme = get_theme(session(), who.user_id, slug, outside=incognito_spaces())
     try:
         said = parse(ThemeForm, request.form).model_dump(exclude={"slug"})
     except ValidationError as error:
@@ -88,6 +88,7 @@ def _to(said: str) -> Response:
 def _shelf(**more: Any) -> Response:
     context = {"changing": None, "problem": {}, "given": request.form, **more}
     named = request.args.get("q", "").replace("\x00", "").strip()[:64]
-    themes = list_themes(session(), credential().user_id, named=named, most=MOST)
+    outside = incognito_spaces()
+    themes = list_themes(session(), credential().user_id, outside=outside, named=named, most=MOST)
     page = render_template("themes/index.html", themes=themes, named=named, most=MOST, **context)
     return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if context["problem"] else HTTPStatus.OK)

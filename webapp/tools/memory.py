@@ -36,7 +36,7 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, session, zone
 from webapp.guards import may_read
-from webapp.operations import change, remove, skipped, space_for, store, visible_entry
+from webapp.operations import change, incognito_spaces, remove, skipped, space_for, store, visible_entry
 from webapp.recall import find
 from webapp.recording import recalled
 from webapp.sources import NO_SOURCE, unknown_sources
@@ -228,7 +228,9 @@ def _list_themes(_arguments: NoArguments) -> ToolResult:
     space = space_for(None)
     if why := skipped(space):
         return ToolResult({"themes": [], "degraded": [why]}, {"degraded": [why]}, private=True)
-    rows = list_themes(session(), credential().user_id, space_id=credential().space_id)
+    confined = credential().space_id
+    outside = incognito_spaces() if confined is None else ()
+    rows = list_themes(session(), credential().user_id, space_id=confined, outside=outside)
     themes = [{"slug": theme.slug, "display_name": theme.display_name, "memories": total} for theme, total in rows]
     return ToolResult({"themes": themes}, {"count": len(themes)})
 
