@@ -99,16 +99,19 @@ class CommandResult:
         return replace(self, intent="undo", undo=None, undid=step)
 
     def trace(self, speaker: Speaker, *, private: bool) -> dict[str, Any]:
-        """Return what of it is recorded: names and ids, no text; of a private one, no id either."""
+        """Return what of it is recorded: names and ids, no text; of a private one, those alone that may be acted on.
+
+        A spoken "yes" or "undo" is answered from the record, in incognito too, where to forget is possible.
+        """
         kept: dict[str, Any] = {"session": speaker.session, "intent": self.intent, "done": self.done}
         if self.undid is not None:
             kept["undid"] = str(self.undid)
         if self.undo is not None:
             kept["undo"] = _values(self.undo.act)
-        if private:
-            return kept
         if self.confirm is not None:
             kept["asks"] = _values(self.confirm.act)
+        if private:
+            return kept
         return {**kept, "ids": [str(each) for each in self.ids]}
 
 

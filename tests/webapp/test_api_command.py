@@ -229,6 +229,16 @@ def test_a_question_back_names_nothing_in_incognito(agent, ada, notes):
     assert (back["done"], "bakery" in str(back).lower(), memories_of(ada)) == (True, False, 3)
 
 
+@pytest.mark.parametrize(("word", "left"), [("yes", 1), ("no", 3)])
+def test_a_spoken_word_answers_the_question_in_incognito_too(agent, ada, notes, word, left):
+    say(agent, "what do you know about the bakery")
+    agent.post("/v1/memory/incognito/start", {})
+    say(agent, "forget them")
+    answer = say(agent, word)
+    assert (answer["done"], "bakery" in str(answer).lower(), memories_of(ada)) == (True, False, left)
+    assert say(agent, "yes")["intent"] == "none"
+
+
 def test_a_confirmation_names_exactly_what_goes(agent, ada, notes):
     asked = say(agent, "forget what I told you about the bakery")
     later = agent.store("The bakery has a cat")
