@@ -8,7 +8,8 @@ from uuid import UUID
 from memory import edit, incognito
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget, places_of, restore
-from memory.models import Space
+from memory.models import Memory, Space
+from memory.revisions import list_revisions
 from memory.spaces import lock_spaces, lock_spaces_of, update_space
 from memory.tombstones import lift
 from tasks.embedding import nudge
@@ -97,9 +98,7 @@ def _unremember(asked: Asked, ids: Sequence[UUID], space: str | None) -> Command
     if not items:
         raise NotFoundError("there is no such memory")
     for item in items:
-        memory = held_entry(item.id).memory
-        # Said again, changed or pinned since: that is not for this undo to destroy.
-        if memory.updated_at != memory.created_at:
+        if not _is_as_stored(held_entry(item.id).memory):
             raise ConflictError("it was changed since it was stored: nothing was undone; it can be forgotten")
     what, gone = named(items), [item.id for item in items]
     for memory_id in gone:
@@ -108,6 +107,18 @@ def _unremember(asked: Asked, ids: Sequence[UUID], space: str | None) -> Command
         lift(session(), asked.user_id, memory_id)
     session().commit()
     return done(asked, "undo", f"I no longer remember {what}.", (), None, touched=gone)
+
+
+def _is_as_stored(memory: Memory) -> bool:
+    """Tell whether nobody said a remembered memory again, changed or pinned it: that is not for an undo to destroy.
+
+    What was done to it and undone since does not count, as its forgetting.
+    """
+    now_is = (memory.repeat_count, memory.pinned, memory.manually_saved, memory.status)
+    tied = memory.supersedes is not None or memory.expires_at is not None
+    if tied or now_is != (0, False, True, "active"):
+        return False
+    return list_revisions(session(), memory.user_id, memory.id, limit=1).current == 1
 
 
 def _locked(asked: Asked, ids: Sequence[UUID]) -> Sequence[Item]:

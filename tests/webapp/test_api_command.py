@@ -346,6 +346,15 @@ def test_the_undo_of_remembering_destroys_nothing_that_came_since(agent, ada, ch
     assert (agent.entry(stored)["text"], memories_of(ada)) == (text, 1)
 
 
+@pytest.mark.parametrize("between", ["forget that", "pin that"])
+def test_what_was_taken_back_since_is_no_change_to_what_was_remembered(agent, ada, between):
+    stored = say(agent, "Remember that the boiler code is 4711")["memories"][0]["id"]
+    assert say(agent, between)["done"]
+    assert listed(say(agent, "undo")) == {stored}
+    assert say(agent, "undo")["answer"] == "I no longer remember “the boiler code is 4711”."
+    assert memories_of(ada) == 0
+
+
 def test_many_are_undone_together(agent, ada, notes):
     asked = say(agent, "forget what I told you about the bakery")
     say(agent, "yes", confirm=asked["confirm"]["slip"])
