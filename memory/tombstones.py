@@ -23,6 +23,8 @@ from memory.time_zones import short_name, user_zone
 
 LIFETIME = timedelta(hours=24)
 _PUNCTUATION = ".,;:!?\u2026 "
+# From the beginning of a run alone, or a text of dots would take the square of its length.
+_PAUSE = re.compile(r"(?<![.,;:!?\u2026])[.,;:!?\u2026]++(?=\s)")
 _DIGEST = 32  # bytes
 _WORD = re.compile(r"\w")
 # A digest, or a band of a hash with its number.
@@ -114,7 +116,7 @@ class _Said:
     @cached_property
     def _digests(self) -> frozenset[bytes]:
         read = self.normalised or self.text
-        # All: a tombstone of an earlier version stands for the text with its end.
+        # All: a tombstone of an earlier version stands for the text with its end, or with its commas.
         forms = {read, _trimmed(read), _material(self.text, self.normalised)}
         return frozenset(self.keys.digest("tombstone", form) for form in forms)
 
@@ -124,10 +126,13 @@ class _Said:
 
 
 def _material(text: str, normalised: str) -> str:
-    """Return what of a text must come again beside its addresses: its words, or the pictures where it has none."""
+    """Return what of a text must come again beside its addresses: its words, or the pictures where it has none.
+
+    Where one pauses between the words is not part of it.
+    """
     if pages(text) and not _WORD.search(normalised):
         return "".join(sign for sign in normalised if category(sign) == "So")
-    return _trimmed(normalised or text)
+    return " ".join(_PAUSE.sub("", _trimmed(normalised or text)).split())
 
 
 def _trimmed(text: str) -> str:

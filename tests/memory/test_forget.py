@@ -225,6 +225,26 @@ A, B = "https://a.example/x", "https://b.example/y"
 AB = f"{A} {B}"
 
 
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        ("Forget me please quickly", "forget me, please, quickly"),
+        ("Forget me, please: quickly!", "forget me please quickly"),
+        ("Ring Grace at 3.30, then leave", "ring grace at 3.30 then leave"),
+        ("Paris. Spring; tea", "paris spring , tea"),
+    ],
+)
+def test_a_text_with_other_commas_and_capitals_is_refused(book, drop, said, again):
+    drop(book.write(said).id)
+    assert book.write(again).refusal == "tombstone"
+
+
+@pytest.mark.parametrize("again", ["Meet at 35, then leave", "Meet at 3:5, then leave", "Meet at 3.5, then go"])
+def test_a_text_with_another_number_or_word_between_its_commas_is_not_refused(book, drop, again):
+    drop(book.write("Meet at 3.5, then leave").id)
+    assert book.write(again).outcome == "created"
+
+
 @pytest.mark.parametrize("again", [f"Read {B}", "Read https://a.example/other", "Read https://a.example/X"])
 def test_a_text_with_other_addresses_alone_is_not_refused(book, drop, again):
     drop(book.write(f"Read {A}").id)
