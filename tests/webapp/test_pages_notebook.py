@@ -820,6 +820,13 @@ def test_incognito_runs_and_keeps_nothing_and_says_so(desk: Desk, kind: str, for
     assert desk.one("SELECT count(*) FROM memories") == 1
 
 
+def test_incognito_copies_no_notebook(desk: Desk) -> None:
+    desk.client.post("/incognito/start")
+    before = desk.one("SELECT count(*) FROM notebooks")
+    assert desk.client.post(f"{desk.path}/duplicate").status_code == 409
+    assert desk.one("SELECT count(*) FROM notebooks") == before
+
+
 def closed_space(desk: Desk) -> None:
     """Have cells tell of a memory in a space, then let that be incognito."""
     desk.client.post("/spaces", data={"name": "Diary", "slug": "diary"})

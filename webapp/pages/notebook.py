@@ -128,6 +128,7 @@ def rename(notebook_id: UUID) -> Response:
 def duplicate(notebook_id: UUID) -> Response:
     """Copy a notebook with its cells."""
     who = credential()
+    _refuse_in_incognito()
     copy = notebooks.duplicate_notebook(session(), who.user_id, notebook_id, now=utc_now(), actor=who.actor)
     session().commit()
     return _to(copy.id)
