@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from unicodedata import category
 from uuid import UUID
 
 from memory.errors import InvalidError
@@ -15,6 +16,14 @@ MAX_TAG_LENGTH = 64
 MAX_SOURCE_IDS = 64
 MAX_SOURCE_ID_LENGTH = 256
 AHEAD = timedelta(days=1)
+# Controls, joiners and marks of direction, separators; and the fillers, blank patterns and variation selectors that
+# count as letters, symbols or accents.
+_UNSEEN_KINDS = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code)
+    for first, last in ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+    for code in range(first, last + 1)
+}
 DEFAULT_TYPE = "note"
 DEFAULT_ROLE = "user"
 
@@ -37,9 +46,13 @@ class Draft:
     expires_at: datetime | None = None
     # The message of a conversation here that it was said in; whoever stores the draft has looked it up.
     source_message_id: UUID | None = None
+    # A text that is stored already, perhaps by an earlier version, which let one through that nobody can see.
+    stored: bool = False
 
     def __post_init__(self) -> None:
         check_text(self.text)
+        if not self.stored and is_unseen(self.text):
+            raise InvalidError("text", "must not be empty")
         check_choice("type", self.type, TYPES)
         check_choice("role", self.role, ROLES)
         check_words("tags", self.tags, MAX_TAGS, MAX_TAG_LENGTH)
@@ -48,6 +61,11 @@ class Draft:
         check_share("metadata_confidence", self.metadata_confidence)
         check_moment("created_at", self.created_at)
         check_moment("expires_at", self.expires_at)
+
+
+def is_unseen(text: str) -> bool:
+    """Tell whether a text has no character that is to be seen: white space, controls and what has no width alone."""
+    return all(character in _UNSEEN or category(character) in _UNSEEN_KINDS for character in text)
 
 
 def check_text(text: str, field: str = "text", *, most: int = MAX_TEXT_BYTES) -> None:

@@ -175,7 +175,7 @@ def _checked(memory: Memory, changes: Mapping[str, Any]) -> Draft:
     for name in ("tags", "source_ids"):
         if name in given:
             given[name] = tuple(given[name])
-    return Draft(**{"text": memory.text, **given})
+    return Draft(**{"text": memory.text, "stored": "text" not in given, **given})
 
 
 def _fingerprinted(

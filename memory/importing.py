@@ -280,7 +280,8 @@ def _prepared(section: str, row: Row, check: Check | None) -> Row:
         check(row)
     if section == "memories":
         # Checks what is stored as the write path does.
-        draft = Draft(row["text"], row["type"], row["role"], tuple(row["tags"]), source_ids=tuple(row["source_ids"]))
+        tags, sources = tuple(row["tags"]), tuple(row["source_ids"])
+        draft = Draft(row["text"], row["type"], row["role"], tags, source_ids=sources, stored=True)
         row |= {**prepare(draft).columns, "supersedes": None}
     return row
 

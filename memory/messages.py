@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from memory.conversations import lock_conversation, lock_with_space, title_of
-from memory.drafts import MAX_TEXT_BYTES, Draft, check_not_ahead
+from memory.drafts import MAX_TEXT_BYTES, Draft, check_not_ahead, is_unseen
 from memory.episodes import rewrite_episode, write_episodes
 from memory.errors import ConflictError
 from memory.ids import new_id
@@ -274,7 +274,7 @@ class _Writer:
         if item.message.partial:
             return "partial"
         own = self._own(item.message)
-        if not own.strip():
+        if is_unseen(own):
             return "recalled" if item.message.recalled else "blank"
         return "too_long" if len(own.encode()) > MAX_TEXT_BYTES else None
 

@@ -13,6 +13,7 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.models import Target, reconcile
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget
+from memory.models import Memory
 from memory.spaces import update_space
 
 LATER = utc_now() + timedelta(days=9)
@@ -48,6 +49,15 @@ def memory_id(book):
 def test_each_field_can_be_changed(book, change, memory_id, field, value):
     change(memory_id, **{field: value})
     assert getattr(book.load(memory_id), field) == value
+
+
+def test_a_text_that_nobody_sees_is_refused_but_what_an_earlier_version_stored_can_be_changed(book, change, memory_id):
+    with pytest.raises(InvalidError, match="empty"):
+        change(memory_id, text="\u200b")
+    with book.session() as session:
+        session.get_one(Memory, (book.user_id, memory_id)).text = "\u200b"
+    change(memory_id, status="archived")
+    assert book.load(memory_id).status == "archived"
 
 
 def test_a_theme_can_be_set(book, change, memory_id):

@@ -135,6 +135,13 @@ def test_what_is_written_while_an_export_is_made_does_not_spoil_it(book, bobs_bo
     assert bobs_book.all("SELECT text FROM memories") == ["Ada keeps bees on the roof"]
 
 
+def test_a_text_of_an_earlier_version_that_nobody_sees_keeps_nothing_else_out(book, bobs_book):
+    book.write("Ada keeps bees on the roof")
+    document = exported(book)
+    document["memories"][0]["text"] = "\u200b"
+    assert bring_in(bobs_book, document)["memories"] == 1
+
+
 def test_a_space_keeps_its_settings_and_the_default_is_the_accounts_own(full, bobs_book):
     own = {space.slug: space.id for space in bobs_book.do(lambda session, user_id, **_: list_spaces(session, user_id))}
     bring_in(bobs_book, exported(full))

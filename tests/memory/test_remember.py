@@ -175,11 +175,24 @@ def test_an_unknown_space_is_named(write):
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("", "empty"), ("  \n", "empty"), ("a\x00b", "NUL"), ("\ud800", "Unicode"), ("é" * 40_000, "bytes")],
+    [
+        *(
+            (unseen, "empty")
+            for unseen in ("", "  \n", "\u200b\u200d", "\ufeff", "\xad \u2060", "\u3164", "\u2800\ufe0f")
+        ),
+        ("a\x00b", "NUL"),
+        ("\ud800", "Unicode"),
+        ("é" * 40_000, "bytes"),
+    ],
 )
 def test_bad_text_is_refused(text, reason):
     with pytest.raises(InvalidError, match=reason):
         Draft(text)
+
+
+@pytest.mark.parametrize("text", ["\u2764\ufe0f", "\u200ba", "¿", "\u0301", "\U0001f468\u200d\U0001f469"])
+def test_what_can_be_seen_is_a_text(text):
+    assert Draft(text).text == text
 
 
 def test_a_batch_dedupes_within_itself(runtime, ada):

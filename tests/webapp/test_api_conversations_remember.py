@@ -136,8 +136,9 @@ def test_a_message_that_is_too_long_for_a_memory_is_kept_as_a_message(talk, ada)
     assert memories_of(ada) == 0
 
 
-def test_a_payload_without_words_makes_no_memory(talk, ada):
-    result = talk.say("", payload={"image": "…"}, remember=True)
+@pytest.mark.parametrize("content", ["", "\u200b"])
+def test_a_payload_without_words_makes_no_memory(talk, ada, content):
+    result = talk.say(content, payload={"image": "…"}, remember=True)
     assert result["memory"] == {"id": None, "outcome": "none", "reason": "blank"}
 
 
