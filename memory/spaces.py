@@ -259,13 +259,14 @@ def _theme_row(user_id: UUID, slug: str, now: datetime) -> dict[str, Any]:
         "user_id": user_id,
         "id": new_id(),
         "slug": slug,
-        "display_name": _spoken(slug),
+        "display_name": spoken(slug),
         "created_at": now,
         "updated_at": now,
     }
 
 
-def _spoken(slug: str) -> str:
+def spoken(slug: str) -> str:
+    """Return what a theme of this slug is called until somebody gives it another name."""
     return slug.replace("-", " ").replace("_", " ").capitalize()
 
 
@@ -286,7 +287,7 @@ def create_theme(
     theme = Theme(
         user_id=user_id,
         slug=slug,
-        display_name=display_name or _spoken(slug),
+        display_name=display_name or spoken(slug),
         description=description,
         created_at=now,
         updated_at=now,
@@ -305,7 +306,7 @@ def describe_theme(
     Raises `NotFoundError`.
     """
     theme = get_theme(session, user_id, slug)
-    wanted = {"display_name": display_name or _spoken(slug), "description": description}
+    wanted = {"display_name": display_name or spoken(slug), "description": description}
     changed = {name: value for name, value in wanted.items() if value != getattr(theme, name)}
     if not changed:
         return theme

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memory.models import Theme
-
 MOST_THEMES = 10
 LINES = (
     "You have a long-term memory of this user: call memory_search (or query_memory) whenever the answer may depend on "
@@ -14,9 +12,9 @@ LINES = (
 )
 
 
-def prompt_block(themes: Sequence[Theme]) -> str:
-    """Return the injection block: two lines, and one more that names at most ten themes."""
+def prompt_block(themes: Sequence[str]) -> str:
+    """Return the injection block: two lines, and one more that has the names of at most ten themes."""
     if not themes:
         return LINES
-    named = "; ".join(" ".join(theme.display_name.split())[:60] for theme in themes[:MOST_THEMES])
+    named = "; ".join(" ".join(theme.split())[:60] for theme in themes[:MOST_THEMES])
     return f"{LINES}\nThemes in memory: {named}."

@@ -322,6 +322,19 @@ def test_a_confined_token_lists_the_themes_of_its_space(confined, ask):
     assert [theme["slug"] for theme in ask(confined).json["themes"]] == ["meetings"]
 
 
+TOLD_OF_THEMES = [("themes", {}), ("themes", {"space": "work"}), ("prompt", {"space": "work"})]
+
+
+def test_who_guesses_a_theme_reads_nothing_that_was_written_of_it(confined, owner):
+    words = {"slug": "grace", "display_name": "Leaving Grace", "description": "What the lawyer said"}
+    owner.post("/v1/memory/themes", words)
+    confined.store("Anything", theme="grace")
+    told = [confined.tool("memory_list_themes").text]
+    told += [confined.get(f"/v1/memory/{path}", **query).text for path, query in TOLD_OF_THEMES]
+    assert [("Grace" in each, "Leaving" in each, "lawyer" in each) for each in told] == [(True, False, False)] * 4
+    assert ["Leaving" in owner.get(f"/v1/memory/{path}", **query).text for path, query in TOLD_OF_THEMES] == [True] * 3
+
+
 @pytest.mark.parametrize("path", ["prompt", "summary"])
 def test_a_confined_token_is_told_of_its_space(confined, path):
     answer = confined.get(f"/v1/memory/{path}").text

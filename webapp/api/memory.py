@@ -33,7 +33,7 @@ from webapp.operations import incognito_spaces, refuse_in_incognito, skipped, sp
 from webapp.prompt import prompt_block
 from webapp.recall import find
 from webapp.recording import Recording, recalled
-from webapp.tools.shown import remarks
+from webapp.tools.shown import named, remarks
 
 bp = api_blueprint("memory", "Switches, themes and what goes into a prompt", "/v1/memory")
 
@@ -109,7 +109,11 @@ def _choose_session(body: IncognitoBody) -> None:
 @bp.get("/themes", summary="List themes", responses={"200": ThemesAnswer})
 @needs("read")
 def themes(query: SpaceQuery) -> Response:
-    """Answer themes with the number of their memories, the fullest first; of one space, where one is named."""
+    """Answer themes with the number of their memories, the fullest first; of one space, where one is named.
+
+    A token that is confined to one space is told the slugs alone, the names as they follow from them: what the owner
+    calls and writes of a theme is said for all spaces.
+    """
     space = space_for(query.space)
     if why := skipped(space):
         return jsonify({"themes": [], "skipped": why})
@@ -134,7 +138,8 @@ def add_theme(body: ThemeBody) -> Response:
 
 
 def _theme_json(theme: Theme) -> dict[str, str]:
-    return {"slug": theme.slug, "display_name": theme.display_name, "description": theme.description}
+    name, description = named(theme)
+    return {"slug": theme.slug, "display_name": name, "description": description}
 
 
 @bp.get("/prompt", summary="The block to put into an agent's system prompt", responses={"200": PromptAnswer})
@@ -145,7 +150,7 @@ def prompt(query: SpaceQuery) -> Response:
     if why := skipped(space):
         return jsonify({"prompt": "", "token_count": 0, "skipped": why})
     rows = list_themes(session(), credential().user_id, space_id=space.id)
-    block = prompt_block([theme for theme, total in rows if total])
+    block = prompt_block([named(theme)[0] for theme, total in rows if total])
     return jsonify({"prompt": block, "token_count": count(block)})
 
 

@@ -41,7 +41,7 @@ from webapp.recall import find
 from webapp.recording import recalled
 from webapp.sources import NO_SOURCE, unknown_sources
 from webapp.tools.base import LEAST_EVIDENCE, Tool, ToolResult
-from webapp.tools.shown import answer_json, remarks, why_json
+from webapp.tools.shown import answer_json, named, remarks, why_json
 
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
@@ -231,7 +231,7 @@ def _list_themes(_arguments: NoArguments) -> ToolResult:
     confined = credential().space_id
     outside = incognito_spaces() if confined is None else ()
     rows = list_themes(session(), credential().user_id, space_id=confined, outside=outside)
-    themes = [{"slug": theme.slug, "display_name": theme.display_name, "memories": total} for theme, total in rows]
+    themes = [{"slug": theme.slug, "display_name": named(theme)[0], "memories": total} for theme, total in rows]
     return ToolResult({"themes": themes}, {"count": len(themes)})
 
 

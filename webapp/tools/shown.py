@@ -6,10 +6,24 @@ from typing import Any
 
 from flask import g
 
+from memory.models import Theme
+from memory.spaces import spoken
 from retrieval.fusion import speaks_by_meaning
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
+from webapp.context import credential
 from webapp.ratelimit import LIMITED
+
+
+def named(theme: Theme) -> tuple[str, str]:
+    """Return what the caller may know a theme by: its name and its description.
+
+    Both were given for all spaces, and who names a slug in one space has that theme there: a confined token would read
+    by a guess what the owner wrote of others, and is told the slug in words, without a description.
+    """
+    if credential().space_id is not None:
+        return spoken(theme.slug), ""
+    return theme.display_name, theme.description
 
 
 def why_json(hit: Hit, policy: Policy) -> dict[str, Any]:
