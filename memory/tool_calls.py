@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session, aliased
 
 from memory.cursors import from_cursor, to_cursor
 from memory.errors import InvalidError, NotFoundError
-from memory.models import Token, ToolCall
+from memory.models import Conversation, Entity, Memory, Space, Token, ToolCall
 from memory.redaction import REDACTED, Secrets, secrets_of
 
 OPERATIONS = ("search", "read", "create", "update", "delete")
@@ -60,7 +60,10 @@ class CallFilters:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call as it may be shown: what it told of a memory that is forgotten is blank, before it is purged as well."""
+    """A call as it may be shown: what it told of a memory that is forgotten is blank, before it is purged as well.
+
+    So is what it told of a space that is closed to who asks.
+    """
 
     call: ToolCall
     arguments: Any
@@ -106,21 +109,32 @@ class UsePage:
 
 
 def list_calls(
-    session: Session, user_id: UUID, filters: CallFilters, *, now: datetime, limit: int = 50, cursor: str | None = None
+    session: Session,
+    user_id: UUID,
+    filters: CallFilters,
+    *,
+    now: datetime,
+    limit: int = 50,
+    cursor: str | None = None,
+    outside: Collection[str] = (),
 ) -> CallPage:
-    """Return a page of calls by (created_at, id), newest first; raises `InvalidError` for a bad limit or cursor."""
+    """Return a page of calls by (created_at, id), newest first; raises `InvalidError` for a bad limit or cursor.
+
+    Of calls in the spaces with the slugs `outside` no words are shown.
+    """
     shown, next_cursor = _page(session, user_id, filters, limit, cursor)
-    secrets = secrets_of(session, user_id, now)
-    tokens = _tokens(session, user_id, shown)
-    return CallPage([_as_shown(call, tokens.get(call.token_id), secrets) for call in shown], next_cursor)
+    return CallPage(_all_as_shown(session, user_id, shown, now, outside), next_cursor)
 
 
-def get_call(session: Session, user_id: UUID, call_id: UUID, *, now: datetime) -> Call:
-    """Return one call as it may be shown; raises `NotFoundError`."""
+def get_call(session: Session, user_id: UUID, call_id: UUID, *, now: datetime, outside: Collection[str] = ()) -> Call:
+    """Return one call as it may be shown, without its words if it was made in one of the spaces `outside`.
+
+    Raises `NotFoundError`.
+    """
     call = session.get(ToolCall, (user_id, call_id))
     if call is None:
         raise NotFoundError("there is no such call")
-    return _as_shown(call, _tokens(session, user_id, [call]).get(call.token_id), secrets_of(session, user_id, now))
+    return _all_as_shown(session, user_id, [call], now, outside)[0]
 
 
 def affected_paths(
@@ -247,6 +261,52 @@ def _tokens(session: Session, user_id: UUID, calls: Sequence[ToolCall]) -> dict[
         return {}
     statement = select(Token).where(Token.user_id == user_id, Token.id.in_(ids))
     return {token.id: token for token in session.scalars(statement)}
+
+
+def _all_as_shown(
+    session: Session, user_id: UUID, calls: Sequence[ToolCall], now: datetime, outside: Collection[str]
+) -> list[Call]:
+    secrets, tokens = secrets_of(session, user_id, now), _tokens(session, user_id, calls)
+    closed = _made_in(session, user_id, calls, tokens, outside)
+    return [
+        Call(call, {}, None, None, None, (), tokens.get(call.token_id))
+        if call.id in closed
+        else _as_shown(call, tokens.get(call.token_id), secrets)
+        for call in calls
+    ]
+
+
+def _made_in(
+    session: Session,
+    user_id: UUID,
+    calls: Sequence[ToolCall],
+    tokens: Mapping[UUID | None, Token],
+    slugs: Collection[str],
+) -> set[UUID]:
+    """Return the ids of those calls that were made in spaces, or that name what is in one of them now."""
+    if not slugs:
+        return set()
+    spaces = set(session.scalars(select(Space.id).where(Space.user_id == user_id, Space.slug.in_(slugs))))
+    named = {call.id: {*call.affected_ids, call.conversation_id, _asked_in(call)} - {None} for call in calls}
+    ids, inside = set().union(*named.values()), set[UUID]()
+    for kind in (Memory, Entity, Conversation):
+        there = (kind.user_id == user_id, kind.id.in_(ids), kind.space_id.in_(spaces))
+        inside.update(session.scalars(select(kind.id).where(*there)))
+
+    def is_inside(call: ToolCall) -> bool:
+        token = tokens.get(call.token_id)
+        said = call.origin == "server" and isinstance(call.arguments, dict) and call.arguments.get("space") in slugs
+        return said or (token is not None and token.space_id in spaces) or not inside.isdisjoint(named[call.id])
+
+    return {call.id for call in calls if is_inside(call)}
+
+
+def _asked_in(call: ToolCall) -> UUID | None:
+    """Return the conversation that a search was made as."""
+    try:
+        return UUID(call.arguments["conversation"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _as_shown(call: ToolCall, token: Token | None, secrets: Secrets | None) -> Call:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from api_agent import Agent
+from api_agent import Agent, add_space
 from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
@@ -461,6 +461,33 @@ def test_another_users_uses_are_not_there(app: Flask, ada, bob) -> None:
     memory = stored(ada, TEXT)
     stranger = at_browser(app, bob)
     assert [stranger.get(f"/memories/{each}/uses").status_code for each in (memory, uuid4())] == [404, 404]
+
+
+def test_a_call_in_a_space_that_is_incognito_by_default_tells_no_words(
+    reader: FlaskClient, agent: Agent, client: FlaskClient, ada
+) -> None:
+    for slug in ("diary", "open"):
+        add_space(ada, slug)
+        agent.post("/v1/conversations", {"external_id": slug, "space": slug})
+    confined = Agent(client, ada.new_token("read", "write", space="diary"))
+    talk = agent.get("/v1/conversations", external_id="diary").json["conversations"][0]["id"]
+    agent.tool("memory_add", content="A hidden ring", space="diary")
+    agent.tool("memory_search", query="hidden rings", space="diary")
+    agent.tool("episode_search", query="hidden rings", conversation=talk)
+    agent.post("/v1/command", {"text": "what do you know about hidden rings?", "conversation": "diary"})
+    confined.tool("query_memory", query="hidden rings")
+    report(agent, {"conversation_id": talk, "arguments": {"q": "hidden rings"}, "affected_paths": ["/hidden"]})
+    agent.tool("memory_search", query="open rings", space="open")
+    report(agent, {"arguments": {"space": "diary", "q": "open window"}})
+    assert agent.get("/v1/tool-calls").text.count("hidden ring") == 6
+    agent.post("/v1/memory/settings", {"space": "diary", "incognito_default": True})
+    calls = agent.get("/v1/tool-calls")
+    assert ("idden" in calls.text, calls.text.count("open "), len(calls.json["calls"])) == (False, 2, 8)
+    pages = ["/record", *(f"/record/calls/{call['id']}" for call in calls.json["calls"])]
+    texts = [reader.get(page).text for page in pages]
+    assert ("idden ring" in "".join(texts), texts[0].count("open ")) == (False, 2)
+    agent.post("/v1/memory/incognito/end")
+    assert agent.get("/v1/tool-calls").text.count("hidden ring") == 6
 
 
 def test_uses_are_closed_while_incognito(reader: FlaskClient, ada) -> None:

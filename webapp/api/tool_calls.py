@@ -19,7 +19,7 @@ from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
 from webapp.api.schemas import Happened, Line, Moment, Strict, moment
 from webapp.context import credential, request_id, session, utc_now
 from webapp.guards import needs
-from webapp.operations import is_incognito, refuse_in_incognito, space_for
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 
 bp = api_blueprint("tool-calls", "The record of tool calls", "/v1/tool-calls")
 
@@ -143,7 +143,10 @@ def own_calls_only() -> UUID | None:
 @bp.get("", summary="What was done, newest first", responses={"200": CallsAnswer})
 @needs("read")
 def list_(query: CallsQuery) -> Response:
-    """Answer a page of calls; `next_cursor` is null at the end."""
+    """Answer a page of calls; `next_cursor` is null at the end.
+
+    Of a call in a space that is incognito by default nothing is answered that was said.
+    """
     if _is_hidden():
         return jsonify({"calls": [], "next_cursor": None, "skipped": "incognito"})
     page = list_calls(
@@ -153,6 +156,7 @@ def list_(query: CallsQuery) -> Response:
         now=utc_now(),
         limit=query.limit,
         cursor=query.cursor,
+        outside=incognito_spaces(),
     )
     return jsonify({"calls": [_call_json(call) for call in page.calls], "next_cursor": page.next_cursor})
 

@@ -21,7 +21,7 @@ from retrieval.dates import midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, local_now, session, utc_now, zone
 from webapp.htmx import render
-from webapp.operations import is_incognito, space_for, visible_entry
+from webapp.operations import incognito_spaces, is_incognito, space_for, visible_entry
 from webapp.pages.forms import parse
 from webapp.pages.places import Places
 from webapp.pages.visitor import guarded
@@ -157,7 +157,15 @@ def index() -> Response:
     form = parse(CallsForm, request.args)
     if is_incognito(None):
         return _closed()
-    page = list_calls(session(), credential().user_id, form.to_filters(), now=utc_now(), limit=PAGE, cursor=form.cursor)
+    page = list_calls(
+        session(),
+        credential().user_id,
+        form.to_filters(),
+        now=utc_now(),
+        limit=PAGE,
+        cursor=form.cursor,
+        outside=incognito_spaces(),
+    )
     fragment = "record/_page.html" if form.cursor else "record/_calls.html"
     return render("record/index.html", fragment, listing=page, places=_places(page.calls), **_frame(form))
 
@@ -186,7 +194,7 @@ def call(call_id: UUID) -> Response:
     """Show one call with all that it said."""
     if is_incognito(None):
         return _closed()
-    found = get_call(session(), credential().user_id, call_id, now=utc_now())
+    found = get_call(session(), credential().user_id, call_id, now=utc_now(), outside=incognito_spaces())
     places = _places([found])
     return render("record/call.html", "record/_call.html", call=found, places=places, whole=True, shortened=SHORTENED)
 
