@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from api_agent import embed, rows
+from api_agent import add_space, embed, rows
 from pages_browser import at_browser, flashes, stored
 from sqlalchemy import delete
 
@@ -199,6 +199,18 @@ def test_a_memory_replaces_one_alone(ada, browser, near):
     assert browser.post(f"/memories/{near[1]}/replaces/{third}").status_code == 409
     assert browser.post(f"/memories/{third}/replaces/{near[0]}").status_code == 409
     assert browser.post(f"/memories/{third}/replaces/{third}").status_code in {409, 422}
+
+
+def test_what_is_in_a_space_that_incognito_closes_is_not_shown_beside_another(ada, browser, near):
+    add_space(ada, "diary", incognito_default=True)
+    rows(
+        ada,
+        "UPDATE memories SET space_id = (SELECT id FROM spaces WHERE slug = 'diary') WHERE id = :id RETURNING id",
+        id=near[1],
+    )
+    for pair in (near, reversed(near)):
+        page = browser.get("/memories/{}/replaces/{}".format(*pair))
+        assert (page.status_code, "Closed while incognito" in page.text) == (200, True)
 
 
 def test_nobody_replaces_what_is_not_theirs(app, ada, bob, near):

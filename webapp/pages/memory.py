@@ -125,7 +125,7 @@ def decide(memory_id: UUID, other_id: UUID) -> Response:
 def ask_replace(memory_id: UUID, other_id: UUID) -> Response:
     """Ask whether a memory is to replace another."""
     entry, other = visible_entry(memory_id), visible_entry(other_id)
-    if is_incognito(space_for(entry.space)):
+    if any(is_incognito(space_for(each.space)) for each in (entry, other)):
         return render("memories/closed.html", "memories/_closed.html")
     return make_response(render_template("memories/replace.html", entry=entry, other=other))
 
