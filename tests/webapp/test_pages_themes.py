@@ -133,7 +133,8 @@ def test_of_many_the_fullest_are_shown_and_the_others_found(
 def test_incognito_reads_and_stores_no_theme(reader: FlaskClient, agent: Agent) -> None:
     agent.post("/v1/memory/themes", {"slug": "house"})
     reader.post("/incognito/start")
-    assert "house" not in reader.get("/themes").text
+    for page in ("/themes", "/memories", "/search", "/remember"):
+        assert "house" not in reader.get(page).text
     assert reader.post("/themes", data={"display_name": "Secret"}).status_code == 409
     assert reader.post("/themes/house", data={"display_name": "Secret"}).status_code == 409
     agent.post("/v1/memory/incognito/start", {})

@@ -19,7 +19,7 @@ from retrieval.elsewhere import spaces_with_words
 from retrieval.passage import stem, stems
 from retrieval.query import MAX_QUERY
 from webapp.context import credential, session, utc_now
-from webapp.operations import incognito_spaces, visible_entry
+from webapp.operations import incognito_spaces, is_incognito, visible_entry
 from webapp.pages.forms import BrowseForm, SearchForm
 
 PAGE = 20
@@ -85,7 +85,7 @@ class Listing:
 def choices() -> Choices:
     """Return the user's spaces, and the themes that incognito does not keep closed as (slug, name)."""
     user_id = credential().user_id
-    listed = list_themes(session(), user_id, outside=incognito_spaces())
+    listed = list_themes(session(), user_id, outside=incognito_spaces()) if not is_incognito(None) else ()
     themes = [(theme.slug, theme.display_name) for theme, _ in listed]
     return Choices(list_spaces(session(), user_id), themes)
 
