@@ -820,11 +820,12 @@ def test_incognito_runs_and_keeps_nothing_and_says_so(desk: Desk, kind: str, for
     assert desk.one("SELECT count(*) FROM memories") == 1
 
 
-def test_incognito_copies_no_notebook(desk: Desk) -> None:
+def test_incognito_copies_no_notebook_and_no_cell(desk: Desk) -> None:
+    cell, _ = desk.run("note", text="The tiles are sage green.")
     desk.client.post("/incognito/start")
     before = desk.one("SELECT count(*) FROM notebooks")
-    assert desk.client.post(f"{desk.path}/duplicate").status_code == 409
-    assert desk.one("SELECT count(*) FROM notebooks") == before
+    assert [desk.client.post(f"{path}/duplicate").status_code for path in (desk.path, cell)] == [409, 409]
+    assert (desk.one("SELECT count(*) FROM notebooks"), desk.one("SELECT count(*) FROM cells")) == (before, 1)
 
 
 def closed_space(desk: Desk) -> None:

@@ -148,6 +148,7 @@ def fold(notebook_id: UUID, cell_id: UUID) -> Response:
 @bp.post(f"{_CELL}/duplicate")
 def duplicate(notebook_id: UUID, cell_id: UUID) -> Response:
     """Add a copy after the cell."""
+    _refuse_in_incognito()
     copy = cells.duplicate_cell(session(), credential().user_id, notebook_id, cell_id, now=utc_now())
     session().commit()
     return _shown(copy)
@@ -218,8 +219,8 @@ def hit(notebook_id: UUID, cell_id: UUID, memory_id: UUID) -> Response:
     question = str(cell.input.get("q", ""))
     if _place(view_cell(cell), memory_id) is None:
         raise NotFoundError("this cell shows no such memory")
-    if act in {"mark", "unmark"} and is_incognito(None):
-        raise ConflictError("this session is incognito: nothing is stored")
+    if act in {"mark", "unmark"}:
+        _refuse_in_incognito()
     ACTS[act](memory_id, question)
     session().commit()
     cell = _cell(notebook_id, cell_id)
@@ -236,6 +237,11 @@ def _place(view: CellView, memory_id: UUID) -> Place | None:
     if isinstance(view.shown, Remembered) and view.shown.place and view.shown.place.memory_id == memory_id:
         return view.shown.place
     return None
+
+
+def _refuse_in_incognito() -> None:
+    if is_incognito(None):
+        raise ConflictError("this session is incognito: nothing is stored")
 
 
 def _cell(notebook_id: UUID, cell_id: UUID) -> Cell:
