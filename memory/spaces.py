@@ -16,7 +16,7 @@ from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
 from memory.incognito import follow_defaults
 from memory.journal import record
-from memory.models import Memory, Space, Theme
+from memory.models import AuditEvent, Memory, Space, Theme
 
 DEFAULT_SPACE = "default"
 LONGEST_RETENTION = 36_500  # days
@@ -206,14 +206,20 @@ def _spaces_called(user_id: UUID, slugs: Collection[str]) -> Select[UUID]:
 
 
 def _seen_outside(user_id: UUID, outside: Collection[str]) -> list[ColumnElement[bool]]:
-    """Return the condition that a theme has a memory in another space than these, or none at all."""
+    """Return the condition that a theme has a memory in another space than these, or none at all.
+
+    One that is empty was added by itself: what a memory brought and left behind may have been in any space.
+    """
     if not outside:
         return []
     # By another name: the statement may read memories itself.
     other = aliased(Memory)
     held = select(other.id).where(other.user_id == Theme.user_id, other.theme_id == Theme.id)
     elsewhere = held.where(~other.space_id.in_(_spaces_called(user_id, outside)))
-    return [or_(elsewhere.exists(), ~held.exists())]
+    # Of all themes at once: no index leads to the events of one.
+    mine = (AuditEvent.user_id == user_id, AuditEvent.subject_id.is_not(None))
+    added = select(AuditEvent.subject_id).where(*mine, AuditEvent.action == "theme.created")
+    return [or_(elsewhere.exists(), ~held.exists() & Theme.id.in_(added))]
 
 
 def get_theme(session: Session, user_id: UUID, slug: str, *, outside: Collection[str] = ()) -> Theme:

@@ -386,6 +386,13 @@ def test_a_default_tells_of_no_theme_that_the_space_alone_has(diary, ada):
     assert "love" in diary.get("/v1/memory/themes").text
 
 
+def test_a_theme_that_the_space_alone_had_is_not_told_of_when_its_memory_is_forgotten(diary, ada):
+    memory_id = rows(ada, "SELECT m.id FROM memories m JOIN spaces s ON s.id = m.space_id WHERE s.slug = 'diary'")[0][0]
+    assert diary.delete(f"{ENTRIES}/{memory_id}").status_code == 200
+    assert _loved(diary) == []
+    assert diary.get(ENTRIES, theme="love").status_code == 422
+
+
 def test_of_a_theme_a_default_counts_what_is_elsewhere(diary):
     diary.store("Love of bees", theme="love")
     assert _loved(diary) == [1]
