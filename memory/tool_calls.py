@@ -138,15 +138,30 @@ def get_call(session: Session, user_id: UUID, call_id: UUID, *, now: datetime, o
 
 
 def affected_paths(
-    session: Session, user_id: UUID, filters: CallFilters, *, now: datetime, limit: int = 200, after: str | None = None
+    session: Session,
+    user_id: UUID,
+    filters: CallFilters,
+    *,
+    now: datetime,
+    limit: int = 200,
+    after: str | None = None,
+    outside: Collection[str] = (),
 ) -> Sequence[PathUse]:
-    """Return every path that the calls affected, once and in order, from the first one behind `after`."""
+    """Return every path that the calls affected, once and in order, from the first one behind `after`.
+
+    Calls in conversations of the spaces with the slugs `outside`, or by tokens of theirs, are left out.
+    """
     _check_limit(limit, MOST_PATHS)
     calls = _calls_of(filters)
     # By bytes, whatever the database's locale: `after` is compared in the same way.
     path = collate(func.unnest(calls.affected_paths, type_=Text()).column_valued("path", joins_implicitly=True), "C")
     statement = select(path.label("path"), func.count(), func.max(calls.created_at)).select_from(calls)
     statement = _filtered(statement, calls, user_id, filters)
+    if outside:
+        spaces = select(Space.id).where(Space.user_id == user_id, Space.slug.in_(outside))
+        for place, kind in ((calls.conversation_id, Conversation), (calls.token_id, Token)):
+            inside = select(kind.id).where(kind.user_id == user_id, kind.space_id.in_(spaces))
+            statement = statement.where(place.is_(None) | place.not_in(inside))
     if filters.path is not None:
         statement = statement.where(
             func.starts_with(path, filters.path) if _is_folder(filters.path) else path == filters.path

@@ -490,6 +490,27 @@ def test_a_call_in_a_space_that_is_incognito_by_default_tells_no_words(
     assert agent.get("/v1/tool-calls").text.count("hidden ring") == 6
 
 
+def test_paths_of_a_space_that_is_incognito_by_default_are_not_listed(
+    reader: FlaskClient, agent: Agent, client: FlaskClient, ada
+) -> None:
+    add_space(ada, "diary")
+    talk = agent.post("/v1/conversations", {"external_id": "diary", "space": "diary"}).json["id"]
+    report(agent, {"conversation_id": talk, "affected_paths": ["/hidden/talk", "/both"]})
+    report(Agent(client, ada.new_token("write", space="diary")), {"affected_paths": ["/hidden/token"]})
+    report(agent, {"affected_paths": ["/both", "/open"]})
+    paths = "/v1/tool-calls/paths"
+    assert [each["path"] for each in agent.get(paths).json["paths"]] == [
+        "/both",
+        "/hidden/talk",
+        "/hidden/token",
+        "/open",
+    ]
+    agent.post("/v1/memory/settings", {"space": "diary", "incognito_default": True})
+    shown = [(each["path"], each["calls"]) for each in agent.get(paths).json["paths"]]
+    assert shown == [("/both", 1), ("/open", 1)]
+    assert "/hidden" not in reader.get("/record/paths").text
+
+
 def test_uses_are_closed_while_incognito(reader: FlaskClient, ada) -> None:
     memory = stored(ada, TEXT)
     reader.post("/incognito/start")

@@ -168,7 +168,13 @@ def paths(query: PathsQuery) -> Response:
     if _is_hidden():
         return jsonify({"paths": [], "skipped": "incognito"})
     found = affected_paths(
-        session(), credential().user_id, query.to_filters(), now=utc_now(), limit=query.limit, after=query.after
+        session(),
+        credential().user_id,
+        query.to_filters(),
+        now=utc_now(),
+        limit=query.limit,
+        after=query.after,
+        outside=incognito_spaces(),
     )
     return jsonify({"paths": [{"path": p.path, "calls": p.calls, "last_at": moment(p.last_at)} for p in found]})
 

@@ -183,6 +183,7 @@ def paths() -> Response:
         now=utc_now(),
         limit=PATHS_PAGE + 1,
         after=form.after,
+        outside=incognito_spaces(),
     )
     shown, further = found[:PATHS_PAGE], len(found) > PATHS_PAGE
     fragment = "record/_files.html" if form.after else "record/_paths.html"
