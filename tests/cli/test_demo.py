@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import delete, func, select
 
-from memory.accounts import check_password, find_user
+from memory.accounts import check_password, find_user, set_password
 from memory.database import user_session
+from memory.embedding.backfill import utc_now
 from memory.models import Memory, User
 from tasks.app import configure
 from webapp.cli import demo
@@ -45,3 +46,34 @@ def test_the_login_of_a_demo_that_was_there_is_not_promised(nobody):
     assert memories(nobody) == before
     with nobody.sessions() as session:
         assert check_password(session, demo.EMAIL, demo.PASSWORD) is not None
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8765", 303),
+        ("localhost:8765", 303),
+        ("[::1]:8765", 303),
+        ("book.localhost", 303),
+        ("evil.example:8765", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("192.168.1.4:8765", 403),
+    ],
+)
+def test_the_password_that_everybody_knows_opens_on_this_machine_alone(nobody, client, host, status):
+    """The name of another site may lead to this machine, and its pages ask by that name."""
+    demo.ensure_demo(nobody)
+    fields = {"email": f" {demo.EMAIL.upper()}", "password": demo.PASSWORD}
+    answer = client.post("/login", data=fields, headers={"Host": host})
+    assert answer.status_code == status
+    assert ("Everybody knows this password" in answer.text) == (status == 403)
+
+
+def test_with_a_password_of_ones_own_the_demo_opens_anywhere(nobody, client):
+    demo.ensure_demo(nobody)
+    with nobody.sessions() as session:
+        user_id = find_user(session, demo.EMAIL)
+    with user_session(nobody.sessions, user_id) as session:
+        set_password(session, user_id, "a password of my own", now=utc_now(), actor="test")
+    fields = {"email": demo.EMAIL, "password": "a password of my own"}
+    assert client.post("/login", data=fields, headers={"Host": "book.example"}).status_code == 303

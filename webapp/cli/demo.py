@@ -23,9 +23,8 @@ from memory.spaces import create_space, create_theme
 from tasks.embedding import nudge
 from tasks.runtime import Runtime
 from webapp.cli.wiring import owner_session
+from webapp.demo_login import EMAIL, PASSWORD
 
-EMAIL = "robin@example.com"
-PASSWORD = "commonplace-demo"  # noqa: S105 - printed on every start, and served on loopback by default
 DATA = Path(__file__).resolve().parent.parent / "demo.json"
 
 

@@ -9,10 +9,15 @@ from flask import Blueprint, Response, flash, make_response, redirect, render_te
 from memory.accounts import check_password
 from memory.journal import record
 from webapp.context import session, utc_now
+from webapp.demo_login import is_demo, is_open_at
 from webapp.pages.tries import WINDOW, give_back, too_many
 from webapp.pages.visitor import local_path, log_out, sign_in
 
 bp = Blueprint("auth", __name__)
+DEMO_ELSEWHERE = (
+    "Everybody knows this password, so it opens at localhost alone. "
+    "The command commonplace user create makes an account of your own."
+)
 
 
 @bp.get("/login")
@@ -25,9 +30,12 @@ def login() -> Response:
 def check() -> Response:
     """Open a session and go where the visitor was going."""
     email, now = request.form.get("email", "").replace("\x00", ""), utc_now()
+    password = request.form.get("password", "")
+    if is_demo(email, password) and not is_open_at(request.host):
+        return _form(DEMO_ELSEWHERE, HTTPStatus.FORBIDDEN)
     if too_many(email, request.remote_addr, now):
         return _form("These were too many tries. Wait five minutes, then try again.", HTTPStatus.TOO_MANY_REQUESTS)
-    user_id = check_password(session(), email, request.form.get("password", ""))
+    user_id = check_password(session(), email, password)
     if user_id is None:
         message = "This address and password do not belong together. Check both and try again."
         return _form(message, HTTPStatus.UNPROCESSABLE_ENTITY)
