@@ -78,9 +78,16 @@ def misses(outcome: Outcome) -> bool:
 
 
 def _ranked(outcome: Outcome) -> list[frozenset[str] | int]:
-    """Return each hit as the right item that it is, or as its place, which is none."""
-    expected = outcome.question.expected
-    return [expected.intersection(ids) or place for place, ids in enumerate(outcome.found)]
+    """Return each hit as a right item that it brings, one that none before it did if it can, or as its place.
+
+    A system may have merged what are several items here: its hit is right, and counts once.
+    """
+    ordered = sorted(outcome.items, key=sorted)
+    ranked: list[frozenset[str] | int] = []
+    for place, ids in enumerate(outcome.found):
+        brought = [item for item in ordered if not item.isdisjoint(ids)]
+        ranked.append(next((item for item in brought if item not in ranked), brought[0] if brought else place))
+    return ranked
 
 
 def _share(hits: Sequence[Sequence[str] | AbstractSet[str]], expected: AbstractSet[str]) -> float:

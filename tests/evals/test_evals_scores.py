@@ -32,6 +32,14 @@ def test_a_hit_covers_everything_that_its_memory_stands_for() -> None:
     assert (got["recall@1"], got["nDCG@10"], got["MRR"]) == (1.0, 1.0, 1.0)
 
 
+def test_a_hit_that_merged_several_right_ones_is_one_of_them() -> None:
+    merged = scores(outcome([("b", "a")], "a", "b"))
+    assert (merged["recall@1"], merged["MRR"]) == (1.0, 1.0)
+    # Each item once: here the hit stands for the one that no other brings, and does not take a second place.
+    both = scores(outcome(["a", ("a", "b")], "a", "b"))
+    assert (both["MRR"], both["nDCG@10"]) == (1.0, 1.0)
+
+
 def test_what_was_not_stored_counts_as_missed() -> None:
     alone = frozenset({"lost"})
     assert grouped(frozenset({"a", "b", "lost"}), {"a": 1, "b": 1}) == {frozenset({"a", "b"}), alone}
