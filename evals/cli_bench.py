@@ -69,14 +69,19 @@ class Kept:
         ratios: Mapping[str, float],
         values: Mapping[str, Any],
     ) -> None:
-        """Print and keep a measurement; end with an error where it is worse than the last one."""
-        click.echo(text)
+        """Keep and print a measurement; end with an error where it is worse than the last one."""
         home = config.load().home
         before = bench_record.last_ratios(home, command, parameters) if self.check else None
-        if self.save:
-            click.echo(f"kept as {bench_record.keep(home, command, parameters, ratios, values)}", err=True)
         record = {"command": command, "parameters": dict(parameters), "ratios": dict(ratios), **values}
-        write_json(record, self.path)
+        kept = None
+        try:
+            kept = bench_record.keep(home, command, parameters, ratios, values) if self.save else None
+            write_json(record, self.path)
+        finally:
+            # By now whoever reads may have gone.
+            click.echo(text)
+            if kept is not None:
+                click.echo(f"kept as {kept}", err=True)
         if self.check and before is None:
             click.echo("\nThere is no earlier run with these parameters to compare with.")
         if before is not None:

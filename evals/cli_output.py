@@ -56,7 +56,7 @@ class Output:
             click.echo(f"Warning: {self.against.name} is of {there}, not of {here}; only ids are compared", err=True)
 
     def finish(self, command: str, text: str, values: Mapping[str, Any], *, started: datetime) -> Path | None:
-        """Print, compare and keep a run; return the file that it is kept in, None where it is not."""
+        """Compare, keep and print a run; return the file that it is kept in, None where it is not."""
         now = datetime.now(UTC)
         record = {
             "command": command,
@@ -71,12 +71,16 @@ class Output:
             record["against"] = {name: asdict(each) for name, each in differences.items()}
             shared = f"{len(mine.keys() & theirs.keys())} of {len(mine)} questions are among the {len(theirs)} of"
             text = f"{shared} {self.against.name}\n{measures_to_text(differences, 'difference')}\n\n{text}"
-        click.echo(text)
-        # First of all, so that nothing that fails after hours of measuring takes them along.
-        kept = runs.save(config.load().home, record, now=started) if self.save else None
-        if kept is not None:
-            click.echo(f"kept as {kept}", err=True)
-        write_json(record, self.path)
+        kept = None
+        try:
+            # First of all, so that nothing that fails after hours of measuring takes them along.
+            kept = runs.save(config.load().home, record, now=started) if self.save else None
+            write_json(record, self.path)
+        finally:
+            # By now whoever reads may have gone.
+            click.echo(text)
+            if kept is not None:
+                click.echo(f"kept as {kept}", err=True)
         if self.mlflow:
             mlflow_log.log(config.load().home, record)
         return kept

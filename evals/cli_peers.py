@@ -74,8 +74,11 @@ def eval_peers(
         "machine": {"platform": platform.platform(), "cpus": os.cpu_count(), "python": platform.python_version()},
         **to_values(found),
     }
-    click.echo(to_text(found))
-    write_json(record, path)
+    try:
+        write_json(record, path)
+    finally:
+        # By now whoever reads may have gone.
+        click.echo(to_text(found))
 
 
 def _folder(environments: Path | None) -> Path:

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import io
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -198,3 +202,25 @@ def test_so_is_a_measurement(tmp_path: Path, kept: Path) -> None:
     with pytest.raises(ClickException, match="could not be written"):
         Kept(tmp_path / "missing" / "run.json", save=True, check=False).finish("bench search", {}, "", {"a": 2.0}, {})
     assert bench_record.last_ratios(kept, "bench search", {}) == {"a": 2.0}
+
+
+def test_both_are_kept_although_nobody_reads_the_screen(tmp_path: Path, kept: Path) -> None:
+    run, measured = tmp_path / "run.json", tmp_path / "measured.json"
+    values = {"data": {"name": "golden"}}
+    with nobody_reads(), pytest.raises(BrokenPipeError):
+        Output(run, None, save=True, mlflow=False).finish("golden", "1.000", values, started=datetime.now(UTC))
+    with nobody_reads(), pytest.raises(BrokenPipeError):
+        Kept(measured, save=True, check=False).finish("bench search", {}, "1.0 ms", {"a": 2.0}, {})
+    assert [each.title for each in latest(kept, 5)] == ["golden"]
+    assert bench_record.last_ratios(kept, "bench search", {}) == {"a": 2.0}
+    assert (run.exists(), measured.exists()) == (True, True)
+
+
+@contextmanager
+def nobody_reads() -> Iterator[None]:
+    """Let standard output be a pipe whose other end is closed."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    # Unbuffered: what is left over would be written when it is closed.
+    with open(theirs, "wb", buffering=0) as raw, redirect_stdout(io.TextIOWrapper(raw, write_through=True)):
+        yield
