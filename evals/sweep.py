@@ -108,9 +108,11 @@ class Sweep:
 
     @property
     def worth_it(self) -> bool:
-        """Tell whether the choice beats the defaults by more than chance; where it was not made, if that is known."""
-        proof = self.elsewhere or self.difference(self.chosen)
-        return proof.low > 0
+        """Tell whether the choice beats the defaults by more than chance where it was not made; never for one person.
+
+        On the data that it was made on the best of many beats them by chance alone.
+        """
+        return self.elsewhere is not None and self.elsewhere.low > 0
 
     def _best(self, places: Sequence[int]) -> Trial:
         fast = [each for each in self.trials if each.cost <= PATIENCE or each is self.default]

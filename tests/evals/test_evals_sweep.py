@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 from collections.abc import Sequence
 from dataclasses import replace
@@ -71,8 +72,17 @@ def test_what_is_better_only_where_it_was_chosen_is_not() -> None:
 
 def test_of_one_person_nothing_can_be_left_out() -> None:
     found = made(trial(0, [0.0] * 9), trial(1, [1.0] * 9), collections="a")
-    assert (found.elsewhere, found.worth_it) == (None, True)
+    assert found.elsewhere is None
     assert any("There is one person" in line for line in reasons(found))
+
+
+def test_the_best_of_many_is_not_worth_a_change_where_nobody_was_left_out() -> None:
+    chance = random.Random(0)
+    # All are as good as the defaults but for chance, and the best of them seems better by more than that.
+    found = made(*(trial(n, [float(chance.random() < 0.8) for _ in range(120)]) for n in range(40)), collections="a")
+    assert found.difference(found.chosen).low > 0
+    assert found.worth_it is False
+    assert reasons(found)[-1].startswith("KEEP THE DEFAULTS")
 
 
 def test_a_person_is_left_out_with_all_collections_of_theirs() -> None:
