@@ -9,6 +9,8 @@ from statistics import fmean
 import numpy as np
 
 RESAMPLES, PARTS = 2000, 20
+# Fewer differences are all of one sign by chance in more than one of twenty times: five of them in one of sixteen.
+FEWEST = 6
 # As the tables show them; what is not named here comes after, by name.
 ORDER = (
     "recall@1",
@@ -41,8 +43,11 @@ class Measure:
 
     @property
     def differs(self) -> bool:
-        """Tell whether the interval leaves zero out: a difference is more than chance."""
-        return self.low > 0 or self.high < 0
+        """Tell whether a difference is more than chance: its interval leaves zero out.
+
+        Of fewer questions than `FEWEST` no interval can tell; that of a single one is that one value.
+        """
+        return self.cases >= FEWEST and (self.low > 0 or self.high < 0)
 
 
 def measure(values: Sequence[float]) -> Measure:

@@ -112,7 +112,7 @@ class Sweep:
 
         On the data that it was made on the best of many beats them by chance alone.
         """
-        return self.elsewhere is not None and self.elsewhere.low > 0
+        return self.elsewhere is not None and self.elsewhere.differs and self.elsewhere.low > 0
 
     def _best(self, places: Sequence[int]) -> Trial:
         fast = [each for each in self.trials if each.cost <= PATIENCE or each is self.default]

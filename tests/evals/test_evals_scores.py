@@ -125,3 +125,9 @@ def test_a_difference_is_one_when_its_interval_leaves_zero_out() -> None:
     certain = compare({str(n): {"MRR": 1.0} for n in range(9)}, {str(n): {"MRR": n % 2 / 9} for n in range(9)})
     chance = compare({"a": {"MRR": 1.0}, "b": {"MRR": 0.0}}, {"a": {"MRR": 0.0}, "b": {"MRR": 1.0}})
     assert (certain["MRR"].differs, chance["MRR"].differs) == (True, False)
+
+
+@pytest.mark.parametrize(("questions", "differs"), [(1, False), (5, False), (6, True)])
+def test_of_few_questions_no_difference_is_more_than_chance(questions: int, differs: bool) -> None:
+    better, worse = ({str(n): {"MRR": value} for n in range(questions)} for value in (1.0, 0.0))
+    assert compare(better, worse)["MRR"].differs is compare(worse, better)["MRR"].differs is differs

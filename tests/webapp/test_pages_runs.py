@@ -41,8 +41,10 @@ def desk(app, root):
 @pytest.fixture
 def two(runtime):
     home = runtime.settings.home
-    first = save(home, values("notes early", 0.5, {"a": 0.0, "b": 0.0, "c": 0.5}), now=DAY)
-    second = save(home, values("notes late", 0.9, {"a": 1.0, "b": 1.0, "d": 0.5}), now=DAY + timedelta(hours=1))
+    first = save(home, values("notes early", 0.5, {**dict.fromkeys("abefgh", 0.0), "c": 0.5}), now=DAY)
+    second = save(
+        home, values("notes late", 0.9, {**dict.fromkeys("abefgh", 1.0), "d": 0.5}), now=DAY + timedelta(hours=1)
+    )
     yield first.name, second.name
     for name in (first, second):
         name.unlink()
@@ -63,8 +65,8 @@ def test_chosen_runs_stand_side_by_side_with_their_paired_difference(desk, two):
     page = desk.get("/admin/runs", query_string={"run": [two[1], two[0]]}).text
     plain = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", page.partition("Side by side</h2>")[2]))
     assert plain.index("early notes") < plain.index("late notes")
-    # Of a and b, which both have: the whole scale apart in both.
-    assert "0.900 0.800-1.000 +1.000* +1.000 to +1.000, n = 2" in plain.replace("\u2013", "-")
+    # Of those that both have: the whole scale apart in each.
+    assert "0.900 0.800-1.000 +1.000* +1.000 to +1.000, n = 6" in plain.replace("\u2013", "-")
     assert page.count("checked") == 2
 
 
@@ -75,7 +77,7 @@ def test_runs_of_other_data_stand_beside_it_without_a_difference(desk, two, runt
     finally:
         other.unlink()
     plain = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", page.partition("Side by side</h2>")[2]))
-    assert plain.count("n = 2") == 1
+    assert plain.count("n = ") == plain.count("n = 6") == 1
     assert "compared with the first no: these are other data yes" in plain
 
 
