@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 import psutil
@@ -60,13 +60,19 @@ def _start(runtime: Runtime, command: list[str], settings: Mapping[str, str]) ->
     environment["COMMONPLACE_LOG_LEVEL"] = "WARNING"
     environment[EMBEDDING_MODEL] = os.environ.get(EMBEDDING_MODEL, "")
     environment.update(settings)
-    # A group of its own: Ctrl-C reaches this process alone, which then stops it.
-    return subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "-m", "webapp.cli", *command],
+    # A group of its own: Ctrl-C reaches this process alone, which then stops it. Held: it ends if this one is killed.
+    child = subprocess.Popen(  # noqa: S603 - our own command
+        [sys.executable, "-m", "webapp.cli", *command, "--held"],
         env=environment,
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     )
+    assert child.stdin is not None
+    with suppress(BrokenPipeError):
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+    return child
 
 
 def _wait_until_ready(web: subprocess.Popen[bytes], url: str) -> None:
@@ -106,3 +112,6 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+    finally:
+        if child.stdin is not None:
+            child.stdin.close()

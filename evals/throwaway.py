@@ -14,6 +14,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session, sessionmaker
 
 import config
+from evals.guard import guarded
 from memory import schema
 from memory.accounts import create_user
 from memory.database import make_engine
@@ -31,9 +32,9 @@ def throwaway(*, now: datetime, role: str = "user") -> Iterator[tuple[Runtime, U
     """Give a runtime on a fresh embedded PostgreSQL, migrated, and the id of its one user.
 
     The user's own data folder and DATABASE_URL stay untouched; of the environment only the embedding model
-    counts. The server is stopped and the folder removed at the end, whatever happened, SIGTERM included.
+    counts. The server is stopped and the folder removed at the end, whatever happened, SIGTERM and SIGKILL included.
     """
-    with ending_at_sigterm(), temporary_home() as home:
+    with ending_at_sigterm(), temporary_home() as home, guarded(home):
         runtime = build(config.load(_environment(home)))
         try:
             yield runtime, _prepare(runtime, now, role)

@@ -183,24 +183,10 @@ class EmbeddedServer:
 
     def _end(self) -> None:
         """End the server by its process id: with its folder, its pid file and the list of its users are gone."""
-        self._end_postmaster()
+        _end_postmaster(self._server.get_postmaster_info().process, self._pgdata)
         for each in _orphans(self._pgdata):
             with contextlib.suppress(psutil.Error):
                 each.kill()
-
-    def _end_postmaster(self) -> None:
-        process = self._server.get_postmaster_info().process
-        # The folder may have been moved: first in order, then at once, then by force.
-        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-            try:
-                if process is None or not _serves(process, self._pgdata):
-                    return
-                process.send_signal(number)
-            except psutil.Error:
-                return  # It has ended, or is not ours to end.
-            deadline = time.monotonic() + ENDING_SECONDS
-            while _is_postgres(process.pid) and time.monotonic() < deadline:
-                time.sleep(0.05)
 
     def _prune(self) -> None:
         """Forget processes that were killed, or the server would never see its last user leave."""
@@ -256,6 +242,29 @@ class EmbeddedServer:
                     connection.execute(f'CREATE DATABASE "{self.database}"')
                 except psycopg.errors.UniqueViolation:
                     logger.debug("another process created the database first")
+
+
+def end_server(home: Path) -> None:
+    """End the server of a data folder, whoever uses it: where all its users were killed, nobody else would."""
+    folder = (home / "postgres").resolve()
+    if (pid := _pid_in(folder)) is not None:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            _end_postmaster(psutil.Process(pid), folder)
+
+
+def _end_postmaster(process: psutil.Process | None, folder: Path) -> None:
+    """End the server of a folder if that is what the process is."""
+    # The folder may have been moved: first in order, then at once, then by force.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+        try:
+            if process is None or not _serves(process, folder):
+                return
+            process.send_signal(number)
+        except psutil.Error:
+            return  # It has ended, or is not ours to end.
+        deadline = time.monotonic() + ENDING_SECONDS
+        while _is_postgres(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
 
 
 def _identifier(folder: Path) -> bytes:

@@ -14,6 +14,7 @@ from typing import Any
 
 from evals.dataset import Collection, DataSet, Question
 from evals.examine import LIMIT
+from evals.guard import guarded
 from evals.locomo import memory_text
 from evals.peers.catalog import QUIET, Peer
 from evals.peers.child import Child, PeerError
@@ -255,6 +256,7 @@ def _start(peer: Peer, environments: Path, stack: ExitStack, data: DataSet, on_p
     if not python.exists() or not models.onnx.exists():
         raise PeerError(f"is not installed in {environments}: commonplace eval peers-install")
     folder = stack.enter_context(temporary_home())
+    stack.enter_context(guarded(folder))
     address = stack.enter_context(_database(folder)) if peer.postgres else None
     home = folder / "home"
     home.mkdir()

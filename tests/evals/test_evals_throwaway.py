@@ -64,3 +64,28 @@ def test_a_measurement_that_is_told_to_end_takes_its_server_along() -> None:
     assert not Path(home).exists()
     # It has taken its files away before it is gone itself.
     assert psutil.wait_procs([postmaster], timeout=30)[1] == []
+
+
+# The same, with a web server that is asked something.
+SERVE = """
+import threading
+from datetime import UTC, datetime
+import psutil
+from evals.local_server import serving
+from evals.throwaway import throwaway
+with throwaway(now=datetime.now(UTC)) as (runtime, _), serving(runtime):
+    print(runtime.settings.home, *(each.pid for each in psutil.Process().children(recursive=True)), flush=True)
+    threading.Event().wait(100)
+"""
+
+
+@pytest.mark.slow
+def test_what_a_measurement_has_started_ends_although_it_is_killed() -> None:
+    with subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        home, *numbers = process.stdout.readline().split()
+        postmaster = (Path(home) / "postgres" / "postmaster.pid").read_text().split()[0]
+        started = [psutil.Process(int(number)) for number in {*numbers, postmaster}]
+        process.kill()
+    assert psutil.wait_procs(started, timeout=60)[1] == []
+    assert not Path(home).exists()

@@ -1,0 +1,43 @@
+"""Clears up after a measurement that was killed: `python -m evals.guard HOME`, a process that waits for its end.
+
+A process that is killed stops nothing, and the database of a measurement would run on for ever.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_ALL_IS_WELL = b"."
+
+
+@contextmanager
+def guarded(home: Path) -> Iterator[None]:
+    """Let another process end the database in a folder and remove the folder, should this process be killed."""
+    # A session of its own: what ends all that a terminal has started shall not end it.
+    command = [sys.executable, "-m", "evals.guard", str(home)]
+    guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603 - our own command
+    try:
+        yield
+    finally:
+        with suppress(BrokenPipeError):
+            guard.communicate(_ALL_IS_WELL)
+
+
+def main(home: Path) -> None:
+    """Wait until the other end of standard input is closed, and clear up unless it was said before that all is well."""
+    if sys.stdin.buffer.read(1) == _ALL_IS_WELL:
+        return
+    # Here, as hardly ever anybody needs it.
+    from memory.server import end_server  # noqa: PLC0415
+
+    end_server(home)
+    shutil.rmtree(home, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
