@@ -60,7 +60,7 @@ def _blocks_of(paths: Iterable[Path]) -> list[Block]:
 def _text(path: Path) -> str:
     found = path.read_bytes()
     try:
-        return found.decode("utf-8")
+        return found.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = found.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{path.name}, line {line}: not UTF-8: {error.reason}") from None

@@ -26,7 +26,7 @@ def load(path: Path) -> DataSet:
     if path.suffix.lower() in {".jsonl", ".ndjson"}:
         return jsonl.read(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         data = json.loads(text)
     except json.JSONDecodeError as error:
         # Several objects, one a line, are no JSON.

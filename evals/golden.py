@@ -48,7 +48,7 @@ class _File(BaseModel):
 def read(path: Path) -> DataSet:
     """Return the cases of a file; raises `ValueError` that says what is wrong, and where."""
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8")), path.stem)
+        return parse(json.loads(path.read_text(encoding="utf-8-sig")), path.stem)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 

@@ -76,7 +76,7 @@ class _Read:
 def read(path: Path) -> DataSet:
     """Return the data set of a file; raises `ValueError` that names the line and the field."""
     try:
-        with path.open(encoding="utf-8") as lines:
+        with path.open(encoding="utf-8-sig") as lines:
             return parse(lines, path.stem)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not UTF-8: {error}") from None

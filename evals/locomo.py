@@ -66,7 +66,7 @@ def memory_text(turn: Turn) -> str:
 def read(path: Path) -> list[Conversation]:
     """Return the conversations of a LoCoMo file; raises `ValueError` that says what is wrong, and where."""
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8")))
+        return parse(json.loads(path.read_text(encoding="utf-8-sig")))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}: not JSON: {error}") from error
     except ValueError as error:

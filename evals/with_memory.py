@@ -88,7 +88,7 @@ class Answer:
 def read(path: Path) -> tuple[DataSet, tuple[Task, ...]]:
     """Return the memories with the tasks as questions, and the tasks; raises `ValueError` that says what is wrong."""
     try:
-        file = _File.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        file = _File.model_validate(json.loads(path.read_text(encoding="utf-8-sig")))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise ValueError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -9,10 +10,11 @@ import pytest
 from click.testing import CliRunner
 from evals_data import sample
 
-from evals import golden
+from evals import golden, with_memory
 from evals.cli import eval_group
-from evals.datasets import is_held_out, load
+from evals.datasets import LANGUAGES, is_held_out, load
 from evals.jsonl import parse
+from evals.persons import UNSEEN
 
 DOCS = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
 
@@ -148,6 +150,16 @@ def test_what_is_no_json_is_told_where_it_breaks_off(tmp_path: Path, text: str, 
     (file := tmp_path / "a.json").write_text(text)
     with pytest.raises(ValueError, match=rf"a\.json: {said}"):
         load(file)
+
+
+@pytest.mark.parametrize("bundled", [golden.BUNDLED, with_memory.BUNDLED, LANGUAGES, UNSEEN / "60.txt", None])
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path, bundled: Path | None) -> None:
+    if bundled is None:
+        (bundled := tmp_path / "locomo.json").write_text(json.dumps([sample()]))
+    read = with_memory.read if bundled == with_memory.BUNDLED else load
+    (folder := tmp_path / "marked").mkdir()
+    (marked := folder / bundled.name).write_bytes(codecs.BOM_UTF8 + bundled.read_bytes())
+    assert read(marked) == read(bundled)
 
 
 def test_the_held_out_cases_are_known_under_any_name(tmp_path: Path) -> None:
