@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -48,7 +49,8 @@ def _blocks_of(paths: Iterable[Path]) -> list[Block]:
     blocks: list[Block] = []
     for path in paths:
         mine: list[Block] = []
-        for number, line in enumerate(_text(path).splitlines(), 1):
+        # Not by `splitlines`, which ends a line at marks too that may stand in the middle of a note.
+        for number, line in enumerate(io.StringIO(_text(path), newline=None), 1):
             try:
                 _read(mine, line.strip())
             except ValueError as error:

@@ -49,6 +49,15 @@ def test_what_nothing_answers_is_asked_with_what_would_answer_it_too(file):
     assert {each.about for each in data.questions} == {alone.name}
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u0085", "\x0b", "\x0c"])
+def test_a_line_ends_where_an_editor_shows_its_end(file, mark):
+    file.write_text(ADA.replace("bees on the roof", f"bees{mark}on the roof").replace("\n", "\r\n"), newline="")
+    assert load(file).collections[0].items[0].text == f"Ada keeps bees{mark}on the roof of the library."
+    file.write_text(f"{ADA.replace('bees on', f'bees{mark}on')}nonsense\n")
+    with pytest.raises(ValueError, match="line 9: this is neither a note nor a question"):
+        load(file)
+
+
 def test_persons_are_asked_about(file, tmp_path):
     out = tmp_path / "out.json"
     done = CliRunner().invoke(eval_group, ["persons", str(file), "--json", str(out)])
