@@ -67,7 +67,7 @@ def read(path: Path) -> list[Conversation]:
     """Return the conversations of a LoCoMo file; raises `ValueError` that says what is wrong, and where."""
     try:
         return parse(json.loads(path.read_text(encoding="utf-8-sig")))
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{path}: not JSON: {error}") from error
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error

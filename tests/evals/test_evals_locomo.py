@@ -112,9 +112,10 @@ def test_a_malformed_file_is_refused_with_the_place(broken: Any, message: str) -
         parse(broken)
 
 
-def test_a_file_that_is_not_json_is_refused_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["[{", "[" * 100_000], ids=["cut off", "endlessly deep"])
+def test_a_file_that_is_not_json_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "broken.json"
-    path.write_text("[{")
+    path.write_text(text)
     with pytest.raises(ValueError, match=r"broken\.json: not JSON"):
         read(path)
 
