@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -143,9 +144,23 @@ def _of_locomo(file: Path, memories: int, queries: int) -> tuple[list[str], list
     return recombined(conversations, memories), questions[:queries]
 
 
+def _each_once(_context: click.Context, _option: click.Parameter, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Refuse a size that is there twice: a ratio is kept by the size that it is of."""
+    if twice := [size for size, count in Counter(sizes).items() if count > 1]:
+        raise click.BadParameter(f"{twice[0]} is there twice")
+    return sizes
+
+
 @bench_group.command("growth")
 @click.option(
-    "--memories", "sizes", multiple=True, default=SIZES, show_default=True, type=click.IntRange(100), help="Repeatable."
+    "--memories",
+    "sizes",
+    multiple=True,
+    default=SIZES,
+    show_default=True,
+    type=click.IntRange(100),
+    callback=_each_once,
+    help="Repeatable.",
 )
 @click.option("--queries", default=100, show_default=True, type=click.IntRange(20))
 @written_option("--plot", says="Draw cost against size into this SVG file; needs the extra eval.")

@@ -76,6 +76,11 @@ def test_growth_and_a_crowd_are_measured_in_one_database(monkeypatch: pytest.Mon
     assert set(bench_growth.ratios(grown)) == {"1 x 100", "1 x 200"}
 
 
+def test_a_size_that_is_there_twice_is_refused() -> None:
+    done = CliRunner().invoke(bench_group, ["growth", "--memories", "200", "--memories", "100", "--memories", "200"])
+    assert (done.exit_code, "200 is there twice" in done.output) == (2, True)
+
+
 def point(users: int, p50: float) -> bench_growth.Point:
     one = Latency(p50, p50, 9)
     return bench_growth.Point(users, 1000, SearchBench(1000, one, one, one, one, one, one, {}, 1.0))
