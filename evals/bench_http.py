@@ -86,7 +86,7 @@ def address_of(base_url: str) -> Address:
 
 
 class RefusedError(Exception):
-    """The server did not answer a search; it may limit the searches per minute."""
+    """The server did not answer a search; it may limit the searches per minute, or be none of this kind."""
 
 
 def bench_http(
@@ -144,7 +144,7 @@ class _Client:
         self.unread, took = 0, []
         for question in questions:
             answer, milliseconds = timed(partial(self._ask, question))
-            self.unread += UNREAD in json.loads(answer)["degraded"]
+            self.unread += UNREAD in _degraded(answer)
             took.append(milliseconds)
         return took
 
@@ -156,12 +156,24 @@ class _Client:
         return self._send("POST", TOOL, json.dumps({"query": question, "space": self._space}))
 
     def _send(self, method: str, path: str, body: str | None = None) -> bytes:
-        self._connection.request(method, self._prefix + path, body, self._headers)
-        response = self._connection.getresponse()
-        answer = response.read()
+        try:
+            self._connection.request(method, self._prefix + path, body, self._headers)
+            response = self._connection.getresponse()
+            answer = response.read()
+        except http.client.HTTPException as error:
+            raise RefusedError(f"the server does not speak HTTP as it should: {str(error).strip()[:300]}") from None
         if response.status != http.client.OK:
             raise RefusedError(f"{response.status}: {answer[:300].decode(errors='replace')}")
         return answer
+
+
+def _degraded(answer: bytes) -> list[str]:
+    """Return what an answer says that the search went without; raises `RefusedError` for no answer of a search."""
+    try:
+        return list(json.loads(answer)["degraded"])
+    except (ValueError, KeyError, TypeError):
+        said = answer[:300].decode(errors="replace")
+        raise RefusedError(f"this is no answer of a search, another server may be there: {said}") from None
 
 
 def to_dict(bench: HttpBench) -> dict[str, Any]:

@@ -101,6 +101,32 @@ def test_what_is_no_address_is_refused_before_a_token_goes_out(base_url: str) ->
     assert (result.exit_code, "Invalid value for '[BASE_URL]'" in result.output) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "does not speak HTTP as it should: SSH-2.0-OpenSSH_9.2"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>", "is no answer of a search, .*: <html>"),
+        (b'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"hi"', 'is no answer of a search, .*: "hi"'),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "is no answer of a search, .*: {}"),
+    ],
+)
+def test_another_server_ends_the_measurement_in_words(answer: bytes, said: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer_once() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(10_000)
+                connection.sendall(answer)
+
+        with ThreadPoolExecutor(1) as threads:
+            answering = threads.submit(answer_once)
+            address = f"http://127.0.0.1:{server.getsockname()[1]}"
+            with pytest.raises(RefusedError, match=said):
+                bench_http(address, "cp_x", "s", WordModel().questions(WARM_UP + 1))
+            answering.result()
+
+
 def test_a_token_goes_to_an_address_of_https_by_tls_alone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         heard: list[bytes] = []
