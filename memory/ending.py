@@ -46,7 +46,10 @@ def ending_at_sigterm() -> Iterator[None]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put off what SIGINT, SIGTERM and SIGHUP do until this is done: what must not be left half done."""
+    """Put off what SIGINT, SIGTERM and SIGHUP do until this is done: what must not be left half done.
+
+    That holds for the processes too that are started in here, which Ctrl-C reaches as well, unless they say otherwise.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -54,9 +57,12 @@ def undisturbed() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, *told_to_end())}
     for number in before:
         signal.signal(number, lambda number, _frame: came.append(number))
+    # A process that is started has no handler of this one, and which signals wait from it.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, before)
     try:
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number, handler in before.items():
             _restore(number, handler)
         if came:
