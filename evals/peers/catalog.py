@@ -19,6 +19,7 @@ QUIET: Mapping[str, str] = {
     "LANGCHAIN_TRACING_V2": "false",
     "LANGSMITH_TRACING": "false",
     "MEM0_TELEMETRY": "False",
+    "ORT_DISABLE_TELEMETRY": "1",
     "OTEL_SDK_DISABLED": "true",
     "POSTHOG_DISABLED": "1",
     "TOKENIZERS_PARALLELISM": "false",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evals.errors import MeasureError
+from evals.peers.catalog import QUIET
 from memory.embedding.bundled import MINILM
 
 DIMENSIONS = 384
@@ -59,7 +61,8 @@ def make_models(environments: Path) -> None:
     onnx.parent.mkdir(parents=True, exist_ok=True)
     unproved = onnx.with_suffix(".unproved")
     command = [sys.executable, "-m", "evals.peers.export", str(unproved)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
+    environment = {**os.environ, **QUIET}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)  # noqa: S603 - our own
     if done.returncode:
         raise MeasureError(f"the model was not exported: {' / '.join(done.stderr.strip().splitlines()[-3:])}")
     unproved.rename(onnx)
