@@ -44,9 +44,9 @@ def stock(
     settled: bool = True,
     on_progress: Progress = lambda _rows: None,
 ) -> UUID:
-    """Store different texts in a new space, embedded; return the space's id. the space holds `room` more.
+    """Store different texts in a new space, embedded; return the space's id.
 
-    `settle` ends it where `settled` says so.
+    The space holds `room` more. At the end the database is brought to rest, by `settle`, unless `settled` is False.
 
     `vectors`, of shape (len(texts), dimensions), stand for embeddings that would take minutes; without them the
     user's model makes the real ones. `on_progress` is told how many rows were stored, then how many embedded.
