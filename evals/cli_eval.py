@@ -18,7 +18,7 @@ import config
 from evals import golden, marks, mlflow_log, outages, persons, report
 from evals.cli_output import FILE, Output, circumstances, output_options, together_option
 from evals.cli_plainly import Plainly
-from evals.cli_support import by_field, own_data_of, progress
+from evals.cli_support import Between, by_field, own_data_of, progress
 from evals.dataset import DataSet, joined
 from evals.datasets import load
 from evals.examine import Examiner
@@ -175,7 +175,7 @@ def eval_marks(email: str, **output: Any) -> None:
     "--timeout",
     default=PATIENCE,
     show_default=True,
-    type=click.FloatRange(0.1, 60),
+    type=Between(0.1, 60),
     help="Seconds that a silent provider is waited for; by default as the server does.",
 )
 @output_options

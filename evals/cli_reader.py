@@ -9,7 +9,7 @@ import click
 from evals.asked import drawn, of_persons, of_talks
 from evals.blocks import read_blocks
 from evals.cli_eval import eval_group
-from evals.cli_support import progress, written_option
+from evals.cli_support import Between, progress, written_option
 
 _out = written_option("--out", says="Another file to write than the one that is used.")
 _UNSTOPPED = "It reads every note to its end until `commonplace eval stops` has been run."
@@ -48,7 +48,7 @@ def eval_reader(out: Path | None, epochs: int, persons: int | None, since: str |
 @_out
 @click.option(
     "--share",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Between(0, 1, min_open=True),
     default=0.72,
     show_default=True,
     help="Of the time that it takes.",

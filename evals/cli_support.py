@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from math import isnan
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -28,6 +29,18 @@ from memory.revision import current_revision, head_revision
 from tasks.runtime import Runtime, build
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Between(click.FloatRange):
+    """A number in a range; what is no number is in none, though it is no less and no more than any."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; fails for what is none or outside."""
+        found = float(super().convert(value, param, ctx))
+        if isnan(found):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return found
+
 
 _WRITTEN = click.Path(dir_okay=False, writable=True, path_type=Path)
 

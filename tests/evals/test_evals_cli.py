@@ -182,6 +182,12 @@ def test_so_is_a_picture_or_a_measurement_in_no_folder(group: Group, arguments: 
     assert (result.exit_code, f"there is no folder {tmp_path / 'missing'}" in result.stderr) == (2, True)
 
 
+def test_what_is_no_number_is_in_no_range(tmp_path: Path) -> None:
+    (file := tmp_path / "small.json").write_text(json.dumps([sample()]))
+    done = CliRunner().invoke(eval_group, ["outages", str(file), "--timeout", "nan", "--no-save"])
+    assert (done.exit_code, "'nan' is no number" in done.output) == (2, True)
+
+
 def test_a_run_is_kept_although_its_other_file_cannot_be_written(tmp_path: Path, kept: Path) -> None:
     lost, values = tmp_path / "missing" / "run.json", {"data": {"name": "golden"}}
     with pytest.raises(ClickException, match="could not be written"):
