@@ -6,11 +6,12 @@ looked at where it was not made, as in a sweep: that is what it brings to those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
-from statistics import fmean
+from math import fsum
+from typing import NamedTuple
 
 from evals.dataset import DataSet, Question
 from evals.errors import MeasureError
@@ -40,6 +41,15 @@ RULES: Grid = {
 WEIGHT = 0.5
 
 
+class _Sums(NamedTuple):
+    """Of some questions: the sum of recall@5 and over how many, the sum of abstention and over how many."""
+
+    recall: float
+    answered: int
+    abstention: float
+    silent: int
+
+
 @dataclass(frozen=True)
 class Fit:
     """What every choice of the grid brought: `found[choice]` has a value for each of the questions."""
@@ -56,11 +66,11 @@ class Fit:
     @cached_property
     def chosen(self) -> tuple[float, ...]:
         """Return the best choice on all questions; the defaults where none is better."""
-        return self._best(range(len(self.questions)))
+        return self._best()
 
     def means(self, values: Sequence[float]) -> tuple[float, float]:
         """Return recall@5 and abstention of a value for each question."""
-        return self._means(values, range(len(self.questions)))
+        return _means(self._sums(values).values())
 
     @cached_property
     def elsewhere(self) -> tuple[float, ...] | None:
@@ -68,25 +78,35 @@ class Fit:
         persons = {each.about for each in self.questions}
         if len(persons) < 2:
             return None
-        values = [0.0] * len(self.questions)
-        for name in persons:
-            inside = [place for place, each in enumerate(self.questions) if each.about == name]
-            best = self._best([place for place in range(len(values)) if place not in set(inside)])
-            for place in inside:
-                values[place] = self.found[best][place]
-        return tuple(values)
+        best = {name: self._best(without=name) for name in persons}
+        return tuple(self.found[best[each.about]][place] for place, each in enumerate(self.questions))
 
-    def _best(self, places: Sequence[int]) -> tuple[float, ...]:
+    def _best(self, without: str | None = None) -> tuple[float, ...]:
+        """Return the best choice on all questions, or on those about others than one person."""
+
         def worth(choice: tuple[float, ...]) -> tuple[float, bool]:
-            recall, abstention = self._means(self.found[choice], places)
+            sums = (each for name, each in self._by_choice[choice].items() if name != without)
+            recall, abstention = _means(sums)
             return round(recall + WEIGHT * abstention, 9), choice == self.default
 
         return max(self.found, key=worth)
 
-    def _means(self, values: Sequence[float], places: Sequence[int]) -> tuple[float, float]:
-        answered = [values[place] for place in places if self.questions[place].expected]
-        silent = [values[place] for place in places if not self.questions[place].expected]
-        return fmean(answered or [0.0]), fmean(silent or [0.0])
+    @cached_property
+    def _by_choice(self) -> dict[tuple[float, ...], dict[str, _Sums]]:
+        return {choice: self._sums(values) for choice, values in self.found.items()}
+
+    def _sums(self, values: Sequence[float]) -> dict[str, _Sums]:
+        """Return the sums of each person: question by question, leaving each out of all choices would take long."""
+        found: dict[str, tuple[list[float], list[float]]] = {}
+        for value, each in zip(values, self.questions, strict=True):
+            answered, silent = found.setdefault(each.about, ([], []))
+            (answered if each.expected else silent).append(value)
+        return {name: _Sums(fsum(a), len(a), fsum(s), len(s)) for name, (a, s) in found.items()}
+
+
+def _means(parts: Iterable[_Sums]) -> tuple[float, float]:
+    recall, answered, abstention, silent = map(fsum, zip(*parts, strict=True))
+    return recall / max(1.0, answered), abstention / max(1.0, silent)
 
 
 def default(grid: Grid) -> tuple[float, ...]:
