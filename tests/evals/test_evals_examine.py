@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -18,6 +19,8 @@ from evals.policies import DEFAULT, default_only, variants
 from evals.report import run
 from memory.database import user_session
 from memory.models import LastScore
+from retrieval.policy import NAMED
+from retrieval.query import Result
 from tasks.runtime import Runtime
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -92,6 +95,25 @@ def test_a_stranger_who_gets_something_is_a_leak(newcomer: Place) -> None:
     open_door = replace(examiner, placed=replace(examiner.placed, stranger=user_id))
     found = open_door.thorough(data.questions[:1], default_only()[DEFAULT], lambda _: None)
     assert found[0].safe is False
+
+
+def test_an_answer_above_the_budget_is_not_compliant(newcomer: Place) -> None:
+    class Spendthrift(Examiner):
+        def ask(self, *asked: Any, budget: int | None = None, **more: Any) -> Result:
+            return super().ask(*asked, **more)
+
+    runtime, user_id = newcomer
+    teas = ("green", "black", "white", "yellow", "smoked", "aged", "iced", "salted", "roasted", "wild", "red", "blue")
+    notes = tuple(
+        Item(kind, f"The user drinks {kind} tea. " + f"Of {kind} tea there is {kind} tea. " * 40) for kind in teas
+    )
+    asked = Question("tea", "tea", "Which tea does the user drink?", "tea", frozenset(teas))
+    placed = put(runtime, user_id, DataSet("golden", "tea", (Collection("tea", notes),), (asked,)), now=NOW)
+    never_silent = replace(NAMED[DEFAULT], min_score=0.0)
+    for examiner, compliant in ((Examiner(runtime, placed, NOW), True), (Spendthrift(runtime, placed, NOW), False)):
+        [outcome] = examiner.thorough([asked], never_silent, lambda _questions: None)
+        assert len(outcome.found) > 1
+        assert outcome.compliant is compliant
 
 
 def test_without_a_stranger_nothing_is_said_of_safety(newcomer: Place) -> None:
