@@ -18,7 +18,7 @@ from evals.places import put
 from evals.policies import DEFAULT, default_only, variants
 from evals.report import run
 from memory.database import user_session
-from memory.models import LastScore
+from memory.models import LastScore, Memory
 from retrieval.policy import NAMED
 from retrieval.query import Result
 from tasks.runtime import Runtime
@@ -59,6 +59,11 @@ def test_questions_are_asked_among_their_own_memories_and_by_a_stranger(newcomer
     outcomes = run(examiner, data, default_only()).main.outcomes
     assert [each.found[:1] for each in outcomes] == [(("0",),), (("2",),), ()]
     assert all(each.safe and each.compliant and each.milliseconds > 0 for each in outcomes)
+    stranger = examiner.placed.stranger
+    assert stranger is not None
+    with user_session(runtime.sessions, stranger) as session:
+        # There is something of theirs to mistake for the owner's.
+        assert set(session.scalars(select(Memory.text))) == {UV, TEA, CAT}
 
 
 def test_talks_are_refused_that_would_be_in_one_space(newcomer: Place, conversations: list[Conversation]) -> None:
