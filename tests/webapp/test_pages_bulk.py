@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from html import unescape
 
@@ -13,6 +15,7 @@ from pages_markup import problems_of
 from sqlalchemy import text
 
 from memory.embedding.backfill import utc_now
+from memory.spaces import lock_space
 
 
 @pytest.fixture
@@ -254,3 +257,31 @@ def test_it_is_asked_in_a_sentence_and_leads_back_to_the_same_list(app, ada, for
     assert 'href="/memories?q=sea&amp;type=note"' in page
     done = browser.post("/memories/bulk/do?q=sea&type=note", data=chosen).text
     assert 'href="/memories?q=sea&amp;type=note"' in done
+
+
+def is_waited_for(session):
+    """Tell whether somebody waits for this transaction within ten seconds."""
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if session.scalar(waiting):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_moves_from_two_spaces_are_undone_beside_who_locks_both(ada, browser):
+    """Whoever needs several spaces takes them in one order: who needs the same would be waited for in a circle."""
+    for name in ("work", "home"):
+        add_space(ada, name)
+    ids = [str(stored(ada, f"Ada keeps the lamp at {name}", space=name)) for name in ("home", "work")]
+    before = state(ada)
+    done = do(browser, ids, "move", target="default")
+    with ThreadPoolExecutor() as pool, ada.session() as session:
+        lock_space(session, ada.id, "work")
+        undone = pool.submit(undo, browser, done)
+        assert is_waited_for(session)
+        lock_space(session, ada.id, "home")
+        session.commit()
+        assert undone.result().status_code == 303
+    assert state(ada) == before

@@ -19,6 +19,7 @@ from memory.drafts import check_text
 from memory.errors import InvalidError
 from memory.forget import UNDO_WINDOW
 from memory.models import Memory, Space
+from memory.spaces import lock_spaces
 from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.command_answers import listed
@@ -159,10 +160,16 @@ def do() -> Response:
 def undo() -> Response:
     """Take back what was done to all of them."""
     who, now, number = credential(), utc_now(), 0
-    for text in request.form.getlist("slip")[: bulk.MOST]:
-        slip = unseal(runtime().keys, text, who.user_id, field="slip", now=now)
-        if slip.action not in WORDS:
-            raise InvalidError("slip", "undoes nothing of this kind")
+    slips = [
+        unseal(runtime().keys, text, who.user_id, field="slip", now=now)
+        for text in request.form.getlist("slip")[: bulk.MOST]
+    ]
+    if any(slip.action not in WORDS for slip in slips):
+        raise InvalidError("slip", "undoes nothing of this kind")
+    if len(slips) > 1:
+        # All at once and in one order: with a slip for each space, each might wait for who waits for another.
+        lock_spaces(session(), who.user_id)
+    for slip in slips:
         number += sum(len(each) for _, each, _ in _apply(slip.action, slip.ids, slip.space or ""))
     session().commit()
     nudge()
