@@ -119,6 +119,8 @@ def init_app(app: Flask) -> None:
         app.register_error_handler(away, _database_away)
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, _unexpected)
+    # Run before what Flask-SQLAlchemy does at the end of a request, as it comes after that.
+    app.teardown_appcontext(_end)
 
 
 @event.listens_for(Session, "before_commit")
@@ -128,8 +130,22 @@ def _committing(session: Session) -> None:
         g.committing = True
 
 
+def _roll_back() -> None:
+    """Take back what the request had begun; where the connection is lost, the database has done so by itself."""
+    try:
+        db.session.rollback()
+    except SQLAlchemyError as error:
+        logger.warning("the connection was lost: %s", type(error).__name__)
+
+
+def _end(_error: BaseException | None) -> None:
+    """Give the connection back: one that is lost by now is no reason to fail a request that has its answer."""
+    if db.session.registry.has():
+        _roll_back()
+
+
 def _domain(error: DomainError) -> Response:
-    db.session.rollback()
+    _roll_back()
     status = next(status for kind, status in _STATUS.items() if isinstance(error, kind))
     more: dict[str, Any] = {}
     if isinstance(error, InvalidError | ConflictError) and error.field:
@@ -140,20 +156,20 @@ def _domain(error: DomainError) -> Response:
 
 
 def _policy(error: PolicyError) -> Response:
-    db.session.rollback()
+    _roll_back()
     found = [{"field": f"policy.{error.field}", "message": error.message}]
     return answer(HTTPStatus.UNPROCESSABLE_ENTITY, f"policy.{error}", errors=found)
 
 
 def _integrity(error: IntegrityError) -> Response:
-    db.session.rollback()
+    _roll_back()
     logger.warning("a constraint refused a write: %s", type(error.orig).__name__)
     return answer(HTTPStatus.CONFLICT, "another request changed the same thing at the same moment; nothing was stored")
 
 
 def _unstorable(error: DataError) -> Response:
     """Answer what slipped through the checks of fields: a value that no column can hold."""
-    db.session.rollback()
+    _roll_back()
     logger.warning("the database refused a value: %s", type(error.orig).__name__)
     return answer(HTTPStatus.UNPROCESSABLE_ENTITY, "a value cannot be stored; nothing was changed")
 
@@ -184,5 +200,5 @@ def _http(error: HTTPException) -> Response:
 
 def _unexpected(_error: Exception) -> Response:
     logger.exception("unexpected error")
-    db.session.rollback()
+    _roll_back()
     return answer(HTTPStatus.INTERNAL_SERVER_ERROR, "something went wrong on our side; the log has the request id")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
 from api_agent import Agent
 from api_talk import CONVERSATIONS
-from sqlalchemy import event, make_url, text
+from flask import request_finished
+from sqlalchemy import Engine, event, make_url, text
 from sqlalchemy.orm import Session
 
 from memory.database import make_engine
@@ -95,3 +97,42 @@ def test_what_failed_after_a_savepoint_alone_was_not_stored(client, ada, lethal_
     assert answer.status_code == 503
     assert "nothing was stored" in answer.json["detail"]
     assert agent.get(path).json["message_count"] == 0
+
+
+@pytest.fixture
+def hang_up(database_url, runtime):
+    """End every connection of the app's, which may take new ones at once."""
+    engine = make_engine(database_url, pool_size=1)
+    ends = text("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = :role")
+
+    def _hang_up(*_, **__):
+        with engine.begin() as connection:
+            connection.execute(ends, {"role": runtime.databases.app_role})
+
+    yield _hang_up
+    engine.dispose()
+
+
+def test_an_answer_that_is_made_is_given_though_the_connection_is_lost(app, client, ada, hang_up):
+    agent = Agent(client, ada.headers)
+    path = f"{CONVERSATIONS}/{agent.post(CONVERSATIONS, {'title': 'as it was'}).json['id']}"
+    with request_finished.connected_to(hang_up, app):
+        assert agent.patch(path, {"title": "as it is now"}).status_code == 200
+    assert agent.get(path).json["title"] == "as it is now"
+
+
+def test_what_is_not_there_is_not_found_though_the_connection_is_lost(client, ada, hang_up):
+    agent = Agent(client, ada.headers)
+    agent.get(CONVERSATIONS)
+
+    def leave(_connection, _cursor, statement, *_):
+        if "FROM conversations" in statement:
+            hang_up()
+
+    event.listen(Engine, "after_cursor_execute", leave)
+    try:
+        answer = agent.get(f"{CONVERSATIONS}/{uuid4()}")
+    finally:
+        event.remove(Engine, "after_cursor_execute", leave)
+    assert (answer.status_code, answer.json["detail"]) == (404, "there is no such conversation")
+    assert agent.get(CONVERSATIONS).status_code == 200
