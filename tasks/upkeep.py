@@ -7,11 +7,12 @@ import time
 from uuid import UUID
 
 from huey import crontab
-from sqlalchemy import func, select
+from sqlalchemy import func, select, union
 
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.forget import purge
+from memory.notebooks.notebooks import UNDO_WINDOW
 from memory.rates import drop_old_counts
 from memory.retention import age_out, kept_for_a_time
 from tasks.app import huey, runtime
@@ -30,7 +31,9 @@ def purge_due() -> int:
     with sessions.begin() as session:
         drop_old_counts(session, now)
         session.execute(select(func.purge_caches(now)))
-        users = session.scalars(select(func.users_with_expired_rows(now))).all()
+        users = session.scalars(
+            union(select(func.users_with_expired_rows(now)), select(func.users_with_removed_cells(now - UNDO_WINDOW)))
+        ).all()
     total = 0
     for user_id in users:
         with user_session(sessions, user_id) as session:

@@ -14,13 +14,18 @@ from memory.models.base import Base, Document, Id, Moment, Owner
 from memory.models.memories import one_of
 
 KINDS = ("recall", "remember", "command", "note", "chart", "context")
+# Asked for every minute: who has something to delete for good.
+_REMOVED = sql("removed_at IS NOT NULL")
 
 
 class Notebook(Base):
     """An ordered list of cells. While `removed_at` is set it is out of sight, and comes back until its undo ends."""
 
     __tablename__ = "notebooks"
-    __table_args__ = (Index("ix_notebooks_recent", "user_id", "updated_at", "id"),)
+    __table_args__ = (
+        Index("ix_notebooks_recent", "user_id", "updated_at", "id"),
+        Index("ix_notebooks_removed", "removed_at", postgresql_where=_REMOVED),
+    )
 
     user_id: Mapped[Owner]
     id: Mapped[Id]
@@ -41,6 +46,7 @@ class Cell(Base):
         ForeignKeyConstraint(["user_id", "notebook_id"], ["notebooks.user_id", "notebooks.id"], ondelete="CASCADE"),
         one_of("kind", KINDS),
         Index("ix_cells_order", "user_id", "notebook_id", "place"),
+        Index("ix_cells_removed", "removed_at", postgresql_where=_REMOVED),
     )
 
     user_id: Mapped[Owner]
