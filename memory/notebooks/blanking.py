@@ -26,18 +26,21 @@ def blank(session: Session, texts: Sequence[str]) -> int:
     """Blank every cell whose input or output says one of the texts, and titles and marked questions that do.
 
     Returns how many cells. Works with the user whom the transaction is confined to; the caller commits. Everything
-    is read once: a person types a few hundred cells, not millions.
+    is read once, and once more where something is to be blanked: a person types a few hundred cells, not millions.
     """
     if not texts:
         return 0
     session.flush()
     needles = Needles(texts)
-    cells = _saying(session, needles)
+    cells, named = _saying(session, needles), _named(session, needles)
+    if cells or named:
+        # As whoever changes a cell: the notebook first. What was written until then is read, and blanked, as well.
+        mine = select(Notebook.id).where(Notebook.user_id == func.app_user())
+        session.execute(mine.order_by(Notebook.id).with_for_update())
+        cells, named = _saying(session, needles), _named(session, needles)
     if cells:
         blanked = update(Cell).where(Cell.user_id == func.app_user(), Cell.id.in_(cells))
         session.execute(blanked.values(**BLANK_CELL))
-    titled = select(Notebook.id, Notebook.title).where(Notebook.user_id == func.app_user())
-    named = [notebook_id for notebook_id, title in session.execute(titled) if needles.in_text(title)]
     if named:
         renamed = update(Notebook).where(Notebook.user_id == func.app_user(), Notebook.id.in_(named))
         session.execute(renamed.values(title=UNTITLED))
@@ -49,6 +52,11 @@ def _saying(session: Session, needles: Needles) -> list[UUID]:
     mine = select(Cell.id, Cell.input, Cell.output).where(Cell.user_id == func.app_user())
     rows = session.execute(mine.execution_options(yield_per=_AT_ONCE))
     return [cell_id for cell_id, given, output in rows if needles.in_value([given, output])]
+
+
+def _named(session: Session, needles: Needles) -> list[UUID]:
+    titled = select(Notebook.id, Notebook.title).where(Notebook.user_id == func.app_user())
+    return [notebook_id for notebook_id, title in session.execute(titled) if needles.in_text(title)]
 
 
 def _drop_marks(session: Session, needles: Needles) -> None:

@@ -137,7 +137,10 @@ def restorable(session: Session, user_id: UUID, now: datetime) -> Sequence[Noteb
 def drop_removed(session: Session, user_id: UUID, now: datetime) -> None:
     """Delete for good what was removed more than ten minutes ago."""
     closed = now - UNDO_WINDOW
-    session.execute(delete(Notebook).where(Notebook.user_id == user_id, Notebook.removed_at <= closed))
+    gone = (Notebook.user_id == user_id, Notebook.removed_at <= closed)
+    # In one order for everyone who needs several.
+    session.execute(select(Notebook.id).where(*gone).order_by(Notebook.id).with_for_update())
+    session.execute(delete(Notebook).where(*gone))
     session.execute(delete(Cell).where(Cell.user_id == user_id, Cell.removed_at <= closed))
 
 

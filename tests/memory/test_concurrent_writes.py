@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 
@@ -12,12 +13,17 @@ from sqlalchemy import text
 
 from memory.bulk import forget_many, move_many, restore_many
 from memory.capacity import enforce_capacity
+from memory.conversations import delete_conversation, open_conversation
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget, purge, restore
+from memory.journal import record_tool_call
 from memory.letting_go import let_go
+from memory.message_drafts import MessageDraft
+from memory.messages import Scribe, append
+from memory.notebooks import cells, notebooks
 from memory.remember import remember_many
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
@@ -74,12 +80,12 @@ def beside(book, owner):
     return _beside
 
 
-def waits(owner):
-    """Tell whether a transaction waits for another within ten seconds."""
+def waits(owner, many=1):
+    """Tell whether so many transactions wait for others within ten seconds."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         with owner.connect() as connection:
-            if connection.scalar(_WAITING):
+            if connection.scalar(_WAITING) >= many:
                 return True
         time.sleep(0.02)
     return False
@@ -402,3 +408,76 @@ def test_what_is_let_go_waits_for_no_writer_of_its_space(book, gone, expired):
         with pytest.raises(NotFoundError):
             restore(session, book.user_id, memory_id, now=utc_now(), actor="test")
     assert book.one("SELECT count(*) FROM forgotten") == 0
+
+
+# --- what is blanked in notebooks and in the record -------------------------------------------------------------------
+
+
+@pytest.fixture
+def page(book):
+    """The ids of a notebook and of its one cell, both of which say what is said."""
+    page = book.do(notebooks.create_notebook, SAID).id
+    with book.session() as session:
+        return page, cells.add_cell(session, book.user_id, page, "note", {"text": SAID}, now=utc_now()).id
+
+
+def write_note(book, page, words):
+    return lambda session: cells.edit_cell(session, book.user_id, *page, {"text": words}, now=utc_now())
+
+
+def notes(book):
+    return book.all("SELECT input->>'text' FROM cells"), book.all("SELECT title FROM notebooks")
+
+
+def test_a_note_is_written_while_what_it_says_is_forgotten(book, beside, page):
+    """Who writes a cell holds its notebook, whose title is blanked too."""
+    memory_id = book.write(SAID).id
+    done = beside(
+        lambda session: notebooks.lock_notebook(session, book.user_id, page[0]),
+        lambda: book.do(forget, memory_id, keys=book.runtime.keys),
+        write_note(book, page, "Bring the projector"),
+    )
+    assert unexpected([done]) == []
+    assert notes(book) == (["Bring the projector"], ["Untitled"])
+
+
+def test_a_note_that_says_what_is_being_forgotten_is_blanked(book, beside, page):
+    memory_id = book.write(SAID).id
+    with book.session() as session:
+        write_note(book, page, "Nothing yet")(session)
+    done = beside(
+        write_note(book, page, f"{SAID}, again"),
+        lambda: book.do(forget, memory_id, keys=book.runtime.keys),
+    )
+    assert unexpected([done]) == []
+    assert notes(book) == ([None], ["Untitled"])
+
+
+def test_a_conversation_goes_while_calls_in_it_are_blanked(book, owner):
+    """Its messages go in their own order, and calls name them in any."""
+    keys, gone = book.runtime.keys, book.write(SAID).id
+    with book.session() as session:
+        space, now = get_space(session, book.user_id, "default"), utc_now()
+        talk = open_conversation(session, book.user_id, space, now=now, actor="test")[0].id
+        scribe = Scribe(keys, len, now, "test", "one")
+        said = append(session, book.user_id, talk, [MessageDraft("user", words) for words in ("a", "b")], scribe)
+        first, second = (item.message.id for item in said.stored)
+        told = {"tool": "note", "correlation_id": "one", "arguments": {"text": SAID}, "created_at": now}
+        told |= {"duration_ms": 1.0, "success": True, "conversation_id": talk}
+        calls = [record_tool_call(session, book.user_id, message_id=each, **told) for each in (second, None, first)]
+    book.do(forget, gone, keys=keys, undo=UNDO)
+
+    def sweep():
+        with book.session() as session:
+            return purge(session, book.user_id, keys=keys, now=utc_now() + UNDO)
+
+    with ThreadPoolExecutor() as pool, owner.connect() as connection:
+        connection.execute(text("SELECT FROM tool_calls WHERE id = :id FOR UPDATE"), {"id": calls[1]})
+        swept = pool.submit(sweep)
+        assert waits(owner)
+        deleted = pool.submit(book.do, delete_conversation, talk, keys=keys)
+        assert waits(owner, 2)
+        connection.rollback()
+        assert (swept.result(30), deleted.result(30).messages) == (1, 2)
+    told = book.all("SELECT arguments || jsonb_build_object('in', conversation_id, 'of', message_id) FROM tool_calls")
+    assert told == [{"redacted": True, "in": None, "of": None}] * 3
