@@ -15,7 +15,7 @@ from memory.drafts import check_moment, check_not_ahead, check_text
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
-from memory.journal import record
+from memory.journal import record, release_calls
 from memory.keys import Keys
 from memory.models import Conversation, EntityMention, Episode, Memory, Message, Space
 from memory.payloads import check_json
@@ -261,6 +261,7 @@ def delete_conversation(
     # Memories before episodes, as the embedder locks them.
     unlinked = _unlink_memories(session, conversation)
     episodes = _drop_episodes(session, conversation, keys)
+    release_calls(session, [conversation_id])
     session.execute(_quietly(delete(Message).where(*_said_in(conversation))))
     drop_states(session, user_id, [conversation_id])
     done = Deletion(conversation.message_count, episodes, unlinked)

@@ -277,14 +277,17 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> int:
     # No space is waited for: a caller may hold what was forgotten already, which others lock after its space.
     rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
     due = session.scalars(rows.with_for_update(skip_locked=True)).all()
+    expired = _expired(session, user_id, now)
+    ids = [memory.id for memory in expired]
     texts = [text for row in due for text in texts_in(row.row)]
-    redact_all(session, user_id, [row.id for row in due], texts)
-    # Once more: what was forgotten may have been asked for in its own words since.
+    texts += [*(memory.text for memory in expired), *texts_of(session, user_id, ids)]
+    # In one go, as each locks what it blanks in the order that everyone does.
+    redact_all(session, user_id, [*(row.id for row in due), *ids], texts)
+    # Of what was forgotten once more: it may have been asked for in its own words since.
     drop_cached(session, user_id, texts, keys)
-    for row in due:
+    for row in (*due, *expired):
         session.delete(row)
     stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
-    expired = _expire(session, user_id, keys, now)
     drop_removed(session, user_id, now)
     if due or expired:
         details = {"forgotten": len(due), "expired": len(expired)}
@@ -293,23 +296,17 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime) -> int:
     return len(due) + len(expired) + int(stones.rowcount)  # type: ignore[attr-defined]
 
 
-def _expire(session: Session, user_id: UUID, keys: Keys, now: datetime) -> Sequence[Memory]:
+def _expired(session: Session, user_id: UUID, now: datetime) -> Sequence[Memory]:
+    """Return the memories that have expired, locked with their spaces."""
     due = (Memory.user_id == user_id, Memory.expires_at <= now)
     # Spaces before memories, as every writer; then asked again, as an expiry may have been moved meanwhile.
     spaces = session.scalars(select(Memory.space_id).where(*due).distinct()).all()
     if not spaces:
         return ()
     held = [space.id for space in lock_spaces(session, user_id, spaces, wait=False)]
-    memories = session.scalars(
+    return session.scalars(
         select(Memory).where(*due, Memory.space_id.in_(held)).order_by(Memory.id).with_for_update()
     ).all()
-    ids = [memory.id for memory in memories]
-    texts = [*(memory.text for memory in memories), *texts_of(session, user_id, ids)]
-    redact_all(session, user_id, ids, texts)
-    drop_cached(session, user_id, texts, keys)
-    for memory in memories:
-        session.delete(memory)
-    return memories
 
 
 def _columns() -> list[str]:

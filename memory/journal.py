@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from memory.driver import Ids, fetch
@@ -22,7 +23,7 @@ _DOCUMENTS = ("arguments", "result")
 # Who forgets one of these waits for the caller's transaction, and finds what that has recorded.
 _HELD = "SELECT id FROM memories WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[]) ORDER BY id FOR KEY SHARE"
 
-__all__ = ["hold", "record", "record_tool_call", "redact"]
+__all__ = ["hold", "record", "record_tool_call", "redact", "release_calls"]
 
 
 def redact(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -> int:
@@ -32,6 +33,14 @@ def redact(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -
     """
     blank(session, texts)
     return redact_calls(session, memory_ids, texts)
+
+
+def release_calls(session: Session, conversation_ids: Sequence[UUID]) -> None:
+    """Untie calls from conversations, and their messages, that are about to be deleted.
+
+    The foreign keys would do so message by message, in an order of their own.
+    """
+    session.execute(select(func.release_tool_calls(conversation_ids)))
 
 
 def record(

@@ -15,7 +15,7 @@ from memory.capacity import enforce_capacity
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forget import redact_all
-from memory.journal import record
+from memory.journal import record, release_calls
 from memory.keys import Keys
 from memory.models import (
     Conversation,
@@ -250,6 +250,7 @@ class _Removal:
         mentioned = EntityMention.episode_id.in_(select(Episode.id).where(*episodes))
         self._run(delete(EntityMention).where(EntityMention.user_id == user_id, mentioned))
         self._run(delete(Episode).where(*episodes))
+        release_calls(self.session, ids)
         messages = select(Message.id).where(Message.user_id == user_id, Message.conversation_id.in_(ids))
         learned = update(Memory).where(Memory.user_id == user_id, Memory.source_message_id.in_(messages))
         self._run(learned.values(source_message_id=None))
