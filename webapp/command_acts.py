@@ -57,7 +57,9 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
     own = {each.id for each in restorables(ids)}
     # All at once and in one order: one after the other each might wait for who waits for another.
     lock_spaces_of(session(), asked.user_id, places_of(asked.user_id, list(own)))
-    for memory_id in (each for each in ids if each in own):
+    # Asked again: whoever said it at the same time was first.
+    still = {each.id for each in restorables(own)}
+    for memory_id in (each for each in ids if each in still):
         restore(session(), asked.user_id, memory_id, now=now, actor=who.actor)
         back.append(memory_id)
     if not back and (there := listed(ids)):

@@ -197,13 +197,17 @@ def bring_back(memory_id: UUID) -> Entry:
     """Undo a forgetting inside its window; a memory that is there is answered as it is, as to whoever asks twice."""
     who = credential()
     # Asked first: a conflict in a space that this token does not see would tell what is in it.
-    if not restorables([memory_id]):
-        entry = get_entry(session(), who.user_id, memory_id, now=utc_now())
-        mine = entry is not None and who.space_id in {None, entry.memory.space_id}
-        if entry is None or not mine or is_incognito(space_for(entry.space)):
-            raise NotFoundError("there is nothing to restore: the undo window has closed")
-        return without_foreign_source(entry)
-    restore(session(), who.user_id, memory_id, now=utc_now(), actor=who.actor)
-    session().commit()
-    nudge()
-    return visible_entry(memory_id)
+    if restorables([memory_id]):
+        try:
+            restore(session(), who.user_id, memory_id, now=utc_now(), actor=who.actor)
+        except NotFoundError:
+            session().rollback()  # Whoever asked at the same time was first.
+        else:
+            session().commit()
+            nudge()
+            return visible_entry(memory_id)
+    entry = get_entry(session(), who.user_id, memory_id, now=utc_now())
+    mine = entry is not None and who.space_id in {None, entry.memory.space_id}
+    if entry is None or not mine or is_incognito(space_for(entry.space)):
+        raise NotFoundError("there is nothing to restore: the undo window has closed")
+    return without_foreign_source(entry)

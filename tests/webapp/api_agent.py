@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,6 +91,16 @@ def add_space(person: Any, slug: str, **settings: Any) -> str:
     with person.session() as session:
         create_space(session, person.id, slug, soft_cap=200, now=utc_now(), actor="test", **settings)
     return slug
+
+
+def waited_for(session: Any, many: int = 1) -> bool:
+    """Tell whether so many transactions wait for others within ten seconds."""
+    # Not by `pg_stat_activity`, which stays as it was when a transaction first looked at it.
+    waiting = text("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
+    deadline = time.monotonic() + 10
+    while session.scalar(waiting) < many and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return session.scalar(waiting) >= many
 
 
 def embed(person: Any) -> None:

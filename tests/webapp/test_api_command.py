@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
-from api_agent import Agent, add_space, embed, fields, memories_of, rows
+from api_agent import Agent, add_space, embed, fields, memories_of, rows, waited_for
 
 from memory.commands import slips
 from memory.commands.parse import SURE, parse
 from memory.embedding.backfill import utc_now
+from memory.spaces import lock_space
 from webapp.command_answers import KNOWN
 
 COMMAND = "/v1/command"
@@ -113,6 +115,17 @@ def test_a_forgotten_memory_comes_back_by_its_slip(agent, notes):
     undo = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
     answer = say(agent, "undo", undo=undo)
     assert (answer["intent"], listed(answer)) == ("undo", {notes["nuts"]})
+
+
+def test_a_slip_that_is_given_twice_at_once_is_answered_twice(app, ada, agent, notes):
+    undo = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
+    agents = [Agent(app.test_client(), ada.headers) for _ in range(2)]
+    with ThreadPoolExecutor(len(agents)) as pool, ada.session() as session:
+        lock_space(session, ada.id, "default")
+        undone = [pool.submit(say, each, "undo", undo=undo) for each in agents]
+        assert waited_for(session, len(agents))
+        session.rollback()
+        assert [listed(each.result()) for each in undone] == [{notes["nuts"]}] * 2
 
 
 def test_a_forgotten_memory_comes_back_by_a_word_and_only_once(agent, notes):

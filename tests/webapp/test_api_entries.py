@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows
+from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows, waited_for
 
 from memory.embedding.backfill import utc_now
+from memory.spaces import lock_space
 
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
@@ -607,6 +609,17 @@ def test_who_undoes_twice_is_answered_twice(agent, memory_id):
     agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
     first, second = (agent.post(f"{ENTRIES}/{memory_id}/restore") for _ in range(2))
     assert (second.status_code, second.json) == (200, first.json)
+
+
+def test_who_undoes_twice_at_once_is_answered_twice(app, ada, agent, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
+    agents = [Agent(app.test_client(), ada.headers) for _ in range(2)]
+    with ThreadPoolExecutor(len(agents)) as pool, ada.session() as session:
+        lock_space(session, ada.id, "default")
+        undone = [pool.submit(each.post, f"{ENTRIES}/{memory_id}/restore") for each in agents]
+        assert waited_for(session, len(agents))
+        session.rollback()
+        assert [each.result().status_code for each in undone] == [200, 200]
 
 
 def test_incognito_reads_nothing_by_an_undo(agent, memory_id):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from html import unescape
 
 import pytest
-from api_agent import Agent, add_space, embed, rows
+from api_agent import Agent, add_space, embed, rows, waited_for
 from pages_browser import at_browser, stored
 from pages_markup import problems_of
 from sqlalchemy import text
@@ -259,17 +258,6 @@ def test_it_is_asked_in_a_sentence_and_leads_back_to_the_same_list(app, ada, for
     assert 'href="/memories?q=sea&amp;type=note"' in done
 
 
-def is_waited_for(session):
-    """Tell whether somebody waits for this transaction within ten seconds."""
-    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if session.scalar(waiting):
-            return True
-        time.sleep(0.02)
-    return False
-
-
 def test_moves_from_two_spaces_are_undone_beside_who_locks_both(ada, browser):
     """Whoever needs several spaces takes them in one order: who needs the same would be waited for in a circle."""
     for name in ("work", "home"):
@@ -280,7 +268,7 @@ def test_moves_from_two_spaces_are_undone_beside_who_locks_both(ada, browser):
     with ThreadPoolExecutor() as pool, ada.session() as session:
         lock_space(session, ada.id, "work")
         undone = pool.submit(undo, browser, done)
-        assert is_waited_for(session)
+        assert waited_for(session)
         lock_space(session, ada.id, "home")
         session.commit()
         assert undone.result().status_code == 303
