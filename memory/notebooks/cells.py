@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from memory.errors import ConflictError, NotFoundError
 from memory.ids import new_id
-from memory.models import Cell
+from memory.models import Cell, Notebook
 from memory.notebooks.checks import MOST_CELLS, check_content, check_kind
 from memory.notebooks.notebooks import UNDO_WINDOW, copied, lock_notebook
 
@@ -90,9 +90,9 @@ def edit_cell(
 ) -> Cell:
     """Replace a cell's input; the output goes where it does not answer that."""
     check_content(given, "input")
-    lock_notebook(session, user_id, notebook_id).updated_at = now
-    cell = get_cell(session, user_id, notebook_id, cell_id)
-    cell.input, cell.updated_at = given, now
+    cell = hold_cell(session, user_id, notebook_id, cell_id)
+    session.get_one(Notebook, (user_id, notebook_id)).updated_at = cell.updated_at = now
+    cell.input = given
     if not answered:
         cell.output, cell.duration_ms, cell.ran_at = None, None, None
     session.flush()
@@ -116,6 +116,13 @@ def keep_run(
     cell.output, cell.duration_ms, cell.ran_at = output, duration_ms, now
     session.flush()
     return cell
+
+
+def hold_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUID) -> Cell:
+    """Return a cell as it is now, which nobody else changes until the transaction ends; raises `NotFoundError`."""
+    lock_notebook(session, user_id, notebook_id)
+    session.get(Cell, (user_id, cell_id), populate_existing=True)
+    return get_cell(session, user_id, notebook_id, cell_id)
 
 
 def collapse_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUID, *, collapsed: bool) -> Cell:
@@ -146,9 +153,11 @@ def remove_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUI
 
 
 def restore_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUID, *, now: datetime) -> Cell:
-    """Undo a removal inside its window; raises `NotFoundError` when that has closed."""
-    cells = _locked(session, user_id, notebook_id, now)
-    cell = next((each for each in cells if each.id == cell_id and each.removed_at is not None), None)
+    """Undo a removal inside its window; a cell that is in sight is returned as it is, as to whoever asks twice.
+
+    Raises `NotFoundError` when the window has closed.
+    """
+    cell = next((each for each in _locked(session, user_id, notebook_id, now) if each.id == cell_id), None)
     if cell is None:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
     cell.removed_at = None

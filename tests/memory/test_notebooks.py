@@ -89,6 +89,12 @@ def test_a_removed_notebook_is_out_of_sight_and_comes_back(book, page):
         assert notebooks.get_notebook(session, book.user_id, page).title == "Plans"
 
 
+def test_who_brings_a_notebook_back_twice_finds_it_there(book, page):
+    book.do(notebooks.remove_notebook, page)
+    assert [book.do(notebooks.restore_notebook, page).title for _ in range(2)] == ["Plans"] * 2
+    assert book.one("SELECT count(*) FROM audit_events WHERE action = 'notebook.restored'") == 1
+
+
 def test_a_notebook_does_not_come_back_after_its_window(book, page):
     book.do(notebooks.remove_notebook, page)
     with pytest.raises(NotFoundError):
@@ -140,6 +146,11 @@ def test_a_removed_cell_comes_back_to_its_place(act, page, three):
     assert texts(act, page) == ["one", "three"]
     act(cells.restore_cell, page, three[1])
     assert texts(act, page) == ["one", "two", "three"]
+
+
+def test_who_brings_a_cell_back_twice_finds_it_there(act, page, three):
+    act(cells.remove_cell, page, three[1])
+    assert [act(cells.restore_cell, page, three[1]).input for _ in range(2)] == [{"text": "two"}] * 2
 
 
 def test_a_cell_does_not_come_back_after_its_window(act, page, three):

@@ -8,6 +8,7 @@ from html import unescape
 from typing import Any
 
 import pytest
+from api_agent import waited_for
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, stored
@@ -414,6 +415,26 @@ def test_a_note_that_was_changed_elsewhere_is_not_overwritten_unseen(desk: Desk,
     again = {"draft": "1", "based_on": based_on(late.text), "text": "one and a half"}
     assert desk.client.post(f"{cell}/run", data=again, headers=HTMX).status_code == 200
     assert "two, and more" not in desk.page()
+
+
+@pytest.mark.parametrize("act", ["run", "fold"])
+def test_of_two_who_write_a_note_at_once_the_second_is_told(app: Flask, desk: Desk, act: str) -> None:
+    cell, shown = desk.run("note", text="one")
+    old = {"draft": "1", "based_on": based_on(shown.text)}
+    tabs = [at_browser(app, desk.person) for _ in range(2)]
+    person = desk.person
+    with ThreadPoolExecutor(len(tabs)) as pool, user_session(person.runtime.sessions, person.id) as session:
+        session.execute(sql("SELECT FROM notebooks FOR UPDATE"))
+        writing = [
+            pool.submit(tab.post, f"{cell}/{act}", data={**old, "text": f"two, by {number}"}, headers=HTMX)
+            for number, tab in enumerate(tabs)
+        ]
+        assert waited_for(session, len(tabs))
+        session.rollback()
+        answers = [each.result() for each in writing]
+    assert sorted(each.status_code for each in answers) == [200, 422]
+    first = next(number for number, each in enumerate(answers) if each.status_code == 200)
+    assert desk.one("SELECT input->>'text' FROM cells") == f"two, by {first}"
 
 
 @pytest.mark.parametrize("act", ["run", "fold"])

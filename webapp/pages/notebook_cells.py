@@ -68,6 +68,9 @@ def run(notebook_id: UUID, cell_id: UUID) -> Response:
     form: CellForm | None = None
     try:
         form = _form(cell)
+        if isinstance(form, NoteForm):
+            # Two who save at once follow one another, and the second is told.
+            cell = _held(notebook_id, cell_id)
         if _is_overtaken(cell, form):
             return _overtaken(cell, form)
         if _is_kept_blank(cell, form):
@@ -131,7 +134,7 @@ def fold(notebook_id: UUID, cell_id: UUID) -> Response:
     cell, user_id = _cell(notebook_id, cell_id), credential().user_id
     if request.form.get("draft") and not cell.collapsed and cell.kind != "remember" and not is_incognito(None):
         try:
-            form = _form(cell)
+            form, cell = _form(cell), _held(notebook_id, cell_id)
             if _is_overtaken(cell, form) and not _is_untouched(form):
                 return _overtaken(cell, form)
             if not _is_kept_blank(cell, form) and not _is_overtaken(cell, form):
@@ -247,6 +250,10 @@ def _refuse_in_incognito() -> None:
 def _cell(notebook_id: UUID, cell_id: UUID) -> Cell:
     get_notebook(session(), credential().user_id, notebook_id)
     return cells.get_cell(session(), credential().user_id, notebook_id, cell_id)
+
+
+def _held(notebook_id: UUID, cell_id: UUID) -> Cell:
+    return cells.hold_cell(session(), credential().user_id, notebook_id, cell_id)
 
 
 def _form(cell: Cell) -> CellForm:
