@@ -14,6 +14,7 @@ from uuid import UUID
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import func, select, update
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from memory.database import act_as
@@ -76,13 +77,17 @@ def create_user(
     if not _EMAIL.fullmatch(email) or len(email) > 254:
         raise InvalidError("email", "must be an e-mail address")
     _check_new(password)
+    taken = ConflictError(f"there is a user {email} already")
     if session.scalar(select(User.id).where(User.email == email)) is not None:
-        raise ConflictError(f"there is a user {email} already")
+        raise taken
     user = User(id=new_id(), email=email, display_name=display_name or email.partition("@")[0], role=role)
     user.password_hash = _hasher.hash(password)
     user.created_at = now
-    session.add(user)
-    session.flush()
+    try:
+        with session.begin_nested():
+            session.add(user)
+    except IntegrityError:
+        raise taken from None  # By who was adding one at the same moment.
     act_as(session, user.id)
     create_space(session, user.id, DEFAULT_SPACE, soft_cap=soft_cap, now=now, actor="system", name="Default")
     record(session, user.id, "user.created", actor="system", now=now, subject_id=user.id)

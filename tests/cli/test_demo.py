@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from sqlalchemy import delete, func, select
+import threading
+import time
 
-from memory.accounts import check_password, find_user, set_password
+import pytest
+from sqlalchemy import delete, func, select, text
+
+from memory.accounts import check_password, create_user, find_user, set_password
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.models import Memory, User
@@ -37,6 +40,20 @@ def test_a_start_that_is_ended_while_it_makes_the_demo_leaves_none_to_the_next(n
     said = demo.ensure_demo(nobody)
     assert said == f"Log in as {demo.EMAIL} with the password {demo.PASSWORD}"
     assert memories(nobody) > 10
+
+
+def test_of_two_first_starts_at_once_one_makes_the_demo(nobody):
+    said = []
+    with owner_session(nobody) as session:
+        create_user(session, demo.EMAIL, demo.PASSWORD, soft_cap=200, now=utc_now())
+        other = threading.Thread(target=lambda: said.append(demo.ensure_demo(nobody)))
+        other.start()
+        waiting, deadline = text("SELECT count(*) FROM pg_locks WHERE NOT granted"), time.monotonic() + 10
+        while not session.scalar(waiting) and time.monotonic() < deadline:
+            time.sleep(0.02)
+    other.join(30)
+    assert [each.endswith("unless it was changed") for each in said] == [True]
+    assert memories(nobody) == 0
 
 
 def test_the_login_of_a_demo_that_was_there_is_not_promised(nobody):

@@ -17,6 +17,7 @@ from memory.database import user_session
 from memory.drafts import Draft
 from memory.edit import pin
 from memory.embedding.backfill import utc_now
+from memory.errors import ConflictError
 from memory.keys import Keys
 from memory.remember import remember_many
 from memory.spaces import create_space, create_theme
@@ -31,15 +32,19 @@ DATA = Path(__file__).resolve().parent.parent / "demo.json"
 def ensure_demo(runtime: Runtime) -> str:
     """Make the demo user unless there is one, and return in words how to log in."""
     login = f"Log in as {EMAIL} with the password {PASSWORD}"
+    # To find out would hold up the start.
+    there = f"{login}, unless it was changed"
     with runtime.sessions() as session:
         if find_user(session, EMAIL) is not None:
-            # To find out would hold up the start.
-            return f"{login}, unless it was changed"
+            return there
     now, cap = utc_now(), runtime.settings.soft_cap
     # All at once: the next start takes an account without memories for one that was made.
-    with owner_session(runtime) as session:
-        user = create_user(session, EMAIL, PASSWORD, soft_cap=cap, now=now, role="admin", display_name="Robin")
-        _fill(session, user.id, runtime, now)
+    try:
+        with owner_session(runtime) as session:
+            user = create_user(session, EMAIL, PASSWORD, soft_cap=cap, now=now, role="admin", display_name="Robin")
+            _fill(session, user.id, runtime, now)
+    except ConflictError:
+        return there  # Another start was making it.
     nudge()
     return login
 
