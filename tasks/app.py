@@ -16,6 +16,9 @@ from redis.retry import Retry
 import config
 from tasks.runtime import Runtime
 
+# Any number will do, as long as nothing else in this database locks it.
+TABLES_LOCK = 0x48756579
+
 _runtime: list[Runtime] = []
 
 
@@ -54,11 +57,16 @@ huey = _make()
 
 
 def create_queue_tables(owner_url: str, app_role: str) -> None:
-    """Make the queue's tables as the owner and let the application use them."""
-    storage = PostgresStorage("commonplace", dsn=owner_url, create_tables=True)
-    storage.close()
-    # All rights or none: whoever may use one table, as `wiring.is_migrated` asks, may use them all.
+    """Make the queue's tables as the owner and let the application use them.
+
+    Safe to run at once from several processes.
+    """
     with psycopg.connect(owner_url) as connection:
+        # Tables that two make at once are made by neither, though each asks whether they are there.
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", [TABLES_LOCK])
+        storage = PostgresStorage("commonplace", dsn=owner_url, create_tables=True)
+        storage.close()
+        # All rights or none: whoever may use one table, as `wiring.is_migrated` asks, may use them all.
         for table in (storage.table_kv, storage.table_schedule, storage.table_task, storage.table_counter):
             names = {"table": sql.Identifier(table), "role": sql.Identifier(app_role)}
             connection.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {role}").format(**names))
