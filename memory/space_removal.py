@@ -76,14 +76,12 @@ def remove_space(
 
 
 def _lock(session: Session, user_id: UUID, slug: str, *, every: bool) -> tuple[Space, Space]:
-    """Lock the space against everything, and the pool or every other space against writers, in one order for all."""
+    """Lock the space, and the pool or every other space, against writers, in one order for all."""
     ids = {space.slug: space.id for space in list_spaces(session, user_id)}
     locked: dict[UUID | None, Space | None] = {}
     for space_id in sorted(ids.values()):
         if every or space_id in {ids.get(slug), ids[DEFAULT_SPACE]}:
-            row = select(Space).where(Space.user_id == user_id, Space.id == space_id)
-            # Whatever else could come into the space, a conversation, an entity, a token, needs a share of this lock.
-            row = row.with_for_update(key_share=space_id != ids.get(slug))
+            row = select(Space).where(Space.user_id == user_id, Space.id == space_id).with_for_update(key_share=True)
             locked[space_id] = session.scalar(row.execution_options(populate_existing=True))
     space, pool = locked.get(ids.get(slug)), locked[ids[DEFAULT_SPACE]]
     if space is None or pool is None:
@@ -92,12 +90,19 @@ def _lock(session: Session, user_id: UUID, slug: str, *, every: bool) -> tuple[S
 
 
 def _hold(session: Session, space: Space, pool: Space, choice: str) -> Inside:
-    """Return what is in a locked space, locked as well in the usual order, with what can be restored there."""
+    """Return what is in a locked space, locked as well in the usual order, with what can be restored there.
+
+    The space is locked against everything then.
+    """
     was_in = Forgotten.row["space_id"].astext == str(space.id)
     restorable = select(Forgotten.id).where(Forgotten.user_id == space.user_id, was_in).order_by(Forgotten.id)
     session.execute(restorable.with_for_update()).all()
     mine = (Conversation.user_id == space.user_id, Conversation.space_id == space.id)
     session.execute(select(Conversation.id).where(*mine).order_by(Conversation.id).with_for_update()).all()
+    # Whatever else could come into the space, a conversation, an entity, a token, needs a share of this lock. So does
+    # who writes to a conversation of it, which is why those are locked before; one that has come since is not expected.
+    whole = select(Space.id).where(Space.user_id == space.user_id, Space.id == space.id)
+    session.execute(whole.with_for_update()).all()
     inside = look(session, space, pool)
     ids = [row.id for row in inside.memories]
     if choice == "move":

@@ -309,6 +309,27 @@ def test_nothing_is_moved_into_a_space_that_goes_meanwhile(book, beside, leave, 
     assert book.load(memory_id) is not None
 
 
+@pytest.mark.parametrize("how", ["removed", "forgotten"])
+def test_a_space_is_not_removed_past_what_is_being_said_in_it(book, beside, leave, second_space, how):
+    """Who writes twice to a conversation needs its space a second time."""
+    with book.session() as session:
+        space, now = get_space(session, book.user_id, second_space), utc_now()
+        talk = open_conversation(session, book.user_id, space, now=now, actor="test")[0].id
+    scribe = Scribe(book.runtime.keys, len, now, "test", "one")
+
+    def say(*roles):
+        drafts = [MessageDraft(role, SAID) for role in roles]
+        return lambda session: append(session, book.user_id, talk, drafts, scribe)
+
+    def remove():
+        with book.session() as session:
+            leave[how](session, None)
+
+    done = beside(say("user"), remove, say("assistant"))
+    assert isinstance(done, ConflictError)
+    assert book.all("SELECT message_count || ' ' || episodes FROM conversations") == ["2 1"]
+
+
 # --- what is brought back: its space first, then what was forgotten ---------------------------------------------------
 
 
