@@ -85,6 +85,26 @@ def test_who_is_writing_is_waited_for(filled, owner, held):
     assert rows_of(owner, filled.user_id) == []
 
 
+SCORE = text("""
+INSERT INTO last_scores SELECT user_id, id, 0, 0, 0, 0, now() FROM memories
+ON CONFLICT (user_id, memory_id) DO UPDATE SET computed_at = excluded.computed_at
+""")
+
+
+def test_a_search_that_keeps_its_scores_is_waited_for(filled, owner):
+    with filled.session() as session:
+        session.execute(SCORE)
+    with ThreadPoolExecutor(1) as pool:
+        with filled.session() as session:
+            # As a search does before it writes them.
+            session.execute(text("SELECT id FROM memories ORDER BY id FOR KEY SHARE"))
+            erased = pool.submit(erase, filled, owner)
+            assert not wait([erased], timeout=0.5).done
+            session.execute(SCORE)
+        assert erased.result()["left"] == 0
+    assert rows_of(owner, filled.user_id) == []
+
+
 def test_others_keep_what_they_have(filled, bobs_book, owner):
     bobs_book.write("Bob keeps the brass lamp in the cellar")
     erase(filled, owner)
