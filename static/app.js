@@ -2,7 +2,7 @@
 
 /* A double click is one click. */
 addEventListener("click", (event) => {
-  if (event.detail < 2 || !event.target.closest("button:not(.quiet)")) return;
+  if (event.detail < 2 || !event.target.closest("button:not([data-by])")) return;
   event.preventDefault();
   event.stopPropagation();
 }, true);

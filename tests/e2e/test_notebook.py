@@ -258,6 +258,22 @@ def test_what_is_asked_twice_is_forgotten_once(log_in: LogIn, reader: Any, slow:
     assert len(runs) == 1
 
 
+def test_a_double_click_on_a_tool_is_one_but_for_two_moves(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at=None)
+    note = _new(page, "Note")
+    note.get_by_role("button", name="Copy the cell").dblclick()
+    expect(_cell(page, "note")).to_have_count(2)
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name="Chart").click()
+    chart = _cell(page, "chart")
+    chart.get_by_role("button", name="Fold the cell").dblclick()
+    expect(chart.get_by_role("button", name="Open the cell")).to_be_visible()
+    chart.get_by_role("button", name="Move up").dblclick()
+    expect(page.locator(".cell").first).to_have_class(re.compile("cell-chart"))
+    page.reload()
+    expect(page.locator(".cell").first).to_have_class(re.compile("cell-chart"))
+    expect(page.locator(".cell")).to_have_count(3)
+
+
 @pytest.mark.parametrize("slow", [False, True], ids=["at once", "slowly"])
 def test_what_is_asked_twice_is_added_once(log_in: LogIn, library: Any, slow: bool) -> None:
     page = log_in(library, at=None)
