@@ -65,6 +65,24 @@ def test_a_first_visit_runs_all_three_steps(log_in: LogIn, reader: Any, scripts:
     expect(_cell(page, "context").locator(".took")).to_contain_text("ms")
 
 
+@BOTH
+def test_all_cells_are_run_folded_ones_too(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, at=None, java_script_enabled=scripts)
+    recall = _new(page, "Recall")
+    _ask(recall, "hazelnuts")
+    recall.get_by_role("button", name="Fold the cell").click()
+    expect(recall.locator(".folded")).to_have_text("hazelnuts")
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        cell = session.scalars(select(Cell).where(Cell.input["q"].astext == "hazelnuts")).one()
+        cell.output, cell.ran_at = None, None
+        session.commit()
+    page.get_by_role("button", name="Run all").click()
+    expect(page.get_by_role("button", name="Run all")).to_be_enabled()
+    recall.get_by_role("button", name="Open the cell").click()
+    expect(recall.locator(".took")).to_be_visible()
+    expect(recall.locator(".entry mark", has_text="hazelnuts").first).to_be_visible()
+
+
 def test_a_number_that_does_not_fit_ends_the_run_of_all(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
     cell = _new(page, "Context")
