@@ -151,6 +151,15 @@ def test_a_preview_keeps_nothing(writer: FlaskClient) -> None:
     assert "There are no preferences yet" in writer.get("/preferences").text
 
 
+def test_the_preview_of_an_emptied_document_says_what_saving_it_does(writer: FlaskClient) -> None:
+    save(writer, DOCUMENT)
+    data = {"document": "", "based_on": 1}
+    told = words(writer.post("/preferences/preview", data=data, headers=HTMX).text)
+    assert "This cannot be used yet document must not be empty" in told
+    assert "Version 1 stays in force until this is mended." in told
+    assert told in words(save(writer, "").text)
+
+
 def test_htmx_gets_the_preview_alone(writer: FlaskClient) -> None:
     data = {"document": BAD, "based_on": 0}
     response = writer.post("/preferences/preview", data=data, headers=HTMX)

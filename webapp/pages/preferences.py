@@ -223,13 +223,14 @@ def _desk(
     current = row.version if row is not None else 0
     history = History(*preferences.list_versions(session(), credential().user_id, limit=PAGE, before=before))
     begun = current if based_on is None else based_on
-    return Desk(document, preview or preview_of(document), history, current, begun, refused, overtaken)
+    if preview is None:
+        # Nothing is wrong with what nobody has begun to write; what was emptied is refused.
+        preview = preview_of(document) if document.strip() or current else Preview()
+    return Desk(document, preview, history, current, begun, refused, overtaken)
 
 
 def preview_of(document: str) -> Preview:
-    """Return what a document would come to; an empty one comes to nothing, and nothing is wrong with it yet."""
-    if not document.strip():
-        return Preview()
+    """Return what a document would come to."""
     try:
         parsed = parse(document)
     except PreferencesError as error:
