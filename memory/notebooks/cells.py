@@ -153,15 +153,18 @@ def remove_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUI
 
 
 def restore_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUID, *, now: datetime) -> Cell:
-    """Undo a removal inside its window; a cell that is in sight is returned as it is, as to whoever asks twice.
+    """Undo a removal inside its window; a cell that is there is answered as it is, as to whoever asks twice.
 
-    Raises `NotFoundError` when the window has closed.
+    Raises `NotFoundError` when the window has closed, and `ConflictError` when the notebook was filled since.
     """
-    cell = next((each for each in _locked(session, user_id, notebook_id, now) if each.id == cell_id), None)
+    cells = _locked(session, user_id, notebook_id, now)
+    cell = next((each for each in cells if each.id == cell_id), None)
     if cell is None:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
-    cell.removed_at = None
-    session.flush()
+    if cell.removed_at is not None:
+        _check_room(cells)
+        cell.removed_at = None
+        session.flush()
     return cell
 
 

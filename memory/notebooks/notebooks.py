@@ -118,15 +118,16 @@ def remove_notebook(session: Session, user_id: UUID, notebook_id: UUID, *, now: 
 
 
 def restore_notebook(session: Session, user_id: UUID, notebook_id: UUID, *, now: datetime, actor: str) -> Notebook:
-    """Undo a removal inside its window; one that is in sight is returned as it is, as to whoever asks twice.
+    """Undo a removal inside its window; a notebook that is there is answered as it is, as to whoever asks twice.
 
-    Raises `NotFoundError` when the window has closed.
+    Raises `NotFoundError` when the window has closed, and `ConflictError` when others took its room since.
     """
     notebook = session.get(Notebook, (user_id, notebook_id), with_for_update=True, populate_existing=True)
     if notebook is None or (notebook.removed_at is not None and notebook.removed_at + UNDO_WINDOW <= now):
         raise NotFoundError("there is nothing to restore: the undo window has closed")
     if notebook.removed_at is None:
         return notebook
+    _check_room(session, user_id)
     notebook.removed_at, notebook.updated_at = None, now
     record(session, user_id, "notebook.restored", actor=actor, now=now, subject_id=notebook_id)
     session.flush()

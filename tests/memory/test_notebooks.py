@@ -148,9 +148,14 @@ def test_a_removed_cell_comes_back_to_its_place(act, page, three):
     assert texts(act, page) == ["one", "two", "three"]
 
 
-def test_who_brings_a_cell_back_twice_finds_it_there(act, page, three):
+def test_what_is_brought_back_twice_is_there(book, act, page, three):
     act(cells.remove_cell, page, three[1])
-    assert [act(cells.restore_cell, page, three[1]).input for _ in range(2)] == [{"text": "two"}] * 2
+    for _ in range(2):
+        assert act(cells.restore_cell, page, three[1]).id == three[1]
+    book.do(notebooks.remove_notebook, page)
+    for _ in range(2):
+        assert book.do(notebooks.restore_notebook, page).title == "Plans"
+    assert book.one("SELECT count(*) FROM audit_events WHERE action = 'notebook.restored'") == 1
 
 
 def test_a_cell_does_not_come_back_after_its_window(act, page, three):
@@ -183,8 +188,13 @@ def test_a_notebook_holds_so_many_cells_and_no_more(book, act, page):
             cells.add_cell(session, book.user_id, page, "note", {}, now=utc_now())
     with pytest.raises(ConflictError):
         act(cells.add_cell, page, "note", {})
+    first = act(cells.list_cells, page)[0].id
     with pytest.raises(ConflictError):
-        act(cells.duplicate_cell, page, act(cells.list_cells, page)[0].id)
+        act(cells.duplicate_cell, page, first)
+    act(cells.remove_cell, page, first)
+    act(cells.add_cell, page, "note", {})
+    with pytest.raises(ConflictError):
+        act(cells.restore_cell, page, first)
 
 
 def test_a_cell_belongs_to_its_notebook(book, act, three):
@@ -257,3 +267,5 @@ def test_one_notebook_fewer_makes_room_for_another(book):
         book.do(notebooks.create_notebook, "Another")
     book.do(notebooks.remove_notebook, ids[0])
     assert book.do(notebooks.create_notebook, "Another").title == "Another"
+    with pytest.raises(ConflictError, match="delete one first"):
+        book.do(notebooks.restore_notebook, ids[0])
