@@ -12,8 +12,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes
 from pages_markup import problems_of
+from sqlalchemy import update
 from werkzeug.test import TestResponse
 
+from memory.models import Space
 from webapp.pages.space_forms import fates, slug_of
 
 SETTINGS = {"name": "Kitchen", "soft_cap": "200", "retention_days": "180", "memory_enabled": "true"}
@@ -285,6 +287,29 @@ def test_a_weight_that_cannot_be_comes_back_with_its_reason(
     assert said in response.text
     assert problems_of(response.text) == []
     assert _weights(agent) == {}
+
+
+@pytest.mark.parametrize("slug", ["default", "kitchen"])
+def test_weights_of_old_that_no_search_can_use_are_mended_on_the_page(
+    reader: FlaskClient, agent: Agent, ada, kitchen: str, slug: str
+) -> None:
+    with ada.session() as session:
+        kept = {"alpha": 0, "beta": 0, "gamma": 0, "min_score": 0.2}
+        session.execute(update(Space).where(Space.slug == slug).values(policy=kept))
+        session.commit()
+    assert reader.get("/").status_code == 200
+    chart = reader.post(f"{reader.post('/notebooks').location}/cells", data={"kind": "chart"}).location
+    path = f"{chart.partition('?')[0]}/cells/{chart.rpartition('#notebook-cell-')[2]}"
+    answer = reader.post(f"{path}/run", data={"chart": "ages", "space": slug}, headers=HTMX)
+    assert "recency, τ = 7 days" in answer.text
+    refused = reader.get("/search", query_string={"q": "tea", "space": slug})
+    assert refused.status_code == 409
+    assert "alpha must be above 0 where beta and gamma are not. Set others on the page of the space" in refused.text
+    page = reader.get(f"/spaces/{slug}").text
+    assert re.search(r'id="alpha"[^>]*value="1"', page)
+    assert reader.post(f"/spaces/{slug}/weights", data=WEIGHTS).status_code == 303
+    assert agent.get(f"/v1/spaces/{slug}").json["policy"] == {"min_score": 0.2}
+    assert reader.get("/search", query_string={"q": "tea", "space": slug}).status_code == 200
 
 
 # Removed

@@ -15,8 +15,8 @@ from webapp.context import credential, local_now, session, zone
 from webapp.operations import space_for
 from webapp.pages.notebook_answers import closed_spaces
 from webapp.pages.notebook_forms import ChartForm
+from webapp.pages.space_forms import policy_of
 from webapp.pages.words import counted
-from webapp.recall import policy_for
 
 NAMES = {
     "growth": "Memories over time",
@@ -76,7 +76,7 @@ def _growth(space: Space | None) -> Chart:
 
 
 def _ages(space: Space | None) -> Chart:
-    tau = policy_for((space or space_for(None)).policy, None).tau_days
+    tau = policy_of(space or space_for(None)).tau_days
     rows = figures.ages(session(), _me(), _id(space), tau_days=tau, now=local_now())
     series = (
         Series("mean importance", "importance", "points", 2),

@@ -35,6 +35,7 @@ from webapp.pages.notebook_charts import Chart, chart_of
 from webapp.pages.notebook_forms import FORMS, CellForm, ChartForm, ContextForm, NoteForm, RecallForm
 from webapp.pages.notebook_notes import to_html
 from webapp.pages.notebook_stored import asked_of, output_of
+from webapp.pages.space_forms import policy_of
 from webapp.recall import policy_for
 
 
@@ -302,12 +303,12 @@ def _policy(cell: Cell, form: CellForm | None) -> Policy | None:
     try:
         return policy_for(space_for(asked.space).policy, asked.policy())
     except (InvalidError, PolicyError):
-        # The space is gone, or what is typed does not fit.
+        # The space is gone, or neither what is typed nor what it keeps fits.
         return _usual()
 
 
 def _usual() -> Policy:
-    return policy_for(space_for(None).policy, None)
+    return policy_of(space_for(None))
 
 
 def _outcome(output: dict[str, Any], memory_id: UUID | None, entry: Entry | None) -> Outcome:

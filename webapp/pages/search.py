@@ -8,8 +8,9 @@ from typing import Any
 from flask import Response, request, url_for
 from flask import session as cookie
 
+from memory.errors import ConflictError
 from memory.models import TYPES
-from retrieval.policy import NAMED
+from retrieval.policy import NAMED, PolicyError
 from retrieval.query import Result
 from webapp.context import session
 from webapp.htmx import at_address, render, wants_fragment
@@ -66,7 +67,13 @@ def _ask(form: SearchForm) -> Answer:
     policy: dict[str, Any] = {"name": form.policy} if form.policy else {}
     if form.nearest:
         policy["sure_cosine"] = 0.0
-    result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy or None)
+    try:
+        result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy or None)
+    except PolicyError as error:
+        # Weights that an earlier version kept: nobody typed them here.
+        name, wrong = choices().name_of(form.space), f"{error.field} {error.message}"
+        said = f"the space {name} cannot be searched with its weights: {wrong}. Set others on the page of the space"
+        raise ConflictError(said) from None
     session().commit()
     answer = explain(result, form.q)
     # What is found in vain over the limit is a search all the same: "that" must not mean the one before.

@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from memory.models import Conversation, Space
 from memory.space_contents import Contents
 from memory.spaces import LONGEST_RETENTION, list_spaces
-from retrieval.policy import Fusion
+from retrieval.policy import Fusion, Policy, PolicyError
 from webapp.api.schemas import Line
 from webapp.context import credential, session
 from webapp.pages.notebook_forms import WEIGHTS
@@ -88,6 +88,14 @@ class WeightsForm(BaseModel):
         kept = {**others, **{name: value for name, value in self if value != getattr(usual, name)}}
         policy_for(kept, None)
         return kept
+
+
+def policy_of(space: Space) -> Policy:
+    """Return how a space ranks, as spaces begin where no search can use the weights that an earlier version kept."""
+    try:
+        return policy_for(space.policy, None)
+    except PolicyError:
+        return policy_for({}, None)
 
 
 @dataclass(frozen=True, slots=True)

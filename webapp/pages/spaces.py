@@ -19,7 +19,7 @@ from webapp.htmx import render, wants_fragment
 from webapp.operations import refuse_in_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.notebook_forms import SLIDERS, WEIGHTS, scale_of
-from webapp.pages.space_forms import NewSpaceForm, SettingsForm, WeightsForm, fates, inside, rooms
+from webapp.pages.space_forms import NewSpaceForm, SettingsForm, WeightsForm, fates, inside, policy_of, rooms
 from webapp.pages.visitor import guarded
 from webapp.plain import problems
 from webapp.recall import policy_for
@@ -175,7 +175,7 @@ def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
     context = {"given": None, "typed": None, "problem": {}, "saved": "", **more}
     context["room"] = next(room for room in rooms() if room.space.id == space.id)
     context |= {"fixed": space.slug == DEFAULT_SPACE, "fusions": FUSIONS, "sliders": SLIDERS, "scale_of": scale_of}
-    context |= {"policy": policy_for(space.policy, None), "usual": policy_for({}, None)}
+    context |= {"policy": policy_of(space), "usual": policy_for({}, None)}
     context["others"] = {name: value for name, value in sorted(space.policy.items()) if name not in WEIGHTS}
     return render("spaces/space.html", "spaces/_space.html", status, **context)
 
