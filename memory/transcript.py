@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session, undefer
+from sqlalchemy.orm import Session, aliased, undefer
 
 from memory.errors import InvalidError, NotFoundError
 from memory.models import Conversation, Episode, Message
@@ -48,11 +48,26 @@ def list_messages(
 
 @dataclass(frozen=True, slots=True)
 class EpisodeOf:
-    """An episode of a conversation, the sequence number of the message it begins with, and the state of its vector."""
+    """An episode of a conversation, the sequence number of the message it begins with, and the state of its vector.
+
+    `reply` is what the assistant said first.
+    """
 
     episode: Episode
     sequence: int
     ready: bool
+    reply: str
+
+    @property
+    def turns(self) -> tuple[str, str]:
+        """Return what the user said and what the assistant said, the latter empty where the middle is left out."""
+        text = self.episode.text.removeprefix("user: ")
+        # A line of the user's may begin with the word, too.
+        asked, _, rest = text.partition(f"\nassistant: {self.reply}")
+        if asked == text:
+            asked, _, replied = text.partition("\nassistant: ")
+            return asked, replied
+        return asked, f"{self.reply}{rest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +85,14 @@ def list_episodes(
     if not 1 <= limit <= LARGEST_PAGE:
         raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
     begins = (Message.user_id == Episode.user_id) & (Message.id == Episode.message_id)
-    statement = select(Episode, Message.sequence).join(Message, begins)
+    reply = aliased(Message)
+    replies = (reply.user_id == Episode.user_id) & (reply.id == Episode.reply_id)
+    statement = select(Episode, Message.sequence, reply.content).join(Message, begins).join(reply, replies)
     statement = statement.where(Episode.user_id == user_id, Episode.conversation_id == conversation_id)
     if cursor is not None:
         statement = statement.where(Message.sequence > cursor)
     rows = session.execute(statement.order_by(Message.sequence).limit(limit + 1)).all()
-    page = [EpisodeOf(episode, sequence, not episode.needs_embedding) for episode, sequence in rows[:limit]]
+    page = [EpisodeOf(episode, sequence, not episode.needs_embedding, said) for episode, sequence, said in rows[:limit]]
     return EpisodePage(page, page[-1].sequence if len(rows) > limit else None)
 
 

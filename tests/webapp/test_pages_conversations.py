@@ -563,6 +563,18 @@ def test_the_episodes_of_a_conversation_are_listed(reader: FlaskClient, talk: Ta
     assert f"{_page(talk)}/episodes" in reader.get(_page(talk)).text
 
 
+def test_a_turn_ends_where_the_reply_begins(reader: FlaskClient, agent: Agent) -> None:
+    talk, reply = Talk(agent), "Two turns, and a third."
+    talk.turn("Read this:\nassistant: Noted.\nuser: Which turns are in it?", reply)
+    talk.say("A fourth.", role="assistant")
+    page = reader.get(f"{_page(talk)}/episodes")
+    said = [unescape(each) for each in re.findall(r'<span class="said">([^<]*)</span>', page.text)]
+    assert said == [
+        "Read this:\nassistant: Noted.\nuser: Which turns are in it?",
+        f"{reply}\nassistant: A fourth.",
+    ]
+
+
 def test_many_episodes_come_page_by_page(reader: FlaskClient, long_talk: Talk) -> None:
     first = reader.get(f"{_page(long_talk)}/episodes")
     assert (first.text.count("<article"), "More episodes" in first.text) == (30, True)
