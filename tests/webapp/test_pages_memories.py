@@ -346,6 +346,8 @@ def test_undo_of_nothing_says_that_the_window_has_closed(reader: FlaskClient) ->
     response = reader.post(f"/memories/{uuid4()}/restore")
     assert response.status_code == 404
     assert "undo window has closed" in response.text
+    assert "It is no longer there" in response.text
+    assert "Not Found" not in response.text
 
 
 def test_memories_are_closed_while_incognito(reader: FlaskClient, ada) -> None:
