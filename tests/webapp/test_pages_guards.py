@@ -107,6 +107,27 @@ def test_a_link_cannot_change_a_memory(app: Flask, ada, write: str) -> None:
     assert at_browser(app, ada).get(f"/memories/{memory}/{write}").status_code == 405
 
 
+@pytest.mark.parametrize(
+    ("path", "page"),
+    [
+        (f"/notebooks/{NOBODYS_ID}/cells/{NOBODYS_ID}/run", "cells.show"),
+        (f"/notebooks/{NOBODYS_ID}/rename", "notebook.show"),
+        ("/memories/bulk/do", "browse.index"),
+        ("/preferences/preview", "preferences.index"),
+        ("/spaces/default/weights", "spaces.show"),
+        ("/account/password", "account.index"),
+        ("/incognito/start", "notebook.home"),
+    ],
+)
+def test_who_opens_the_address_of_a_form_comes_to_its_page(app: Flask, ada, path: str, page: str) -> None:
+    browser, headers = at_browser(app, ada), {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    response = browser.get(path, headers=headers)
+    assert response.status_code == 303
+    assert app.url_map.bind("localhost").match(response.location, method="GET")[0] == page
+    assert browser.get(path, headers={"Accept": "application/json"}).status_code == 405
+    assert "Incognito." not in browser.get("/").text
+
+
 @pytest.mark.parametrize("path", ["/logout", "/appearance", "/incognito/start"])
 def test_a_link_cannot_change_the_session(app: Flask, ada, path: str) -> None:
     assert at_browser(app, ada).get(path).status_code == 405

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from flask import Flask, request
+from http import HTTPStatus
+
+from flask import Flask, current_app, make_response, redirect, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.wrappers import Response
 
 from webapp.pages import (
     account,
@@ -71,7 +75,29 @@ def register(app: Flask) -> None:
     app.before_request(_recognise_astray)
 
 
-def _recognise_astray() -> None:
-    """Let who asks for an address that is not there keep the frame of a page, and so the ways on from it."""
-    if request.routing_exception is not None and not request.path.startswith("/v1/"):
-        visitor.recognise()
+def _recognise_astray() -> Response | None:
+    """Let who asks for an address that is not there keep the frame of a page, and so the ways on from it.
+
+    The address of a form stays in the browser where its answer was a page, as with a field that does not fit: who opens
+    it again, or sends it to somebody, means the page above it.
+    """
+    astray = request.routing_exception
+    if astray is None or request.path.startswith("/v1/"):
+        return None
+    reads = request.method == "GET" and "text/html" in request.accept_mimetypes.values()
+    if reads and isinstance(astray, MethodNotAllowed):
+        return make_response(redirect(_page_above(request.path), HTTPStatus.SEE_OTHER))
+    visitor.recognise()
+    return None
+
+
+def _page_above(path: str) -> str:
+    """Return the nearest address above a path that can be read."""
+    addresses = current_app.create_url_adapter(request)
+    while addresses is not None and (path := path.rpartition("/")[0]):
+        try:
+            addresses.match(path, method="GET")
+        except HTTPException:
+            continue
+        return path
+    return "/"

@@ -31,14 +31,6 @@ def index() -> Response:
     return _desk()
 
 
-@bp.get("/account/time-zone")
-@bp.get("/account/password")
-@bp.get("/account/erase")
-def back() -> Response:
-    """Lead back from the addresses of forms: the browser stands at one after a refusal."""
-    return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
-
-
 @bp.post("/account/time-zone")
 def time_zone() -> Response:
     """Write a time zone into the preferences; the name of its city is enough."""
