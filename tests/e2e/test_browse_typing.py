@@ -46,6 +46,20 @@ def test_back_leads_to_the_list_before_the_first_letter(log_in: LogIn, library: 
     expect(page.locator(".count")).to_contain_text("33 memories")
 
 
+def test_back_leads_to_the_page_that_was_loaded_last(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at="/memories")
+    page.get_by_role("link", name="Load more").click()
+    expect(page.locator("article.entry")).to_have_count(33)
+    last = page.locator("article.entry").last
+    said = last.locator(".entry-text").inner_text()
+    last.get_by_role("link", name="Open").click()
+    expect(page).to_have_url(re.compile(r"/memories/[\w-]+$"))
+    page.go_back()
+    expect(page.locator("article.entry", has_text=said)).to_be_in_viewport()
+    page.get_by_role("link", name="back to the newest").click()
+    expect(page.locator("article.entry")).to_have_count(20)
+
+
 def test_a_pause_in_typing_asks_once(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/memories")
     asked: list[str] = []
