@@ -61,6 +61,6 @@ addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => held.set(xhr, do
 addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
   const before = held.get(xhr);
   if (!before || document.activeElement !== document.body) return;
-  const next = [WRONG, ".cell-form button", "button, a[href]"].map((each) => elt.querySelector(each)).find(Boolean);
-  (seen(before.isConnected ? before : document.getElementById(before.id)) ?? next)?.focus({ preventScroll: true });
+  const next = [WRONG, ".cell-form button", "button, a[href], [tabindex]"].map((each) => elt.querySelector(each)).find(Boolean);
+  seen((before.isConnected ? before : document.getElementById(before.id)) ?? next)?.focus({ preventScroll: true });
 });

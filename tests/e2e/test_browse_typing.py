@@ -94,6 +94,13 @@ def test_the_counts_of_the_list_follow_what_is_forgotten(log_in: LogIn, reader: 
     expect(forgotten.locator("summary")).to_be_visible()
 
 
+def test_the_focus_stays_where_a_memory_went_for_good(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/memories?q=bakery")
+    page.get_by_role("button", name="Forget", exact=True).press("Enter")
+    page.get_by_role("button", name="For good, now").press("Enter")
+    expect(page.get_by_text("Gone for good.")).to_be_focused()
+
+
 @BOTH
 def test_what_was_forgotten_comes_back_after_a_reload(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, at="/memories?q=bakery", java_script_enabled=scripts)

@@ -66,6 +66,21 @@ def test_the_preview_follows_as_one_types_and_leaves_the_text_alone(log_in: LogI
     expect(editor).to_be_focused()
 
 
+def test_the_focus_goes_on_with_what_is_loaded(app: Flask, log_in: LogIn, keeper: Any) -> None:
+    calls = [{"tool": "calendar", "operation": "read"}] * 40
+    assert app.test_client().post("/v1/tool-calls", json={"calls": calls}, headers=keeper.headers).status_code == 201
+    page = log_in(keeper, at="/record")
+    shown = page.locator("#record-calls summary").count()
+    page.get_by_role("link", name="Load more").press("Enter")
+    expect(page.locator("#record-calls summary").nth(shown)).to_be_focused()
+    page.goto("/spaces/work")
+    for name in ("Save", "Save the ranking"):
+        button = page.get_by_role("button", name=name, exact=True)
+        button.press("Enter")
+        expect(page.get_by_text("Saved.")).to_be_visible()
+        expect(button).to_be_focused()
+
+
 def test_a_refusal_is_not_said_of_what_can_be_saved(log_in: LogIn, keeper: Any) -> None:
     page = log_in(keeper, at="/preferences")
     refused = page.get_by_text("Nothing was saved.")
