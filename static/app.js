@@ -41,7 +41,7 @@ addEventListener("keydown", (event) => {
 
 /* The server is away. */
 addEventListener("htmx:sendError", () => {
-  const textContent = "The server does not answer. Nothing was changed; try again in a moment.";
+  const textContent = "The server does not answer. Perhaps nothing was changed; try again.";
   const notice = Object.assign(document.createElement("div"), { className: "notice notice-error", textContent });
   document.getElementById("flash").replaceChildren(notice);
 });
