@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
+from secrets_of_tests import PASSWORD
 
 from memory.database import user_session
 from memory.drafts import Draft
@@ -336,3 +337,37 @@ def test_an_error_is_no_longer_said_once_it_is_over(log_in: LogIn, reader: Any) 
     expect(page.get_by_text("The server does not answer.")).to_be_visible()
     page.locator("article.entry").first.get_by_role("button", name="Pin").click()
     expect(page.get_by_text("The server does not answer.")).to_have_count(0)
+
+
+def test_an_answer_that_was_lost_is_not_called_nothing(browser: Browser, address: str, reader: Any) -> None:
+    with browser.new_context(base_url=address) as context:
+        assert context.request.post("/login", form={"email": reader.email, "password": PASSWORD}).ok
+        page = context.new_page()
+        page.goto("/memories?q=bakery")
+        # The server is stopped when the work is done, and not answered yet.
+        page.route("**/pin", lambda route: (route.fetch(), route.abort()))
+        page.get_by_role("button", name="Pin").click()
+        expect(page.get_by_text("The server does not answer. Perhaps nothing was changed")).to_be_visible()
+        page.reload()
+        expect(page.get_by_role("button", name="Pinned")).to_be_visible()
+
+
+def test_what_is_written_from_right_to_left_reads_so(log_in: LogIn, reader: Any) -> None:
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        draft = Draft(text="הלחם נאפה ב-Mill Lane בכל בוקר.")
+        remember(session, reader.id, "default", draft, keys=reader.runtime.keys, now=utc_now(), actor="test")
+    page = log_in(reader, at="/memories?q=נאפה")
+    expect(page.get_by_label("Words in them")).to_have_css("direction", "rtl")
+    # The full stop stands at the end, which is on the left.
+    ends = """(text) => {
+        const [node, range] = [text.firstChild, document.createRange()];
+        return [0, node.length - 1].map((at) => {
+            range.setStart(node, at);
+            range.setEnd(node, at + 1);
+            return range.getBoundingClientRect().left;
+        });
+    }"""
+    first, stop = page.locator(".entry-text .verbatim").evaluate(ends)
+    assert first > stop
+    page.get_by_role("link", name="Edit").click()
+    expect(page.get_by_label("What is to be remembered")).to_have_css("direction", "rtl")
