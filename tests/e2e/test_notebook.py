@@ -78,6 +78,8 @@ def test_all_cells_are_run_folded_ones_too(log_in: LogIn, reader: Any, scripts: 
         session.commit()
     page.get_by_role("button", name="Run all").click()
     expect(page.get_by_role("button", name="Run all")).to_be_enabled()
+    # What was shown anew is not wired yet.
+    page.reload()
     recall.get_by_role("button", name="Open the cell").click()
     expect(recall.locator(".took")).to_be_visible()
     expect(recall.locator(".entry mark", has_text="hazelnuts").first).to_be_visible()
