@@ -26,6 +26,6 @@ COUNTED = {
 def telemetry(session: Session, now: datetime) -> dict[str, Any]:
     """Return the numbers behind `/metrics`; ages and times are in seconds, latencies of the last hour."""
     numbers, waiting, full = session.execute(
-        select(func.telemetry(now), func.enrichment_backlog(), func.full_spaces())
+        select(func.telemetry(now), func.enrichment_backlog(now), func.full_spaces())
     ).one()
     return {**(numbers or {}), "enrichment_backlog": waiting, "full_spaces": full}

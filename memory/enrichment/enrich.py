@@ -58,7 +58,7 @@ class Enricher:
         0 says that nothing is left to be read by now.
         """
         with self._sessions() as session:
-            users = sorted(session.scalars(select(func.users_with_unenriched_items())))
+            users = sorted(session.scalars(select(func.users_with_unenriched_items(self._clock()))))
         batch = BATCH if self._chat_model is None else MODEL_BATCH
         share = max(1, batch // max(1, len(users)))
         # Where it left off: nobody's backlog keeps the others waiting, nor do those whose texts must wait themselves.

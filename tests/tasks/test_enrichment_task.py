@@ -31,7 +31,7 @@ def empty_queue(runtime):
 def worker(runtime, ada):
     """A worker with enrichment on, which finds nobody's texts waiting but Ada's."""
     with runtime.sessions.begin() as session:
-        others = session.scalars(text("SELECT * FROM users_with_unenriched_items()")).all()
+        others = session.scalars(text("SELECT * FROM users_with_unenriched_items(now())")).all()
     for user_id in others:
         with user_session(runtime.sessions, user_id) as session:
             session.execute(text("UPDATE memories SET enriched_version = version"))
