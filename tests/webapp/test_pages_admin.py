@@ -76,6 +76,11 @@ def test_numbers_that_are_out_of_hand_are_told():
     (full,) = alerts_of({**quiet, "full_spaces": 2})
     assert full.startswith("2 spaces are full of what is pinned")
     assert alerts_of({**quiet, "full_spaces": 1})[0].startswith("1 space is full")
+    (unread,) = alerts_of({**quiet, "enrichment_backlog": 12345})
+    assert unread.startswith("12,345 texts wait to be read")
+    assert alerts_of({**quiet, "enrichment_backlog": 999}) == []
+    # Where nobody is to read them, they wait for nothing.
+    assert alerts_of({**quiet, "enrichment_backlog": 12345}, reads=False) == []
 
 
 def test_trying_again_says_when_there_is_nothing_to_try(app, ada):

@@ -30,9 +30,11 @@ bp = guarded("admin")
 # A page of them stays light.
 MOST_ACCOUNTS = 50
 MOST_JOBS = 50
-# From here on a number is worth looking at: seconds, and a share of all calls.
+# From here on a number is worth looking at: seconds, a share of all calls, and texts.
 OLD_BACKLOG = 300
 MANY_FAILURES = 0.05
+# A worker reads as many in a few seconds, or in half an hour where a language model does.
+MANY_UNREAD = 1000
 
 
 @bp.before_request
@@ -120,11 +122,11 @@ def _back(said: str, **more: str | None) -> Response:
 def _state() -> dict[str, Any]:
     numbers = telemetry(session(), utc_now())
     known = {"counted": COUNTED.values(), "queue": _queue(), "provider": _provider()}
-    return {"numbers": numbers, "alerts": alerts_of(numbers), **known}
+    return {"numbers": numbers, "alerts": alerts_of(numbers, reads=runtime().settings.enrichment), **known}
 
 
-def alerts_of(numbers: dict[str, Any]) -> list[str]:
-    """Return what of the numbers an admin should look at, in words."""
+def alerts_of(numbers: dict[str, Any], *, reads: bool = True) -> list[str]:
+    """Return what of the numbers an admin should look at, in words; `reads` tells whether workers read for names."""
     age, failures = numbers.get("embedding_backlog_age") or 0, numbers.get("tool_failures") or 0
     calls, errors = numbers.get("tool_calls") or 0, numbers.get("embedding_errors") or 0
     found = []
@@ -133,6 +135,8 @@ def alerts_of(numbers: dict[str, Any]) -> list[str]:
     if errors:
         given_up = counted(errors, "vector was", "vectors were")
         found.append(f"{given_up} given up on: look at the provider, then try again.")
+    if reads and (unread := numbers.get("enrichment_backlog") or 0) >= MANY_UNREAD:
+        found.append(f"{unread:,} texts wait to be read for names and tags: does a worker run, and is memory on?")
     if calls and failures / calls > MANY_FAILURES:
         found.append(f"{failures / calls:.0%} of all tool calls failed.")
     if full := numbers.get("full_spaces") or 0:
