@@ -15,6 +15,7 @@ from memory.forget import purge
 from memory.notebooks.notebooks import UNDO_WINDOW
 from memory.rates import drop_old_counts
 from memory.retention import age_out, kept_for_a_time
+from memory.telemetry import advance_totals
 from tasks.app import huey, runtime
 
 logger = logging.getLogger(__name__)
@@ -39,6 +40,13 @@ def purge_due() -> int:
         with user_session(sessions, user_id) as session:
             total += purge(session, user_id, keys=runtime().keys, now=now)
     return total
+
+
+@huey.periodic_task(crontab(minute="7"))
+def count_on() -> None:
+    """Bring the totals of what was done forward."""
+    with runtime().sessions.begin() as session:
+        advance_totals(session, utc_now())
 
 
 @huey.periodic_task(crontab(minute="17"))

@@ -27,7 +27,7 @@ from memory.models.memories import (
 from memory.models.notebooks import KINDS, Cell, Notebook, RecallMark
 from memory.models.preferences import Preferences
 from memory.models.revisions import Revision
-from memory.models.system import RateCount
+from memory.models.system import RateCount, Total
 
 __all__ = [
     "KINDS",
@@ -68,5 +68,6 @@ __all__ = [
     "Token",
     "Tombstone",
     "ToolCall",
+    "Total",
     "User",
 ]

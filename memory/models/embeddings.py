@@ -91,6 +91,9 @@ class Embedding(Base):
         # Without the user, or the planner would take this small index for looking up rows by the whole key while it
         # knows nothing yet of a table that is being filled.
         Index("ix_embeddings_model", "model_id"),
+        Index("ix_embeddings_failed", "user_id", "updated_at", postgresql_where=text("state = 'error'")),
+        # How long those of the last hour took.
+        Index("ix_embeddings_made", "updated_at", postgresql_where=text("state = 'ready'")),
     )
 
     user_id: Mapped[Owner]

@@ -45,6 +45,7 @@ def _band(number: int) -> Computed:
 
 
 _HAS_MESSAGE = sql("source_message_id IS NOT NULL")
+_HELD = sql("status = 'active' AND (pinned OR manually_saved)")
 _UNENRICHED = sql("enriched_version IS DISTINCT FROM version")
 
 
@@ -106,6 +107,7 @@ class Memory(Base):
         Index("ix_memories_summaries", "user_id", "space_id", postgresql_where=sql("type = 'summary'")),
         # And here for the turn after one that it found.
         Index("ix_memories_previous", "user_id", "previous_id", postgresql_where=sql("previous_id IS NOT NULL")),
+        Index("ix_memories_held", "user_id", "space_id", postgresql_where=_HELD),
         Index("ix_memories_waiting", "user_id", "created_at", postgresql_where=sql("needs_embedding")),
         Index("ix_memories_message", "user_id", "source_message_id", postgresql_where=_HAS_MESSAGE),
         # Only a new text is new to the detectors: what they found stands until then.

@@ -89,4 +89,5 @@ class Vectors:
             Index(f"ix_{table}_due", "user_id", "due_at", postgresql_where=waiting),
             Index(f"ix_{table}_due_any", "due_at", postgresql_where=waiting),
             Index(f"ix_{table}_model", "model_id"),
+            Index(f"ix_{table}_failed", "user_id", "updated_at", postgresql_where=sql("state = 'error'")),
         )

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from sqlalchemy import BigInteger
 from sqlalchemy.orm import Mapped, mapped_column
 
 from memory.models.base import Base, Moment
+
+
+class Total(Base):
+    """How often something was done, of all users together, up to a moment: an action of the record, calls, failures.
+
+    What came after that moment is counted when it is asked for (`memory.telemetry`).
+    """
+
+    __tablename__ = "totals"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    total: Mapped[int] = mapped_column(BigInteger)
+    counted_until: Mapped[Moment]
 
 
 class RateCount(Base):

@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from memory.embedding.backfill import utc_now
-from memory.telemetry import telemetry
+from memory.journal import record, record_tool_call
+from memory.telemetry import advance_totals, telemetry
 
 MANY = 3000
 # A look into an index takes three or four, and there are a few of them.
@@ -21,12 +22,30 @@ FROM spaces s, generate_series(1, :many) n WHERE s.user_id = :user_id AND s.slug
 """
 
 
+MODEL = """
+INSERT INTO embedding_models (user_id, id, provider_type, model, state, created_at)
+VALUES (:user_id, :user_id, 'local', 'test-model', 'active', now())
+"""
+VECTORS = """
+INSERT INTO embeddings (user_id, memory_id, model_id, space_id, vector, state, version, due_at, created_at, updated_at)
+SELECT user_id, id, user_id, space_id, array_fill(1, ARRAY[384])::real[]::halfvec, 'ready', 1, now(), now(),
+    now() - interval '2 hours'
+FROM memories WHERE user_id = :user_id
+"""
+CALLS = """
+INSERT INTO tool_calls (user_id, id, correlation_id, tool, duration_ms, success, created_at)
+SELECT :user_id, uuidv7(), '-', 'memory_get', 1, n % 10 > 0, now()
+FROM generate_series(1, :many) n
+"""
+
+
 @pytest.fixture
 def pages(owner):
-    """How many pages a statement looks at, once its tables are known to the planner."""
+    """How many pages a statement looks at, once its tables are known to the planner; `after` is taken back."""
 
-    def _pages(statement, **values):
+    def _pages(statement, after="SELECT", **values):
         with owner.connect() as connection:
+            connection.execute(text(after))
             asked = text(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}")
             connection.execute(asked, values)  # What it reads of the catalogue is known from then on.
             plan = connection.execute(asked, values).scalar_one()[0]["Plan"]
@@ -39,13 +58,65 @@ def pages(owner):
 def much(owner, book):
     """Ada has stored a great deal."""
     with owner.begin() as connection:
-        connection.execute(text(MEMORIES), {"many": MANY, "user_id": book.user_id})
-        connection.execute(text("ANALYZE memories"))
+        for statement in (MEMORIES, MODEL, VECTORS, CALLS):
+            connection.execute(text(statement), {"many": MANY, "user_id": book.user_id})
+        for table in ("memories", "embeddings", "tool_calls"):
+            connection.execute(text(f"ANALYZE {table}"))
     return book
 
 
 def test_who_has_texts_to_be_read_is_told_without_reading_all_that_wait(much, pages):
     assert pages("SELECT users_with_unenriched_items(now())") < FEW_PAGES
+
+
+@pytest.mark.parametrize(
+    "looked_at",
+    [
+        "count(*) FROM embeddings WHERE state = 'error'",
+        "count(*) FROM embeddings WHERE state = 'ready' AND updated_at > now() - interval '1 hour'",
+        "count(*) FROM embeddings WHERE user_id = :user_id AND state = 'error'",
+    ],
+)
+def test_vectors_that_failed_or_are_new_are_counted_without_reading_the_others(much, pages, looked_at):
+    assert pages(f"SELECT {looked_at}", user_id=much.user_id) < FEW_PAGES
+
+
+def test_what_a_space_is_full_of_is_counted_without_reading_the_rest(much, pages):
+    with much.session() as session:
+        session.execute(text("UPDATE spaces SET soft_cap = 2"))
+    assert pages("SELECT full_spaces()") < FEW_PAGES
+
+
+# --- what was done since the start ---
+
+
+def test_what_was_done_long_ago_is_not_counted_anew(much, pages):
+    later = "SELECT advance_totals(now() + interval '1 minute')"
+    # A page holds some thirty calls.
+    assert pages("SELECT telemetry(now())", after=later) < pages("SELECT telemetry(now())") - MANY / 50
+
+
+def test_totals_say_the_same_however_far_they_have_come(book):
+    now, hour = utc_now(), timedelta(hours=1)
+    with book.session() as session:
+
+        def numbers():
+            return [telemetry(session, now)[name] for name in ("tool_calls", "tool_failures", "actions")]
+
+        before = numbers()
+        for passed in range(3):
+            done = {"now": now + passed * hour, "actor": "test"}
+            record(session, book.user_id, "memory.pinned", **done)
+            call = {"correlation_id": "-", "tool": "memory_get", "duration_ms": 1.0, "created_at": done["now"]}
+            record_tool_call(session, book.user_id, success=False, **call)
+        session.flush()
+        after = numbers()
+        assert after[:2] == [before[0] + 3, before[1] + 3]
+        assert after[2]["memory.pinned"] == before[2].get("memory.pinned", 0) + 3
+        for passed in (1.5, 2.5, 2.5, 1, 9):
+            advance_totals(session, now + passed * hour)
+            assert numbers() == after
+        session.rollback()
 
 
 # --- what has expired waits for nothing ---

@@ -14,7 +14,7 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.cache import LIFE, Drawer, SharedVectors
 from memory.session_state import SessionStates
 from memory.spaces import get_space
-from tasks.upkeep import purge_due
+from tasks.upkeep import count_on, purge_due
 
 COUNTS = text("SELECT (SELECT count(*) FROM cached_embeddings), (SELECT count(*) FROM session_states)")
 
@@ -30,3 +30,10 @@ def test_a_purge_takes_what_is_too_old(runtime, ada, age, left):
     purge_due.call_local()
     with user_session(runtime.sessions, ada.id) as session:
         assert tuple(session.execute(COUNTS).one()) == left
+
+
+def test_totals_are_brought_forward(runtime):
+    count_on.call_local()
+    with runtime.sessions() as session:
+        (until,) = session.scalars(text("SELECT DISTINCT counted_until FROM totals")).all()
+    assert timedelta(hours=1) <= utc_now() - until < timedelta(hours=1, minutes=1)

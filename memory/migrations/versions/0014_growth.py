@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+import sqlalchemy as sa
 from alembic import op
 
 revision = "0014"
@@ -29,7 +30,7 @@ CREATE FUNCTION users_with_unenriched_items(p_now timestamptz) RETURNS SETOF uui
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     ({MEMORIES}) UNION ({EPISODES})
 $$
-"""  # noqa: S608 - put together from what is written above alone
+"""
 # What has expired is never read, and waits for nothing. Few have: they are counted apart, so that of the others, which
 # may be very many, the index tells enough.
 BACKLOG = """
@@ -41,7 +42,78 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
          + (SELECT count(*) FROM episodes e WHERE e.needs_enrichment)
 $$
 """
-NEW = ("users_with_unenriched_items(timestamptz)", "enrichment_backlog(timestamptz)")
+# What was done since the start, up to a moment: to count it anew for each look took the longer the more there was.
+# What is forgotten or erased later was done all the same.
+COUNTED = """
+CREATE FUNCTION counted_since(p_since timestamptz, p_until timestamptz) RETURNS TABLE (name text, total bigint)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT a.action, sum(a.count)::bigint FROM audit_events a
+    WHERE a.created_at >= p_since AND a.created_at < p_until GROUP BY a.action
+    UNION ALL
+    SELECT unnest(ARRAY['calls', 'failures']), unnest(ARRAY[count(*), count(*) FILTER (WHERE NOT c.success)])
+    FROM tool_calls c WHERE c.created_at >= p_since AND c.created_at < p_until
+$$
+"""
+# One at a time: whoever comes second finds all counted.
+ADVANCE = """
+CREATE FUNCTION advance_totals(p_until timestamptz) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    since timestamptz;
+BEGIN
+    SELECT counted_until INTO since FROM totals WHERE name = 'calls' FOR UPDATE;
+    IF since < p_until THEN
+        INSERT INTO totals AS t SELECT c.name, c.total, p_until FROM counted_since(since, p_until) c
+        ON CONFLICT (name) DO UPDATE SET total = t.total + excluded.total;
+        UPDATE totals SET counted_until = p_until;
+    END IF;
+END $$
+"""
+# As before, with the totals, and with indexes for all that is looked at.
+TELEMETRY = """
+CREATE OR REPLACE FUNCTION telemetry(p_now timestamptz) RETURNS jsonb
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    WITH waiting AS (
+        SELECT count(*) AS number, min(m.updated_at) AS oldest FROM memories m
+        WHERE m.needs_embedding AND m.status = 'active' AND NOT EXISTS (
+            SELECT 1 FROM embeddings e WHERE e.user_id = m.user_id AND e.memory_id = m.id AND e.state = 'error')
+    ), done AS (
+        SELECT d.name, sum(d.total) AS total FROM (
+            SELECT t.name, t.total FROM totals t
+            UNION ALL SELECT * FROM counted_since(
+                (SELECT t.counted_until FROM totals t WHERE t.name = 'calls'), 'infinity')
+        ) d GROUP BY d.name
+    )
+    SELECT jsonb_build_object(
+        'embedding_backlog', (SELECT number FROM waiting),
+        'embedding_backlog_age', (SELECT coalesce(extract(epoch FROM p_now - oldest), 0) FROM waiting),
+        'embedding_errors', (SELECT count(*) FROM embeddings WHERE state = 'error'),
+        'embed', (SELECT jsonb_build_object(
+            'count', count(*),
+            'p50', percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM updated_at - created_at)),
+            'p95', percentile_cont(0.95) WITHIN GROUP (ORDER BY extract(epoch FROM updated_at - created_at)))
+            FROM embeddings WHERE state = 'ready' AND updated_at > p_now - interval '1 hour'),
+        'search', (SELECT jsonb_build_object(
+            'count', count(*),
+            'p50', percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ms / 1000),
+            'p95', percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms / 1000),
+            'hit_rate', avg((hits > 0)::int))
+            FROM tool_calls WHERE tool IN ('memory_search', 'query_memory') AND success AND hits IS NOT NULL
+            AND created_at > p_now - interval '1 hour'),
+        'tool_calls', (SELECT coalesce(sum(total), 0) FROM done WHERE name = 'calls'),
+        'tool_failures', (SELECT coalesce(sum(total), 0) FROM done WHERE name = 'failures'),
+        'actions', (SELECT coalesce(jsonb_object_agg(name, total), '{}') FROM done
+            WHERE name NOT IN ('calls', 'failures')),
+        'users', (SELECT count(*) FROM users),
+        'memories', (SELECT count(*) FROM memories)
+    )
+$$
+"""
+VECTORS = ("embeddings", "episode_embeddings", "entity_embeddings")
+FAILED, MADE = sa.text("state = 'error'"), sa.text("state = 'ready'")
+HELD = sa.text("status = 'active' AND (pinned OR manually_saved)")
+NEW = ("users_with_unenriched_items(timestamptz)", "enrichment_backlog(timestamptz)", "advance_totals(timestamptz)")
+COUNTING = "counted_since(timestamptz, timestamptz)"
 # Of migrations before, and in their words again when this is taken back.
 REPLACED = {
     "users_with_unenriched_items()": "0004_conversation_guards",
@@ -52,15 +124,36 @@ REPLACED = {
 def upgrade() -> None:
     for name in REPLACED:
         op.execute(f"DROP FUNCTION {name}")
-    for function in (UNENRICHED, BACKLOG):
+    op.create_table(
+        "totals",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("total", sa.BigInteger(), nullable=False),
+        sa.Column("counted_until", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_totals")),
+    )
+    op.execute("INSERT INTO totals VALUES ('calls', 0, '-infinity')")
+    for table in VECTORS:
+        op.create_index(f"ix_{table}_failed", table, ["user_id", "updated_at"], postgresql_where=FAILED)
+    op.create_index("ix_embeddings_made", "embeddings", ["updated_at"], postgresql_where=MADE)
+    op.create_index("ix_memories_held", "memories", ["user_id", "space_id"], postgresql_where=HELD)
+    for function in (UNENRICHED, BACKLOG, COUNTED, ADVANCE, TELEMETRY):
         op.execute(function)
-    for name in NEW:
+    op.execute("SELECT advance_totals(now() - interval '1 hour')")
+    for name in (*NEW, COUNTING):
         op.execute(f"REVOKE EXECUTE ON FUNCTION {name} FROM PUBLIC")
 
 
 def downgrade() -> None:
-    for name in NEW:
+    guards = import_module("memory.migrations.versions.0002_guards").ACROSS_USERS
+    telemetry = next(each for each in guards if "FUNCTION telemetry(" in each)
+    op.execute(telemetry.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"))
+    for name in (*NEW, COUNTING):
         op.execute(f"DROP FUNCTION {name}")
+    op.drop_index("ix_memories_held", table_name="memories", postgresql_where=HELD)
+    op.drop_index("ix_embeddings_made", table_name="embeddings", postgresql_where=MADE)
+    for table in VECTORS:
+        op.drop_index(f"ix_{table}_failed", table_name=table, postgresql_where=FAILED)
+    op.drop_table("totals")
     for name, where in REPLACED.items():
         before = import_module(f"memory.migrations.versions.{where}")
         functions = (*getattr(before, "ACROSS_USERS", ()), getattr(before, "BACKLOG", ""))
