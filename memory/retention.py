@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import select, text, update
+from sqlalchemy import text, update
 from sqlalchemy.orm import Session
 
 from memory.journal import record
-from memory.models import Memory, Space
+from memory.models import Memory
 from memory.spaces import lock_spaces
 
 BATCH = 200
@@ -22,9 +22,10 @@ _OLD = text("""
 SELECT id FROM memories
 WHERE user_id = :user_id AND space_id = :space_id AND status = 'active'
   AND NOT pinned AND NOT manually_saved AND expires_at IS NULL AND type <> 'summary'
-  AND updated_at < :since AND uuid_extract_timestamp(id) < :since AND (CAST(:after AS uuid) IS NULL OR id > :after)
+  AND updated_at < :since AND uuid_extract_timestamp(id) < :since AND id > :after AND id < :before
 ORDER BY id LIMIT :most FOR UPDATE
 """)
+_AGED = text("SELECT user_id, space_id FROM spaces_with_aged(:now)")
 # A search keeps the scores of what it found; a call by an agent names what it was given.
 _WANTED = text("""
 SELECT i.id FROM unnest(CAST(:ids AS uuid[])) AS i(id)
@@ -42,13 +43,12 @@ class Aged:
     last: UUID | None
 
 
-def kept_for_a_time(session: Session, user_id: UUID) -> Sequence[UUID]:
-    """Return the user's spaces whose memories age: not those that keep for ever, or whose memory is off.
+def spaces_with_aged(session: Session, now: datetime) -> Sequence[tuple[UUID, UUID]]:
+    """Return the spaces of all users, (user, space) in order, that may have something to archive.
 
-    What cannot be asked for does not show that nobody wants it.
+    Not those that keep for ever, or whose memory is off: what cannot be asked for does not show that nobody wants it.
     """
-    mine = select(Space.id).where(Space.user_id == user_id, Space.retention_days > 0, Space.memory_enabled)
-    return session.scalars(mine.order_by(Space.id)).all()
+    return [(row.user_id, row.space_id) for row in session.execute(_AGED, {"now": now})]
 
 
 def age_out(
@@ -63,7 +63,9 @@ def age_out(
     if space is None or not space.retention_days or not space.memory_enabled:
         return Aged((), None)
     since = now - timedelta(days=space.retention_days)
-    scope = {"user_id": user_id, "space_id": space_id, "since": since, "after": after, "most": most}
+    # Without an end the database would read the space to its end, once an hour, for what it has of the last days.
+    reach = {"after": after or _first_id(None), "before": _first_id(since)}
+    scope = {"user_id": user_id, "space_id": space_id, "since": since, "most": most, **reach}
     old = session.scalars(_OLD, scope).all()
     wanted = set(session.scalars(_WANTED, {"user_id": user_id, "ids": old, "since": since})) if old else set()
     aged = [memory_id for memory_id in old if memory_id not in wanted]
@@ -73,3 +75,9 @@ def age_out(
         details = {"space": space.slug, "retention_days": space.retention_days, "ids": [str(each) for each in aged]}
         record(session, user_id, "memory.aged_out", actor="system", now=now, count=len(aged), details=details)
     return Aged(aged, old[-1] if len(old) == most else None)
+
+
+def _first_id(moment: datetime | None) -> UUID:
+    """Return what no id is below that was made at this moment or later; None stands for the beginning."""
+    milliseconds = max(0, int(moment.timestamp() * 1000)) if moment is not None else 0
+    return UUID(int=milliseconds << 80)

@@ -14,7 +14,7 @@ from memory.embedding.backfill import utc_now
 from memory.forget import purge
 from memory.notebooks.notebooks import UNDO_WINDOW
 from memory.rates import drop_old_counts
-from memory.retention import age_out, kept_for_a_time
+from memory.retention import age_out, spaces_with_aged
 from memory.telemetry import advance_totals
 from tasks.app import huey, runtime
 
@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 # One run gives its thread back in time for the next minute's tasks, and the next hour's goes on.
 LONGEST_RUN = 45.0  # seconds
+# The user and the space that this process looked at last.
+_left_off = [(UUID(int=0), UUID(int=0))]
 
 
 @huey.periodic_task(crontab(minute="*"))
@@ -52,26 +54,26 @@ def count_on() -> None:
 @huey.periodic_task(crontab(minute="17"))
 def archive_aged() -> int:
     """Archive what is older than its space keeps it, batch by batch; returns how many memories."""
-    deadline = time.monotonic() + LONGEST_RUN
+    deadline, total = time.monotonic() + LONGEST_RUN, 0
     with runtime().sessions() as session:
-        users = session.scalars(select(func.all_users())).all()
-    total = sum(_archive_aged_of(user_id, deadline) for user_id in users)
+        spaces = spaces_with_aged(session, utc_now())
+    # Where the last run left off: what is looked at every hour, and wanted, keeps nobody else's waiting.
+    for place in sorted(spaces, key=lambda place: (place <= _left_off[0], place)):
+        total += _archive_aged_of(*place, deadline)
+        _left_off[:] = [place]
+        if time.monotonic() >= deadline:
+            break
     if total:
         logger.info("%d memories were archived, as their spaces keep them no longer", total)
     return total
 
 
-def _archive_aged_of(user_id: UUID, deadline: float) -> int:
-    sessions, now, total = runtime().sessions, utc_now(), 0
-    with user_session(sessions, user_id) as session:
-        spaces = kept_for_a_time(session, user_id)
-    for space_id in spaces:
-        after: UUID | None = None
-        while time.monotonic() < deadline:
-            # A transaction for each: who writes to the space waits for one batch and no longer.
-            with user_session(sessions, user_id) as session:
-                aged = age_out(session, user_id, space_id, now=now, after=after)
-            total, after = total + len(aged.ids), aged.last
-            if after is None:
-                break
-    return total
+def _archive_aged_of(user_id: UUID, space_id: UUID, deadline: float) -> int:
+    total, after = 0, None
+    while True:
+        # A transaction for each: who writes to the space waits for one batch and no longer.
+        with user_session(runtime().sessions, user_id) as session:
+            aged = age_out(session, user_id, space_id, now=utc_now(), after=after)
+        total, after = total + len(aged.ids), aged.last
+        if after is None or time.monotonic() >= deadline:
+            return total

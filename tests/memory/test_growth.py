@@ -69,6 +69,10 @@ def test_who_has_texts_to_be_read_is_told_without_reading_all_that_wait(much, pa
     assert pages("SELECT users_with_unenriched_items(now())") < FEW_PAGES
 
 
+def test_what_is_too_old_is_looked_for_without_reading_what_is_not(much, pages):
+    assert pages("SELECT spaces_with_aged(now())") < FEW_PAGES
+
+
 @pytest.mark.parametrize(
     "looked_at",
     [

@@ -13,7 +13,7 @@ from memory.embedding.backfill import utc_now
 from memory.journal import record_tool_call
 from memory.models import LastScore
 from memory.remember import remember_many
-from memory.retention import age_out, kept_for_a_time
+from memory.retention import age_out, spaces_with_aged
 from memory.spaces import get_space, update_space
 
 KEPT = timedelta(days=180)
@@ -31,6 +31,11 @@ def age(book):
             return list(age_out(session, book.user_id, space_id, now=utc_now() + passed, **options).ids)
 
     return _age
+
+
+def mine(book, session, passed):
+    """Return the person's spaces of which something may be archived when so much time has passed."""
+    return [space for user, space in spaces_with_aged(session, utc_now() + passed) if user == book.user_id]
 
 
 def status(book, memory_id):
@@ -136,7 +141,17 @@ def test_a_space_that_keeps_for_ever_or_whose_memory_is_off_ages_nothing(book, a
     book.do(update_space, "default", changes)
     assert age() == []
     with book.session() as session:
-        assert kept_for_a_time(session, book.user_id) == []
+        assert mine(book, session, LATER) == []
+
+
+def test_only_spaces_that_have_what_is_old_enough_are_looked_into(book, second_space):
+    book.write("Ada keeps bees")
+    book.write("The harbour opens in May", space=second_space, manually_saved=True)
+    with book.session() as session:
+        space_id = get_space(session, book.user_id, "default").id
+        assert mine(book, session, KEPT - timedelta(hours=1)) == []
+        assert mine(book, session, LATER) == [space_id]
+        assert mine(book, session, timedelta(days=100_000)) == [space_id]
 
 
 def test_each_space_has_its_own_time(book, age, second_space):

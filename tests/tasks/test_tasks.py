@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from memory.database import user_session
 from memory.drafts import Draft
@@ -150,6 +150,44 @@ def test_what_is_not_due_stays(runtime, ada, memory_id, ask):
         forget(session, ada.id, memory_id, keys=runtime.keys, now=utc_now(), actor="t", undo=timedelta(minutes=10))
     purge_due.call_local()
     assert ask("SELECT (SELECT count(*) FROM forgotten) + (SELECT count(*) FROM tombstones)") == 2
+
+
+AGED = """
+UPDATE memories SET id = uuidv7(interval '-200 days'), updated_at = now() - interval '200 days'
+WHERE user_id = :user_id
+"""
+
+
+def aged_memory(person):
+    """Store something as if it had come long ago: its id tells when."""
+    with user_session(person.runtime.sessions, person.id) as session:
+        draft = Draft("Ada keeps bees behind the house")
+        remember(session, person.id, "default", draft, keys=person.runtime.keys, now=utc_now(), actor="t")
+        session.execute(text("DELETE FROM embeddings"))
+        session.execute(text(AGED), {"user_id": person.id})
+
+
+def test_the_keeper_goes_on_where_its_time_was_over(monkeypatch, ada, bob, ask):
+    for person in (ada, bob):
+        aged_memory(person)
+    monkeypatch.setattr("tasks.upkeep.LONGEST_RUN", 0)
+    assert [archive_aged.call_local() for _ in range(3)] == [1, 1, 0]
+
+
+def test_the_keeper_asks_nothing_of_who_has_nothing_that_old(runtime, new_person, ada):
+    def asked():
+        statements = []
+        note = lambda *args: statements.append(args[2])  # noqa: E731 - to be taken away again
+        engine = runtime.sessions.kw["bind"]
+        event.listen(engine, "before_cursor_execute", note)
+        archive_aged.call_local()
+        event.remove(engine, "before_cursor_execute", note)
+        return len(statements)
+
+    before = asked()
+    for name in ("carl", "dora", "emil"):
+        new_person(name)
+    assert asked() == before
 
 
 def test_the_keeper_archives_what_is_too_old_and_nothing_else(ask, runtime, ada, memory_id):

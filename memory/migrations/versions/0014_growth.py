@@ -109,10 +109,33 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     )
 $$
 """
+# Spaces that may have something to archive: one look into each, by the ids, which tell when a memory came.
+AGED = """
+CREATE FUNCTION spaces_with_aged(p_now timestamptz) RETURNS TABLE (user_id uuid, space_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT s.user_id, s.id FROM spaces s
+    CROSS JOIN LATERAL (SELECT p_now - make_interval(days => s.retention_days) AS since) kept
+    CROSS JOIN LATERAL (
+        SELECT FROM memories m
+        WHERE m.user_id = s.user_id AND m.space_id = s.id AND m.id < (
+                lpad(to_hex(greatest(0, extract(epoch FROM kept.since) * 1000)::bigint), 12, '0') || repeat('0', 20)
+            )::uuid
+          AND m.status = 'active' AND NOT m.pinned AND NOT m.manually_saved AND m.expires_at IS NULL
+          AND m.type <> 'summary' AND m.updated_at < kept.since
+        ORDER BY m.id LIMIT 1) aged
+    WHERE s.retention_days > 0 AND s.memory_enabled
+    ORDER BY s.user_id, s.id
+$$
+"""
 VECTORS = ("embeddings", "episode_embeddings", "entity_embeddings")
 FAILED, MADE = sa.text("state = 'error'"), sa.text("state = 'ready'")
 HELD = sa.text("status = 'active' AND (pinned OR manually_saved)")
-NEW = ("users_with_unenriched_items(timestamptz)", "enrichment_backlog(timestamptz)", "advance_totals(timestamptz)")
+NEW = (
+    "users_with_unenriched_items(timestamptz)",
+    "enrichment_backlog(timestamptz)",
+    "advance_totals(timestamptz)",
+    "spaces_with_aged(timestamptz)",
+)
 COUNTING = "counted_since(timestamptz, timestamptz)"
 # Of migrations before, and in their words again when this is taken back.
 REPLACED = {
@@ -136,7 +159,7 @@ def upgrade() -> None:
         op.create_index(f"ix_{table}_failed", table, ["user_id", "updated_at"], postgresql_where=FAILED)
     op.create_index("ix_embeddings_made", "embeddings", ["updated_at"], postgresql_where=MADE)
     op.create_index("ix_memories_held", "memories", ["user_id", "space_id"], postgresql_where=HELD)
-    for function in (UNENRICHED, BACKLOG, COUNTED, ADVANCE, TELEMETRY):
+    for function in (UNENRICHED, BACKLOG, COUNTED, ADVANCE, TELEMETRY, AGED):
         op.execute(function)
     op.execute("SELECT advance_totals(now() - interval '1 hour')")
     for name in (*NEW, COUNTING):
