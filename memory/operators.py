@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, ScalarSelect, exists, func, select
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy import ColumnElement, ScalarSelect, exists, func, select, text
+from sqlalchemy.orm import InstrumentedAttribute, Session, sessionmaker
 
+from memory.database import user_session
 from memory.embedding.queue import retry_failed
 from memory.models import Base, Conversation, Embedding, Memory, Token, User
 
@@ -54,9 +55,19 @@ def _number(owner: InstrumentedAttribute[UUID], *more: ColumnElement[bool]) -> S
     return select(func.count()).where(owner == User.id, *more).correlate(User).scalar_subquery()
 
 
-def retry_failed_of(session: Session, user_id: UUID, now: datetime) -> int:
-    """Let a user's rows in error wait again; returns how many. The session must be confined to that user."""
-    return retry_failed(session, user_id, now)
+def retry_failed_of_all(sessions: sessionmaker[Session], now: datetime) -> int:
+    """Let what failed be tried again at once, of every user who has any; returns how many rows."""
+    with sessions() as session:
+        users = session.scalars(select(func.users_with_failed_items())).all()
+    retried = 0
+    for user_id in users:
+        with user_session(sessions, user_id) as session:
+            retried += retry_failed(session, user_id, now)
+    return retried
+
+
+# Until the transaction ends, or is told otherwise.
+_INDEXES_ALONE, _AS_USUAL = text("SET LOCAL enable_seqscan = off"), text("SET LOCAL enable_seqscan = on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +84,8 @@ def try_to_cross(session: Session, user_id: UUID) -> Isolation:
     asked = {**owned, "users": User.id}
     # Smaller or greater, and not unequal: a key's index knows that at once, and would read all of the user's own else.
     others = (exists().where(whose < user_id) | exists().where(whose > user_id) for whose in asked.values())
+    # Where nearly all rows are the user's own, the planner thinks that one of others is met soon, and reads them all.
+    session.execute(_INDEXES_ALONE)
     answers = session.execute(select(*others)).one()
+    session.execute(_AS_USUAL)
     return Isolation(len(asked), [name for name, told in zip(asked, answers, strict=True) if told])

@@ -9,6 +9,7 @@ from sqlalchemy import text
 
 from memory.embedding.backfill import utc_now
 from memory.journal import record, record_tool_call
+from memory.operators import try_to_cross
 from memory.telemetry import advance_totals, telemetry
 
 MANY = 3000
@@ -89,6 +90,14 @@ def test_what_a_space_is_full_of_is_counted_without_reading_the_rest(much, pages
     with much.session() as session:
         session.execute(text("UPDATE spaces SET soft_cap = 2"))
     assert pages("SELECT full_spaces()") < FEW_PAGES
+
+
+def test_no_table_is_read_through_to_find_nothing_of_others(much):
+    with much.session() as session:
+        try_to_cross(session, much.user_id)
+        read = text("SELECT relname FROM pg_stat_xact_user_tables WHERE seq_scan > 0")
+        assert session.scalars(read).all() == []
+        assert session.scalar(text("SHOW enable_seqscan")) == "on"
 
 
 # --- what was done since the start ---

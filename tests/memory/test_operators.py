@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select, text
 from sqlalchemy.orm import Session
 
 from memory.database import user_session
+from memory.embedding.backfill import utc_now
 from memory.models import Base, User
-from memory.operators import try_to_cross
+from memory.operators import retry_failed_of_all, try_to_cross
+
+RESTING = """
+INSERT INTO embedding_models (user_id, id, provider_type, model, state, created_at, rests_until)
+VALUES (:user_id, :user_id, 'local', 'test-model', 'active', now(), now() + interval '1 hour')
+"""
 
 
 def test_one_user_sees_nothing_of_another(runtime, ada, bob):
@@ -26,3 +32,19 @@ def test_whom_nothing_confines_sees_others_whether_they_came_before_or_after(own
         everybody = session.scalars(select(User.id).order_by(User.id)).all()
         for user_id in (everybody[0], everybody[-1]):
             assert {"spaces", "users"} <= set(try_to_cross(session, user_id).leaking)
+
+
+def test_who_has_nothing_that_failed_is_not_asked(runtime, ada, bob, others):
+    with user_session(runtime.sessions, ada.id) as session:
+        session.execute(text(RESTING), {"user_id": ada.id})
+    asked = []
+    note = lambda _connection, _cursor, _statement, values, *_: asked.append(values)  # noqa: E731 - to be taken away
+    engine = runtime.sessions.kw["bind"]
+    event.listen(engine, "before_cursor_execute", note)
+    retry_failed_of_all(runtime.sessions, utc_now())
+    event.remove(engine, "before_cursor_execute", note)
+    of = {person.id: sum(str(person.id) in str(values) for values in asked) for person in (ada, bob, *others)}
+    assert of.pop(ada.id) > 0
+    assert set(of.values()) == {0}
+    with user_session(runtime.sessions, ada.id) as session:
+        assert session.scalar(text("SELECT rests_until FROM embedding_models")) is None

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from sqlalchemy import func, select
 from tqdm import tqdm
 
-from memory.database import make_engine, user_session
+from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.enrichment.enrich import Enricher
-from memory.operators import retry_failed_of
+from memory.operators import retry_failed_of_all
 from memory.telemetry import telemetry
 from retrieval.candidates import EXACT_SCAN_LIMIT
 from tasks.runtime import Runtime
@@ -30,7 +29,7 @@ def backfill(index: bool, retry_failed: bool, enrich: bool) -> None:
     """
     runtime = migrated_runtime()
     if retry_failed:
-        _retry_failed(runtime)
+        retry_failed_of_all(runtime.sessions, utc_now())
     done = _embed(runtime)
     read = 0
     if enrich and runtime.settings.enrichment:
@@ -47,14 +46,6 @@ def backfill(index: bool, retry_failed: bool, enrich: bool) -> None:
     click.echo(f"{read} read for names and tags, {numbers['enrichment_backlog']} waiting.")
     if runtime.backfill.given_back:
         raise SystemExit(1)
-
-
-def _retry_failed(runtime: Runtime) -> None:
-    with runtime.sessions() as session:
-        users = session.scalars(select(func.all_users())).all()
-    for user_id in users:
-        with user_session(runtime.sessions, user_id) as session:
-            retry_failed_of(session, user_id, utc_now())
 
 
 def _embed(runtime: Runtime) -> int:

@@ -9,12 +9,10 @@ from uuid import UUID
 from flask import Response, abort, flash, make_response, redirect, request, url_for
 from psycopg import Error as PostgresError
 from redis.exceptions import RedisError
-from sqlalchemy import func, select
 
-from memory.database import user_session
 from memory.jobs import list_stuck
 from memory.journal import record
-from memory.operators import list_accounts, retry_failed_of, try_to_cross
+from memory.operators import list_accounts, retry_failed_of_all, try_to_cross
 from memory.roles import only_admin
 from memory.telemetry import COUNTED, telemetry
 from tasks.app import huey
@@ -87,10 +85,8 @@ def backfill() -> Response:
 @bp.post("/admin/retry")
 def retry() -> Response:
     """Try again at once what has failed, of all users."""
-    now, retried = utc_now(), 0
-    for user_id in session().scalars(select(func.all_users())).all():
-        with user_session(runtime().sessions, user_id) as theirs:
-            retried += retry_failed_of(theirs, user_id, now)
+    now = utc_now()
+    retried = retry_failed_of_all(runtime().sessions, now)
     record(session(), credential().user_id, "backfill.retried", actor=credential().actor, now=now, count=retried)
     session().commit()
     nudge()

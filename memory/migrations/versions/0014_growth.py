@@ -127,7 +127,18 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     ORDER BY s.user_id, s.id
 $$
 """
+# Whose vectors were given up on, are to be tried again, or rest with their model.
+FAILED_OF = """
+    UNION SELECT e.user_id FROM {vectors} e WHERE e.state = 'error'
+    UNION SELECT e.user_id FROM {vectors} e WHERE e.state = 'pending' AND e.error IS NOT NULL"""
 VECTORS = ("embeddings", "episode_embeddings", "entity_embeddings")
+WITH_FAILED = f"""
+CREATE FUNCTION users_with_failed_items() RETURNS SETOF uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT m.user_id FROM embedding_models m WHERE m.rests_until IS NOT NULL
+    {"".join(FAILED_OF.format(vectors=vectors) for vectors in VECTORS)}
+$$
+"""  # noqa: S608 - put together from what is written above alone
 FAILED, MADE = sa.text("state = 'error'"), sa.text("state = 'ready'")
 HELD = sa.text("status = 'active' AND (pinned OR manually_saved)")
 NEW = (
@@ -135,6 +146,7 @@ NEW = (
     "enrichment_backlog(timestamptz)",
     "advance_totals(timestamptz)",
     "spaces_with_aged(timestamptz)",
+    "users_with_failed_items()",
 )
 COUNTING = "counted_since(timestamptz, timestamptz)"
 # Of migrations before, and in their words again when this is taken back.
@@ -159,7 +171,7 @@ def upgrade() -> None:
         op.create_index(f"ix_{table}_failed", table, ["user_id", "updated_at"], postgresql_where=FAILED)
     op.create_index("ix_embeddings_made", "embeddings", ["updated_at"], postgresql_where=MADE)
     op.create_index("ix_memories_held", "memories", ["user_id", "space_id"], postgresql_where=HELD)
-    for function in (UNENRICHED, BACKLOG, COUNTED, ADVANCE, TELEMETRY, AGED):
+    for function in (UNENRICHED, BACKLOG, COUNTED, ADVANCE, TELEMETRY, AGED, WITH_FAILED):
         op.execute(function)
     op.execute("SELECT advance_totals(now() - interval '1 hour')")
     for name in (*NEW, COUNTING):
