@@ -27,8 +27,9 @@ from memory.models import (
 from memory.typed import FEW, typed
 
 LARGEST_PAGE = 200
-# Of those that fit words that are still being typed, no more are counted.
+# Of those that fit words that are still being typed, no more are counted; and of all others, which nobody counts after.
 MOST_COUNTED = FEW
+MOST_LISTED = 10_000
 
 Conditions = Sequence[ColumnElement[bool]]
 
@@ -95,15 +96,21 @@ def list_entries(
 
 def list_counted(
     session: Session, user_id: UUID, filters: Filters, *, limit: int, cursor: str | None, now: datetime
-) -> tuple[Page, int]:
-    """Return a page of entries, and how many there are in all: of those that fit words, 1,001 stands for more."""
+) -> tuple[Page, int, bool]:
+    """Return a page of entries, how many there are in all, and whether there are more than were counted.
+
+    Counted are at most `MOST_COUNTED` of those that fit words, and `MOST_LISTED` without any.
+    """
     conditions, many = _conditions(session, user_id, filters)
     page = _page(session, user_id, conditions, limit=limit, cursor=cursor, now=now)
+    if cursor is None and page.next_cursor is None:
+        return page, len(page.entries), False
+    most = MOST_LISTED if filters.words is None else MOST_COUNTED
     if many and filters == Filters(words=filters.words):
         # Nothing else narrows them. Who types on sees the next number soon, and to count takes longer than to list.
-        return page, MOST_COUNTED + 1
-    most = MOST_COUNTED + 1 if filters.words is not None else None
-    return page, _count(session, user_id, conditions, now=now, most=most)
+        return page, most, True
+    total = _count(session, user_id, conditions, now=now, most=most + 1)
+    return page, min(total, most), total > most
 
 
 def _page(

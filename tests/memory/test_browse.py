@@ -7,9 +7,9 @@ import json
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
-from memory.browse import Filters, count_entries, get_entry, list_entries, possible_updates
+from memory.browse import MOST_LISTED, Filters, count_entries, get_entry, list_counted, list_entries, possible_updates
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
@@ -75,6 +75,38 @@ def test_filters_narrow_the_list(shelf, texts, filters, expected):
 def test_counting_agrees_with_listing(shelf, book):
     with book.session() as session:
         assert count_entries(session, book.user_id, Filters(tag="b"), now=utc_now()) == 2
+
+
+MANY = """
+INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, created_at, updated_at)
+SELECT user_id, uuidv7(), id, 'note', 'user', '', n::text::bytea, 0, 0, now(), now()
+FROM spaces, generate_series(1, :many) n WHERE slug = 'default'
+"""
+
+
+def test_no_more_are_counted_than_anybody_counts_after(book):
+    def counted(**given):
+        return list_counted(session, book.user_id, Filters(), limit=5, now=utc_now(), **{"cursor": None, **given})
+
+    with book.session() as session:
+        session.execute(text(MANY), {"many": MOST_LISTED})
+        page, *told = counted()
+        assert told == [MOST_LISTED, False]
+        assert counted(cursor=page.next_cursor)[1:] == (MOST_LISTED, False)
+        session.execute(text("UPDATE memories SET text_digest = 'x' WHERE text_digest = '1'"))
+        session.execute(text(MANY), {"many": 1})
+        assert counted()[1:] == (MOST_LISTED, True)
+        session.rollback()
+
+
+def test_what_is_on_one_page_is_not_counted_once_more(shelf, book):
+    statements = []
+    note = lambda *args: statements.append(args[2])  # noqa: E731 - to be taken away again
+    with book.session() as session:
+        event.listen(session.get_bind(), "before_cursor_execute", note)
+        page, *told = list_counted(session, book.user_id, Filters(), limit=5, cursor=None, now=utc_now())
+        event.remove(session.get_bind(), "before_cursor_execute", note)
+    assert (len(page.entries), told, len(statements)) == (4, [4, False], 1)
 
 
 def test_only_active_memories_are_listed_unless_others_are_asked_for(shelf, book, texts):

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from memory.browse import MOST_COUNTED, Entry, Page, get_entry, list_counted, possible_updates
+from memory.browse import Entry, Page, get_entry, list_counted, possible_updates
 from memory.models import Memory, PossibleUpdate, Space
 from memory.said import said_words
 from memory.spaces import DEFAULT_SPACE, check_theme, list_spaces, list_themes
@@ -117,9 +117,8 @@ def listing(form: BrowseForm) -> Listing:
     hidden = frozenset() if form.space else incognito_spaces()
     # Asked of the database, not of the page: else they are counted, and a page of them alone has nothing to show.
     filters = replace(filters, outside=hidden or None)
-    page, total = list_counted(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
-    over = form.q is not None and total > MOST_COUNTED
-    return Listing(page, MOST_COUNTED if over else total, over, sorted(hidden))
+    page, total, over = list_counted(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
+    return Listing(page, total, over, sorted(hidden))
 
 
 def opened(memory_id: UUID) -> Opened:
