@@ -100,8 +100,18 @@ class Memory(Base):
         Index("ix_memories_order", "user_id", "space_id", "id"),
         Index("ix_memories_recent", "user_id", "created_at", "id"),
         Index("ix_memories_listing", "user_id", "space_id", "created_at", "id"),
+        # A type that few memories have is not looked for in all of them.
+        Index("ix_memories_type", "user_id", "type", "created_at", "id"),
         # Partial, as most memories have neither, and every index costs each write its share.
-        Index("ix_memories_theme", "user_id", "theme_id", "created_at", postgresql_where=sql("theme_id IS NOT NULL")),
+        Index(
+            "ix_memories_theme",
+            "user_id",
+            "theme_id",
+            "created_at",
+            # Themes are shown with the number of active memories in each: counted by the index alone.
+            postgresql_include=["status", "space_id"],
+            postgresql_where=sql("theme_id IS NOT NULL"),
+        ),
         Index("ix_memories_supersedes", "user_id", "supersedes", postgresql_where=sql("supersedes IS NOT NULL")),
         # A search looks here for what stands in for a long hit; every row is read otherwise, once for each long hit.
         Index("ix_memories_summaries", "user_id", "space_id", postgresql_where=sql("type = 'summary'")),

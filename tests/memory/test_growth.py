@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from memory.embedding.backfill import utc_now
 from memory.journal import record, record_tool_call
 from memory.operators import try_to_cross
+from memory.spaces import list_themes
 from memory.telemetry import advance_totals, telemetry
 
 MANY = 3000
@@ -98,6 +99,26 @@ def test_no_table_is_read_through_to_find_nothing_of_others(much):
         read = text("SELECT relname FROM pg_stat_xact_user_tables WHERE seq_scan > 0")
         assert session.scalars(read).all() == []
         assert session.scalar(text("SHOW enable_seqscan")) == "on"
+
+
+def test_a_rare_type_is_listed_without_reading_the_others(much, pages):
+    listed = "FROM memories WHERE user_id = :user_id AND type = 'decision' ORDER BY created_at DESC, id DESC LIMIT 50"
+    assert pages(f"SELECT * {listed}", user_id=much.user_id) < FEW_PAGES
+
+
+def test_themes_are_counted_without_reading_their_memories(much):
+    asked = []
+    note = lambda _connection, _cursor, *statement: asked.append(statement[:2])  # noqa: E731 - to be taken away again
+    with much.session() as session:
+        event.listen(session.get_bind(), "before_cursor_execute", note)
+        list_themes(session, much.user_id)
+        event.remove(session.get_bind(), "before_cursor_execute", note)
+        # What the planner may do, however little there is to be counted.
+        for other in ("seqscan", "bitmapscan"):
+            session.execute(text(f"SET LOCAL enable_{other} = off"))
+        ((statement, values),) = asked
+        plan = session.connection().exec_driver_sql(f"EXPLAIN {statement}", values).scalars().all()
+    assert any("Index Only Scan using ix_memories_theme" in line for line in plan)
 
 
 # --- what was done since the start ---

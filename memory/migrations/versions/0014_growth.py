@@ -141,6 +141,10 @@ $$
 """  # noqa: S608 - put together from what is written above alone
 FAILED, MADE = sa.text("state = 'error'"), sa.text("state = 'ready'")
 HELD = sa.text("status = 'active' AND (pinned OR manually_saved)")
+THEME, THEMED = (
+    ("ix_memories_theme", "memories", ["user_id", "theme_id", "created_at"]),
+    sa.text("theme_id IS NOT NULL"),
+)
 NEW = (
     "users_with_unenriched_items(timestamptz)",
     "enrichment_backlog(timestamptz)",
@@ -170,6 +174,9 @@ def upgrade() -> None:
     for table in VECTORS:
         op.create_index(f"ix_{table}_failed", table, ["user_id", "updated_at"], postgresql_where=FAILED)
     op.create_index("ix_embeddings_made", "embeddings", ["updated_at"], postgresql_where=MADE)
+    op.create_index("ix_memories_type", "memories", ["user_id", "type", "created_at", "id"])
+    op.drop_index("ix_memories_theme", table_name="memories", postgresql_where=THEMED)
+    op.create_index(*THEME, postgresql_include=["status", "space_id"], postgresql_where=THEMED)
     op.create_index("ix_memories_held", "memories", ["user_id", "space_id"], postgresql_where=HELD)
     for function in (UNENRICHED, BACKLOG, COUNTED, ADVANCE, TELEMETRY, AGED, WITH_FAILED):
         op.execute(function)
@@ -184,6 +191,9 @@ def downgrade() -> None:
     op.execute(telemetry.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"))
     for name in (*NEW, COUNTING):
         op.execute(f"DROP FUNCTION {name}")
+    op.drop_index("ix_memories_theme", table_name="memories", postgresql_where=THEMED)
+    op.create_index(*THEME, postgresql_where=THEMED)
+    op.drop_index("ix_memories_type", table_name="memories")
     op.drop_index("ix_memories_held", table_name="memories", postgresql_where=HELD)
     op.drop_index("ix_embeddings_made", table_name="embeddings", postgresql_where=MADE)
     for table in VECTORS:
