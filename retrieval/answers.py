@@ -67,7 +67,10 @@ _SAYS = re.compile(
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 # Unicode's categories of symbols that stand for a thing: currencies, and "other" ones such as emoji.
 _PICTURES = frozenset({"Sc", "So"})
-_QUOTED = re.compile(r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u00ab([^\u00ab\u00bb]+)\u00bb')
+# In English, German and French.
+_QUOTED = re.compile(
+    r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u201e([^\u201c-\u201e]+)[\u201c\u201d]|\u00ab([^\u00ab\u00bb]+)\u00bb'
+)
 
 
 def quoted(question: str) -> tuple[str, ...]:
@@ -76,10 +79,19 @@ def quoted(question: str) -> tuple[str, ...]:
     >>> quoted('"lemon tree"'), quoted('Who planted the "lemon tree"?')
     (('lemon tree',), ())
     """
-    if re.search(r"\w", _QUOTED.sub(" ", question)):
+    if re.search(r"\w", unquoted(question)):
         return ()
     found = (_folded("".join(each)) for each in _QUOTED.findall(question))
     return tuple(filter(None, found))
+
+
+def unquoted(question: str) -> str:
+    """Return a question without what stands in quotes, which is meant by its words alone.
+
+    >>> unquoted('Who wrote "May 2023" on it?')
+    'Who wrote   on it?'
+    """
+    return _QUOTED.sub(" ", question)
 
 
 def says(text: str, phrases: Iterable[str]) -> bool:

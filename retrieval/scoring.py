@@ -10,6 +10,7 @@ from datetime import datetime
 
 from retrieval import dates, times
 from retrieval.about import Asked
+from retrieval.answers import unquoted
 from retrieval.fusion import clip, evidence, fuse, keyword_share
 from retrieval.policy import Policy
 from retrieval.silence import log_odds
@@ -62,7 +63,7 @@ def rank(
     the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in `fusion.fuse`.
     """
     relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
-    hint = dates.parse(question, now) if policy.date_boost > 0 else None
+    hint = dates.parse(unquoted(question), now) if policy.date_boost > 0 else None
     named = _named(candidates, question) if policy.speaker_boost > 0 else None
 
     def scored(each: Candidate, found: float, *, is_faint: bool = False) -> Scored:

@@ -29,6 +29,7 @@ from retrieval.answers import (
     says,
     says_an_amount,
     says_nothing,
+    unquoted,
     wants_all,
     wants_an_amount,
 )
@@ -184,8 +185,8 @@ class _Run:
         """Return the time that is asked for where nothing else is; entities and exchanges have no time of their own."""
         if self.source.query.shelf is not MEMORIES or self.source.policy.date_boost == 0:
             return None
-        # Quotes mean the words, those of a date too.
-        if quoted(question):
+        # Quotes mean the words, those of a date too; and what asks for words asks for more than a time.
+        if unquoted(question) != question:
             return None
         return dates.alone(question, self.source.now)
 

@@ -91,3 +91,8 @@ def test_a_long_question_for_somebody_takes_no_time(middle):
 )
 def test_a_phrase_is_had_as_its_language_writes_words(text, phrase, has):
     assert says(text, quoted(f'"{phrase}"')) is has
+
+
+@pytest.mark.parametrize("question", ['"lemon tree"', "“lemon tree”", "„lemon tree“", "„lemon tree”", "« lemon tree »"])
+def test_a_phrase_is_quoted_as_its_language_quotes(question):
+    assert quoted(question) == ("lemon tree",)

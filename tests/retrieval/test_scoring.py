@@ -118,6 +118,12 @@ def test_without_a_date_boost_no_date_match_is_claimed():
     assert order([candidate(cosine=0.9)], Policy(date_boost=0.0), "today")[0].date_match == 0
 
 
+@pytest.mark.parametrize("question", ['"today"', 'Who wrote "until today"?', "„today“"])
+def test_a_date_in_quotes_is_a_word(question):
+    found = order([candidate(cosine=0.5)], Policy(legs=("semantic",), date_boost=0.15), question)[0]
+    assert (found.date_match, found.score.relevance) == (0.0, pytest.approx(0.5))
+
+
 @given(candidate_lists(), st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_order_of_candidates(found, chance):
     assert order(found, Policy()) == order(chance.sample(found, len(found)), Policy())

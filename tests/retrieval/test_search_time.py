@@ -69,6 +69,7 @@ def test_a_time_in_quotes_is_what_a_memory_says(shelf):
     assert [hit.snippet for hit in result.hits] == ["The fair is in October"]
     assert result.period is None
     assert shelf.found('"last month"') == []
+    assert shelf.ask('What about "May 2025"?').period is None
 
 
 def test_a_time_stays_one_where_the_budget_has_no_room_for_what_was_kept(runtime, bob):
