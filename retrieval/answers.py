@@ -67,6 +67,13 @@ _SAYS = re.compile(
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 # Unicode's categories of symbols that stand for a thing: currencies, and "other" ones such as emoji.
 _PICTURES = frozenset({"Sc", "So"})
+# A flag is two letters of its own kind; others have a colour of skin, or are joined to the next.
+_PICTURE = re.compile(
+    "[\U0001f1e6-\U0001f1ff]{2}"
+    "|[^\\w\\s\u200d][\U0001f3fb-\U0001f3ff]?(?:\u200d[^\\w\\s\u200d][\U0001f3fb-\U0001f3ff]?)*"
+)
+# Asks for the picture before it in colour, which says nothing.
+COLOURED = "\ufe0f"
 # In English, German and French.
 _QUOTED = re.compile(
     r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u201e([^\u201c-\u201e]+)[\u201c\u201d]|\u00ab([^\u00ab\u00bb]+)\u00bb'
@@ -111,7 +118,7 @@ def _whole(phrase: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return " ".join(unicodedata.normalize("NFC", text).replace(COLOURED, "").casefold().split())
 
 
 def says_nothing(question: str) -> bool:
@@ -121,6 +128,18 @@ def says_nothing(question: str) -> bool:
     (True, False, False)
     """
     return not any(each.isalnum() or unicodedata.category(each) in _PICTURES for each in question)
+
+
+def pictures(question: str) -> tuple[str, ...]:
+    """Return the pictures, such as emoji, of a question that has nothing else to look for; none of other questions.
+
+    >>> pictures("\N{HONEYBEE}, \N{HONEYBEE}?"), pictures("\N{HONEYBEE} honey"), pictures("\N{HONEYBEE} \N{EURO SIGN}")
+    (('\N{HONEYBEE}',), (), ())
+    """
+    if any(each.isalnum() or unicodedata.category(each) == "Sc" for each in question):
+        return ()
+    found = dict.fromkeys(_PICTURE.findall(question.replace(COLOURED, "")))
+    return tuple(each for each in found if unicodedata.category(each[0]) == "So")
 
 
 def asks(text: str) -> bool:

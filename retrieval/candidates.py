@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -21,6 +21,7 @@ from memory.driver import Floats, Ids, Row, fetch
 from memory.embedding.likeness import likeness
 from memory.embedding.passages import passages
 from memory.shelves import EPISODES, MEMORIES
+from retrieval.answers import COLOURED
 from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
@@ -29,6 +30,7 @@ from retrieval.statements import (
     exact_statement,
     keyword_statement,
     of_the_time_statement,
+    pictured_statement,
     pool_statement,
     wide_statement,
     with_all_statement,
@@ -80,10 +82,14 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Worded:
-    """The keyword leg: what it listed in order of rank, best first, and the question's words."""
+    """The keyword leg: what it listed in order of rank, best first, and the question's words.
+
+    Of a question that is one word to which the index has nothing, `counts` has how often each item has it.
+    """
 
     ids: list[UUID]
     question: Question
+    counts: Mapping[UUID, int] = field(default_factory=dict)
 
 
 NOTHING_NEAR = Near(None, {})
@@ -128,12 +134,31 @@ class Source:
 
     def worded(self, question: str) -> Worded:
         """Run the keyword leg."""
-        values = {**self.scope(), "question": question, "k1": self.policy.k1, "b": self.policy.b, "longest": LONGEST}
+        values = {**self.scope(), **self._damping(), "question": question}
         rows = fetch(self.session, keyword_statement(self.query.shelf, filtered=self.query.filtered), values)
         if not rows:
             return NOTHING_WORDED
         _, *said = rows[0]
         return Worded([row[0] for row in rows], Question(*said))
+
+    def pictured(self, pictures: Sequence[str]) -> Worded:
+        """Run the keyword leg for what has each of some pictures: all together are the question's one word."""
+        values = {
+            **self.scope(),
+            **self._damping(),
+            "now": self.now,
+            "pictures": list(pictures),
+            "coloured": COLOURED,
+        }
+        rows = fetch(self.session, pictured_statement(self.query.shelf, filtered=self.query.filtered), values)
+        if not rows:
+            return NOTHING_WORDED
+        _, _, found, idf, mean_length = rows[0]
+        question = Question(["".join(pictures)], [idf], mean_length, [found])
+        return Worded([row[0] for row in rows], question, {row[0]: int(row[1]) for row in rows})
+
+    def _damping(self) -> dict[str, float]:
+        return {"k1": self.policy.k1, "b": self.policy.b, "longest": LONGEST}
 
     def with_all(self, words: str) -> list[UUID]:
         """Return the latest items, at most `MOST_WITH_ALL`, that have all words of a text, in whatever order."""
@@ -170,6 +195,10 @@ class Source:
             # Exchanges of a talk, though they are not ranked with the ones beside them.
             for candidate, *_ in read:
                 candidate.is_turn = True
+        for candidate, said, _ in read if worded.counts else ():
+            if (often := worded.counts.get(candidate.id)) is not None:
+                candidate.places = said.places = (0,)
+                said.counts = (often,)
         scores = zip(*(each.tolist() for each in score([said for _, said, _ in read], question, policy)), strict=True)
         places = [{item_id: place for place, item_id in enumerate(leg, 1)} for leg in (worded.ids, near.cosines)]
         return [

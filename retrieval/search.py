@@ -25,6 +25,7 @@ from retrieval.answers import (
     asks,
     asks_who,
     only_names,
+    pictures,
     quoted,
     says,
     says_an_amount,
@@ -118,6 +119,11 @@ class _Run:
         if says_nothing(question):
             # To a model dots are as good as any text, and some memory is always the nearest to them.
             return self._cut((), 0)
+        shown = pictures(question) if "keyword" in policy.legs else ()
+        if shown:
+            # To most models one picture is as good as any other.
+            policy = replace(policy, legs=("keyword",))
+            self.source = replace(self.source, policy=policy)
         # Notes may tell of a time in which none was kept: then it is searched for as anything else.
         if (period := self._period(question)) is not None:
             # Where the budget has no room for any of it, it is of that time all the same.
@@ -128,7 +134,7 @@ class _Run:
         if may_respell and (written := self._respelled(question, worded)) is not None:
             return self._again(dense, written)
         model_id = dense.model_id if dense is not None else None
-        phrases = quoted(question)
+        phrases = quoted(question) or shown
         with self._timed("join"):
             # Among many that have the words, those that have the phrase need not be the best by either leg.
             also = self.source.with_all(" ".join(phrases)) if phrases and "keyword" in policy.legs else ()
@@ -242,6 +248,8 @@ class _Run:
 
     def _keyword(self, words: str) -> Worded:
         with self._timed("keyword"):
+            if shown := pictures(words):
+                return self.source.pictured(shown)
             return self.source.worded(words) if words else NOTHING_WORDED
 
     def _question(self) -> str:

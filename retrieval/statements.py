@@ -163,6 +163,32 @@ SELECT x.{item} FROM words w CROSS JOIN LATERAL (
 GROUP BY x.{item} HAVING count(*) = (SELECT count(*) FROM words) ORDER BY x.{item} DESC LIMIT %(most)s
 """
 
+# The items that have each of some pictures, which are no words to the index: all texts are read. Scored as words are,
+# all of them together as one word. To the pool they say how often each item has that.
+_PICTURED = """
+WITH scope AS MATERIALIZED ({statistics}
+), found AS MATERIALIZED (
+    SELECT m.id, o.often::float8 AS often,
+           coalesce((SELECT sum(cardinality(t.positions)) FROM unnest(m.tsv) t), 0)::float8 AS length
+    FROM {items} m
+    CROSS JOIN LATERAL (SELECT m.{item_scope} AS {scope}) x
+    CROSS JOIN LATERAL (SELECT replace({text}, %(coloured)s::text, '') AS said) s
+    CROSS JOIN LATERAL (
+        SELECT min((char_length(s.said) - char_length(replace(s.said, p.picture, ''))) / char_length(p.picture))
+               AS often
+        FROM unnest(%(pictures)s::text[]) AS p(picture)
+    ) o
+    WHERE m.user_id = %(user_id)s AND {in_scope} AND {served}{narrows} AND o.often > 0
+), word AS MATERIALIZED (
+    SELECT f.df, ln(1 + (s.n - f.df + 0.5::float8) / (f.df + 0.5::float8)) AS idf, s.mean_length
+    FROM scope s CROSS JOIN (SELECT count(*)::float8 AS df FROM found) f
+)
+SELECT f.id, f.often, w.df, w.idf, w.mean_length FROM found f CROSS JOIN word w
+ORDER BY f.often / (f.often + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float8 * least(
+    f.length / w.mean_length, %(longest)s::float8
+))) DESC, f.id DESC LIMIT %(depth)s
+"""
+
 # What either leg listed, and the neighbours of the best of them: each row with what ranking needs and no more. With it
 # come how often it has which of the question's words, and the distance that the semantic leg did not say; the CASE
 # spares looking up what is known. Words and ids are gathered as one: a join of the two, of which nobody can foretell
@@ -282,6 +308,12 @@ def keyword_statement(shelf: Shelf, *, filtered: bool) -> str:
 def with_all_statement(shelf: Shelf, *, filtered: bool) -> str:
     """The latest items that have all words of a text."""
     return _filled(_WITH_ALL, shelf, filtered=filtered)
+
+
+@cache
+def pictured_statement(shelf: Shelf, *, filtered: bool) -> str:
+    """BM25 of the items that have each of some pictures, with how often."""
+    return _filled(_PICTURED, shelf, filtered=filtered)
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from shelf import Shelf
 
+from memory.shelves import ENTITIES, EPISODES
 from retrieval.search import LOOKED_AT, WAITING
 
 TEXTS = (
@@ -153,8 +154,42 @@ def test_signs_alone_ask_for_nothing(shelf, question):
         assert (result.hits, result.withheld, result.degraded, result.error) == ((), 0, (), False)
 
 
-def test_a_picture_asks_for_something(shelf):
-    assert shelf.ask("\N{TEACUP WITHOUT HANDLE}", cosine=0.9).hits
+def test_a_currency_asks_for_something(shelf):
+    assert shelf.ask("\N{EURO SIGN}", cosine=0.9).hits
+
+
+BEE, HEART, COLOURED = "\N{HONEYBEE}", "\N{HEAVY BLACK HEART}", "\N{VARIATION SELECTOR-16}"
+GERMANY, DOWN = "\U0001f1e9\U0001f1ea", "\U0001f1ea\U0001f1e9"
+PICTURES = (f"Ada keeps {BEE}", f"Tea {HEART}{COLOURED} and {BEE}{BEE}{BEE}", f"The {GERMANY} team lost")
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (BEE, [PICTURES[1], PICTURES[0]]),
+        (f'"{BEE}"?', [PICTURES[1], PICTURES[0]]),
+        (HEART, [PICTURES[1]]),
+        (f"{HEART}{COLOURED} {BEE}", [PICTURES[1]]),
+        (GERMANY, [PICTURES[2]]),
+        (DOWN, []),
+        ("\N{ROCKET}", []),
+        (f"{HEART} {GERMANY}", []),
+    ],
+)
+def test_a_picture_finds_what_has_it_whatever_is_alike_to_it(runtime, bob, asked, found):
+    shelf = Shelf(runtime, bob, (*TEXTS, *PICTURES))
+    result = shelf.ask(asked, cosine=0.9)
+    assert [hit.snippet for hit in result.hits] == found
+    assert result.degraded == ()
+    assert all(hit.ranked.scored.candidate.bm25 > 0 for hit in result.hits), "it is a match of words"
+    assert shelf.found(asked, cosine=0.9, types=("fact",)) == []
+
+
+def test_a_picture_is_found_on_every_shelf(runtime, bob):
+    shelf = Shelf(runtime, bob, TEXTS)
+    for other in (EPISODES, ENTITIES):
+        result = shelf.ask(BEE, shelf=other)
+        assert (result.hits, result.error) == ((), False)
 
 
 def test_a_quoted_phrase_is_found_as_it_is_written(runtime, bob):
