@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -45,6 +46,8 @@ _SCHEME = re.compile(r"\A[a-z][a-z0-9+.-]*://")
 _DECIMAL = re.compile(r"\d+(?:\.\d+)+")
 # What the index keeps before a word: of "FJ-2219" it has "fj" and "-2219", of a path its beginning.
 _BEFORE_NUMBERS, _BEFORE_WORDS = ("-", "+", "/"), ("/",)
+# Unicode's categories of signs that stand for a thing: currencies, and "other" ones such as emoji.
+_THINGS = frozenset({"Sc", "So"})
 _MARKS = "\"'()[]{}<>.,;:!?\u201c\u201d\u2018\u2019"
 _ENGLISH = cast(literal("english"), REGCONFIG)
 # Behind every text in the order of bytes, which is that of the index.
@@ -63,15 +66,27 @@ def typed(session: Session, user_id: UUID, words: str, *, active_only: bool) -> 
     """Return the condition that a memory has all these words, each at least begun, in its text or its tags.
 
     `hazel` and `allerg` find "allergic to hazelnuts", `runni` and `running` find "a run". Words that say nothing, as
-    "the", are left out beside others. Without any word everything fits.
+    "the", are left out beside others. Signs are looked for where nothing else stands between two blanks and they stand
+    for a thing, as a currency or an emoji. Without anything to look for everything fits.
+
+    Where the index finds nothing the texts are read: to it an address or "seeds/nuts" is one word.
     """
-    written = (_SCHEME.sub("", chunk.strip(_MARKS))[:LONGEST_WORD] for chunk in words.lower().split())
+    written = [_SCHEME.sub("", chunk.strip(_MARKS))[:LONGEST_WORD] for chunk in words.lower().split()]
     chunks = _telling(session, [chunk for chunk in written if _WORD.search(chunk)][:MOST_WORDS])
-    if not chunks:
+    signs = dict.fromkeys(chain.from_iterable(_signs(chunk) for chunk in written if not _WORD.search(chunk)))
+    shown = [Memory.text.contains(sign, autoescape=True) for sign in [*signs][:MOST_WORDS]]
+    if not chunks and not shown:
         return Typed(true())
-    sets = [_having(user_id, chunk, parts) for chunk, parts in chunks.items()]
-    found: CompoundSelect[UUID] = intersect(*sets) if len(sets) > 1 else sets[0]
+    mine = (Memory.user_id == user_id, Memory.status == "active")
+    sets: list[CompoundSelect[UUID] | Select[UUID]] = [_having(user_id, *chunk) for chunk in chunks.items()]
+    if shown:
+        sets.append(select(Memory.id).where(*mine, *shown).correlate(None))
+    found = intersect(*sets) if len(sets) > 1 else sets[0]
     ids: Sequence[UUID] = session.scalars(found.limit(FEW + 1)).all()
+    read = and_(*(_reads(*chunk) for chunk in chunks.items()), *shown)
+    if not ids and chunks:
+        found = select(Memory.id).where(*mine, read).correlate(None)
+        ids = session.scalars(found.limit(FEW + 1)).all()
     among = Memory.id == any_(cast(list(ids), ARRAY(Uuid)))
     if many := len(ids) > FEW:
         # Asked whether it is true, so that the ids are looked up once and kept in a hash, whatever the planner knows
@@ -80,8 +95,12 @@ def typed(session: Session, user_id: UUID, words: str, *, active_only: bool) -> 
     if active_only:
         return Typed(among, many)
     # The index holds what is active; the rest is read.
-    rest = and_(Memory.status != "active", *map(_read, chain.from_iterable(chunks.values())))
+    rest = and_(Memory.status != "active", read)
     return Typed(or_(among, rest), many)
+
+
+def _signs(chunk: str) -> Iterator[str]:
+    return (each for each in chunk if unicodedata.category(each) in _THINGS)
 
 
 def _telling(session: Session, chunks: Sequence[str]) -> dict[str, list[str]]:
@@ -150,10 +169,15 @@ def _beginning(user_id: UUID, word: str) -> Select[UUID]:
     return _lexemes(user_id).where(Posting.lexeme >= first, Posting.lexeme < last)
 
 
-def _read(word: str) -> ColumnElement[bool]:
-    return or_(_has(word), Memory.tsv.op("@@")(func.plainto_tsquery(_ENGLISH, word)))
+def _reads(chunk: str, words: Sequence[str]) -> ColumnElement[bool]:
+    """Return the condition that a memory has what stands between two blanks, or all the words in it, as `_having`."""
+    if _DECIMAL.fullmatch(chunk):
+        return _has(chunk)
+    each = (or_(_has(word), Memory.tsv.op("@@")(func.plainto_tsquery(_ENGLISH, word))) for word in words)
+    return or_(_has(chunk), and_(*each))
 
 
 def _has(word: str) -> ColumnElement[bool]:
-    """Return the condition that a word of the text begins so; it is letters, digits and underscores alone."""
-    return Memory.text.regexp_match(rf"\m{word}", flags="i")
+    """Return the condition that a word of the text begins so; a number begins behind no other's point or comma."""
+    before = r"(?<!\d[.,])\m" if word[0].isdigit() else r"\m" if _WORD.match(word) else ""
+    return Memory.text.regexp_match(before + re.escape(word), flags="i")

@@ -132,13 +132,67 @@ def test_what_the_index_writes_otherwise_is_found_at_each_letter(codes, word, te
         ("4.5", set()),
         ("fj-221", {BUG}),
         ("fj-219", set()),
+        ("nats.example", {LINK}),
         ("mother's phone", {BUG}),
-        ("nats.example", set()),
         ("219", set()),
     ],
 )
 def test_what_is_written_otherwise_is_found_from_its_beginning(codes, words, texts):
     assert found(codes, words) == texts
+
+
+INSIDE = (
+    "The profile is /etc/openvpn/fjord.ovpn, part 805/112233-K",
+    "Groceries: seeds/nuts at AT&T, 1,240.50 a month",
+    "Write to ada.berg+bills@mail.example about the \N{HONEYBEE}",
+    "src/pages/search.py was read.Then it cost 899 \N{EURO SIGN} on 2026-05-28T09:12:44Z",
+)
+PATH, GROCERIES, MAIL, CODE = INSIDE
+
+
+@pytest.fixture
+def inside(book):
+    for text in INSIDE:
+        book.write(text, tags=("errands",))
+    return book
+
+
+@pytest.mark.parametrize(
+    ("words", "texts"),
+    [
+        ("openvpn", {PATH}),
+        ("fjord.ov", {PATH}),
+        ("profile 112233", {PATH}),
+        ("112233-k", {PATH}),
+        ("nuts", {GROCERIES}),
+        ("at&t", {GROCERIES}),
+        ("1,240.50", {GROCERIES}),
+        ("50", set()),
+        ("ada.berg+bills@mail.example", {MAIL}),
+        ("errand bills@mail", {MAIL}),
+        ("search.py", {CODE}),
+        ("then", {CODE}),
+        ("2026-05-28T09:12:44Z", {CODE}),
+        ("12233", set()),
+        ("search.pi", set()),
+        ("\N{HONEYBEE}", {MAIL}),
+        ("\N{HONEYBEE}\N{VARIATION SELECTOR-16}", {MAIL}),
+        ("\N{ROCKET}", set()),
+        ("899 \N{EURO SIGN}", {CODE}),
+        ("profile \N{EURO SIGN}", set()),
+        ("write \N{HONEYBEE}", {MAIL}),
+        ("bills@mail \N{HONEYBEE}", {MAIL}),
+        ("bills@mail \N{EURO SIGN}", set()),
+    ],
+)
+@pytest.mark.parametrize("archived", [False, True])
+def test_what_stands_inside_a_word_of_the_index_is_found(inside, words, texts, archived):
+    if archived:
+        with inside.session() as session:
+            ids = list_ids(session, inside.user_id, Filters(), most=9, now=utc_now())
+        inside.do(set_status_many, ids, archived=True, keys=inside.runtime.keys)
+    assert found(inside, words, status="archived" if archived else "active") == texts
+    assert found(inside, words, status=None) == texts
 
 
 @pytest.mark.parametrize("words", ["'", "\\", "a'b", "hazel:* | x", "!hazel", "[hazel", "a\\m", "hazel & x", "(", "a*"])
