@@ -1,7 +1,8 @@
 """Ask by how a thing is written here: who copies a number or remembers a name seldom writes it as it was noted.
 
 A question whose words are not in the memories is compared with what is: numbers and codes without the signs between
-their parts, days whatever their form, names without their accents, and other unusual words but for one slip.
+their parts, days whatever their form, parts of what the index keeps whole, names without their accents, and other
+unusual words but for one slip.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from rapidfuzz import process
@@ -23,7 +24,7 @@ from memory.embedding.bundled import MINILM
 from retrieval.about import GERMAN
 from retrieval.candidates import Source
 from retrieval.passage import EMPTY
-from retrieval.statements import spelled_statement, vocabulary_statement
+from retrieval.statements import holding_statement, spelled_statement, vocabulary_statement
 
 # So many forms of a number are tried, in so many texts that have parts of it; so many words that are not there, and so
 # many that are like one.
@@ -32,6 +33,8 @@ _FORMS, _TEXTS, _UNKNOWN, _WORDS = 12, 30, 4, 4
 _ONE_SLIP, _TWO_SLIPS = 5, 9
 
 _TOKEN = re.compile(r"[^\W_]+")
+_CHUNK = re.compile(r"[^\W_](?:[\w.@+/:-]*[^\W_])?")
+_LIKE = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 _SIGNS = re.compile(r"[\s\-/.()_\u2010-\u2013:]{1,3}")
 _BETWEEN = r"[\s\-/.()_\u2010-\u2013:]{0,3}"
 # Between digits that may be a value: a point, stroke, dash or colon of the question is there, and no further point or
@@ -64,6 +67,16 @@ _PLAIN = re.compile(r"\d{1,3}|(?:19|20)\d\d")
 # Shorter ones stand for a country, or are said of too many things.
 _LEAST_NUMBER = 6
 _HEAD = 3
+# A number of fewer digits is a value, and part of too many others.
+_LEAST_DIGITS = 4
+# What the index keeps whole goes on behind one of these: an address, a path, "seeds/nuts"; a number may have a dash.
+_JOINTS = "./@-"
+_ADDRESS = re.compile(r"[^\W\d_].*[./@]|[./@].*[^\W\d_]")
+_MARKS = "\"'()[]{}<>,;:!?.\u201c-\u201e\u2018\u2019\u00ab\u00bb\u2026"
+# So long is the longest whole, and in so many of them a part of one is looked for.
+_LONGEST_WHOLE, _WHOLES = 120, 3
+# So many words of the index are looked at for parts.
+_HELD = 200
 _DAY = re.compile(
     r"(?<![\w.])(?:(?P<year>\d{4})-(?P<month>\d\d?)-(?P<day>\d\d?)|(?P<first>\d\d?)[./](?P<second>\d\d?)[./](?P<last>\d{4}))(?!\w)"
 )
@@ -99,19 +112,25 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
     """Return how what is in a question is written in what is searched, where that is otherwise.
 
     `known` are the lexemes of the question that are there. `thorough` goes on where nothing was found before: it
-    compares the words that English texts have, without accents.
+    compares the words that English texts have, without accents, and looks inside of all that the index keeps whole.
     """
     most = source.policy.respellings
     found = [] if thorough else list(islice(_written(source, question), most))
-    taken = [range(each.start, each.start + len(each.asked)) for each in found]
-    words = [
-        each
-        for each in _unknown(question, known)
-        if not any(each.start() in span for span in taken) and _is_unusual(each[0]) is not thorough
-    ]
+    unknown = _left(_unknown(question, known), found)
+    wholes = _left(_parts_of_wholes(question, known), found)
+    apart = [each for each in unknown if not any(one.start() <= each.start() < one.end() for one in wholes)]
+    parts = [*wholes, *(each for each in apart if _is_unusual(each[0]) or thorough)]
+    found += islice(_whole_written(source, parts[:_FORMS], thorough=thorough), most - len(found))
+    words = [each for each in _left(unknown, found) if _is_unusual(each[0]) is not thorough]
     written = (_word_written(source, each.start(), each[0]) for each in islice(words, _UNKNOWN))
     found += islice(filter(None, written), most - len(found))
     return [each for each in found if each.asked.lower() != each.written.lower()]
+
+
+def _left(matches: Iterable[re.Match[str]], found: Sequence[Spelling]) -> list[re.Match[str]]:
+    """Return the matches that begin in nothing of what was found."""
+    taken = [range(each.start, each.start + len(each.asked)) for each in found]
+    return [each for each in matches if not any(each.start() in span for span in taken)]
 
 
 def rewritten(question: str, spellings: Iterable[Spelling]) -> str:
@@ -173,6 +192,68 @@ def _texts(source: Source, probes: Sequence[str]) -> list[str]:
     }
     statement = spelled_statement(source.query.shelf, filtered=source.query.filtered)
     return [text for (text,) in fetch(source.session, statement, values)]
+
+
+def _parts_of_wholes(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:
+    """Give what is written like an address, a path or a code, or part of one, and is nowhere by itself."""
+    heard = {each.lstrip("-/") for each in known}
+    chunks = [each for each in _CHUNK.finditer(question) if len(each[0]) <= _LONGEST_WHOLE]
+    for place, found in enumerate(chunks):
+        parts = [each.lower() for each in _TOKEN.findall(found[0])]
+        # The groups of one number stand beside each other, and a part of it is another number.
+        beside = [each[0] for each in chunks[max(0, place - 1) : place + 2] if each is not found]
+        alone = not any(any(map(str.isdigit, each)) for each in beside)
+        if found[0].lower() not in heard and not heard.issuperset(parts) and _is_told(found[0], alone=alone):
+            yield found
+
+
+def _is_told(chunk: str, *, alone: bool) -> bool:
+    """Tell whether a chunk can only be one thing: a value, as 12/3 or 178.42, is a part of many."""
+    if chunk.isdigit():
+        return alone and len(chunk) >= _LEAST_DIGITS and _PLAIN.fullmatch(chunk) is None
+    letters, digits = any(map(str.isalpha, chunk)), any(map(str.isdigit, chunk))
+    return (letters and (digits or not chunk.isalpha())) or _VERSION.fullmatch(chunk) is not None
+
+
+def _whole_written(source: Source, parts: Sequence[re.Match[str]], *, thorough: bool) -> Iterator[Spelling]:
+    """Give the wholes that have a part between signs, as texts write them; several where there are some."""
+    asked = {each[0].lower(): each for each in sorted(parts, key=lambda each: (each.start(), -each.end()))}
+    # Where each begins is in the index; what goes on with a part, only all of them say.
+    probes = {each: [f"{each}{joint}*" for joint in _JOINTS] + [f"-{each}"] * each.isdigit() for each in asked}
+    if not asked or not (thorough or _texts(source, [*chain(*probes.values())])):
+        probes = {}
+    searched = [each for each in asked if thorough or (not probes and _ADDRESS.search(each))]
+    if searched:
+        held = _held(source, searched)
+        probes |= {each: [lexeme for lexeme in held if _inside(each).search(lexeme)] for each in searched}
+    end = 0
+    for part, those in probes.items():
+        found = asked[part]
+        if found.start() >= end and (written := _wholes(source, part, those)):
+            end = found.end()
+            yield Spelling(found.start(), found[0], " or ".join(islice(written, _WHOLES)))
+
+
+def _wholes(source: Source, part: str, probes: Sequence[str]) -> list[str]:
+    """Return what has a part, as it is written between two blanks."""
+    around = rf"\S{{0,{_LONGEST_WHOLE}}}"
+    whole = re.compile(rf"(?<!\S){around}?{_inside(part).pattern}{around}", re.IGNORECASE)
+    texts = _texts(source, probes) if probes else []
+    return list(dict.fromkeys(each[0].strip(_MARKS) for text in texts for each in whole.finditer(text)))
+
+
+def _inside(part: str) -> re.Pattern[str]:
+    """Return what matches a part of a whole, where neither a word nor a decimal goes on before or behind it."""
+    optional = "v?" if _VERSION.fullmatch(part) and part[0] != "v" else ""
+    before = r"(?<!\d[.,])" if part[0].isdigit() else ""
+    after = r"(?![.,]\d)" if part[-1].isdigit() else ""
+    return re.compile(rf"(?<![^\W_]){before}{optional}{re.escape(part)}(?![^\W_]){after}", re.IGNORECASE)
+
+
+def _held(source: Source, parts: Sequence[str]) -> list[str]:
+    """Return the lexemes that have one of some parts and signs."""
+    values = {**source.scope(), "parts": [f"%{each.translate(_LIKE)}%" for each in parts], "most": _HELD}
+    return [each for (each,) in fetch(source.session, holding_statement(source.query.shelf), values)]
 
 
 def _amounts(question: str) -> Iterator[_Thing]:

@@ -258,6 +258,14 @@ GROUP BY x.lexeme
 _WORDED = """char_length(x.lexeme) BETWEEN %(shortest)s AND %(longest)s
   AND (NOT %(accented)s OR octet_length(x.lexeme) > char_length(x.lexeme))"""
 
+# The words of a scope that have one of some parts and are not that part alone: they are all read.
+_HOLDING = """
+SELECT x.lexeme FROM {postings} x
+WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme LIKE ANY(%(parts)s::text[])
+  AND x.lexeme ~ '[^[:alnum:]]'
+GROUP BY x.lexeme ORDER BY count(*) DESC, x.lexeme LIMIT %(most)s
+"""
+
 _OF_THE_TIME = """
 SELECT m.id FROM memories m
 WHERE m.user_id = %(user_id)s AND {served}{narrows} AND m.created_at >= %(start)s AND m.created_at < %(end)s
@@ -365,6 +373,12 @@ def spelled_statement(shelf: Shelf, *, filtered: bool) -> str:
 def vocabulary_statement(shelf: Shelf) -> str:
     """The lexemes of a scope with a first letter, and in how many items each is."""
     return _filled(_VOCABULARY, shelf, worded=_WORDED)
+
+
+@cache
+def holding_statement(shelf: Shelf) -> str:
+    """The lexemes of a scope that are patterns' and have a sign."""
+    return _filled(_HOLDING, shelf)
 
 
 @cache

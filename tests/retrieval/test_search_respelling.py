@@ -68,6 +68,27 @@ VALUES = {
 }
 
 
+WHOLES = {
+    "vpn": "The VPN profile lies in /etc/openvpn/fjord.ovpn on the laptop",
+    "pump": "Part 805/112233-K is the pump for the boiler",
+    "staging": "stg-04.example.net runs the staging database",
+    "primary": "prod-db-01.example.net is the primary server",
+    "bills": "Write to ada.berg+bills@mail.example about the bills",
+    "invoice": "Invoice INV-2026-0042 was paid by wire",
+    "bike": "Lisa/Tom share the bike",
+    "food": "Groceries: milk/cucumbers/bread every Saturday",
+    "rollback": "Version v2.4.1-rc3 was rolled back",
+    "router": "The router has the address 192.168.178.42",
+    "phone": "The tax adviser: 0761/443-21-90",
+    "cable": "The cable is 12.4711 metres long",
+}
+
+
+@pytest.fixture(scope="module")
+def ask_wholes(runtime, new_person):
+    return asking(runtime, new_person("eve"), WHOLES)
+
+
 @pytest.fixture(scope="module")
 def ask(runtime, new_person):
     return asking(runtime, new_person("ada"), NOTES)
@@ -218,6 +239,44 @@ def test_a_version_is_found_with_and_without_its_letter(ask_values):
 )
 def test_a_part_of_a_number_is_another_number(ask_values, question):
     assert ask_values(question, {"min_score": 0.0})[1] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("fjord.ovpn", "vpn"),
+        ("Where is fjord.ovpn?", "vpn"),
+        ("/etc/openvpn", "vpn"),
+        ("112233", "pump"),
+        ("Which part is 112233-k?", "pump"),
+        ("What runs on stg-04?", "staging"),
+        ("prod-db-01", "primary"),
+        ("mail.example", "bills"),
+        ("0042", "invoice"),
+        ("Who is Lisa?", "bike"),
+        ("2.4.1", "rollback"),
+        ("What happened to v2.4.1?", "rollback"),
+    ],
+)
+def test_a_part_of_what_the_index_keeps_whole_is_found(ask_wholes, question, name):
+    found, warnings = ask_wholes(question, {"legs": ["keyword"]})
+    assert (found[:1], len(warnings)) == ([name], 1)
+
+
+def test_each_whole_that_has_a_part_is_found(ask_wholes):
+    assert {*ask_wholes("example.net", {"legs": ["keyword"]})[0]} == {"staging", "primary"}
+
+
+def test_where_nothing_else_is_found_every_word_may_be_a_part(ask_wholes):
+    assert ask_wholes("cucumbers", {"legs": ["keyword"]})[0] == ["food"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["12233", "stg-05", "jord.ovpn", "fjord.ov", "178.42", "4711", "0761 443", "443-21", "v2.4.2", "ucumber"],
+)
+def test_what_only_looks_like_a_part_is_not_found(ask_wholes, question):
+    assert ask_wholes(question, {"legs": ["keyword"]}) == ([], [])
 
 
 def test_a_day_is_not_respelled_as_a_code_too(ask_values):
