@@ -49,9 +49,11 @@ _PARTS, _LONGEST = 8, 40
 _GROUP = re.compile(r"[^\W\d_]{1,4}")
 # Letters that a dash joins to a number: the database reads that as two words, and the number with the dash.
 _DASHED = re.compile(r"(?<![^\W_])[^\W\d_]{1,20}-\Z")
-# A number of four digits and more, whose thousands a sign may part: in English a comma, in German a point.
+# A number of four digits and more, whose thousands a sign may part: in English a comma, in German a point, and the other
+# of the two before its cents.
 _THOUSANDS = re.compile(
-    r"(?<![\w.,'\u2019-])(?:[1-9]\d{0,2}(?:[.,'\u2019\u00a0\u202f]\d{3}){1,4}|[1-9]\d{3,14})(?![\w'\u2019-]|[.,]\d)"
+    r"(?<![\w.,'\u2019-])(?P<whole>[1-9]\d{0,2}(?:[.,'\u2019\u00a0\u202f]\d{3}){1,4}|[1-9]\d{3,14})"
+    r"(?:[.,](?P<rest>\d\d?))?(?![\w'\u2019-]|[.,]\d)"
 )
 # A version of three parts and more: some write it with a "v".
 _VERSION = re.compile(r"v?(\d{1,3}(?:\.\d{1,3}){2,3})", re.IGNORECASE)
@@ -259,13 +261,17 @@ def _held(source: Source, parts: Sequence[str]) -> list[str]:
 def _amounts(question: str) -> Iterator[_Thing]:
     """Give the numbers whose thousands may be parted by another sign, or by none."""
     for found in _THOUSANDS.finditer(question):
-        digits = "".join(filter(str.isdigit, found[0]))
+        digits, rest = "".join(filter(str.isdigit, found["whole"])), found["rest"]
         if found[0] == digits and _PLAIN.fullmatch(digits):
             continue  # A year.
         groups = [digits[: len(digits) % 3], *(digits[at : at + 3] for at in range(len(digits) % 3, len(digits), 3))]
         groups = list(filter(None, groups))
         probes = [digits, *groups, ".".join(groups)]
-        pattern = rf"(?<![\w.,'\u2019-]){_BETWEEN_THOUSANDS.join(groups)}(?![\w'\u2019-]|[.,]\d)"
+        cents = ""
+        if rest:
+            probes += [f"{digits}.{rest}", f"{groups[-1]}.{rest}", rest]
+            cents = rf"[.,]{rest}"
+        pattern = rf"(?<![\w.,'\u2019-]){_BETWEEN_THOUSANDS.join(groups)}{cents}(?![\w'\u2019-]|[.,]\d)"
         yield _Thing(found.start(), found[0], probes, re.compile(pattern))
 
 

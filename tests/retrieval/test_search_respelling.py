@@ -65,6 +65,9 @@ VALUES = {
     "release": "Heron 4.12.0 reads tiles from disk",
     "patch": "Heron v4.12.1 closes its files",
     "prize": "The lottery paid 1,250,000 crowns",
+    "roof": "The roof took 12,400.25 euros",
+    "kiln": "Der Ofen kostet 3.180,90 Euro",
+    "boat": "The boat was 15300.99 euros",
 }
 
 
@@ -220,6 +223,11 @@ def test_the_sign_within_a_value_may_be_another(ask_values):
         ("What is 1290 euros?", "miete"),
         ("Who paid 1,050 euros?", "sofa"),
         ("lottery 1250000 crowns", "prize"),
+        ("What took 12400.25 euros?", "roof"),
+        ("What took 12.400,25 euros?", "roof"),
+        ("What is 3,180.90 euros?", "kiln"),
+        ("3180,90 euros", "kiln"),
+        ("What was 15,300.99 euros?", "boat"),
     ],
 )
 def test_thousands_are_found_whatever_parts_them(ask_values, question, name):
@@ -235,7 +243,14 @@ def test_a_version_is_found_with_and_without_its_letter(ask_values):
 
 
 @pytest.mark.parametrize(
-    "question", ["What costs 240 euros?", "What weighs 245 kg?", "What costs 12,40 euros?", "Who paid 250000 crowns?"]
+    "question",
+    [
+        "What costs 240 euros?",
+        "What weighs 245 kg?",
+        "What costs 12,40 euros?",
+        "Who paid 250000 crowns?",
+        "What took 12400 euros?",
+    ],
 )
 def test_a_part_of_a_number_is_another_number(ask_values, question):
     assert ask_values(question, {"min_score": 0.0})[1] == []
