@@ -1,8 +1,8 @@
 """Ask by how a thing is written here: who copies a number or remembers a name seldom writes it as it was noted.
 
 A question whose words are not in the memories is compared with what is: numbers and codes without the signs between
-their parts, days whatever their form, parts of what the index keeps whole, names without their accents, and other
-unusual words but for one slip.
+their parts, days whatever their form, parts of what the index keeps whole, names without their accents and
+apostrophes, and other unusual words but for one slip.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from retrieval.statements import holding_statement, spelled_statement, vocabular
 _FORMS, _TEXTS, _UNKNOWN, _WORDS = 12, 30, 4, 4
 # From so many letters on one slip leaves a word what it was, and from so many two.
 _ONE_SLIP, _TWO_SLIPS = 5, 9
+# Letters that an apostrophe joins to a name, which to the index is a word of its own; it keeps so much of that.
+_ELIDED, _STEM = "odl", 4
 
 _TOKEN = re.compile(r"[^\W_]+")
 _CHUNK = re.compile(r"[^\W_](?:[\w.@+/:-]*[^\W_])?")
@@ -49,8 +51,8 @@ _PARTS, _LONGEST = 8, 40
 _GROUP = re.compile(r"[^\W\d_]{1,4}")
 # Letters that a dash joins to a number: the database reads that as two words, and the number with the dash.
 _DASHED = re.compile(r"(?<![^\W_])[^\W\d_]{1,20}-\Z")
-# A number of four digits and more, whose thousands a sign may part: in English a comma, in German a point, and the other
-# of the two before its cents.
+# A number of four digits and more, whose thousands a sign may part: in English a comma, in German a point; the other of
+# the two stands before its cents.
 _THOUSANDS = re.compile(
     r"(?<![\w.,'\u2019-])(?P<whole>[1-9]\d{0,2}(?:[.,'\u2019\u00a0\u202f]\d{3}){1,4}|[1-9]\d{3,14})"
     r"(?:[.,](?P<rest>\d\d?))?(?![\w'\u2019-]|[.,]\d)"
@@ -437,6 +439,8 @@ def _english() -> frozenset[str]:
 def _word_written(source: Source, start: int, word: str) -> Spelling | None:
     """Return how the nearest word that is searched is written: without accents the same, or one slip away."""
     low = word.lower()
+    if low[0] in _ELIDED and (name := next(_things_written(source, _elided(start, word)), None)) is not None:
+        return name
     slips = 0 if low in _english() else (len(low) >= _ONE_SLIP) + (len(low) >= _TWO_SLIPS)
     folded = _folded(low)
     values = {
@@ -459,6 +463,13 @@ def _word_written(source: Source, start: int, word: str) -> Spelling | None:
         if best is not None:
             return Spelling(start, word, best[1])
     return None
+
+
+def _elided(start: int, word: str) -> Iterator[_Thing]:
+    """Give a name with the apostrophe that it may have behind its first letter: "OBrien", "Dangelo"."""
+    first, rest = word[0], word[1:].lower()
+    pattern = rf"(?<!\w){first}['\u2019]{re.escape(rest)}(?!\w)"
+    yield _Thing(start, word, [f"{rest[:_STEM]}*"], re.compile(pattern, re.IGNORECASE))
 
 
 def _slips(folded: frozenset[str], words: Sequence[str], most: int) -> list[int | None]:

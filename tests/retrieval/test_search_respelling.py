@@ -84,6 +84,8 @@ WHOLES = {
     "router": "The router has the address 192.168.178.42",
     "phone": "The tax adviser: 0761/443-21-90",
     "cable": "The cable is 12.4711 metres long",
+    "vet": "The vet of the dog is Dr. O'Brien",
+    "tuner": "Luca D\u2019Angelo tunes the piano",
 }
 
 
@@ -274,6 +276,14 @@ def test_a_part_of_a_number_is_another_number(ask_values, question):
     ],
 )
 def test_a_part_of_what_the_index_keeps_whole_is_found(ask_wholes, question, name):
+    found, warnings = ask_wholes(question, {"legs": ["keyword"]})
+    assert (found[:1], len(warnings)) == ([name], 1)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"), [("Obrien", "vet"), ("Who is OBrien?", "vet"), ("Luca dangelo", "tuner")]
+)
+def test_a_name_is_found_without_its_apostrophe(ask_wholes, question, name):
     found, warnings = ask_wholes(question, {"legs": ["keyword"]})
     assert (found[:1], len(warnings)) == ([name], 1)
 
