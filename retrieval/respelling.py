@@ -77,8 +77,9 @@ _LEAST_DIGITS = 4
 _JOINTS = "./@-"
 _ADDRESS = re.compile(r"[^\W\d_].*[./@]|[./@].*[^\W\d_]")
 _MARKS = "\"'()[]{}<>,;:!?.\u201c-\u201e\u2018\u2019\u00ab\u00bb\u2026"
-# So long is the longest whole, and in so many of them a part of one is looked for.
-_LONGEST_WHOLE, _WHOLES = 120, 3
+# So many parts are looked for in wholes of at most so many characters. Asked as more wholes than two, none would have
+# enough of the question's words.
+_MOST_PARTS, _LONGEST_WHOLE, _WHOLES = 6, 120, 2
 # So many words of the index are looked at for parts.
 _HELD = 200
 _DAY = re.compile(
@@ -124,7 +125,7 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
     wholes = _left(_parts_of_wholes(question, known), found)
     apart = [each for each in unknown if not any(one.start() <= each.start() < one.end() for one in wholes)]
     parts = [*wholes, *(each for each in apart if _is_unusual(each[0]) or thorough)]
-    found += islice(_whole_written(source, parts[:_FORMS], thorough=thorough), most - len(found))
+    found += islice(_whole_written(source, parts[:_MOST_PARTS], thorough=thorough), most - len(found))
     words = [each for each in _left(unknown, found) if _is_unusual(each[0]) is not thorough]
     written = (_word_written(source, each.start(), each[0]) for each in islice(words, _UNKNOWN))
     found += islice(filter(None, written), most - len(found))

@@ -292,6 +292,12 @@ def test_each_whole_that_has_a_part_is_found(ask_wholes):
     assert {*ask_wholes("example.net", {"legs": ["keyword"]})[0]} == {"staging", "primary"}
 
 
+def test_a_part_of_many_wholes_finds_some_of_them(runtime, new_person):
+    ask = asking(runtime, new_person("ida"), {f"n{n}": f"web-{n}.heron.example serves the maps" for n in range(9)})
+    found, warnings = ask("heron.example", {"legs": ["keyword"]})
+    assert (len(found), len(warnings)) == (2, 1)
+
+
 def test_where_nothing_else_is_found_every_word_may_be_a_part(ask_wholes):
     assert ask_wholes("cucumbers", {"legs": ["keyword"]})[0] == ["food"]
 
