@@ -204,6 +204,8 @@ def _parts_of_wholes(question: str, known: Sequence[str]) -> Iterator[re.Match[s
     heard = {each.lstrip("-/") for each in known}
     chunks = [each for each in _CHUNK.finditer(question) if len(each[0]) <= _LONGEST_WHOLE]
     for place, found in enumerate(chunks):
+        if found[0].isalpha():
+            continue  # A word, as most are.
         parts = [each.lower() for each in _TOKEN.findall(found[0])]
         # The groups of one number stand beside each other, and a part of it is another number.
         beside = [each[0] for each in chunks[max(0, place - 1) : place + 2] if each is not found]
@@ -213,11 +215,10 @@ def _parts_of_wholes(question: str, known: Sequence[str]) -> Iterator[re.Match[s
 
 
 def _is_told(chunk: str, *, alone: bool) -> bool:
-    """Tell whether a chunk can only be one thing: a value, as 12/3 or 178.42, is a part of many."""
+    """Tell whether a chunk that is no word can only be one thing: a value, as 12/3 or 178.42, is a part of many."""
     if chunk.isdigit():
         return alone and len(chunk) >= _LEAST_DIGITS and _PLAIN.fullmatch(chunk) is None
-    letters, digits = any(map(str.isalpha, chunk)), any(map(str.isdigit, chunk))
-    return (letters and (digits or not chunk.isalpha())) or _VERSION.fullmatch(chunk) is not None
+    return any(map(str.isalpha, chunk)) or _VERSION.fullmatch(chunk) is not None
 
 
 def _whole_written(source: Source, parts: Sequence[re.Match[str]], *, thorough: bool) -> Iterator[Spelling]:
