@@ -40,6 +40,7 @@ PORTION = 1 << 18
 PATIENCE = 30.0  # seconds to wait for a database that is away
 # What a provider is asked for that has just failed: whoever cannot embed this embeds nothing.
 PROBE = "ping"
+LOOK_AT_ALL = timedelta(hours=1)
 Clock = Callable[[], datetime]
 T = TypeVar("T")
 
@@ -50,6 +51,13 @@ class Provider(NamedTuple):
     provider_type: str
     endpoint_url: str | None
     api_key: str | None
+
+
+class AllSeen(NamedTuple):
+    """How the system's endpoint was when every user was looked at, and until when nobody need be again."""
+
+    healthy: bool
+    until: datetime
 
 
 class ProviderAwayError(Exception):
@@ -77,25 +85,36 @@ class Backfill:
         self._clock = clock
         # How many rows could not be embedded when they were tried, so far: each counts as often as that was so.
         self.given_back = 0
+        self._all_seen: AllSeen | None = None
 
     def sweep(self) -> int:
         """Find what a lost nudge left: users without the right model, memories that nobody queued.
 
-        Returns how many rows were queued.
+        Returns how many rows were queued. Every user is looked at by the first sweep of a process, where the system's
+        endpoint has come or gone, and else once an hour: a setting is followed when it is made.
         """
-        return sum(self._sweep_user(user_id) for user_id in self._across_users(func.all_users()))
+        healthy = self._providers.system_healthy()
+        if self._all_seen is None or self._all_seen.healthy != healthy or self._clock() >= self._all_seen.until:
+            for user_id in self._across_users(func.all_users()):
+                self._reconcile(user_id)
+            self._all_seen = AllSeen(healthy, self._clock() + LOOK_AT_ALL)
+        # Nobody else can lack a row: it is made with the model, or with the memory.
+        lacking = (func.users_with_unqueued_items(), func.users_with_building_models())
+        return sum(map(self._sweep_user, sorted({user_id for each in lacking for user_id in self._across_users(each)})))
 
     def _sweep_user(self, user_id: UUID) -> int:
-        now = self._clock()
+        self._reconcile(user_id)
         with user_session(self._sessions, user_id) as session:
-            try:
-                reconcile(session, user_id, self._providers.target(session, user_id), now=now)
-            except EmbeddingError as error:
-                logger.warning("no embedding model for user %s: %s", user_id, error)
-            session.flush()
-            queued = queue.enqueue_missing(session, user_id, now)
+            queued = queue.enqueue_missing(session, user_id, self._clock())
         self._flip(user_id)
         return queued
+
+    def _reconcile(self, user_id: UUID) -> None:
+        with user_session(self._sessions, user_id) as session:
+            try:
+                reconcile(session, user_id, self._providers.target(session, user_id), now=self._clock())
+            except EmbeddingError as error:
+                logger.warning("no embedding model for user %s: %s", user_id, error)
 
     def _flip(self, user_id: UUID) -> None:
         with user_session(self._sessions, user_id) as session:

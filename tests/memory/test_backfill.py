@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from local_provider import openai_shape
 from memory_book import Book
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from memory.database import user_session
 from memory.drafts import Draft
@@ -542,6 +542,70 @@ def test_a_lost_nudge_is_found_by_the_sweep(work):
     assert work.states() == []
     work.backfill.sweep()
     assert work.states() == ["pending"] * 4
+
+
+@pytest.fixture
+def settled(local):
+    """A person whose memories all have their vectors, and a backfill for everybody that has swept once."""
+    local.write()
+    local.backfill.run()
+    everyone = Backfill(local.book.runtime.sessions, local.providers, local.clock)
+    everyone.sweep()
+    return local, everyone
+
+
+def test_a_sweep_costs_no_more_for_those_who_lack_nothing(settled, new_person, runtime):
+    _, everyone = settled
+    engine = runtime.sessions.kw["bind"]
+    asked: list[str] = []
+
+    def note(_connection, _cursor, asked_for, *_rest):
+        asked.append(asked_for)
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        everyone.sweep()
+        before = len(asked)
+        for name in ("one", "two", "three"):
+            new_person(name)
+        asked.clear()
+        everyone.sweep()
+        assert len(asked) == before
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def test_a_setting_that_nobody_followed_is_followed_within_the_hour(settled, provider):
+    work, everyone = settled
+    provider.answer = eight_wide
+    work.use(provider)
+    everyone.sweep()
+    assert work.states("tiny") == []
+    work.clock.now += timedelta(hours=1)
+    everyone.sweep()
+    assert work.states("tiny") == ["pending"] * 4
+
+
+def test_the_systems_endpoint_is_followed_when_it_comes(settled, provider):
+    work, everyone = settled
+    everyone._providers = Providers(System("bundled", provider.url, "system"), work.book.runtime.keys)
+    everyone.sweep()
+    assert work.states("system") == ["pending"] * 4
+
+
+def test_a_row_that_a_switch_missed_is_found_by_the_sweep(settled, provider):
+    work, everyone = settled
+    provider.answer = eight_wide
+    work.use(provider)
+    everyone.adopt(work.book.user_id)
+    lost = work.book.one("SELECT min(memory_id::text)::uuid FROM embeddings WHERE state = 'pending'")
+    work.book.do(
+        lambda session, _user, **_: session.execute(
+            text("DELETE FROM embeddings WHERE memory_id = :id AND state = 'pending'"), {"id": lost}
+        )
+    )
+    everyone.sweep()
+    assert work.states("tiny") == ["pending"] * 4
 
 
 def test_an_embedder_and_an_editor_do_not_wait_for_each_other(work):

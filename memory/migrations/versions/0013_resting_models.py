@@ -1,4 +1,4 @@
-"""Models that rest while their provider answers nobody, instead of rows that are given up on one by one."""
+"""Models that rest while their provider answers nobody, and who is on the way from one model to another."""
 
 from importlib import import_module
 
@@ -30,6 +30,10 @@ FUNCTIONS = (
         SELECT least({", ".join(NEXT.format(vectors=vectors) for vectors in VECTORS)})
     $$""",
 )
+SWITCHING = """CREATE FUNCTION users_with_building_models() RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+        SELECT m.user_id FROM embedding_models m WHERE m.state = 'building'
+    $$"""
 NAMES = ("users_with_due_embeddings(", "next_due_embedding(")
 
 
@@ -37,11 +41,13 @@ def upgrade() -> None:
     op.add_column("embedding_models", sa.Column("failures", sa.Integer(), server_default=sa.text("0"), nullable=False))
     op.add_column("embedding_models", sa.Column("error", sa.Text(), nullable=True))
     op.add_column("embedding_models", sa.Column("rests_until", sa.DateTime(timezone=True), nullable=True))
-    for function in FUNCTIONS:
+    for function in (*FUNCTIONS, SWITCHING):
         op.execute(function)
+    op.execute("REVOKE EXECUTE ON FUNCTION users_with_building_models() FROM PUBLIC")
 
 
 def downgrade() -> None:
+    op.execute("DROP FUNCTION users_with_building_models()")
     before = import_module("memory.migrations.versions.0004_conversation_guards").ACROSS_USERS
     for function in before:
         if any(f"FUNCTION {name}" in function for name in NAMES):
