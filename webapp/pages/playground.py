@@ -146,7 +146,9 @@ def fields_of(tool: Tool) -> list[Field]:
 
 def _field(name: str, about: Mapping[str, Any], required: bool, shared: Mapping[str, Any]) -> Field:
     kinds = [_resolved(each, shared) for each in about.get("anyOf", [about])]
-    shape = next((each for each in kinds if each.get("type") != "null"), {})
+    shapes = [each for each in kinds if each.get("type") != "null"]
+    # What may be an object is written as one, or as the name that stands for it.
+    shape = next((each for each in shapes if each.get("type") == "object"), shapes[0] if shapes else {})
     text = about.get("description") or shape.get("description") or ""
     if "enum" in shape:
         return Field(name, "choice", required, text, tuple(map(str, shape["enum"])))
