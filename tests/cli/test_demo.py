@@ -86,6 +86,16 @@ def test_the_password_that_everybody_knows_opens_on_this_machine_alone(nobody, c
     assert ("Everybody knows this password" in answer.text) == (status == 403)
 
 
+@pytest.mark.parametrize(
+    "whence", [{"REMOTE_ADDR": "192.0.2.7"}, {"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "192.0.2.7"}]
+)
+def test_nobody_opens_it_over_a_network_by_calling_the_server_localhost(nobody, client, whence):
+    demo.ensure_demo(nobody)
+    fields = {"email": demo.EMAIL, "password": demo.PASSWORD}
+    answer = client.post("/login", data=fields, headers={"Host": "localhost:8765"}, environ_overrides=whence)
+    assert answer.status_code == 403
+
+
 def test_with_a_password_of_ones_own_the_demo_opens_anywhere(nobody, client):
     demo.ensure_demo(nobody)
     with nobody.sessions() as session:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, Response, jsonify, make_response, request
+from flask import Blueprint, Response, jsonify, make_response
 from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -15,8 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.revision import current_revision, head_revision
 from memory.telemetry import COUNTED, telemetry
-from webapp.context import runtime, session, utc_now
+from webapp.context import session, utc_now
 from webapp.errors import problem
+from webapp.this_machine import comes_from_here
 
 bp = Blueprint("ops", __name__)
 
@@ -53,25 +53,13 @@ def readyz() -> Response:
 @bp.get("/metrics")
 def metrics() -> Response:
     """Answer Prometheus metrics, to this machine only."""
-    if not _from_here():
+    if not comes_from_here():
         return problem(HTTPStatus.FORBIDDEN, "metrics are open on loopback only")
     registry = CollectorRegistry()
     registry.register(_Telemetry(telemetry(session(), utc_now())))
     response = make_response(generate_latest(registry))
     response.headers["Content-Type"] = CONTENT_TYPE_LATEST
     return response
-
-
-def _from_here() -> bool:
-    """Tell whether the request comes from this machine, and was not passed on by a proxy that runs on it."""
-    if "X-Forwarded-For" in request.headers and not runtime().settings.trusted_proxies:
-        return False
-    try:
-        address = ipaddress.ip_address(request.remote_addr or "")
-    except ValueError:
-        return False
-    # A server that listens on [::] sees IPv4 callers so.
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 class _Telemetry(Collector):
