@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -126,6 +128,14 @@ def test_who_opens_the_address_of_a_form_comes_to_its_page(app: Flask, ada, path
     assert app.url_map.bind("localhost").match(response.location, method="GET")[0] == page
     assert browser.get(path, headers={"Accept": "application/json"}).status_code == 405
     assert "Incognito." not in browser.get("/").text
+
+
+@pytest.mark.parametrize("slug", ["a%0D%0AX:%20b", "a%3Fb%23c", "%C3%A9%25"])
+def test_the_page_of_a_form_is_named_as_the_form_was(app: Flask, ada, slug: str) -> None:
+    response = at_browser(app, ada).get(f"/spaces/{slug}/weights", headers={"Accept": "text/html"})
+    assert response.status_code == 303
+    assert unquote(response.location) == unquote(f"/spaces/{slug}")
+    assert set("?#").isdisjoint(response.location)
 
 
 @pytest.mark.parametrize("path", ["/logout", "/appearance", "/incognito/start"])

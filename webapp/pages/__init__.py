@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from urllib.parse import quote
 
 from flask import Flask, current_app, make_response, redirect, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
@@ -86,7 +87,8 @@ def _recognise_astray() -> Response | None:
         return None
     reads = request.method == "GET" and "text/html" in request.accept_mimetypes.values()
     if reads and isinstance(astray, MethodNotAllowed):
-        return make_response(redirect(_page_above(request.path), HTTPStatus.SEE_OTHER))
+        # Quoted again: what was decoded may be a line's end, which no header can have, or a question mark.
+        return make_response(redirect(quote(_page_above(request.path)), HTTPStatus.SEE_OTHER))
     visitor.recognise()
     return None
 
