@@ -22,11 +22,23 @@ TABLES_LOCK = 0x48756579
 _runtime: list[Runtime] = []
 
 
+class ForeignTaskError(ValueError):
+    """What lies in the queue was not put there by us, or before us: by an earlier version, or with another secret."""
+
+
+class _Ours(SignedSerializer):  # type: ignore[misc]
+    def _unsign(self, signed: bytes) -> Any:
+        try:
+            return super()._unsign(signed)
+        except ValueError as error:
+            raise ForeignTaskError("it is not signed with our secret") from error
+
+
 def configure(runtime: Runtime) -> None:
     """Tell the queue and the tasks of this process what to work with."""
     _runtime[:] = [runtime]
     # What is in the queue is made into objects, which may run anything: only what we have put there ourselves.
-    huey.serializer = SignedSerializer(runtime.keys.password("queue"))
+    huey.serializer = _Ours(runtime.keys.password("queue"))
 
 
 def runtime() -> Runtime:

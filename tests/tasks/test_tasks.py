@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 from datetime import timedelta
@@ -18,6 +19,7 @@ from memory.remember import remember
 from tasks.app import configure, huey
 from tasks.embedding import embed_waiting, nudge, queue_breaker, sweep
 from tasks.upkeep import archive_aged, purge_due
+from webapp.cli.worker import left_out_in_a_line
 
 
 @pytest.fixture(autouse=True)
@@ -75,9 +77,30 @@ class Trap:
 
 def test_nothing_is_made_of_what_others_put_into_the_queue(tmp_path):
     huey.storage.enqueue(pickle.dumps(Trap(str(tmp_path / "trap"))))
-    with pytest.raises(ValueError, match=r"[Ss]ign|[Ss]eparator"):
+    with pytest.raises(ValueError, match="not signed"):
         huey.dequeue()
     assert list(tmp_path.iterdir()) == []
+    nudge()
+    assert huey.dequeue() is not None
+
+
+def test_what_an_earlier_version_left_in_the_queue_is_left_out_in_a_line_each(caplog):
+    unsigned = pickle.dumps(huey._registry.create_message(embed_waiting.s()))
+    huey.storage.enqueue(unsigned)
+    huey.storage.add_to_schedule(unsigned, utc_now().replace(tzinfo=None) - timedelta(seconds=1))
+    readers = [logging.getLogger(name) for name in ("huey", "huey.consumer.Worker")]
+    for each in readers:
+        each.addFilter(left_out_in_a_line)
+    try:
+        consumer = huey.create_consumer(workers=1, periodic=False)
+        consumer.worker_threads[0][0].loop()
+        assert huey.read_schedule() == []
+    finally:
+        for each in readers:
+            each.removeFilter(left_out_in_a_line)
+    said = [record for record in caplog.records if record.name in {"huey", "huey.consumer.Worker"}]
+    assert [(record.levelname, record.exc_info) for record in said] == [("WARNING", None)] * 2
+    assert all("left out" in record.getMessage() for record in said)
     nudge()
     assert huey.dequeue() is not None
 

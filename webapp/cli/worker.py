@@ -12,6 +12,7 @@ from psycopg import OperationalError
 from redis.exceptions import RedisError
 
 from memory.errors import first_line
+from tasks.app import ForeignTaskError
 from tasks.registry import configure, huey
 from webapp.cli.children import held_option, is_let_go
 from webapp.cli.loading import allow_ending, in_order, preload
@@ -38,12 +39,23 @@ def worker(held: bool) -> None:
     configure(runtime)
     preload(runtime, asked=False)
     away = _Away()
-    for reader in ("huey.consumer.Worker", "huey.consumer.Scheduler"):
+    for reader in ("huey", "huey.consumer.Worker", "huey.consumer.Scheduler"):
         logging.getLogger(reader).addFilter(away)
+        logging.getLogger(reader).addFilter(left_out_in_a_line)
     consumer = huey.create_consumer(workers=2, periodic=True, initial_delay=0.1, max_delay=1.0, scheduler_interval=1)
     with in_order():
         consumer.run()
     _join([consumer.scheduler, *(thread for _, thread in consumer.worker_threads)])
+
+
+def left_out_in_a_line(record: logging.LogRecord) -> bool:
+    """Say without a trace that a task is left out: each that waits while another version is installed is one."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, ForeignTaskError):
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+        record.msg = "a queued task is left out, as %s; what it was for is found by the next sweep"
+        record.args, record.exc_info, record.exc_text = (str(error),), None, None
+    return True
 
 
 class _Away(logging.Filter):
