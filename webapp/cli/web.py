@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import struct
 from http import HTTPStatus
@@ -87,6 +88,7 @@ class _Worker(ThreadWorker):
 
     def run(self) -> None:
         """Serve until told to end, which may be while the models are loaded."""
+        self.log.error_log.addFilter(_is_no_silence)
         with in_order():
             super().run()
 
@@ -110,6 +112,11 @@ class _Worker(ThreadWorker):
             write_nonblock(client, head.encode() + _TOO_LONG)
         except OSError:
             self.log.debug("nobody waited for the answer")
+
+
+def _is_no_silence(record: logging.LogRecord) -> bool:
+    """Leave out of the log that a client began a request and said no more, which gunicorn tells by a long trace."""
+    return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))
 
 
 def _status_of(exc: BaseException) -> HTTPStatus | None:
