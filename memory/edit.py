@@ -175,7 +175,8 @@ def _checked(memory: Memory, changes: Mapping[str, Any]) -> Draft:
     for name in ("tags", "source_ids"):
         if name in given:
             given[name] = tuple(given[name])
-    return Draft(**{"text": memory.text, "stored": "text" not in given, **given})
+    # A form sends the text along that nobody has touched.
+    return Draft(**{"text": memory.text, **given, "stored": given.get("text", memory.text) == memory.text})
 
 
 def _fingerprinted(

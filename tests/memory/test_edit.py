@@ -58,6 +58,8 @@ def test_a_text_that_nobody_sees_is_refused_but_what_an_earlier_version_stored_c
         session.get_one(Memory, (book.user_id, memory_id)).text = "\u200b"
     change(memory_id, status="archived")
     assert book.load(memory_id).status == "archived"
+    change(memory_id, text="\u200b", type="fact")
+    assert book.load(memory_id).type == "fact"
 
 
 def test_a_theme_can_be_set(book, change, memory_id):
