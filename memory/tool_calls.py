@@ -120,9 +120,9 @@ def list_calls(
 ) -> CallPage:
     """Return a page of calls by (created_at, id), newest first; raises `InvalidError` for a bad limit or cursor.
 
-    Of calls in the spaces with the slugs `outside` no words are shown.
+    Of calls in the spaces with the slugs `outside` no words are shown, and none is found by its paths.
     """
-    shown, next_cursor = _page(session, user_id, filters, limit, cursor)
+    shown, next_cursor = _page(session, user_id, filters, limit, cursor, outside)
     return CallPage(_all_as_shown(session, user_id, shown, now, outside), next_cursor)
 
 
@@ -157,11 +157,7 @@ def affected_paths(
     path = collate(func.unnest(calls.affected_paths, type_=Text()).column_valued("path", joins_implicitly=True), "C")
     statement = select(path.label("path"), func.count(), func.max(calls.created_at)).select_from(calls)
     statement = _filtered(statement, calls, user_id, filters)
-    if outside:
-        spaces = select(Space.id).where(Space.user_id == user_id, Space.slug.in_(outside))
-        for place, kind in ((calls.conversation_id, Conversation), (calls.token_id, Token)):
-            inside = select(kind.id).where(kind.user_id == user_id, kind.space_id.in_(spaces))
-            statement = statement.where(place.is_(None) | place.not_in(inside))
+    statement = _elsewhere(statement, calls, user_id, outside)
     if filters.path is not None:
         statement = statement.where(
             func.starts_with(path, filters.path) if _is_folder(filters.path) else path == filters.path
@@ -199,7 +195,12 @@ def uses(
 
 
 def _page(
-    session: Session, user_id: UUID, filters: CallFilters, limit: int, cursor: str | None
+    session: Session,
+    user_id: UUID,
+    filters: CallFilters,
+    limit: int,
+    cursor: str | None,
+    outside: Collection[str] = (),
 ) -> tuple[Sequence[ToolCall], str | None]:
     """Return a page of calls by (created_at, id), newest first, and the cursor of the next."""
     _check_limit(limit, LARGEST_PAGE)
@@ -207,6 +208,9 @@ def _page(
     # Of the calls that name an id the keys alone come first, as what they asked and answered is long.
     chosen = calls if filters.affected_id is None else calls.id
     statement = _filtered(select(chosen), calls, user_id, filters)
+    if filters.path is not None:
+        # Else whoever guesses a path is told that it was one.
+        statement = _elsewhere(statement, calls, user_id, outside)
     if cursor is not None:
         statement = statement.where(tuple_(calls.created_at, calls.id) < from_cursor(cursor))
     statement = statement.order_by(calls.created_at.desc(), calls.id.desc()).limit(limit + 1)
@@ -257,6 +261,17 @@ def _filtered(statement: Select[Any], calls: Any, user_id: UUID, filters: CallFi
     if filters.until is not None:
         statement = statement.where(calls.created_at < filters.until)
     return statement if filters.path is None else statement.where(_on_path(calls, filters.path))
+
+
+def _elsewhere(statement: Select[Any], calls: Any, user_id: UUID, outside: Collection[str]) -> Select[Any]:
+    """Leave out the calls in conversations of the spaces with the slugs `outside`, or by tokens of theirs."""
+    if not outside:
+        return statement
+    spaces = select(Space.id).where(Space.user_id == user_id, Space.slug.in_(outside))
+    for place, kind in ((calls.conversation_id, Conversation), (calls.token_id, Token)):
+        inside = select(kind.id).where(kind.user_id == user_id, kind.space_id.in_(spaces))
+        statement = statement.where(place.is_(None) | place.not_in(inside))
+    return statement
 
 
 def _is_folder(path: str) -> bool:

@@ -509,6 +509,11 @@ def test_paths_of_a_space_that_is_incognito_by_default_are_not_listed(
     shown = [(each["path"], each["calls"]) for each in agent.get(paths).json["paths"]]
     assert shown == [("/both", 1), ("/open", 1)]
     assert "/hidden" not in reader.get("/record/paths").text
+    # Nor does a guess tell that it was one.
+    for guess, found in {"/hidden/": 0, "/hidden/talk": 0, "/hidden/token": 0, "/both": 1, "/": 1}.items():
+        assert len(agent.ask("GET", "/v1/tool-calls", query_string={"path": guess}).json["calls"]) == found, guess
+    assert [reader.get(f"/record?what={guess}").text.count('class="call"') for guess in ("/hidden/", "/")] == [0, 1]
+    assert len(agent.get("/v1/tool-calls", origin="external").json["calls"]) == 3
 
 
 def test_uses_are_closed_while_incognito(reader: FlaskClient, ada) -> None:
