@@ -86,8 +86,7 @@ class Embedding(Base):
             "model_id",
             postgresql_where=text("passages IS NOT NULL AND live"),
         ),
-        Index("ix_embeddings_due", "user_id", "due_at", postgresql_where=text("state = 'pending'")),
-        Index("ix_embeddings_due_any", "due_at", postgresql_where=text("state = 'pending'")),
+        Index("ix_embeddings_due", "model_id", "due_at", postgresql_where=text("state = 'pending'")),
         # Without the user, or the planner would take this small index for looking up rows by the whole key while it
         # knows nothing yet of a table that is being filled.
         Index("ix_embeddings_model", "model_id"),

@@ -86,8 +86,7 @@ class Vectors:
                 "model_id",
                 postgresql_where=sql("passages IS NOT NULL AND live"),
             ),
-            Index(f"ix_{table}_due", "user_id", "due_at", postgresql_where=waiting),
-            Index(f"ix_{table}_due_any", "due_at", postgresql_where=waiting),
+            Index(f"ix_{table}_due", "model_id", "due_at", postgresql_where=waiting),
             Index(f"ix_{table}_model", "model_id"),
             Index(f"ix_{table}_failed", "user_id", "updated_at", postgresql_where=sql("state = 'error'")),
         )

@@ -8,8 +8,10 @@ import pytest
 from sqlalchemy import event, text
 
 from memory.embedding.backfill import utc_now
+from memory.embedding.queue import _DUE, statement
 from memory.journal import record, record_tool_call
 from memory.operators import try_to_cross
+from memory.shelves import MEMORIES as MEMORIES_SHELF
 from memory.spaces import list_themes
 from memory.telemetry import advance_totals, telemetry
 
@@ -33,6 +35,15 @@ INSERT INTO embeddings (user_id, memory_id, model_id, space_id, vector, state, v
 SELECT user_id, id, user_id, space_id, array_fill(1, ARRAY[384])::real[]::halfvec, 'ready', 1, now(), now(),
     now() - interval '2 hours'
 FROM memories WHERE user_id = :user_id
+"""
+BUILDING = """
+INSERT INTO embedding_models (user_id, id, provider_type, model, state, created_at)
+VALUES (:user_id, uuidv7(), 'local', 'other-model', 'building', now())
+"""
+AWAITED = """
+INSERT INTO embeddings (user_id, memory_id, model_id, space_id, state, version, due_at, created_at, updated_at)
+SELECT m.user_id, m.id, e.id, m.space_id, 'pending', 1, now() - interval '1 minute', now(), now()
+FROM memories m JOIN embedding_models e ON e.user_id = m.user_id AND e.state = 'building' WHERE m.user_id = :user_id
 """
 CALLS = """
 INSERT INTO tool_calls (user_id, id, correlation_id, tool, duration_ms, success, created_at)
@@ -69,6 +80,28 @@ def much(owner, book):
 
 def test_who_has_texts_to_be_read_is_told_without_reading_all_that_wait(much, pages):
     assert pages("SELECT users_with_unenriched_items(now())") < FEW_PAGES
+
+
+@pytest.fixture
+def switching(owner, much):
+    """Ada is on the way to another model, which has nothing yet."""
+    with owner.begin() as connection:
+        for statement in (BUILDING, AWAITED):
+            connection.execute(text(statement), {"user_id": much.user_id})
+        connection.execute(text("ANALYZE embeddings"))
+    return much
+
+
+def test_what_waits_for_one_model_is_not_read_to_find_nothing_for_the_other(switching, pages):
+    due = statement(_DUE, MEMORIES_SHELF).text
+    asked = {"user_id": switching.user_id, "now": utc_now(), "most": 1}
+    assert pages(due, **asked, model_id=switching.user_id) < FEW_PAGES
+
+
+@pytest.mark.parametrize("asked", ["next_due_embedding()", "users_with_due_embeddings(now(), 100)"])
+def test_who_waits_for_a_vector_is_told_without_reading_what_waits_for_a_model_that_rests(switching, pages, asked):
+    rests = "UPDATE embedding_models SET rests_until = now() + interval '1 hour' WHERE state = 'building'"
+    assert pages(f"SELECT {asked}", after=rests) < FEW_PAGES
 
 
 def test_what_is_too_old_is_looked_for_without_reading_what_is_not(much, pages):
