@@ -164,7 +164,8 @@ GROUP BY x.{item} HAVING count(*) = (SELECT count(*) FROM words) ORDER BY x.{ite
 """
 
 # The items that have each of some pictures, which are no words to the index: all texts are read. Scored as words are,
-# all of them together as one word. To the pool they say how often each item has that.
+# all of them together as one word. To the pool they say how often each item has that. Where no item of the scope has a
+# word, their mean length is nothing to divide by.
 _PICTURED = """
 WITH scope AS MATERIALIZED ({statistics}
 ), found AS MATERIALIZED (
@@ -180,7 +181,8 @@ WITH scope AS MATERIALIZED ({statistics}
     ) o
     WHERE m.user_id = %(user_id)s AND {in_scope} AND {served}{narrows} AND o.often > 0
 ), word AS MATERIALIZED (
-    SELECT f.df, ln(1 + (s.n - f.df + 0.5::float8) / (f.df + 0.5::float8)) AS idf, s.mean_length
+    SELECT f.df, ln(1 + (s.n - f.df + 0.5::float8) / (f.df + 0.5::float8)) AS idf,
+           coalesce(nullif(s.mean_length, 0), 1) AS mean_length
     FROM scope s CROSS JOIN (SELECT count(*)::float8 AS df FROM found) f
 )
 SELECT f.id, f.often, w.df, w.idf, w.mean_length FROM found f CROSS JOIN word w

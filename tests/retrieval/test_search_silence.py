@@ -185,6 +185,12 @@ def test_a_picture_finds_what_has_it_whatever_is_alike_to_it(runtime, bob, asked
     assert shelf.found(asked, cosine=0.9, types=("fact",)) == []
 
 
+def test_a_picture_is_found_where_no_memory_has_a_word(runtime, bob):
+    shelf = Shelf(runtime, bob, (BEE, f"{BEE}, {BEE} {HEART}"))
+    result = shelf.ask(BEE, cosine=0.9)
+    assert ({hit.snippet for hit in result.hits}, result.error) == ({BEE, f"{BEE}, {BEE} {HEART}"}, False)
+
+
 def test_a_picture_is_found_on_every_shelf(runtime, bob):
     shelf = Shelf(runtime, bob, TEXTS)
     for other in (EPISODES, ENTITIES):
