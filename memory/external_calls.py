@@ -17,6 +17,7 @@ from memory.errors import ConflictError, InvalidError
 from memory.ids import new_id
 from memory.models import Conversation, Message, ToolCall
 from memory.redaction import is_redacted
+from memory.telemetry import SETTLED, count_late
 
 _SAID = ("arguments", "result", "error", "affected_paths")
 
@@ -60,6 +61,9 @@ def record_calls(
         rows.setdefault(call_id, _row(draft, user_id, call_id, token_id, correlation_id, now))
     statement = insert(ToolCall).on_conflict_do_nothing().returning(ToolCall.id)
     added = set(session.scalars(statement, list(rows.values())))
+    # Well before the totals can go past them meanwhile.
+    if late := [call_id for call_id in added if rows[call_id]["created_at"] < now - SETTLED / 2]:
+        count_late(session, user_id, late)
     # Of one that is there twice, the first is the new one.
     kept = [(call_id, call_id in added and ids.index(call_id) == place) for place, call_id in enumerate(ids)]
     repeats = [place for place, (_, new) in enumerate(kept) if not new]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 # What is counted of what was done since the start: the action in the record, and what it is in words.
@@ -21,8 +23,26 @@ COUNTED = {
     "memory_offs": ("memory.switched_off", "Times memory was switched off in a space"),
     "incognito_starts": ("incognito.started", "Incognito sessions started"),
 }
-# What began before is written by then, and no total misses it.
+# What began before is written by then, and no total misses it; but agents report calls of long ago, see `count_late`.
 SETTLED = timedelta(hours=1)
+
+
+# As whoever moves the totals forward: that row first.
+_HOLD = text("SELECT counted_until FROM totals WHERE name = 'calls' FOR UPDATE")
+_ADD_LATE = text("""
+UPDATE totals t SET total = t.total + late.number
+FROM (
+    SELECT unnest(ARRAY['calls', 'failures']) AS name,
+           unnest(ARRAY[count(*), count(*) FILTER (WHERE NOT c.success)]) AS number
+    FROM tool_calls c WHERE c.user_id = :user_id AND c.id = ANY(:ids) AND c.created_at < :counted_until
+) late WHERE t.name = late.name AND late.number > 0
+""")
+
+
+def count_late(session: Session, user_id: UUID, call_ids: Sequence[UUID]) -> None:
+    """Add calls to the totals that were reported when these had gone past their moment. The caller commits."""
+    counted_until = session.scalar(_HOLD)
+    session.execute(_ADD_LATE, {"user_id": user_id, "ids": list(call_ids), "counted_until": counted_until})
 
 
 def advance_totals(session: Session, now: datetime) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import event, text
 
 from memory.embedding.backfill import utc_now
 from memory.embedding.queue import _DUE, statement
+from memory.external_calls import CallDraft, record_calls
 from memory.journal import record, record_tool_call
 from memory.operators import try_to_cross
 from memory.shelves import MEMORIES as MEMORIES_SHELF
@@ -183,6 +184,25 @@ def test_totals_say_the_same_however_far_they_have_come(book):
         for passed in (1.5, 2.5, 2.5, 1, 9):
             advance_totals(session, now + passed * hour)
             assert numbers() == after
+        session.rollback()
+
+
+def test_a_call_that_is_reported_late_is_counted_once(book):
+    now = utc_now()
+    with book.session() as session:
+        advance_totals(session, now)
+        before = telemetry(session, now)
+        for hours, success in ((0, True), (0.75, True), (50, True), (50, False)):
+            call = CallDraft(
+                "grep", success, 1.0, created_at=now - timedelta(hours=hours), client_id=f"{hours} {success}"
+            )
+            for _ in range(2):
+                record_calls(session, book.user_id, [call], token_id=None, correlation_id="-", now=now)
+        for _ in range(2):
+            after = telemetry(session, now)
+            assert after["tool_calls"] == before["tool_calls"] + 4
+            assert after["tool_failures"] == before["tool_failures"] + 1
+            advance_totals(session, now + timedelta(hours=3))
         session.rollback()
 
 
