@@ -68,7 +68,15 @@ class ProviderAwayError(Exception):
         self.pause = pause
 
 
-Away = dict[Provider, ProviderAwayError]
+class Absence(NamedTuple):
+    """Why a provider is not asked, until when, and how often in a row it was asked for nothing."""
+
+    error: ProviderAwayError
+    until: datetime
+    times: int
+
+
+Away = dict[Provider, Absence]
 
 
 def utc_now() -> datetime:
@@ -134,7 +142,7 @@ class Backfill:
         """Embed everything that is due; returns how many rows were settled, well or badly.
 
         Outlives a database that starts again: what was claimed then falls due by itself. A provider that answers
-        nobody is asked once, for whomever it would embed.
+        nobody is asked once, for whomever it would embed, and again after a pause that grows: a run may take hours.
         """
         total = 0
         away: Away = {}
@@ -156,7 +164,7 @@ class Backfill:
     def step(self, away: Away | None = None) -> int:
         """Claim one batch, embed it and store it; returns how many rows it claimed (0 when nothing is due).
 
-        Providers in `away` are not asked, and those that turn out to be are added.
+        Providers in `away` are not asked for as long as it says, and those that turn out to be are added.
         """
         away = {} if away is None else away
         self._adopt_unqueued()
@@ -171,15 +179,20 @@ class Backfill:
         if model is None:
             return  # It was replaced since the claim, and its rows went with it.
         provider = Provider(model.provider_type, model.endpoint_url, model.api_key)
-        try:
-            if provider in away:
-                raise away[provider]
-            for batch in _portions(jobs):
-                self._embed(model, batch, claims)
-        except ProviderAwayError as error:
-            away[provider] = error
-            self._rest(model, claims.open(jobs), error)
-            claims.settle(jobs)
+        absence = away.get(provider)
+        if absence is None or self._clock() >= absence.until:
+            try:
+                for batch in _portions(jobs):
+                    self._embed(model, batch, claims)
+            except ProviderAwayError as error:
+                times = 1 if absence is None else absence.times + 1
+                absence = Absence(error, self._clock() + max(error.pause, queue.backoff(times)), times)
+                away[provider] = absence
+            else:
+                away.pop(provider, None)
+                return
+        self._rest(model, claims.open(jobs), absence.error)
+        claims.settle(jobs)
 
     def _model(self, user_id: UUID, model_id: UUID) -> EmbeddingModel | None:
         with user_session(self._sessions, user_id) as session:

@@ -294,6 +294,19 @@ def test_a_provider_that_is_away_is_asked_once_a_run(work, runtime, provider, ne
     assert (work.claim(), other.claim()) == ([], [])
 
 
+def test_a_provider_that_was_away_is_asked_again_in_a_run_that_takes_long(work, provider):
+    work.write()
+    provider.status = 503
+
+    def go_on(_done):
+        if provider.status != 200:
+            work.clock.now += timedelta(minutes=30)
+        provider.status = 200
+
+    work.backfill.run(go_on)
+    assert (work.states(), work.book.one("SELECT failures FROM embedding_models")) == (["ready"] * 4, 0)
+
+
 def test_who_asks_with_another_key_is_asked_for_too(work, runtime, provider, new_person, monkeypatch):
     """One key may be over its limit while another is not."""
     other = Work(runtime, Book(runtime, new_person("keyed")), work.providers, work.clock)
