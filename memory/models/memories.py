@@ -25,6 +25,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from memory.ids import new_id
 from memory.models.base import Base, Id, Moment, Owner, Words
+from memory.models.shelves import HAS_SIGN
 
 TYPES = ("preference", "fact", "instruction", "decision", "note", "summary", "other")
 ROLES = ("user", "assistant", "system", "tool_call", "tool_result")
@@ -181,6 +182,7 @@ class Posting(Base):
     __table_args__ = (
         # Covering, in the order of a lookup, so that scoring reads the index alone.
         PrimaryKeyConstraint("user_id", "space_id", "lexeme", "memory_id", postgresql_include=["tf", "length"]),
+        Index("ix_postings_wholes", "user_id", "space_id", "lexeme", postgresql_where=HAS_SIGN),
     )
 
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))

@@ -21,9 +21,14 @@ from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from memory.models.base import Moment, Owner
 
+# Addresses, paths and codes, in which a part is looked for.
+HAS_SIGN = sql("lexeme ~ '[^[:alnum:]]'")
+
 
 class PostingsByLexeme:
     """One lexeme of one item, by lexeme first: the scopes of a search are many and are looked up when it runs."""
+
+    __tablename__: str
 
     user_id: Mapped[UUID] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
     lexeme: Mapped[str] = mapped_column(Text(collation="C"))
@@ -36,7 +41,8 @@ class PostingsByLexeme:
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - SQLAlchemy calls it with the class
         # Covering, in the order of a look-up, so that scoring reads the index alone.
         key = PrimaryKeyConstraint("user_id", "lexeme", "scope_id", "item_id", postgresql_include=["tf", "length"])
-        return (key, Index(None, "user_id", "item_id"))
+        wholes = Index(f"ix_{cls.__tablename__}_wholes", "user_id", "scope_id", "lexeme", postgresql_where=HAS_SIGN)
+        return (key, Index(None, "user_id", "item_id"), wholes)
 
 
 class Vectors:
