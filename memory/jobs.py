@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
-from memory.embedding.queue import statement
+from memory.embedding.queue import statement, wake
 from memory.errors import NotFoundError
 from memory.shelves import SHELVES
 
@@ -77,3 +77,5 @@ def retry_job(session: Session, user_id: UUID, kind: str, item_id: UUID, *, now:
         done = session.execute(statement(_RETRY, shelf), {**values, "now": now, "stuck": now - STUCK_AFTER})
     if done is None or not done.rowcount:
         raise NotFoundError("there is no such job that failed or is stuck")
+    # Its provider may be what it waits for.
+    wake(session, user_id)

@@ -140,7 +140,7 @@ def note_success(session: Session, user_id: UUID, model_id: UUID, dimensions: in
 
 def rest(session: Session, user_id: UUID, model_id: UUID, error: str, *, pause: timedelta, now: datetime) -> None:
     """Leave a model alone that failed at everything: twice as long each time, and no shorter than `pause`."""
-    model = session.get(EmbeddingModel, (user_id, model_id), with_for_update=True)
+    model = session.get(EmbeddingModel, (user_id, model_id), with_for_update={"key_share": True})
     if model is not None:
         model.failures = min(model.failures + 1, MOST_FAILURES)
         model.error = error[:500]

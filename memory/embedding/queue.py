@@ -299,6 +299,7 @@ def release(session: Session, jobs: Sequence[Job], now: datetime) -> None:
     for shelf, group in by_shelf(jobs):
         model = {"user_id": group[0].user_id, "model_id": group[0].model_id}
         ids = [job.item_id for job in group]
+        session.execute(statement(_LOCK, shelf), {"user_id": model["user_id"], "ids": ids})
         session.execute(statement(_RELEASE, shelf), {**model, "ids": ids, "now": now})
 
 

@@ -21,6 +21,7 @@ from memory.embedding.models import active_model, flip_if_complete, reconcile
 from memory.embedding.passages import passages
 from memory.embedding.providers import Providers, System, clear_setting, save_setting
 from memory.forget import forget
+from memory.jobs import STUCK_AFTER, retry_job
 from memory.remember import remember_many
 
 TEXTS = ["Ada keeps bees", "The bridge opens in spring", "Tea grows on the hills", "Our cat sleeps all day"]
@@ -374,6 +375,19 @@ def test_what_waits_for_its_next_try_is_tried_at_once_on_request(work, provider)
     work.backfill.run()
     assert work.states() == ["ready"] * 4
     assert work.book.one("SELECT error FROM embedding_models") is None
+
+
+def test_a_single_job_is_tried_again_at_once_though_its_model_rests(work, provider):
+    ids = work.write()
+    provider.status, provider.headers = 503, {"Retry-After": "1800"}
+    work.backfill.run()
+    provider.status = 200
+    work.clock.now += STUCK_AFTER
+    assert work.backfill.run() == 0
+    with work.book.session() as session:
+        retry_job(session, work.book.user_id, "memory", ids[0], now=work.clock())
+    work.backfill.run()
+    assert work.states() == ["ready"] * 4
 
 
 def test_the_last_attempt_leaves_an_error_with_its_reason(work, provider):
