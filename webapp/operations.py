@@ -23,6 +23,8 @@ from memory.trace import Outcome, Trace
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
 
+NOTHING_STORED = "this session is incognito: nothing is stored"
+
 
 def space_for(slug: str | None) -> Space:
     """Return the space of this name, the token's own or the default; a confined token sees no other."""
@@ -98,7 +100,7 @@ def _count_refusals(space: Space, writes: int) -> None:
 
 def _refused_by_incognito(draft: Draft) -> Outcome:
     item = prepare(draft)
-    trace = Trace(item.normalised, f"{item.simhash:016x}", "this session is incognito: nothing is stored")
+    trace = Trace(item.normalised, f"{item.simhash:016x}", NOTHING_STORED)
     return Outcome(None, "refused", "none", trace, "incognito")
 
 
@@ -124,7 +126,13 @@ def refuse_in_incognito(space_id: UUID, writes: int = 1) -> None:
     space = session().get_one(Space, (credential().user_id, space_id))
     if is_incognito(space):
         _count_refusals(space, writes)
-        raise RefusedError("incognito", "this session is incognito: nothing is stored")
+        raise RefusedError("incognito", NOTHING_STORED)
+
+
+def refuse_notes_in_incognito() -> None:
+    """Raise `RefusedError` when this session does not store what is in no space, as the notes of a notebook."""
+    if is_incognito(None):
+        raise RefusedError("incognito", NOTHING_STORED)
 
 
 def held_entry(memory_id: UUID) -> Entry:

@@ -8,7 +8,7 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import ValidationError
 
-from memory.errors import InvalidError, RefusedError
+from memory.errors import InvalidError
 from memory.models import TYPES, Cell, Notebook
 from memory.notebooks import cells, notebooks
 from memory.notebooks.blanking import title_of
@@ -16,7 +16,7 @@ from memory.redaction import secrets_of
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, local_now, session, utc_now
 from webapp.htmx import swap_or_go, wants_fragment
-from webapp.operations import is_incognito
+from webapp.operations import is_incognito, refuse_notes_in_incognito
 from webapp.pages.notebook_charts import NAMES as CHARTS
 from webapp.pages.notebook_export import to_html_file, to_markdown
 from webapp.pages.notebook_forms import SLIDERS, scale_of
@@ -80,7 +80,7 @@ def create() -> Response:
     """Add an empty notebook."""
     who = credential()
     title = request.form.get("title", "").strip() or f"Notes of {local_now():%d %B %Y}"
-    _refuse_in_incognito()
+    refuse_notes_in_incognito()
     made = notebooks.create_notebook(session(), who.user_id, title, now=utc_now(), actor=who.actor)
     session().commit()
     return _to(made.id)
@@ -98,7 +98,7 @@ def rename(notebook_id: UUID) -> Response:
     who, title = credential(), request.form.get("title", "")
     found = notebooks.get_notebook(session(), who.user_id, notebook_id)
     secrets = secrets_of(session(), who.user_id, utc_now())
-    _refuse_in_incognito()
+    refuse_notes_in_incognito()
     refused = False
     try:
         # Enter in the field is a change and then a submission: the title is new once. What stands for a title that
@@ -128,7 +128,7 @@ def rename(notebook_id: UUID) -> Response:
 def duplicate(notebook_id: UUID) -> Response:
     """Copy a notebook with its cells."""
     who = credential()
-    _refuse_in_incognito()
+    refuse_notes_in_incognito()
     copy = notebooks.duplicate_notebook(session(), who.user_id, notebook_id, now=utc_now(), actor=who.actor)
     session().commit()
     return _to(copy.id)
@@ -203,11 +203,6 @@ def _runs_well(notebook_id: UUID, cell_id: UUID) -> bool:
         session().rollback()
         return False
     return True
-
-
-def _refuse_in_incognito() -> None:
-    if is_incognito(None):
-        raise RefusedError("incognito", "this session is incognito: nothing is stored")
 
 
 def _to(notebook_id: UUID) -> Response:

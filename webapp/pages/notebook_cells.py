@@ -10,7 +10,7 @@ from uuid import UUID
 from flask import Response, flash, make_response, render_template, request, url_for
 from pydantic import ValidationError
 
-from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.errors import InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW
 from memory.models import Cell
 from memory.notebooks import cells
@@ -20,7 +20,15 @@ from memory.spaces import DEFAULT_SPACE, update_space
 from retrieval.policy import PolicyError
 from webapp.context import credential, session, utc_now
 from webapp.htmx import done_or_go, refresh_or_go, swap_or_go, wants_fragment
-from webapp.operations import bring_back, is_incognito, refuse_in_incognito, remove, set_pin, space_for
+from webapp.operations import (
+    bring_back,
+    is_incognito,
+    refuse_in_incognito,
+    refuse_notes_in_incognito,
+    remove,
+    set_pin,
+    space_for,
+)
 from webapp.pages.forms import parse
 from webapp.pages.letting_go import purge_now
 from webapp.pages.notebook import page_of, vocabulary
@@ -151,7 +159,7 @@ def fold(notebook_id: UUID, cell_id: UUID) -> Response:
 @bp.post(f"{_CELL}/duplicate")
 def duplicate(notebook_id: UUID, cell_id: UUID) -> Response:
     """Add a copy after the cell."""
-    _refuse_in_incognito()
+    refuse_notes_in_incognito()
     copy = cells.duplicate_cell(session(), credential().user_id, notebook_id, cell_id, now=utc_now())
     session().commit()
     return _shown(copy)
@@ -223,7 +231,7 @@ def hit(notebook_id: UUID, cell_id: UUID, memory_id: UUID) -> Response:
     if _place(view_cell(cell), memory_id) is None:
         raise NotFoundError("this cell shows no such memory")
     if act in {"mark", "unmark"}:
-        _refuse_in_incognito()
+        refuse_notes_in_incognito()
     ACTS[act](memory_id, question)
     session().commit()
     cell = _cell(notebook_id, cell_id)
@@ -240,11 +248,6 @@ def _place(view: CellView, memory_id: UUID) -> Place | None:
     if isinstance(view.shown, Remembered) and view.shown.place and view.shown.place.memory_id == memory_id:
         return view.shown.place
     return None
-
-
-def _refuse_in_incognito() -> None:
-    if is_incognito(None):
-        raise ConflictError("this session is incognito: nothing is stored")
 
 
 def _cell(notebook_id: UUID, cell_id: UUID) -> Cell:
