@@ -16,6 +16,11 @@ from memory.ids import new_id
 from memory.journal import record
 from memory.roles import set_role
 
+LINKED = """
+SELECT to_jsonb(e) FROM audit_events e JOIN audit_links l ON l.user_id = e.user_id AND l.event_id = e.id
+WHERE e.subject_id = :id ORDER BY l.sequence
+"""
+
 
 def assign(owner, user_id, role, by=None):
     with Session(owner) as session, session.begin():
@@ -45,7 +50,7 @@ def test_the_same_role_again_changes_nothing(owner, book, two_admins):
 def test_both_records_tell_of_it_and_their_chains_hold(owner, book, bobs_book, two_admins):
     assign(owner, bobs_book.user_id, "user", by=book.user_id)
     for each in (book, bobs_book):
-        last = each.all("SELECT to_jsonb(e) FROM audit_events e WHERE subject_id = :id", id=bobs_book.user_id)[-1]
+        last = each.all(LINKED, id=bobs_book.user_id)[-1]
         assert (last["action"], last["details"]) == ("user.role_changed", {"role": "user"})
         with each.session() as session:
             assert verify(session, each.user_id).ok
