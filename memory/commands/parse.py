@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
@@ -96,8 +96,21 @@ def parse(text: str) -> Intent:
             if found is not None and not _asks(pattern, found):
                 return Intent("remember", pattern.confidence, "text", _as_said(text, line, *found.span("subject")))
         elif end - start <= LONGEST_ORDER and (found := pattern.words.fullmatch(plain, start, end)):
-            return _intent(pattern, found, line)
+            intent = _intent(pattern, found, line)
+            return _wondered(intent) if _wonders(plain, start, end) else intent
     return NONE
+
+
+def _wonders(plain: str, start: int, end: int) -> bool:
+    """Tell whether somebody only wonders: "forget that?" does, "could you forget that?" and "forget that, ok?" ask."""
+    return plain[end:].strip(" .!") in {"?", "??", "???"} and ASKING_START.search(plain, 0, start) is None
+
+
+def _wondered(intent: Intent) -> Intent:
+    """Return what is made of an intent that may be none: what changes something is asked about, and a yes is no yes."""
+    if intent.kind == "confirm":
+        return NONE
+    return replace(intent, confidence=min(intent.confidence, LIKELY)) if intent.kind in {"forget", "undo"} else intent
 
 
 _HELP = re.compile(

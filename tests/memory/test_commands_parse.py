@@ -196,6 +196,20 @@ def test_a_command_is_understood(kind, text):
     assert intent.confidence >= (LIKELY if text == "do you remember the name of the hotel?" else SURE)
 
 
+@pytest.mark.parametrize(
+    "text", ["could you forget that?", "forget that, ok?", "Forget that, will you?", "forget that!"]
+)
+def test_an_order_in_the_form_of_a_question_is_one(text):
+    intent = parse(text)
+    assert (intent.kind, intent.confidence >= SURE) == ("forget", True)
+
+
+@pytest.mark.parametrize("text", ["yes?", "Do it??", "sure ?"])
+def test_who_asks_back_has_not_said_yes(text):
+    assert parse(text).kind == "none"
+    assert parse(text.replace("?", "!")).kind == "confirm"
+
+
 @pytest.mark.parametrize("text", NO_COMMAND)
 def test_talk_is_no_command(text):
     assert parse(text).kind == "none"
@@ -208,6 +222,9 @@ def test_talk_is_no_command(text):
         ("forget the milk", "forget"),
         ("that's important", "pin"),
         ("I changed my mind", "undo"),
+        ("forget that?", "forget"),
+        ("Forget what I said about the bakery?", "forget"),
+        ("undo?", "undo"),
     ],
 )
 def test_what_may_be_meant_otherwise_is_not_sure(text, kind):
