@@ -1,7 +1,8 @@
 """Try other numbers of the ranking on development data. Needs the extra `eval`.
 
 A choice flatters itself on the data that it was made on. So besides the best of all, the best of all other persons, or
-talks, is taken for each, and what these choices bring where they were not made is what counts.
+talks, is taken for each. What counts is what these choices bring where they were not made, and whether the best of as
+many that are no better would have looked as good.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from evals.dataset import DataSet, Question
 from evals.errors import MeasureError
 from evals.examine import Examiner, outcome
-from evals.means import Measure, measure
+from evals.means import Measure, chance_of_the_best, measure
 from evals.policies import DEFAULT
 from evals.scores import scores
 from memory.ending import undisturbed
@@ -32,6 +33,8 @@ MEASURE = "recall@10"
 LARGEST = 10
 # A choice may take so many times as long as the defaults.
 PATIENCE = 1.25
+# A change is proposed where none is any better in one sweep of twenty at most.
+LEVEL = 0.05
 # One question of so many is asked under the defaults too.
 BESIDE = 4
 FUSIONS = ("convex", "minmax", "rrf")
@@ -97,7 +100,7 @@ class Sweep:
     def elsewhere(self) -> Measure | None:
         """Return how much better than the defaults a choice does where it was not made; None for one person."""
         folds = [each.about for each in self.questions]
-        if len(set(folds)) < 2:
+        if self.persons < 2:
             return None
         values = []
         for fold in dict.fromkeys(folds):
@@ -106,18 +109,48 @@ class Sweep:
             values += [best.found[place] - self.default.found[place] for place in inside]
         return measure(values)
 
+    @cached_property
+    def chance(self) -> float | None:
+        """Return how likely the choice would look as good if no trial were better than the defaults, in (0, 1].
+
+        Of fewer than five persons it is above `LEVEL` in any case. None where the defaults are the choice.
+        """
+        if self.chosen is self.default:
+            return None
+        tried = [each for each in self._fast if each is not self.default]
+        return chance_of_the_best([self._by_person(each) for each in tried], tried.index(self.chosen))
+
     @property
     def worth_it(self) -> bool:
         """Tell whether the choice beats the defaults by more than chance where it was not made; never for one person.
 
-        On the data that it was made on the best of many beats them by chance alone.
+        On the data that it was made on the best of many beats them by chance alone. And where it was not made all but
+        one of the persons have chosen, so that what they have by chance shows in nearly all of these choices at once.
         """
-        return self.elsewhere is not None and self.elsewhere.differs and self.elsewhere.low > 0
+        elsewhere, chance = self.elsewhere, self.chance
+        if elsewhere is None or chance is None:
+            return False
+        return elsewhere.differs and elsewhere.low > 0 and chance <= LEVEL
+
+    @cached_property
+    def persons(self) -> int:
+        """Return how many persons, or talks, were asked about."""
+        return len({each.about for each in self.questions})
+
+    @cached_property
+    def _fast(self) -> list[Trial]:
+        return [each for each in self.trials if each.cost <= PATIENCE or each is self.default]
+
+    def _by_person(self, trial: Trial) -> list[float]:
+        """Return how much more than the defaults a trial found of each person, in the order of the questions."""
+        sums: dict[str, float] = {}
+        for question, mine, theirs in zip(self.questions, trial.found, self.default.found, strict=True):
+            sums[question.about] = sums.get(question.about, 0.0) + mine - theirs
+        return list(sums.values())
 
     def _best(self, places: Sequence[int]) -> Trial:
-        fast = [each for each in self.trials if each.cost <= PATIENCE or each is self.default]
         # The earliest of equals, and that is the defaults.
-        return max(fast, key=lambda each: (fmean(each.found[place] for place in places), -each.number))
+        return max(self._fast, key=lambda each: (fmean(each.found[place] for place in places), -each.number))
 
 
 def sweep(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.means import measure
-from evals.sweep import MEASURE, PATIENCE, WEIGHTS, Sweep, Trial
+from evals.sweep import LEVEL, MEASURE, PATIENCE, WEIGHTS, Sweep, Trial
 from evals.tables import Cell, table
 from retrieval.policy import Policy
 
@@ -57,14 +57,24 @@ def reasons(sweep: Sweep) -> list[str]:
             "There is one person, or talk, only, so how much of that is owed to the choice itself is not known."
         )
     else:
-        lines.append(
+        lines += [
             "Chosen on all persons, or talks, but one and asked on that one, choices like it bring "
-            f"{elsewhere.mean:+.3f} ({elsewhere.low:+.3f} to {elsewhere.high:+.3f})."
-        )
+            f"{elsewhere.mean:+.3f} ({elsewhere.low:+.3f} to {elsewhere.high:+.3f}).",
+            _by_chance(sweep),
+        ]
     verdict = (
         "WORTH A CHANGE: that is more than chance." if sweep.worth_it else "KEEP THE DEFAULTS: that may be chance."
     )
     return [*lines, verdict]
+
+
+def _by_chance(sweep: Sweep) -> str:
+    if 0.5**sweep.persons > LEVEL:
+        return f"{sweep.persons} persons, or talks, are too few to tell the best of many from chance."
+    return (
+        f"If no trial were better than the defaults, the best would look as good with a chance of {sweep.chance:.3f} "
+        f"(at most {LEVEL:g} counts)."
+    )
 
 
 def to_values(sweep: Sweep) -> dict[str, Any]:
@@ -84,6 +94,7 @@ def to_values(sweep: Sweep) -> dict[str, Any]:
         "worth_it": sweep.worth_it,
         "difference": asdict(sweep.difference(sweep.chosen)),
         "elsewhere": None if elsewhere is None else asdict(elsewhere),
+        "chance": sweep.chance,
         "why": reasons(sweep),
         "front": [each.number for each in sweep.front],
         "trials": [_trial(each) for each in sweep.trials],

@@ -18,11 +18,12 @@ from evals.dataset import Collection, DataSet, Item, Question
 from evals.examine import Examiner
 from evals.locomo import Conversation
 from evals.locomo_set import to_data_set
-from evals.places import put
+from evals.means import chance_of_the_best
+from evals.places import Place, put
 from evals.sweep import Sweep, Trial, sweep
 from evals.sweep_report import draw, reasons, to_text, to_values
 from retrieval.policy import NAMED, Policy
-from retrieval.query import QueryEmbedder
+from retrieval.query import QueryEmbedder, Result
 from retrieval.types import Vector
 from tasks.runtime import Runtime
 
@@ -35,7 +36,7 @@ def trial(number: int, found: Sequence[float], cost: float = FAST) -> Trial:
 
 
 def made(*trials: Trial, collections: str = "ab") -> Sweep:
-    """Half of the questions are about each collection."""
+    """As many of the questions are about each collection."""
     size = len(trials[0].found)
     places = [collections[place * len(collections) // size] for place in range(size)]
     asked = [Question(f"q{n}", "c", "?", place, frozenset("x")) for n, place in enumerate(places)]
@@ -55,10 +56,61 @@ def test_of_equals_the_defaults_stay() -> None:
 
 
 def test_what_is_better_everywhere_is_worth_a_change() -> None:
-    found = made(trial(0, [0.0] * 20), trial(1, [1.0] * 20))
+    found = made(trial(0, [0.0] * 20), trial(1, [1.0] * 20), collections="abcde")
     assert found.elsewhere is not None
-    assert (found.elsewhere.mean, found.worth_it) == (1.0, True)
+    assert (found.elsewhere.mean, found.chance, found.worth_it) == (1.0, 1 / 32, True)
+    assert "with a chance of 0.031 (at most 0.05 counts)" in to_text(found)
     assert "WORTH A CHANGE" in to_text(found)
+
+
+def test_of_four_persons_nothing_is_more_than_chance() -> None:
+    found = made(trial(0, [0.0] * 20), trial(1, [1.0] * 20), collections="abcd")
+    assert found.worth_it is False
+    assert reasons(found)[-2:] == [
+        "4 persons, or talks, are too few to tell the best of many from chance.",
+        "KEEP THE DEFAULTS: that may be chance.",
+    ]
+
+
+def by_chance(seed: int, *, suits: float = 0.0) -> Sweep:
+    """A sweep over ten persons of whom each trial suits some and others not; the last suits all by so much more."""
+    chance = random.Random(seed)
+
+    def one(number: int) -> Trial:
+        liked = [chance.uniform(-0.15, 0.15) * bool(number) + suits * (number == 39) for _ in range(10)]
+        return trial(number, [float(chance.random() < 0.7 + liked[place // 12]) for place in range(120)])
+
+    return made(*map(one, range(40)), collections="abcdefghij")
+
+
+def test_where_no_trial_is_better_a_change_is_seldom_proposed() -> None:
+    sweeps = [by_chance(seed) for seed in range(100)]
+    where_not_made = [each.elsewhere for each in sweeps if each.elsewhere is not None]
+    # That choices do well where they were not made is no proof: the same persons made nearly all of them.
+    assert sum(each.differs and each.low > 0 for each in where_not_made) > 10
+    assert sum(each.worth_it for each in sweeps) <= 5
+
+
+def test_where_one_is_much_better_it_is_found() -> None:
+    sweeps = [by_chance(seed, suits=0.25) for seed in range(20)]
+    assert sum(each.worth_it and each.chosen.number == 39 for each in sweeps) >= 16
+
+
+def test_the_best_of_few_who_all_agree_is_no_chance() -> None:
+    assert chance_of_the_best([[1.0] * 6], 0) == 1 / 64
+    # Whoever does as clearly worse would do as clearly better with all signs turned, and is no rival.
+    assert chance_of_the_best([[1.0] * 6, [-3.0] * 6], 0) == 1 / 64
+    # One that was as good by other persons' words is.
+    assert chance_of_the_best([[1.0] * 6, [1.0, -1.0] * 3], 0) > 1 / 64
+
+
+def test_of_many_persons_not_all_turns_of_signs_are_tried() -> None:
+    assert chance_of_the_best([[1.0] * 30], 0) == 1 / 4096
+    assert chance_of_the_best([[1.0, -1.0] * 15], 0) == pytest.approx(0.57, abs=0.03)
+
+
+def test_what_changes_nothing_may_well_be_chance() -> None:
+    assert chance_of_the_best([[0.0] * 6], 0) == 1.0
 
 
 def test_what_is_better_only_where_it_was_chosen_is_not() -> None:
@@ -125,6 +177,37 @@ def test_the_defaults_take_as_long_as_the_defaults_where_notes_are_read(newcomer
     data = DataSet("golden", "notes", (Collection("nora", items),), tuple(asked))
     examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
     assert 0.4 < sweep(examiner, data, trials=1).default.cost < 2.5
+
+
+class Noting(Examiner):
+    """Writes down whose policy asks what."""
+
+    def ask(
+        self, place: Place, question: Question, policy: Policy, *, budget: int | None = None, limit: int | None = None
+    ) -> Result:
+        asked.append((question.id, policy == NAMED["balanced"]))
+        return super().ask(place, question, policy, budget=budget, limit=limit)
+
+
+asked: list[tuple[str, bool]] = []
+
+
+def test_a_trial_and_the_defaults_are_timed_by_turns_first_and_last(newcomer: tuple[Runtime, UUID]) -> None:
+    pytest.importorskip("optuna")
+    runtime, user_id = newcomer
+    questions = [Question(f"{n}", "c", f"Who keeps key {n}?", "nora", frozenset("0")) for n in range(9)]
+    items = (Item("0", "Ada keeps the spare key"),)
+    data = DataSet("golden", "notes", (Collection("nora", items),), tuple(questions))
+    examiner = Noting(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    asked.clear()
+    sweep(examiner, data, trials=2)
+    second = asked[len(asked) // 2 :]
+    by_question = {each.id: [defaults for name, defaults in second if name == each.id] for each in questions}
+    # Both ask once unheard, so that each finds what was read; who is timed first changes.
+    assert by_question["0"] == [True, False, True, False]
+    assert by_question["4"] == [True, False, False, True]
+    assert by_question["8"] == [True, False, True, False]
+    assert by_question["1"] == [False]
 
 
 def test_an_interrupted_sweep_tells_what_it_tried(
