@@ -35,6 +35,9 @@ from tasks.runtime import Runtime
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Of what a file has that means nothing here.
+MOST_NAMED = 10
+
 
 def _numbers(_context: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
     """Return the policy fields of `FIELD=VALUE`s; a value that is no JSON is a word."""
@@ -204,7 +207,8 @@ def eval_ui(port: int) -> None:
 def read(file: Path, kind: str | None = None, *, as_one: bool = False) -> DataSet:
     """Return the data set of a file; one that is malformed, or of another kind than `kind`, ends the command.
 
-    So does one without a question that counts in the means: nothing could be said of it.
+    So does one without a question that counts in the means: nothing could be said of it. A line on stderr names the
+    fields that mean nothing here.
     With `as_one` all memories are of one person; see `together`.
     """
     try:
@@ -213,6 +217,10 @@ def read(file: Path, kind: str | None = None, *, as_one: bool = False) -> DataSe
         raise click.ClickException(str(error)) from None
     if kind not in {None, data.kind}:
         raise click.ClickException(f"{file} is a data set for `eval {data.kind}`")
+    if data.ignored:
+        named, more = data.ignored[:MOST_NAMED], len(data.ignored) - MOST_NAMED
+        others = f" and {more} more" if more > 0 else ""
+        click.echo(f"Warning: {file}: nothing is done with {', '.join(named)}{others}", err=True)
     data = together(data) if as_one else data
     if not data.questions:
         raise click.ClickException(f"{file}: there is no question with evidence")

@@ -66,7 +66,7 @@ class DataSet:
     """`unscored` counts the questions whose evidence is missing.
 
     `kind` is golden, locomo, jsonl, persons, notes or marks. With `persons` each collection belongs to a person of its
-    own, else all of them to one.
+    own, else all of them to one. `ignored` names what the file has that means nothing here.
     """
 
     kind: str
@@ -75,6 +75,7 @@ class DataSet:
     questions: tuple[Question, ...]
     unscored: int = 0
     persons: bool = False
+    ignored: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:

@@ -29,6 +29,9 @@ class Setup(BaseModel):
 
 
 class _Case(BaseModel):
+    # Others' files have fields of their own, which are told of: one that is misspelt would be missed by nobody.
+    model_config = ConfigDict(extra="allow")
+
     id: str
     query: Annotated[str, Field(min_length=1)]
     expected_retrievals: list[str]
@@ -39,6 +42,8 @@ class _Case(BaseModel):
 
 
 class _File(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
     version: str
     description: str = ""
     setups: dict[str, list[Setup]] = {}
@@ -56,7 +61,8 @@ def read(path: Path) -> DataSet:
 def parse(data: Any, name: str = "golden") -> DataSet:
     """Return the cases of parsed JSON; raises `ValueError` that says what is wrong, and where.
 
-    Cases over the same memories share a collection.
+    Cases over the same memories share a collection. Fields that mean nothing here are `ignored`, but those of a memory,
+    which are refused: what is stored of it is what it has.
     """
     if not isinstance(data, dict):
         raise ValueError("not an object with cases")
@@ -80,7 +86,16 @@ def parse(data: Any, name: str = "golden") -> DataSet:
         own = _memories(case, file.setups)
         collection = found.setdefault(own, _collection(own, len(found)))
         questions.append(_question(case, collection))
-    return DataSet("golden", name, tuple(found.values()), tuple(questions))
+    return DataSet("golden", name, tuple(found.values()), tuple(questions), ignored=_ignored(file))
+
+
+def _ignored(file: _File) -> tuple[str, ...]:
+    """Return the fields that mean nothing here, each once, with the first case that has it."""
+    first: dict[str, str] = {}
+    for case in file.cases:
+        for field in case.model_extra or {}:
+            first.setdefault(field, f"{field!r} (case {case.id})")
+    return (*map(repr, file.model_extra or {}), *first.values())
 
 
 def _check(memories: Sequence[Setup], where: str) -> None:

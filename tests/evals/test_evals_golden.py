@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from evals import cli_eval
 from evals.cli import eval_group
-from evals.golden import BUNDLED, HELD_OUT, parse, read
+from evals.golden import BUNDLED, HELD_OUT, NEAR_MISSES, parse, read
 
 UV, TEA = "User prefers uv over pip", "The user drinks green tea"
 
@@ -71,6 +72,28 @@ def test_cases_of_one_setup_are_about_one_person() -> None:
 def test_a_malformed_file_is_refused_by_name(wrong: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         parse(wrong)
+
+
+def test_fields_that_mean_nothing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "golden.json"
+    wrong = [one(catgory="tools"), one(id="b", catgory="tools", **{"a\nb": 1})]
+    file.write_text(json.dumps({**data(*wrong), "author": "Ann"}))
+    assert read(file).ignored == ("'author'", "'catgory' (case a)", r"'a\nb' (case b)")
+    cli_eval.read(file, "golden")
+    told = r"nothing is done with 'author', 'catgory' (case a), 'a\nb' (case b)"
+    assert capsys.readouterr().err == f"Warning: {file}: {told}\n"
+
+
+def test_of_many_that_mean_nothing_the_first_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "golden.json"
+    file.write_text(json.dumps(data(one(expected_retrievals=[], setup_memories=[], **{f"f{n}": n for n in range(12)}))))
+    cli_eval.read(file, "golden")
+    assert capsys.readouterr().err.endswith(", 'f9' (case a) and 2 more\n")
+
+
+@pytest.mark.parametrize("file", [BUNDLED, HELD_OUT, NEAR_MISSES])
+def test_of_our_own_files_all_fields_mean_something(file: Path) -> None:
+    assert read(file).ignored == ()
 
 
 def test_the_bundled_cases_are_enough() -> None:
