@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from uuid import uuid4
 
+import click
 import psycopg
 import pytest
 from chat_endpoint import chat_endpoint
+from click.testing import CliRunner
 from embedding_endpoint import running
 from secrets_of_tests import SECRET
 from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from memory.accounts import authenticate, create_user
@@ -25,6 +28,7 @@ from memory.embedding.backfill import utc_now
 from memory.keys import Keys
 from memory.remember import remember
 from memory.spaces import create_space
+from webapp.cli.main import Commands
 
 # Nothing to load.
 QUICK = {"COMMONPLACE_EMBEDDING_MODEL": "none"}
@@ -268,6 +272,21 @@ def test_a_database_that_goes_away_in_the_middle_is_told_in_one_line(run, fresh_
         said = process.stderr.read()
     assert (process.returncode, said.count("\n")) == (1, 1)
     assert said.startswith("Error: the database failed before this was done: ")
+
+
+@pytest.mark.parametrize(("ending", "code", "said"), [(KeyboardInterrupt(), 1, "Aborted!"), (SystemExit(143), 143, "")])
+def test_an_end_in_the_middle_of_a_query_is_no_failure_of_the_database(ending, code, said):
+    @click.command()
+    def measure():
+        try:
+            raise ending
+        finally:
+            # As a transaction does that cannot be rolled back, since the query before is still running.
+            raise OperationalError("ROLLBACK", None, psycopg.OperationalError("another command is already in progress"))
+
+    group = Commands(lazy={}, commands={"measure": measure})
+    result = CliRunner().invoke(group, ["measure"])
+    assert (result.exit_code, result.stderr.strip()) == (code, said)
 
 
 def test_a_queue_that_was_in_redis_is_made_where_redis_is_unset(run, fresh_database):

@@ -48,6 +48,9 @@ class Commands(LazyGroup):
         except (ConfigError, DomainError, ServerError) as error:
             raise click.ClickException(str(error)) from error
         except Exception as error:
+            if (ended := _ended_by(error)) is not None:
+                # It came in the middle of a query, and what the driver says of that is not why this ends.
+                raise ended from None
             # Here, as most of what is asked for needs no driver.
             from sqlalchemy.exc import OperationalError  # noqa: PLC0415
 
@@ -55,6 +58,15 @@ class Commands(LazyGroup):
                 raise
             reason = first_line(error.orig or error)
             raise click.ClickException(f"the database failed before this was done: {reason}") from error
+
+
+def _ended_by(error: BaseException | None) -> BaseException | None:
+    """Return what was ending the command when an error came of that: Ctrl-C, or an exit; None where neither was."""
+    while error is not None:
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 @click.group(cls=Commands, lazy=COMMANDS)
