@@ -38,14 +38,16 @@ def test_ingest_is_measured_beside_the_bare_model() -> None:
     # How quick each is depends on what else the machine does; what does more of the same work does not.
     assert len(found.rounds) == bench_ingest.ROUNDS
     assert all(0 < each.whole < each.worker for each in found.rounds)
-    assert all(each.library > 0 and each.beside_library > 0 for each in found.rounds)
+    assert all(each.library > 0 and each.beside_library > 0 and each.beside_copy > 0 for each in found.rounds)
     assert bench_ingest.to_dict(found)["texts"] == 150
 
 
 def test_rates_are_those_of_the_bare_models_over_what_was_timed() -> None:
-    even = bench_ingest.Round(library=3.0, bare=1.0, remembered=0.5, embedded=1.5)
-    late = bench_ingest.Round(library=30.0, bare=9.0, remembered=1.0, embedded=9.0)
-    quick = bench_ingest.Round(library=4.0, bare=2.0, remembered=0.5, embedded=2.0)
+    even = bench_ingest.Round(library=3.0, bare=1.0, copied=0.05, remembered=0.5, embedded=1.5)
+    late = bench_ingest.Round(library=30.0, bare=9.0, copied=0.2, remembered=1.0, embedded=9.0)
+    quick = bench_ingest.Round(library=4.0, bare=2.0, copied=0.01, remembered=0.5, embedded=2.0)
     found = bench_ingest.IngestBench(150, (even, late, quick))
-    assert found.ratios == {"worker": 1.0, "whole": 0.8, "beside_library": 1.6}
-    assert "embedded and stored / bare model: 1.00" in bench_ingest.to_text(found)
+    assert found.ratios == {"worker": 1.0, "whole": 0.8, "beside_library": 1.6, "beside_copy": 0.1}
+    shown = bench_ingest.to_text(found)
+    assert "embedded and stored / bare model: 1.00 (at least 0.9)" in shown
+    assert "remembered / bare COPY: 0.100" in shown
