@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, select, tuple_
+from sqlalchemy import ColumnElement, Select, Uuid, any_, func, select, tuple_
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
 from memory.cursors import from_cursor, to_cursor
@@ -91,6 +92,7 @@ def list_entries(
 ) -> Page:
     """Return a page of entries by (created_at, id), newest first; raises `InvalidError` for a bad cursor."""
     conditions, _ = _conditions(session, user_id, filters)
+    conditions = [*conditions, *_having(session, filters, most=_most_looked_up(filters))]
     return _page(session, user_id, conditions, limit=limit, cursor=cursor, now=now)
 
 
@@ -102,14 +104,16 @@ def list_counted(
     Counted are at most `MOST_COUNTED` of those that fit words, and `MOST_LISTED` without any.
     """
     conditions, many = _conditions(session, user_id, filters)
-    page = _page(session, user_id, conditions, limit=limit, cursor=cursor, now=now)
+    narrowed = [*conditions, *_having(session, filters, most=_most_looked_up(filters))]
+    page = _page(session, user_id, narrowed, limit=limit, cursor=cursor, now=now)
     if cursor is None and page.next_cursor is None:
         return page, len(page.entries), False
     most = MOST_LISTED if filters.words is None else MOST_COUNTED
     if many and filters == Filters(words=filters.words):
         # Nothing else narrows them. Who types on sees the next number soon, and to count takes longer than to list.
         return page, most, True
-    total = _count(session, user_id, conditions, now=now, most=most + 1)
+    narrowed = [*conditions, *_having(session, filters, most=MOST_LISTED)]
+    total = _count(session, user_id, narrowed, now=now, most=most + 1)
     return page, min(total, most), total > most
 
 
@@ -131,14 +135,14 @@ def _page(
 def list_ids(session: Session, user_id: UUID, filters: Filters, *, most: int, now: datetime) -> Sequence[UUID]:
     """Return the ids of the memories that the filters leave, the newest first, at most `most`."""
     conditions, _ = _conditions(session, user_id, filters)
-    statement = _ids(user_id, now).where(*conditions)
+    statement = _ids(user_id, now).where(*conditions, *_having(session, filters, most=MOST_LISTED))
     return session.scalars(statement.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(most)).all()
 
 
 def count_entries(session: Session, user_id: UUID, filters: Filters, *, now: datetime) -> int:
     """Return how many memories the filters leave."""
     conditions, _ = _conditions(session, user_id, filters)
-    return _count(session, user_id, conditions, now=now)
+    return _count(session, user_id, [*conditions, *_having(session, filters, most=MOST_LISTED)], now=now)
 
 
 def _count(session: Session, user_id: UUID, conditions: Conditions, *, now: datetime, most: int | None = None) -> int:
@@ -239,20 +243,51 @@ _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "space": lambda slug: Space.slug == slug,
     "outside": Space.slug.not_in,
     "type": lambda kind: Memory.type == kind,
-    "tag": lambda tag: Memory.tags.any_() == tag,
     "status": lambda status: Memory.status == status,
     "pinned": lambda pinned: Memory.pinned == pinned,
     "manually_saved": lambda saved: Memory.manually_saved == saved,
-    "source_id": lambda source_id: Memory.source_ids.any_() == source_id,
     "created_after": lambda moment: Memory.created_at >= moment,
     "created_before": lambda moment: Memory.created_at < moment,
     "embedding": _embedding_state,
     "unrecalled_since": lambda moment: ~_recalled_since(moment),
 }
 
+# Filters by one word of many, with the column and the function that finds the words by an index.
+_WORDS: dict[str, tuple[Any, Callable[[str, int | None], Any]]] = {
+    "tag": (Memory.tags, func.memories_tagged),
+    "source_id": (Memory.source_ids, func.memories_from),
+}
+
+
+def _most_looked_up(filters: Filters) -> int:
+    """Return of how many memories with a word each is looked up to find one page.
+
+    With nothing else to fit, a page of more than a few is soon met on the way; with more to fit perhaps none.
+    """
+    alone = replace(filters, tag=None, source_id=None, outside=None) == Filters()
+    return FEW if alone else MOST_LISTED
+
+
+def _having(session: Session, filters: Filters, *, most: int) -> Iterator[ColumnElement[bool]]:
+    """Give the conditions that memories have the tag and the source that the filters name.
+
+    At most `most` memories with one are looked up one by one; of more, some are soon met on the way through all.
+    """
+    for name, (column, having) in _WORDS.items():
+        word = getattr(filters, name)
+        if word is None:
+            continue
+        found = select(having(word, most + 1).column_valued("found")).subquery()
+        if (session.scalar(select(func.count()).select_from(found)) or 0) > most:
+            yield column.any_() == word
+        else:
+            # As one array, which leaves the planner no choice but to look each of them up.
+            every = select(having(word, None).column_valued("every")).scalar_subquery()
+            yield Memory.id == any_(func.array(every, type_=ARRAY(Uuid)))
+
 
 def _conditions(session: Session, user_id: UUID, filters: Filters) -> tuple[Conditions, bool]:
-    """Return what the filters ask for, and whether the words alone leave more than are counted."""
+    """Return what the filters ask for but tag and source, and whether the words alone leave more than are counted."""
     given = {name: value for name in _CONDITIONS if (value := getattr(filters, name)) is not None}
     conditions = [_CONDITIONS[name](value) for name, value in given.items()]
     if filters.theme is not None:

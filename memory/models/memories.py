@@ -124,6 +124,16 @@ class Memory(Base):
         # Only a new text is new to the detectors: what they found stands until then.
         Index("ix_memories_unenriched", "user_id", "id", postgresql_where=_UNENRICHED),
         Index("ix_memories_expiry", "expires_at", postgresql_where=sql("expires_at IS NOT NULL")),
+        # What has a tag, or was learned from a source: `memories_tagged` and `memories_from` ask here.
+        *(
+            Index(
+                f"ix_memories_{column}",
+                sql(f"user_words(user_id, {column})"),
+                postgresql_using="gin",
+                postgresql_where=sql(f"{column} <> '{{}}'"),
+            )
+            for column in ("tags", "source_ids")
+        ),
     )
 
     # Reading the generated columns back would send every row's tsvector over the wire.

@@ -9,7 +9,16 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import event, text
 
-from memory.browse import MOST_LISTED, Filters, count_entries, get_entry, list_counted, list_entries, possible_updates
+from memory.browse import (
+    MOST_LISTED,
+    Filters,
+    count_entries,
+    get_entry,
+    list_counted,
+    list_entries,
+    list_ids,
+    possible_updates,
+)
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
@@ -96,6 +105,49 @@ def test_no_more_are_counted_than_anybody_counts_after(book):
         session.execute(text("UPDATE memories SET text_digest = 'x' WHERE text_digest = '1'"))
         session.execute(text(MANY), {"many": 1})
         assert counted()[1:] == (MOST_LISTED, True)
+        session.rollback()
+
+
+TAGGED = """
+INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, tags, source_ids,
+    pinned, created_at, updated_at)
+SELECT user_id, uuidv7(), id, CASE WHEN n % 3 = 0 THEN 'note' ELSE 'fact' END, 'user', n::text, n::text::bytea, 0, 0,
+    array_remove(ARRAY['all', CASE WHEN n % 9 = 0 THEN 'some' END, CASE WHEN n % 4000 = 0 THEN 'Fäden, 2' END], NULL),
+    CASE WHEN n % 3000 = 0 THEN ARRAY['s', 'mail:' || n] ELSE '{}' END, n % 5000 = 0,
+    now() - n * interval '1 minute', now()
+FROM spaces, generate_series(1, :many) n WHERE slug = 'default'
+"""
+
+
+@pytest.mark.parametrize(
+    ("filters", "total"),
+    [
+        ({"tag": "all"}, 12_000),
+        ({"tag": "some"}, 1333),
+        ({"tag": "some", "type": "note"}, 1333),
+        ({"tag": "some", "type": "fact"}, 0),
+        ({"tag": "Fäden, 2"}, 3),
+        ({"tag": "fäden, 2"}, 0),
+        ({"tag": "all", "pinned": True}, 2),
+        ({"source_id": "mail:6000"}, 1),
+        ({"source_id": "s", "tag": "Fäden, 2"}, 1),
+        ({"source_id": "some"}, 0),
+        ({"tag": ""}, 0),
+    ],
+)
+def test_a_word_finds_the_same_however_many_have_it(book, bobs_book, filters, total):
+    bobs_book.write("Bob's own", tags=("all", "some", "Fäden, 2"), source_ids=("s", "mail:6000"))
+    listed = {"limit": 20, "now": utc_now()}
+    with book.session() as session:
+        session.execute(text(TAGGED), {"many": 12_000})
+        page, *told = list_counted(session, book.user_id, Filters(**filters), cursor=None, **listed)
+        assert told == [min(total, MOST_LISTED), total > MOST_LISTED]
+        assert count_entries(session, book.user_id, Filters(**filters), now=utc_now()) == total
+        assert len(list_ids(session, book.user_id, Filters(**filters), most=total + 1, now=utc_now())) == total
+        numbers = [int(entry.memory.text) for entry in page.entries]
+        assert (len(numbers), numbers) == (min(total, 20), sorted(numbers))
+        further = list_entries(session, book.user_id, Filters(**filters), cursor=page.next_cursor, **listed).entries
+        assert page.next_cursor is None or min(int(entry.memory.text) for entry in further) > numbers[-1]
         session.rollback()
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import event, text
 
+from memory.browse import Filters, list_counted
 from memory.embedding.backfill import utc_now
 from memory.embedding.queue import _DUE, statement
 from memory.external_calls import CallDraft, record_calls
@@ -140,6 +141,34 @@ def test_no_table_is_read_through_to_find_nothing_of_others(much):
 def test_a_rare_type_is_listed_without_reading_the_others(much, pages):
     listed = "FROM memories WHERE user_id = :user_id AND type = 'decision' ORDER BY created_at DESC, id DESC LIMIT 50"
     assert pages(f"SELECT * {listed}", user_id=much.user_id) < FEW_PAGES
+
+
+@pytest.fixture
+def pages_of(much):
+    """How many pages all statements of an action look at, done for Ada."""
+
+    def _pages_of(action):
+        asked, note = [], lambda _connection, _cursor, *statement: asked.append(statement[:2])
+        with much.session() as session:
+            action(session)  # What it reads of the catalogue is known from then on.
+            event.listen(session.get_bind(), "before_cursor_execute", note)
+            action(session)
+            event.remove(session.get_bind(), "before_cursor_execute", note)
+            read = 0
+            for statement, values in asked:
+                explained = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}"
+                plan = session.connection().exec_driver_sql(explained, values).scalar_one()[0]["Plan"]
+                read += plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+        return read
+
+    return _pages_of
+
+
+@pytest.mark.parametrize("asked", [{"tag": "hives"}, {"source_id": "log-7"}, {"tag": "none"}])
+def test_what_few_memories_have_is_listed_and_counted_without_reading_the_others(much, pages_of, asked):
+    much.write("The hives are full", tags=("hives",), source_ids=("log-7",))
+    listed = {"limit": 50, "cursor": None, "now": utc_now()}
+    assert pages_of(lambda session: list_counted(session, much.user_id, Filters(**asked), **listed)) < FEW_PAGES
 
 
 def test_themes_are_counted_without_reading_their_memories(much):
