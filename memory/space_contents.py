@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, func, literal, or_, select
+from sqlalchemy import ColumnElement, Row, Select, func, intersect, literal, or_, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session, aliased
 
@@ -101,12 +101,24 @@ def _held(memory: Any) -> ColumnElement[bool]:
 
 def _twins(session: Session, space: Space, pool: Space) -> Sequence[Row[Any]]:
     """Return the active memories that the pool has as well: `id`, `held`, and `twin_id`, `twin_held` of the pool's."""
-    twin = aliased(Memory)
-    columns = (Memory.id, _held(Memory).label("held"), twin.id.label("twin_id"), _held(twin).label("twin_held"))
-    same = (twin.user_id == Memory.user_id) & (twin.space_id == pool.id) & (twin.text_digest == Memory.text_digest)
     if space.id == pool.id:
         return []
-    statement = _within(space, Memory, *columns).join(twin, same & (twin.status == "active"))
+    # By the index of texts alone: of all memories of both, few are the same.
+    here, there = (
+        select(Memory.text_digest).where(
+            Memory.user_id == space.user_id, Memory.space_id == each.id, Memory.status == "active"
+        )
+        for each in (space, pool)
+    )
+    both = intersect(here, there).cte("both").prefix_with("MATERIALIZED")
+    twin = aliased(Memory)
+    columns = (Memory.id, _held(Memory).label("held"), twin.id.label("twin_id"), _held(twin).label("twin_held"))
+    same = (twin.user_id == Memory.user_id) & (twin.space_id == pool.id) & (twin.text_digest == both.c.text_digest)
+    statement = (
+        _within(space, Memory, *columns)
+        .join(both, both.c.text_digest == Memory.text_digest)
+        .join(twin, same & (twin.status == "active"))
+    )
     return session.execute(statement.where(Memory.status == "active")).all()
 
 

@@ -98,7 +98,22 @@ class Memory(Base):
             "id",
             postgresql_where=sql("status = 'active' AND template_digest IS NOT NULL"),
         ),
-        Index("ix_memories_order", "user_id", "space_id", "id"),
+        # What a space has is counted by the index alone. None of these changes without another index changing, too.
+        Index(
+            "ix_memories_order",
+            "user_id",
+            "space_id",
+            "id",
+            postgresql_include=[
+                "status",
+                "type",
+                "version",
+                "pinned",
+                "manually_saved",
+                "needs_embedding",
+                "expires_at",
+            ],
+        ),
         Index("ix_memories_recent", "user_id", "created_at", "id"),
         Index("ix_memories_listing", "user_id", "space_id", "created_at", "id"),
         # A type that few memories have is not looked for in all of them.

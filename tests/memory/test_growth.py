@@ -14,7 +14,9 @@ from memory.external_calls import CallDraft, record_calls
 from memory.journal import record, record_tool_call
 from memory.operators import try_to_cross
 from memory.shelves import MEMORIES as MEMORIES_SHELF
-from memory.spaces import list_themes
+from memory.space_contents import contents_of
+from memory.spaces import get_space, list_themes
+from memory.summary import summarise
 from memory.telemetry import advance_totals, telemetry
 
 MANY = 3000
@@ -171,19 +173,48 @@ def test_what_few_memories_have_is_listed_and_counted_without_reading_the_others
     assert pages_of(lambda session: list_counted(session, much.user_id, Filters(**asked), **listed)) < FEW_PAGES
 
 
-def test_themes_are_counted_without_reading_their_memories(much):
-    asked = []
-    note = lambda _connection, _cursor, *statement: asked.append(statement[:2])  # noqa: E731 - to be taken away again
-    with much.session() as session:
-        event.listen(session.get_bind(), "before_cursor_execute", note)
-        list_themes(session, much.user_id)
-        event.remove(session.get_bind(), "before_cursor_execute", note)
-        # What the planner may do, however little there is to be counted.
-        for other in ("seqscan", "bitmapscan"):
-            session.execute(text(f"SET LOCAL enable_{other} = off"))
-        ((statement, values),) = asked
-        plan = session.connection().exec_driver_sql(f"EXPLAIN {statement}", values).scalars().all()
-    assert any("Index Only Scan using ix_memories_theme" in line for line in plan)
+@pytest.fixture
+def plans_of(owner, much):
+    """What the planner may do for each statement of an action, however little there is to be counted."""
+    with owner.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        # An index alone tells of what everybody sees.
+        connection.execute(text("VACUUM ANALYZE memories"))
+
+    def _plans_of(action):
+        asked, note = [], lambda _connection, _cursor, *statement: asked.append(statement[:2])
+        with much.session() as session:
+            event.listen(session.get_bind(), "before_cursor_execute", note)
+            action(session, much.user_id)
+            event.remove(session.get_bind(), "before_cursor_execute", note)
+            for other in ("seqscan", "bitmapscan"):
+                session.execute(text(f"SET LOCAL enable_{other} = off"))
+            explain = session.connection().exec_driver_sql
+            return ["\n".join(explain(f"EXPLAIN {statement}", values).scalars()) for statement, values in asked]
+
+    return _plans_of
+
+
+def test_themes_are_counted_without_reading_their_memories(plans_of):
+    (plan,) = plans_of(list_themes)
+    assert "Index Only Scan using ix_memories_theme" in plan
+
+
+def test_the_kinds_in_a_space_are_counted_without_reading_its_memories(plans_of):
+    plans = plans_of(lambda session, user_id: summarise(session, get_space(session, user_id, "default"), now=utc_now()))
+    assert sum("Index Only Scan using ix_memories_order" in plan for plan in plans) == 1
+    # Once for tags and weights; besides, those few that are shown are looked up.
+    assert len([plan for plan in plans if "on memories" in plan]) == 3
+
+
+def test_what_is_in_a_space_is_told_without_reading_its_memories(much, second_space, plans_of):
+    def look(session, user_id):
+        space = get_space(session, user_id, second_space)
+        contents_of(session, user_id, space, keys=much.runtime.keys, now=utc_now())
+
+    plans = "\n".join(plans_of(look))
+    # Its own, and what the pool has; and what both have, by their texts.
+    assert plans.count("Index Only Scan using ix_memories_order") == 2
+    assert plans.count("Index Only Scan using uq_memories_text") == 2
 
 
 # --- what was done since the start ---

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from sqlalchemy import text
+
 from memory.embedding.backfill import utc_now
 from memory.spaces import get_space
 from memory.summary import summarise
@@ -55,3 +57,28 @@ def test_what_is_out_of_force_elsewhere_or_anothers_is_left_out(book, bobs_book,
     kept = book.write("The bridge is closed on Mondays")
     told = summary(book, now=utc_now() + timedelta(minutes=6))
     assert (told["total"], [each["id"] for each in told["highlights"]]) == (1, [str(kept.id)])
+
+
+def test_the_commonest_tags_come_first_and_equals_in_their_order(book, second_space):
+    for number in range(3):
+        book.write(f"The gate opens at {number}", tags=("gates", "hours")[: 1 + number % 2])
+    book.write("The ferry leaves at noon", tags=("ferries", *(f"pier {number}" for number in range(8, 16))))
+    book.write("The bell rings at six", tags=("bells",), space=second_space)
+    tags = summary(book)["tags"]
+    expected = [
+        ("gates", 3),
+        *((name, 1) for name in ("ferries", "hours", *(f"pier {n}" for n in range(10, 16)), "pier 8")),
+    ]
+    assert [(each["tag"], each["count"]) for each in tags] == expected
+
+
+def test_what_is_pinned_matters_most_then_what_weighs_most_then_what_is_newest(book):
+    now = utc_now()
+    for number, (pinned, importance) in enumerate([(0, 0.4), (1, 0.1), (0, 0.9), (0, 0.4), (1, 0.2), (0, 0.1)]):
+        written = book.write(f"Text number {number} of these", now=now, created_at=now + timedelta(minutes=number))
+        with book.session() as session:
+            changed = text("UPDATE memories SET pinned = :pinned, importance = :importance WHERE id = :id")
+            session.execute(changed, {"pinned": bool(pinned), "importance": importance, "id": written.id})
+    told = summary(book)
+    assert [each["text"].split()[2] for each in told["highlights"]] == ["4", "1", "2", "3", "0"]
+    assert (told["total"], told["pinned"], told["waiting_for_embedding"]) == (6, 2, 6)

@@ -1,4 +1,4 @@
-"""What is found by a tag or by the id of a source, of which most are rare, without reading all memories."""
+"""What is found by a word of few memories, or counted of all in a space, without reading every memory."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -25,6 +25,9 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     LIMIT p_most
 $$
 """
+# What a space has is counted, and told apart from what it had before, by the index alone.
+ORDER = ("ix_memories_order", "memories", ["user_id", "space_id", "id"])
+TOLD = ["status", "type", "version", "pinned", "manually_saved", "needs_embedding", "expires_at"]
 COLUMNS = {"memories_tagged": "tags", "memories_from": "source_ids"}
 
 
@@ -35,9 +38,13 @@ def upgrade() -> None:
         op.create_index(f"ix_memories_{column}", "memories", [words], postgresql_using="gin", postgresql_where=given)
         op.execute(HAVING.format(name=name, column=column))
         op.execute(f"REVOKE EXECUTE ON FUNCTION {name}(text, integer) FROM PUBLIC")
+    op.drop_index("ix_memories_order", table_name="memories")
+    op.create_index(*ORDER, postgresql_include=TOLD)
 
 
 def downgrade() -> None:
+    op.drop_index("ix_memories_order", table_name="memories")
+    op.create_index(*ORDER)
     for name, column in COLUMNS.items():
         op.execute(f"DROP FUNCTION {name}(text, integer)")
         op.drop_index(f"ix_memories_{column}", table_name="memories")
