@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, Text, collate, column, func, select, tuple_
+from sqlalchemy import ColumnElement, Select, Text, Uuid, any_, collate, column, func, select, tuple_
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session, aliased
 
 from memory.cursors import from_cursor, to_cursor
@@ -36,6 +37,10 @@ CHOSEN_BY = (
 )
 LARGEST_PAGE = 200
 MOST_PATHS = 1000
+# So many calls on a path are looked up one by one to find a page of them, and to count what they affected.
+FEW, MOST_CALLS = 1000, 10_000
+# The index of paths knows the folders of each down to this depth.
+DEEPEST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ def affected_paths(
     # By bytes, whatever the database's locale: `after` is compared in the same way.
     path = collate(func.unnest(calls.affected_paths, type_=Text()).column_valued("path", joins_implicitly=True), "C")
     statement = select(path.label("path"), func.count(), func.max(calls.created_at)).select_from(calls)
-    statement = _filtered(statement, calls, user_id, filters)
+    statement = _filtered(statement, calls, user_id, filters, _few_on_path(session, filters, MOST_CALLS))
     statement = _elsewhere(statement, calls, user_id, outside)
     if filters.path is not None:
         statement = statement.where(
@@ -207,7 +212,7 @@ def _page(
     calls = _calls_of(filters)
     # Of the calls that name an id the keys alone come first, as what they asked and answered is long.
     chosen = calls if filters.affected_id is None else calls.id
-    statement = _filtered(select(chosen), calls, user_id, filters)
+    statement = _filtered(select(chosen), calls, user_id, filters, _few_on_path(session, filters, FEW))
     if filters.path is not None:
         # Else whoever guesses a path is told that it was one.
         statement = _elsewhere(statement, calls, user_id, outside)
@@ -242,8 +247,28 @@ def _calls_of(filters: CallFilters) -> Any:
     return aliased(ToolCall, naming, adapt_on_names=True)
 
 
-def _filtered(statement: Select[Any], calls: Any, user_id: UUID, filters: CallFilters) -> Select[Any]:
+def _few_on_path(session: Session, filters: CallFilters, most: int) -> ColumnElement[Any] | None:
+    """Return the ids of the calls that may be on a path, None where there are more than `most` or no index tells.
+
+    Of more, some are soon met on the way through all.
+    """
+    path = filters.path
+    if path is None or filters.affected_id is not None or (_is_folder(path) and path.count("/") > DEEPEST):
+        return None
+    found = select(func.calls_on(path, most + 1).column_valued("found")).subquery()
+    if (session.scalar(select(func.count()).select_from(found)) or 0) > most:
+        return None
+    every = select(func.calls_on(path, None).column_valued("every")).scalar_subquery()
+    return func.array(every, type_=ARRAY(Uuid))
+
+
+def _filtered(
+    statement: Select[Any], calls: Any, user_id: UUID, filters: CallFilters, few: ColumnElement[Any] | None
+) -> Select[Any]:
+    """Add the filters; `few` are the ids of all calls that may be on the path, where they are not many."""
     statement = statement.where(calls.user_id == user_id)
+    if few is not None:
+        statement = statement.where(calls.id == any_(few))
     for wanted, values in ((calls.tool, filters.tools), (calls.operation, filters.operations)):
         if values:
             statement = statement.where(wanted.in_(list(values)))

@@ -48,6 +48,13 @@ class ToolCall(Base):
             postgresql_include=["duration_ms", "success", "hits"],
         ),
         Index("ix_tool_calls_affected", "affected_ids", postgresql_using="gin"),
+        # By each path and by each folder that it is in; `calls_on` asks here. Most calls have none.
+        Index(
+            "ix_tool_calls_paths",
+            text("user_words(user_id, with_folders(affected_paths))"),
+            postgresql_using="gin",
+            postgresql_where=text("affected_paths <> '{}'"),
+        ),
         Index("ix_tool_calls_conversation", "user_id", "conversation_id", "created_at", postgresql_where=_IN_ONE),
         # Of use to the foreign key alone: a deleted message is looked for here.
         Index("ix_tool_calls_message", "user_id", "message_id", postgresql_where=_OF_ONE),

@@ -18,6 +18,7 @@ from memory.space_contents import contents_of
 from memory.spaces import get_space, list_themes
 from memory.summary import summarise
 from memory.telemetry import advance_totals, telemetry
+from memory.tool_calls import CallFilters, affected_paths, list_calls
 
 MANY = 3000
 # A look into an index takes three or four, and there are a few of them.
@@ -171,6 +172,17 @@ def test_what_few_memories_have_is_listed_and_counted_without_reading_the_others
     much.write("The hives are full", tags=("hives",), source_ids=("log-7",))
     listed = {"limit": 50, "cursor": None, "now": utc_now()}
     assert pages_of(lambda session: list_counted(session, much.user_id, Filters(**asked), **listed)) < FEW_PAGES
+
+
+@pytest.mark.parametrize("path", ["hives/north.md", "hives/", "nowhere/", "nowhere"])
+def test_calls_on_a_path_are_found_without_reading_the_others(much, pages_of, path):
+    now = utc_now()
+    with much.session() as session:
+        call = CallDraft("write", True, 1.0, affected_paths=["hives/north.md"])
+        record_calls(session, much.user_id, [call], token_id=None, correlation_id="-", now=now)
+    filters = CallFilters(path=path)
+    assert pages_of(lambda session: list_calls(session, much.user_id, filters, now=now)) < FEW_PAGES
+    assert pages_of(lambda session: affected_paths(session, much.user_id, filters, now=now)) < FEW_PAGES
 
 
 @pytest.fixture

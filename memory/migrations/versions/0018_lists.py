@@ -25,6 +25,28 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     LIMIT p_most
 $$
 """
+# A path is looked for by itself, or by a folder that it is in; what lies deeper than this is read.
+WITH_FOLDERS = """
+CREATE FUNCTION with_folders(p_paths text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(
+    SELECT path FROM unnest(p_paths) path
+    UNION
+    SELECT array_to_string((string_to_array(path, '/'))[1:depth], '/') || '/'
+    FROM unnest(p_paths) path,
+        generate_series(1, least(16, length(path) - length(replace(path, '/', '')))) depth
+)
+"""
+# Two words may be one number here, too: whoever asks compares the paths of what is told.
+CALLS_ON = """
+CREATE FUNCTION calls_on(p_path text, p_most integer) RETURNS SETOF uuid
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT c.id FROM tool_calls c
+    WHERE c.user_id = (SELECT app_user()) AND c.affected_paths <> '{}'
+      AND user_words(c.user_id, with_folders(c.affected_paths)) @> user_words((SELECT app_user()), ARRAY[p_path])
+    LIMIT p_most
+$$
+"""
+PATHS = "ix_tool_calls_paths"
 # What a space has is counted, and told apart from what it had before, by the index alone.
 ORDER = ("ix_memories_order", "memories", ["user_id", "space_id", "id"])
 TOLD = ["status", "type", "version", "pinned", "manually_saved", "needs_embedding", "expires_at"]
@@ -40,9 +62,17 @@ def upgrade() -> None:
         op.execute(f"REVOKE EXECUTE ON FUNCTION {name}(text, integer) FROM PUBLIC")
     op.drop_index("ix_memories_order", table_name="memories")
     op.create_index(*ORDER, postgresql_include=TOLD)
+    op.execute(WITH_FOLDERS)
+    words, given = sa.text("user_words(user_id, with_folders(affected_paths))"), sa.text("affected_paths <> '{}'")
+    op.create_index(PATHS, "tool_calls", [words], postgresql_using="gin", postgresql_where=given)
+    op.execute(CALLS_ON)
+    op.execute("REVOKE EXECUTE ON FUNCTION calls_on(text, integer) FROM PUBLIC")
 
 
 def downgrade() -> None:
+    op.execute("DROP FUNCTION calls_on(text, integer)")
+    op.drop_index(PATHS, table_name="tool_calls")
+    op.execute("DROP FUNCTION with_folders(text[])")
     op.drop_index("ix_memories_order", table_name="memories")
     op.create_index(*ORDER)
     for name, column in COLUMNS.items():

@@ -1,0 +1,73 @@
+"""Calls on a path, or in a folder: the same ones, however many there are and however deep it lies."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from memory.embedding.backfill import utc_now
+from memory.tool_calls import CallFilters, affected_paths, list_calls
+
+MANY = 1500
+DEEP = "/".join(str(level) for level in range(20))
+CALLS = """
+INSERT INTO tool_calls (user_id, id, correlation_id, tool, duration_ms, success, affected_paths, created_at)
+SELECT :user_id, uuidv7(), '-', 'edit', n, true,
+    ARRAY['src/all.py', '/src/' || n % 50 || '/x.py', 'a//' || n % 300] || CASE WHEN n % 400 = 0
+        THEN ARRAY[:deep || '/' || n, 'Größe/' || n || '/', '/'] ELSE '{}' END,
+    now() - n * interval '1 minute'
+FROM generate_series(1, :many) n
+"""
+ON_PATH = """
+SELECT duration_ms FROM tool_calls c WHERE user_id = :user_id AND EXISTS (
+    SELECT FROM unnest(affected_paths) p WHERE p = :path OR (right(:path, 1) = '/' AND starts_with(p, :path)))
+ORDER BY created_at DESC, id DESC
+"""
+PATHS = (
+    'SELECT p COLLATE "C", count(*) FROM tool_calls c, unnest(affected_paths) p WHERE user_id = :user_id'
+    " AND (p = :path OR (right(:path, 1) = '/' AND starts_with(p, :path))) GROUP BY 1 ORDER BY 1 LIMIT 100"
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "src/all.py",
+        "src/",
+        "src",
+        "/",
+        "/src/",
+        "/src/7/",
+        "/src/7/x.py",
+        "/src/7",
+        "a/",
+        "a//",
+        "a//12",
+        "a///",
+        "Größe/",
+        "Größe/800/",
+        "größe/",
+        DEEP + "/",
+        DEEP + "/400",
+        DEEP[:20] + "/",
+        "0/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/",
+        "0/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/",
+        "nowhere/",
+    ],
+)
+def test_calls_are_found_by_any_path_and_folder(book, bobs_book, path):
+    with bobs_book.session() as session:
+        session.execute(text(CALLS), {"user_id": bobs_book.user_id, "many": 10, "deep": DEEP})
+    asked = {"user_id": book.user_id, "path": path}
+    filters, now = CallFilters(path=path), utc_now()
+    with book.session() as session:
+        session.execute(text(CALLS), {"user_id": book.user_id, "many": MANY, "deep": DEEP})
+        expected = session.scalars(text(ON_PATH), asked).all()
+        page = list_calls(session, book.user_id, filters, now=now, limit=200)
+        assert [each.call.duration_ms for each in page.calls] == expected[:200]
+        assert (page.next_cursor is None) == (len(expected) <= 200)
+        found = affected_paths(session, book.user_id, filters, now=now, limit=100)
+        assert [(each.path, each.calls) for each in found] == [
+            tuple(row) for row in session.execute(text(PATHS), asked)
+        ]
+        session.rollback()
