@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from uuid import UUID
 
 from huey import crontab
 from sqlalchemy import func, select, union
+from sqlalchemy.exc import OperationalError
 
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
@@ -28,20 +32,47 @@ _left_off = [(UUID(int=0), UUID(int=0))]
 
 @huey.periodic_task(crontab(minute="*"))
 def purge_due() -> int:
-    """Remove for good what is due, user by user; returns how many rows."""
+    """Remove for good what is due, user by user; returns how many rows.
+
+    What fails for one user, or with the caches, is logged and tried again the next time; the others' goes on.
+    """
     now = utc_now()
     sessions = runtime().sessions
-    with sessions.begin() as session:
+    with _logged("old caches and counts are not dropped"), sessions.begin() as session:
         drop_old_counts(session, now)
         session.execute(select(func.purge_caches(now)))
+    with sessions() as session:
         users = session.scalars(
             union(select(func.users_with_expired_rows(now)), select(func.users_with_removed_cells(now - UNDO_WINDOW)))
         ).all()
     total = 0
     for user_id in users:
-        with user_session(sessions, user_id) as session:
-            total += purge(session, user_id, keys=runtime().keys, now=now)
+        with _logged("what is due is not purged for user %s", user_id):
+            total += _purge_of(user_id, now)
     return total
+
+
+def _purge_of(user_id: UUID, now: datetime) -> int:
+    with user_session(runtime().sessions, user_id) as session:
+        return purge(session, user_id, keys=runtime().keys, now=now)
+
+
+@contextmanager
+def _logged(message: str, *values: object) -> Iterator[None]:
+    """Log what fails in here, and go on; raise what fails for everybody, as a database that does not answer."""
+    try:
+        yield
+    except Exception as error:  # The boundary between people: what one's rows do is no reason to fail the others'.
+        if _is_away(error):
+            raise
+        logger.exception(message, *values)
+
+
+def _is_away(error: Exception) -> bool:
+    # Whoever could not connect at all was told no code.
+    return isinstance(error, OperationalError) and (
+        error.connection_invalidated or getattr(error.orig, "sqlstate", None) is None
+    )
 
 
 @huey.periodic_task(crontab(minute="7"))
@@ -53,13 +84,17 @@ def count_on() -> None:
 
 @huey.periodic_task(crontab(minute="17"))
 def archive_aged() -> int:
-    """Archive what is older than its space keeps it, batch by batch; returns how many memories."""
+    """Archive what is older than its space keeps it, batch by batch; returns how many memories.
+
+    A space where it fails is logged and tried again the next time; the others' goes on.
+    """
     deadline, total = time.monotonic() + LONGEST_RUN, 0
     with runtime().sessions() as session:
         spaces = spaces_with_aged(session, utc_now())
     # Where the last run left off: what is looked at every hour, and wanted, keeps nobody else's waiting.
     for place in sorted(spaces, key=lambda place: (place <= _left_off[0], place)):
-        total += _archive_aged_of(*place, deadline)
+        with _logged("nothing more is archived for user %s in space %s", *place):
+            total += _archive_aged_of(*place, deadline)
         _left_off[:] = [place]
         if time.monotonic() >= deadline:
             break
