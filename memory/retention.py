@@ -57,9 +57,10 @@ def age_out(
     """Archive what is older than the space keeps it, looking at so many memories whose ids come after `after`.
 
     Never what is pinned, saved by hand, a summary, or has an expiry of its own; nor what was stored, changed, repeated
-    or recalled in that time. The space is locked until the transaction ends.
+    or recalled in that time. The space is locked until the transaction ends; one that another transaction holds is left
+    for the next time.
     """
-    space = next(iter(lock_spaces(session, user_id, {space_id})), None)
+    space = next(iter(lock_spaces(session, user_id, {space_id}, wait=False)), None)
     if space is None or not space.retention_days or not space.memory_enabled:
         return Aged((), None)
     since = now - timedelta(days=space.retention_days)

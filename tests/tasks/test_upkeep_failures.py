@@ -1,7 +1,8 @@
-"""What fails for one person, keeps nobody else's from being purged and archived."""
+"""What fails for one person, or is held by one, keeps nobody else's from being purged and archived."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,6 +17,7 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.remember import remember
+from memory.spaces import lock_spaces
 from tasks.app import configure
 from tasks.upkeep import archive_aged, purge_due
 
@@ -30,6 +32,8 @@ FOR EACH ROW WHEN (OLD.user_id = '{user}') EXECUTE FUNCTION refuse();
 CREATE TRIGGER refused BEFORE DELETE ON forgotten
 FOR EACH ROW WHEN (OLD.user_id = '{user}') EXECUTE FUNCTION refuse();
 """
+# Enough for both sweeps of two people, several times over.
+PATIENCE = 30  # seconds
 
 
 def note(person):
@@ -89,6 +93,20 @@ def test_rows_that_cannot_be_archived_keep_nobody_elses(spoil, caplog, ada, bob)
     (said,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert str(ada.id) in said.getMessage()
     assert "bees" not in caplog.text
+
+
+def test_a_space_that_another_transaction_holds_is_left_for_the_next_time(ada, bob):
+    for person in (ada, bob):
+        grow_old(person)
+    keeper = threading.Thread(target=archive_aged.call_local, daemon=True)
+    with user_session(ada.runtime.sessions, ada.id) as session:
+        lock_spaces(session, ada.id)
+        keeper.start()
+        keeper.join(PATIENCE)
+        assert not keeper.is_alive()
+    assert [ask(person, "SELECT status FROM memories") for person in (ada, bob)] == ["active", "archived"]
+    archive_aged.call_local()
+    assert ask(ada, "SELECT status FROM memories") == "archived"
 
 
 def test_a_database_that_is_away_is_no_failure_of_one_person(runtime, caplog, ada):
