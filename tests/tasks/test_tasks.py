@@ -15,7 +15,7 @@ from memory.database import user_session
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.forget import forget
-from memory.remember import remember
+from memory.remember import remember, remember_many
 from tasks.app import configure, huey
 from tasks.embedding import embed_waiting, nudge, queue_breaker, sweep
 from tasks.upkeep import archive_aged, purge_due
@@ -173,6 +173,19 @@ def test_what_is_not_due_stays(runtime, ada, memory_id, ask):
         forget(session, ada.id, memory_id, keys=runtime.keys, now=utc_now(), actor="t", undo=timedelta(minutes=10))
     purge_due.call_local()
     assert ask("SELECT (SELECT count(*) FROM forgotten) + (SELECT count(*) FROM tombstones)") == 2
+
+
+def test_what_is_due_is_purged_some_at_a_time(monkeypatch, runtime, ada, bob, ask):
+    """Who writes to a space waits for one batch, and not for all that has expired."""
+    for person, number in ((ada, 5), (bob, 1)):
+        with user_session(runtime.sessions, person.id) as session:
+            drafts = [Draft(f"Hive {n} gives honey in month {n}") for n in range(number)]
+            remember_many(session, person.id, "default", drafts, keys=runtime.keys, now=utc_now(), actor="t")
+            session.execute(text("UPDATE memories SET expires_at = now() - interval '1 minute'"))
+    monkeypatch.setattr("tasks.upkeep.PURGED_AT_ONCE", 2)
+    assert purge_due.call_local() >= 6
+    purged = "SELECT array_agg(count ORDER BY count DESC) FROM audit_events WHERE action = 'memory.purged'"
+    assert (ask(purged), ask("SELECT count(*) FROM memories")) == ([2, 2, 1], 0)
 
 
 AGED = """
