@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import delete, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -36,6 +36,7 @@ def end(session: Session, user_id: UUID, session_key: str, *, now: datetime, act
     row = session.get(IncognitoSession, (user_id, session_key), with_for_update=True)
     refused = row.refused_writes if row else 0
     _set(session, user_id, session_key, active=False, now=now)
+    _drop_silent(session, user_id)
     details = {"refused_writes": refused}
     record(session, user_id, "incognito.ended", actor=actor, now=now, details=details)
     return refused
@@ -58,6 +59,22 @@ def follow_defaults(session: Session, user_id: UUID) -> None:
     """Let sessions that ended incognito follow the defaults of spaces again: an end was not said against a new one."""
     ended = (IncognitoSession.user_id == user_id) & IncognitoSession.active.is_(False)
     session.execute(update(IncognitoSession).where(ended).values(active=None))
+    _drop_silent(session, user_id)
+
+
+def _drop_silent(session: Session, user_id: UUID) -> None:
+    """Delete the sessions that are as they would be without a row: agents name a new one for each talk.
+
+    Those are they that follow the defaults, and those that ended while no space is incognito by default: when one
+    becomes so, an end that was said before does not count.
+    """
+    by_default = select(Space.id).where(Space.user_id == user_id, Space.incognito_default).exists()
+    said_nothing = or_(IncognitoSession.active.is_(None), IncognitoSession.active.is_(False) & ~by_default)
+    mine = (IncognitoSession.user_id == user_id, IncognitoSession.refused_writes == 0, said_nothing)
+    # What another transaction holds is left for the next end: two that end at once would wait for each other.
+    keys = select(IncognitoSession.session_key).where(*mine).with_for_update(skip_locked=True)
+    gone = delete(IncognitoSession).where(IncognitoSession.user_id == user_id, IncognitoSession.session_key.in_(keys))
+    session.execute(gone.execution_options(synchronize_session=False))
     session.expire_all()
 
 

@@ -7,6 +7,7 @@ import pytest
 from memory import incognito
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
+from memory.models import IncognitoSession
 from memory.spaces import create_space, get_space, update_space
 
 
@@ -144,3 +145,44 @@ def test_refusals_by_a_spaces_default_are_counted(book, refuse, private_space):
 def test_a_session_needs_a_name_of_reasonable_length(book, key):
     with pytest.raises(InvalidError, match="session"):
         book.do(incognito.start, key)
+
+
+ROWS = "SELECT count(*) FROM incognito_sessions"
+
+
+def test_sessions_that_ended_leave_no_row(book, is_on):
+    for number in range(3):
+        book.do(incognito.start, f"chat {number}")
+        book.do(incognito.end, f"chat {number}")
+    book.do(incognito.end, "never begun")
+    assert (book.one(ROWS), is_on("chat 0")) == (0, False)
+
+
+def test_an_end_that_a_default_is_outweighed_by_is_kept(book, is_on, private_space):
+    book.do(incognito.end, "tab")
+    book.do(incognito.end, "another tab")
+    assert (book.one(ROWS), is_on(space=private_space)) == (2, False)
+
+
+def test_an_end_goes_when_a_default_that_is_set_later_outweighs_it(book, is_on, private_space):
+    book.do(incognito.end, "tab")
+    book.do(create_space, "diary", soft_cap=200, actor="t", incognito_default=True)
+    assert (book.one(ROWS), is_on(space="diary"), is_on(space=private_space)) == (0, True, True)
+
+
+def test_what_is_on_and_what_has_refused_stays_when_another_session_ends(book, is_on, refuse):
+    book.do(incognito.start, "tab")
+    refuse(2, "another tab")
+    book.do(incognito.end, "third tab")
+    assert (book.one(ROWS), is_on()) == (2, True)
+    assert book.do(incognito.end, "another tab") == 2
+
+
+def test_an_end_that_another_transaction_is_at_is_not_waited_for(book, private_space):
+    for key in ("tab", "another tab"):
+        book.do(incognito.end, key)
+    book.do(update_space, private_space, {"incognito_default": False}, actor="t")
+    with book.session() as session:
+        session.get(IncognitoSession, (book.user_id, "tab"), with_for_update=True)
+        book.do(incognito.end, "another tab")
+        assert book.all("SELECT session_key FROM incognito_sessions") == ["tab"]
