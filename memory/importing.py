@@ -46,10 +46,11 @@ from memory.embedding.queue import enqueue_missing
 from memory.errors import ConflictError, InvalidError
 from memory.export import FORMAT, VERSION, columns_of, sections
 from memory.journal import record
-from memory.models import TYPES, Base, Conversation, Entity, EntityMention, Memory, Message, Tombstone
+from memory.models import TYPES, Base, Conversation, Entity, EntityMention, Memory, Message, Space, Tombstone
 from memory.notebooks.checks import check_title
 from memory.payloads import check_json
 from memory.preference_document import parse
+from memory.preferences import lock_versions
 from memory.remember import prepare
 from memory.spaces import EDITABLE, check_slug, create_space, lock_spaces, update_space
 
@@ -176,7 +177,7 @@ def import_document(
     Raises `ConflictError` for an account that has something, `InvalidError` on what cannot be stored; then nothing
     may be committed.
     """
-    lock_spaces(session, user_id)
+    _keep_writers_away(session, user_id)
     _check_empty(session, user_id, now)
     spaces = _Spaces(session, user_id, soft_cap, check_policy, now, actor)
     checks = {**_CHECKS, "cells": check_cell}
@@ -202,6 +203,13 @@ def import_document(
     record(session, user_id, "user.imported", actor=actor, now=now, subject_id=user_id, details=details)
     session.flush()
     return counts
+
+
+def _keep_writers_away(session: Session, user_id: UUID) -> None:
+    """Wait for whoever writes to the account, and keep others waiting until this transaction ends."""
+    lock_versions(session, user_id)
+    # Stronger than the lock that writers of a space take: a conversation is begun without it.
+    session.execute(select(Space.id).where(Space.user_id == user_id).order_by(Space.id).with_for_update())
 
 
 def _check_empty(session: Session, user_id: UUID, now: datetime) -> None:

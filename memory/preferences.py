@@ -91,7 +91,7 @@ def save(session: Session, user_id: UUID, document: str, *, source: str, now: da
 
 def set_time_zone(session: Session, user_id: UUID, name: str, *, source: str, now: datetime, actor: str) -> Saved:
     """Name a time zone in the document in force, all else as it is; raises `PreferencesError` for an unknown name."""
-    _lock(session, user_id)
+    lock_versions(session, user_id)
     row = current(session, user_id)
     document = with_time_zone(row.document if row is not None else "", name)
     return save(session, user_id, document, source=source, now=now, actor=actor)
@@ -109,7 +109,7 @@ def restore(session: Session, user_id: UUID, version: int, *, now: datetime, act
 
 def _put_in_force(session: Session, user_id: UUID, document: str, source: str, now: datetime) -> Saved:
     parsed = parse(document)
-    _lock(session, user_id)
+    lock_versions(session, user_id)
     latest = current(session, user_id)
     if latest is not None and latest.document == document:
         return Saved(latest.version, False, parsed)
@@ -121,8 +121,8 @@ def _put_in_force(session: Session, user_id: UUID, document: str, source: str, n
     return Saved(version, True, parsed)
 
 
-def _lock(session: Session, user_id: UUID) -> None:
-    """Wait for other writers, and keep them waiting until this transaction ends: versions follow one another."""
+def lock_versions(session: Session, user_id: UUID) -> None:
+    """Wait for other writers of preferences, and keep them waiting until the end: versions follow one another."""
     session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(user_id), _LOCK_SEED))))
 
 

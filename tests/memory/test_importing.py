@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import pairwise
@@ -14,6 +15,7 @@ from sqlalchemy import event
 from sqlalchemy.engine.interfaces import CacheStats
 
 from memory import importing
+from memory.conversations import open_conversation
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError
@@ -24,7 +26,7 @@ from memory.importing import LEFT_BEHIND, Document, import_document, restored_ta
 from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
 from memory.preferences import save
-from memory.spaces import list_spaces
+from memory.spaces import get_space, list_spaces
 from retrieval.policy import NAMED, kept_policy
 from webapp.pages.notebook_stored import check_cell
 
@@ -41,16 +43,17 @@ def exported(book):
 def bring_in(book, document):
     text = document if isinstance(document, str) else json.dumps(document)
     with book.session() as session:
-        return import_document(
-            session,
-            book.user_id,
-            Document(io.BytesIO(text.encode())),
-            soft_cap=200,
-            check_policy=lambda policy: kept_policy(policy, NAMED["balanced"]),
-            check_cell=check_cell,
-            now=utc_now(),
-            actor="test",
-        )
+        return import_document(session, book.user_id, Document(io.BytesIO(text.encode())), **_terms())
+
+
+def _terms():
+    return {
+        "soft_cap": 200,
+        "check_policy": lambda policy: kept_policy(policy, NAMED["balanced"]),
+        "check_cell": check_cell,
+        "now": utc_now(),
+        "actor": "test",
+    }
 
 
 @contextmanager
@@ -194,6 +197,46 @@ def test_it_comes_into_an_account_once(full, bobs_book):
     bring_in(bobs_book, exported(full))
     with pytest.raises(ConflictError):
         bring_in(bobs_book, exported(full))
+
+
+def while_blocked(book, waiting, until):
+    """Run `waiting` in a thread of its own; call `until` when it waits for a lock, or is done. Return what it did."""
+    waiters = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    blocked = f"{waiters} AND cardinality(pg_blocking_pids(pid)) > 0"
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(waiting)
+        while not done.done() and not book.one(blocked):
+            pass
+        until()
+    return done
+
+
+def test_an_import_waits_for_who_opens_a_conversation_and_then_takes_nothing(full, book, bobs_book):
+    document = exported(full)
+    [conversation] = document["conversations"]
+    conversation["space_id"] = next(space["id"] for space in document["spaces"] if space["slug"] == "default")
+    with bobs_book.session() as session:
+        home = get_space(session, bobs_book.user_id, "default")
+        named = {"external_id": conversation["external_id"], "now": utc_now(), "actor": "test"}
+        open_conversation(session, bobs_book.user_id, home, **named)
+        done = while_blocked(book, lambda: bring_in(bobs_book, document), session.commit)
+    with pytest.raises(ConflictError, match="this account has conversations already"):
+        done.result()
+
+
+def test_preferences_that_are_saved_meanwhile_follow_those_that_came_in(full, book, bobs_book):
+    text = json.dumps(exported(full)).encode()
+
+    def write():
+        with bobs_book.session() as session:
+            return save(session, bobs_book.user_id, "Answer in French.", source="test", now=utc_now(), actor="test")
+
+    with bobs_book.session() as session:
+        import_document(session, bobs_book.user_id, Document(io.BytesIO(text)), **_terms())
+        done = while_blocked(book, write, session.commit)
+    assert done.result().version == 2
+    told = bobs_book.all("SELECT document FROM preferences ORDER BY version")
+    assert told == ["Answer briefly.", "Answer in French."]
 
 
 def _set(section, **fields):
