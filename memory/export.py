@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -48,7 +48,7 @@ def sections() -> list[str]:
     return [*_FIRST, *sorted(rest)]
 
 
-def export_at_once(sessions: sessionmaker[Session], user_id: UUID, *, now: datetime) -> Iterator[str]:
+def export_at_once(sessions: sessionmaker[Session], user_id: UUID, *, now: datetime) -> Generator[str]:
     """Yield what `export` does, all of it as it is at one moment: what is written meanwhile is in no section.
 
     Otherwise a section could tell of what an earlier one has not, and nobody could bring the document in.

@@ -80,6 +80,18 @@ def test_an_export_to_a_full_disk_says_so_in_one_line(bees, home, database_url):
     assert done.stderr == "Error: cannot write to standard output: No space left on device\n"
 
 
+def test_an_export_that_stops_half_way_holds_no_connection(run, ada):
+    with ada.session() as session:
+        # More than what a file holds back until it is written.
+        draft = Draft("bees " * 10_000)
+        remember(session, ada.id, "default", draft, keys=ada.runtime.keys, now=utc_now(), actor="test")
+    pool = ada.runtime.sessions.kw["bind"].pool
+    before = pool.checkedout()
+    done = run("export", "--email", ada.email, "--out", "/dev/full")
+    assert done.exit_code == 1
+    assert pool.checkedout() <= before
+
+
 def test_an_export_comes_into_another_account(run, bees, bob, tmp_path):
     path = tmp_path / "all.json"
     run("export", "--email", bees.email, "--out", path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -27,8 +28,9 @@ def export_(email: str, out: Path | None) -> None:
     user_id = user_named(store, email)
     with user_session(store.sessions, user_id) as session:
         record(session, user_id, "user.exported", actor="system", now=now, subject_id=user_id)
-    with tqdm(unit="row", disable=None) as bar:
-        pieces = _counted(export_at_once(store.sessions, user_id, now=now), bar.update)
+    # Closed before the command ends: the database that it started ends with it.
+    with tqdm(unit="row", disable=None) as bar, closing(export_at_once(store.sessions, user_id, now=now)) as rows:
+        pieces = _counted(rows, bar.update)
         try:
             if out is None:
                 _print(pieces)
