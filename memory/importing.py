@@ -238,6 +238,7 @@ class _Spaces:
         self._check_policy = check_policy
         self._known = {space.slug for space in lock_spaces(session, user_id)}
         self._ids: dict[UUID, UUID] = {}
+        self._slugs: set[str] = set()
 
     def take(self, rows: Iterable[Row]) -> int:
         """Make or change spaces as the document has them; return how many."""
@@ -250,6 +251,10 @@ class _Spaces:
 
     def _take(self, row: Row) -> None:
         session, user_id, slug = self._session, self._user_id, row["slug"]
+        for name, seen in (("id", self._ids), ("slug", self._slugs)):
+            if row[name] in seen:
+                raise InvalidError(name, "is there twice")
+        self._slugs.add(slug)
         try:
             self._check_policy(row["policy"])
         except ValueError as error:

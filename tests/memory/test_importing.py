@@ -340,6 +340,8 @@ def _circle(document):
         (_set("themes", slug="A B"), r"themes, row 1, slug: "),
         (_set("recall_marks", question_digest=7), r"recall_marks, row 1, question_digest: must be hexadecimal"),
         (_set("messages", sequence=2**40), r"messages, row 2, sequence: .*less"),
+        (_twice("spaces", id=NOBODY), r"spaces, row 3, slug: is there twice"),
+        (_twice("spaces", slug="zebra"), r"spaces, row 3, id: is there twice"),
         (_twice("memories"), r"memories, row 5, id: is there twice"),
         (_twice("memories", id=NOBODY), r"memories, row 5, text: is there twice"),
         (_twice("recall_marks"), r"recall_marks, row 2, question_digest: is there twice"),
