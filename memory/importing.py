@@ -49,7 +49,7 @@ from memory.journal import record
 from memory.models import TYPES, Base, Conversation, Entity, EntityMention, Memory, Message, Space, Tombstone
 from memory.notebooks.checks import check_title
 from memory.payloads import check_json
-from memory.preference_document import parse
+from memory.preference_document import parse_kept
 from memory.preferences import lock_versions
 from memory.remember import prepare
 from memory.spaces import EDITABLE, check_slug, create_space, lock_spaces, update_space
@@ -309,7 +309,7 @@ _CHECKS: dict[str, Check] = {
     "themes": lambda row: check_slug(row["slug"]),
     "revisions": lambda row: check_choice("type", row["type"], TYPES),
     "notebooks": lambda row: check_title(row["title"]),
-    "preferences": lambda row: parse(row["document"]),
+    "preferences": lambda row: parse_kept(row["document"]),
     "possible_updates": _check_pair,
 }
 

@@ -25,7 +25,7 @@ from memory.ids import new_id
 from memory.importing import LEFT_BEHIND, Document, import_document, restored_tables
 from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
-from memory.preferences import save
+from memory.preferences import prompt, save
 from memory.spaces import get_space, list_spaces
 from retrieval.policy import NAMED, kept_policy
 from webapp.pages.notebook_stored import check_cell
@@ -143,6 +143,17 @@ def test_a_text_of_an_earlier_version_that_nobody_sees_keeps_nothing_else_out(bo
     document = exported(book)
     document["memories"][0]["text"] = "\u200b"
     assert bring_in(bobs_book, document)["memories"] == 1
+
+
+def test_a_time_zone_that_is_not_known_here_keeps_nothing_else_out(full, bobs_book):
+    document, kept = exported(full), "---\ntime_zone: Europe/Atlantis\ndate_format: YYYY\n---\nAnswer briefly."
+    document["preferences"][0]["document"] = kept
+    bring_in(bobs_book, document)
+    assert bobs_book.all("SELECT document FROM preferences") == [kept]
+    with bobs_book.session() as session:
+        block, _ = prompt(session, bobs_book.user_id)
+    assert "dates as YYYY" in block
+    assert "Atlantis" not in block
 
 
 def test_a_space_keeps_its_settings_and_the_default_is_the_accounts_own(full, bobs_book):
