@@ -131,6 +131,15 @@ def test_an_export_is_the_owners_to_read_alone(run, bees, tmp_path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_an_export_goes_where_a_link_leads(run, bees, tmp_path):
+    link, path = tmp_path / "all.json", tmp_path / "elsewhere" / "bees.json"
+    path.parent.mkdir()
+    link.symlink_to(path)
+    assert run("export", "--email", bees.email, "--out", link).exit_code == 0
+    assert link.is_symlink()
+    assert json.loads(path.read_text())["memories"][0]["text"] == "Ada keeps bees on the roof"
+
+
 def test_an_export_that_fails_leaves_the_last_one(run, bees, tmp_path, monkeypatch):
     path = tmp_path / "all.json"
     run("export", "--email", bees.email, "--out", path)

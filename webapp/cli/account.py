@@ -64,6 +64,8 @@ def _write(pieces: Iterable[str], out: Path) -> None:
         with out.open("w", encoding="utf-8") as device:
             device.writelines(pieces)
         return
+    # Where a link stands, the file that it names is meant.
+    out = Path(os.path.realpath(out))
     with NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
         try:
             file.writelines(pieces)
