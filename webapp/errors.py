@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from flask import Flask, Response, g, has_request_context, jsonify, make_response, render_template, request
+from psycopg import errors as pg
 from pydantic import ValidationError
 from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
@@ -38,6 +39,14 @@ _STATUS: dict[type[DomainError], HTTPStatus] = {
     InvalidError: HTTPStatus.UNPROCESSABLE_ENTITY,
     ConflictError: HTTPStatus.CONFLICT,
     RefusedError: HTTPStatus.CONFLICT,
+}
+
+# Why a database that is there cannot do what it is asked.
+_UNABLE: dict[type[pg.Error], str] = {
+    pg.DiskFull: "the disk of the database is full",
+    pg.DeadlockDetected: "another request changed the same thing at the same moment",
+    pg.SerializationFailure: "another request changed the same thing at the same moment",
+    pg.LockNotAvailable: "another request holds the same thing",
 }
 
 
@@ -176,13 +185,14 @@ def _unstorable(error: DataError) -> Response:
 
 def _database_away(error: SQLAlchemyError) -> Response:
     cause = error.orig if isinstance(error, DBAPIError) else error
-    logger.error("the database is away: %s", type(cause).__name__)
+    unable = next((said for kind, said in _UNABLE.items() if isinstance(cause, kind)), None)
+    logger.error("the database %s: %s", "is away" if unable is None else "cannot do this now", type(cause).__name__)
     db.session.remove()
     if request.path in FAIL_CLOSED:
         return make_response(jsonify({**FAIL_CLOSED[request.path], "error": True, "degraded": ["database"]}))
     # A commit whose answer did not come may have been one all the same, and what fails after one takes nothing back.
     fate = "whether this was stored is not known" if g.get("committing") else "nothing was stored"
-    response = answer(HTTPStatus.SERVICE_UNAVAILABLE, f"the database does not answer; {fate}")
+    response = answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{unable or 'the database does not answer'}; {fate}")
     response.headers["Retry-After"] = "2"
     return response
 

@@ -26,7 +26,7 @@ PROBLEMS = {
     "413": "The body is too large",
     "415": "The body is not declared as JSON",
     "422": "A field does not fit",
-    "503": "The database does not answer",
+    "503": "The database does not answer, or cannot do this now",
 }
 
 
