@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +21,8 @@ class MessageDraft:
     """A message before it is stored; `created_at` is aware. `content` may be empty where there is a `payload`.
 
     `client_id` is the caller's own id, unique in the conversation. `partial` is a reply whose stream was cut.
-    `remember` asks for a memory of it.
+    `remember` asks for a memory of it. `where` is what the caller calls it, for errors: `messages.1`; empty where there
+    is no other beside it.
     """
 
     role: str
@@ -33,14 +34,15 @@ class MessageDraft:
     created_at: datetime | None = None
     remember: bool = False
     partial: bool = False
+    where: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         check_choice("role", self.role, ROLES)
         if self.content.strip() or self.payload is None:
             check_text(self.content, "content", most=MAX_CONTENT_BYTES)
-        for field, name in (("client_id", self.client_id), ("model", self.model)):
+        for called, name in (("client_id", self.client_id), ("model", self.model)):
             if name is not None:
-                check_name(name, field)
+                check_name(name, called)
         if self.payload_format is not None:
             check_choice("format", self.payload_format, FORMATS)
         check_json(self.payload, "payload")

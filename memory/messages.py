@@ -117,7 +117,7 @@ class _Writer:
         """Store what is new, complete what was partial, recognise what is known."""
         known = self._known({draft.client_id for draft in drafts if draft.client_id is not None})
         stored: list[Stored] = []
-        for number, draft in enumerate(drafts):
+        for draft in drafts:
             old = known.get(draft.client_id) if draft.client_id is not None else None
             if old is None:
                 item = Stored(self._new(draft), "stored")
@@ -127,8 +127,8 @@ class _Writer:
             elif old.partial and old.role == draft.role:
                 item = Stored(self._completed(old, draft), "completed")
             else:
-                where = f"messages.{number}: " if len(drafts) > 1 else ""
-                raise ConflictError(f"{where}the client_id {draft.client_id!r} has other content already")
+                field = f"{draft.where}.client_id" if draft.where else "client_id"
+                raise ConflictError(f"{draft.client_id!r} names a message with other content already", field)
             stored.append(item)
         return self._numbered(stored)
 

@@ -160,7 +160,26 @@ def test_another_message_of_the_same_id_is_refused_with_all_that_came_with_it(ta
     talk.say("Hello", client_id="m-1")
     response = talk.post({"messages": [user("New"), {**other, "client_id": "m-1"}]})
     assert (response.status_code, response.mimetype) == (409, "application/problem+json")
+    said = "'m-1' names a message with other content already"
+    assert response.json["errors"] == [{"field": "messages.1.client_id", "message": said}]
     assert talk.said() == ["Hello"]
+
+
+def test_a_conflict_names_the_field_of_the_request_that_was_made(talk):
+    talk.say("Hello", client_id="m-1")
+    history = [{"role": "user", "content": "New"}, {"role": "user", "content": "Other"}]
+    asked = [
+        talk.post({"message": user("Other", client_id="m-1")}),
+        talk.post({"format": "openai", "history": history, "client_ids": ["m-2", "m-1"]}),
+        # What is here already is no part of what is appended, and counts as it was sent.
+        talk.agent.post(
+            f"{talk.path}/merge",
+            {"messages": [user("Hello"), user("A", client_id="m-3"), user("B", client_id="m-3")]},
+        ),
+    ]
+    fields = [[error["field"] for error in response.json["errors"]] for response in asked]
+    assert [response.status_code for response in asked] == [409, 409, 409]
+    assert fields == [["message.client_id"], ["history.1.client_id"], ["messages.2.client_id"]]
 
 
 def test_a_batch_sent_again_adds_what_is_new_without_a_gap(talk):

@@ -213,7 +213,7 @@ class EpisodesQuery(Strict):
 
 def _at(where: str, given: dict[str, Any]) -> MessageDraft:
     try:
-        draft = MessageDraft(**given)
+        draft = MessageDraft(**given, where=where)
         # Storing checks it too, but knows no numbers.
         check_not_ahead("created_at", draft.created_at, utc_now())
         return draft
