@@ -16,12 +16,15 @@ from memory.models import Conversation, EmbeddingModel, Entity
 from memory.scope import Place, Scope, read_scope
 from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
 from memory.spaces import DEFAULT_SPACE, check_theme
-from retrieval.policy import NAMED, Policy, kept_policy, policy_from
+from retrieval.policy import NAMED, Policy, PolicyError, kept_policy, policy_from
 from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import log_search, search
 from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.operations import incognito_spaces
 from webapp.ratelimit import LIMITED, over_limit, remember_result, remembered, seconds_left
+
+# What `degraded` says where the weights of the space cannot be used.
+WEIGHTS = "weights"
 
 
 def policy_for(
@@ -59,10 +62,14 @@ def find(
 
     The scope is the space that is named, or the one that `conversation` is in at this moment; `within` narrows it to
     that conversation. Over the limit of searches `g.retry_after` is in how many seconds to ask again.
+
+    Raises `PolicyError` for a field of `policy`; and to a person, who can set others, for weights of the space that no
+    search can use. An agent's search does without them, and says so.
     """
     who, now, settings = credential(), utc_now(), runtime().settings
     target = _scope(space, conversation)
-    chosen = policy_for(target.space.policy, policy, min_score)
+    weights = _usable(target.space.policy)
+    chosen = policy_for(weights, policy, min_score)
     if why := _closed(target):
         return Result((), chosen, degraded=(why,))
     if theme is not None:
@@ -86,7 +93,7 @@ def find(
         # What is kept of an answer is checked against the memories of today; of other kinds nothing is kept.
         result = remembered(session(), query, chosen, now) if shelf is MEMORIES else _limited(chosen)
         log_search(result, query, request_id())
-        return result
+        return _ranked_by(weights, target, result)
     dense = _dense(target.model)
     result = search(
         session(),
@@ -100,7 +107,28 @@ def find(
     )
     if settings.searches_per_minute and not result.error and shelf is MEMORIES:
         remember_result(query, chosen, result, now)
-    return result
+    return _ranked_by(weights, target, result)
+
+
+def _usable(weights: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the weights of a space, none where an earlier version kept them and no search can use them.
+
+    Raises `PolicyError` to a person.
+    """
+    try:
+        policy_for(weights, None)
+    except PolicyError:
+        if credential().token_id is None:
+            raise
+        return {}
+    return weights
+
+
+def _ranked_by(weights: Mapping[str, Any], scope: Scope, result: Result) -> Result:
+    """Return the result, which says so where the space's own weights were left out."""
+    if weights is scope.space.policy:
+        return result
+    return replace(result, degraded=(*result.degraded, WEIGHTS))
 
 
 def _scope(slug: str | None, conversation: UUID | None) -> Scope:

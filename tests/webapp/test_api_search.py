@@ -156,6 +156,22 @@ def test_a_space_that_has_weights_of_an_earlier_version_is_searched_all_the_same
     assert (refused.status_code, fields(refused)) == (422, ["policy.list_reads"])
 
 
+def test_weights_of_old_that_no_search_can_use_are_left_out_for_an_agent(agent, ada):
+    add_space(ada, "cellar", policy={"alpha": 0, "beta": 0, "gamma": 0})
+    wine = agent.store("The wine is in the cellar", space="cellar")
+    asked = {"query": "wine", "space": "cellar"}
+    found = agent.tool("memory_search", **asked)
+    assert (found.status_code, found.json["degraded"][-1]) == (200, "weights")
+    assert [hit["id"] for hit in found.json["results"]] == [wine]
+    # What the call itself asks for holds, and is refused where it cannot be used.
+    keyword = agent.tool("memory_search", **asked, policy={"legs": ["keyword"]})
+    assert (keyword.json["results"][0]["id"], keyword.json["degraded"]) == (wine, ["weights"])
+    refused = agent.tool("memory_search", **asked, policy={"alpha": 0, "beta": 0, "gamma": 0})
+    assert (refused.status_code, fields(refused)) == (422, ["policy.alpha"])
+    context = agent.post("/v1/memory/context", asked)
+    assert (context.status_code, context.json["degraded"][-1]) == (200, "weights")
+
+
 @pytest.mark.parametrize("policy", ["specified", {"name": "specified"}, {"fusion": "rrf", "alpha": 2, "mmr_lambda": 1}])
 def test_a_policy_can_be_chosen(agent, told, policy):
     assert agent.tool("memory_search", query="bees", policy=policy).status_code == 200

@@ -19,8 +19,9 @@ Degraded = (
     "together with the question, so words and vectors alone decided whether it is answered. `rate_limited`: one search "
     "too many in this minute, so nothing was searched; a web process that was asked the same of memories before gives "
     "its last answer, else there is none, and `Retry-After` says in how many seconds to ask again. `incognito`, "
-    "`memory_off`: recall is off. `no_entities_in_pool`: the shared pool never has entities. `database`: it does not "
-    "answer."
+    "`memory_off`: recall is off. `no_entities_in_pool`: the shared pool never has entities. `weights`: an earlier "
+    "version kept ranking weights of this space that no search can use, so it is ranked without any until "
+    "`PATCH /v1/spaces/{slug}` sets others. `database`: it does not answer."
 )
 KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
 Moment = Field(description="ISO 8601 with the zone.")
