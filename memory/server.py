@@ -19,7 +19,7 @@ import psutil
 import psycopg
 
 from memory.ending import undisturbed
-from memory.errors import ServerError, ServerFolderError
+from memory.errors import ServerError, ServerFolderError, first_line
 
 # Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
 with warnings.catch_warnings():
@@ -68,13 +68,21 @@ class EmbeddedServer:
         except ServerFolderError:
             raise
         except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError, ValueError) as error:
+            # The library asserts, without a word, that a server which runs has come up, and is not about to end.
+            reason = str(error) or "it runs and is not ready, as one that waits for its last users to end"
             raise ServerError(
-                f"PostgreSQL did not start in {self.folder}: {error}. Its log is {self.folder / 'log'}"
+                f"PostgreSQL did not start in {self.folder}: {reason}. Its log is {self.folder / 'log'}"
             ) from error
         # Registered after the library's own handler, so it runs before it.
         atexit.register(self._leave)
         self._shut_out_others()
-        self._set_up()
+        try:
+            self._set_up()
+        except psycopg.OperationalError as error:
+            raise ServerError(
+                f"PostgreSQL runs in {self.folder} and cannot be used: {first_line(error)}. "
+                f"Its log is {self.folder / 'log'}"
+            ) from error
 
     @property
     def url(self) -> str:

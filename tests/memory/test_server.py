@@ -10,14 +10,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 
-from memory.server import _serves
+from memory.server import EmbeddedServer, _serves
 
 # Says which process the server is, and ends as any command does once it is told to.
 USER = """
@@ -262,3 +263,55 @@ def test_no_other_account_reaches_the_socket_of_a_folder_with_a_long_name(home):
     assert not first[0].startswith(str(home))
     assert first[1] == "0o700"
     assert again[1:] == ["0o700", "0o700"]
+
+
+# Ends with what it is told of a server that cannot be used, in place of a trace.
+TOLD = """
+import sys
+from pathlib import Path
+from memory.errors import ServerError
+from memory.server import EmbeddedServer
+try:
+    EmbeddedServer(Path(sys.argv[1]))
+except ServerError as error:
+    print(error)
+"""
+
+
+def _told(home: Path) -> str:
+    command = [sys.executable, "-c", TOLD, str(home)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+@pytest.fixture
+def own() -> Iterator[EmbeddedServer]:
+    """A server of this process, in a folder whose name leaves room for its socket."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        server = EmbeddedServer(Path(home))
+        yield server
+        server.release()
+
+
+def test_a_server_that_waits_for_its_users_to_end_is_said_to_be_one(own: EmbeddedServer) -> None:
+    with psycopg.connect(own.url):
+        pid = own._server.get_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + 60
+        while "stopping" not in (own.folder / "postmaster.pid").read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        said = _told(own.folder.parent)
+    assert said.startswith(f"PostgreSQL did not start in {own.folder}: it runs and is not ready")
+
+
+def test_a_server_with_no_room_for_another_connection_is_said_to_be_one(own: EmbeddedServer) -> None:
+    with ExitStack() as stack:
+        first = stack.enter_context(psycopg.connect(own.url))
+        row = first.execute("SHOW max_connections").fetchone()
+        assert row is not None
+        for _ in range(int(row[0]) - 1):
+            stack.enter_context(psycopg.connect(own.url))
+        said = _told(own.folder.parent)
+    assert said.startswith(f"PostgreSQL runs in {own.folder} and cannot be used: ")
+    assert "too many clients already" in said
