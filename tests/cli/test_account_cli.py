@@ -245,6 +245,13 @@ def test_a_password_that_does_not_fit_replaces_nothing(run, app, ada, more, type
     assert log_in(app, ada, PASSWORD).get("/memories").status_code == 200
 
 
+def test_a_password_from_windows_ends_before_the_end_of_its_line(app, ada, home, database_url):
+    ours = {"COMMONPLACE_HOME": str(home), "DATABASE_URL": database_url, "COMMONPLACE_SECRET_KEY": SECRET}
+    command = [sys.executable, "-m", "webapp.cli", "user", "password", "--email", ada.email, "--password", "-"]
+    subprocess.run(command, env={**os.environ, **ours}, input=f"{NEW}\r\n".encode(), capture_output=True, check=True)
+    assert log_in(app, ada, NEW).get("/memories").status_code == 200
+
+
 def test_a_password_is_not_asked_for_without_a_terminal(ada, home, database_url):
     ours = {"COMMONPLACE_HOME": str(home), "DATABASE_URL": database_url, "COMMONPLACE_SECRET_KEY": SECRET}
     done = subprocess.run(

@@ -66,7 +66,8 @@ def _asked() -> str:
 
 
 def _secret(given: str) -> str:
-    return sys.stdin.readline().rstrip("\n") if given in {"-"} else given
+    # What Windows ends its lines with is no part of a password: nobody could type it.
+    return sys.stdin.readline().rstrip("\r\n") if given in {"-"} else given
 
 
 @user.command("role")
