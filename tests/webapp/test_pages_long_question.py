@@ -13,6 +13,7 @@ from gunicorn_server import serving
 from pages_browser import at_browser, stored
 
 from webapp.pages.forms import LONGEST_QUESTION
+from webapp.pages.headers import HEADERS
 
 CUT = "The field holds 2,000 characters, and it is full"
 
@@ -53,6 +54,9 @@ def test_what_is_too_long_for_an_address_is_said_where_pages_say_errors(person, 
     answer = person.get("/search", params={"q": asked}, headers={"HX-Request": "true", **headers})
     assert answer.status_code == status
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    usual = person.get("/search").headers
+    protected = ["Cache-Control", "Content-Security-Policy", *HEADERS]
+    assert [answer.headers.get(name) for name in protected] == [usual[name] for name in protected]
     said = re.search(r'<section id="errors-error".*?</section>', answer.text, re.S)
     assert said is not None
     assert "Try again with fewer words." in said[0]

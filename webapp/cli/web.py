@@ -25,6 +25,7 @@ from webapp.cli.running import migrated_runtime
 from webapp.factory import create_app
 from webapp.logs import set_up_logging
 from webapp.observe import request_id
+from webapp.pages.headers import HEADERS, POLICY
 
 # A reply that streams in holds a thread, and no connection of the database, for as long as it takes.
 THREADS = 16
@@ -104,10 +105,16 @@ class _Worker(ThreadWorker):
             super().handle_error(req, client, addr, exc)
             return
         self.log.warning("a request was too long: %d", status)
-        head = (
-            f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\n"
-            f"Content-Type: text/html; charset=utf-8\r\nContent-Length: {len(_TOO_LONG)}\r\n\r\n"
-        )
+        headers = {
+            "Connection": "close",
+            "Content-Type": "text/html; charset=utf-8",
+            "Content-Length": str(len(_TOO_LONG)),
+            "Cache-Control": "no-store",
+            "Content-Security-Policy": POLICY,
+            **HEADERS,
+        }
+        lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+        head = "\r\n".join([*lines, "", ""])
         try:
             write_nonblock(client, head.encode() + _TOO_LONG)
         except OSError:
