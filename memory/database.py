@@ -15,11 +15,12 @@ from psycopg import Connection as PsycopgConnection
 from psycopg import Cursor
 from psycopg import errors as pg
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from sqlalchemy.orm import Session, SessionTransaction, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from memory.driver import fetch_by
+from memory.driver import drop_values, fetch_by
 from memory.keys import Keys
 
 # How many rows an HNSW index keeps in view: twice what a search asks for. Large spaces ask for more.
@@ -100,6 +101,18 @@ def listen(engine: Engine) -> None:
     """Teach each new connection the vector types, and check one that was used before when it is taken again."""
     _teach_vectors(engine)
     _check_on_checkout(engine)
+    _drop_values(engine)
+
+
+def _drop_values(engine: Engine) -> None:
+    """Let no error of an engine quote a row: `hide_parameters` hides what was sent, and the server quotes it too."""
+
+    @event.listens_for(engine, "handle_error")
+    def _drop(context: ExceptionContext) -> None:
+        if isinstance(error := context.original_exception, pg.Error):
+            drop_values(error)
+            if isinstance(wrapped := context.sqlalchemy_exception, DBAPIError):
+                wrapped.args = (f"({type(error).__module__}.{type(error).__qualname__}) {error}",)
 
 
 def _check_on_checkout(engine: Engine) -> None:

@@ -27,6 +27,8 @@ _UUID, _FLOAT8 = (psycopg.adapters.types[name] for name in ("uuid", "float8"))
 # The binary form of an array: dimensions, whether it has nulls, the type of its items; then the length of its one
 # dimension and its first index; then the items, each after its own length in bytes.
 _EMPTY = Struct("!iiI")
+# The classes "data exception" and "integrity constraint violation" of PostgreSQL's error codes.
+_OF_VALUES = {"22", "23"}
 _HEAD = Struct("!iiIii")
 _UUID_LENGTH = (16).to_bytes(4, "big")
 _FLOAT8_ITEM = Struct("!id")
@@ -53,6 +55,7 @@ def _fetch(
         cursor = driver.execute(statement, values)
         return cursor.fetchall() if cursor.rownumber is not None else []
     except psycopg.Error as error:
+        drop_values(error)
         lost = driver.closed
         connection = connection_of()
         if lost:
@@ -68,6 +71,15 @@ def _fetch(
             dialect=connection.dialect,
         )
         raise wrapped from error
+
+
+def drop_values(error: psycopg.Error) -> None:
+    """Take out of a refusal's message what the server quotes of the row or the value that it refuses.
+
+    That may be a memory, and messages are logged. What kind of refusal it is, and by which constraint, stays.
+    """
+    if (error.sqlstate or "")[:2] in _OF_VALUES:
+        error.args = (f"{type(error).__name__} {error.sqlstate}: {error.diag.constraint_name or 'no constraint'}",)
 
 
 def _driver_of(session: Session) -> Driver:

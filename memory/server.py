@@ -34,11 +34,16 @@ DATABASE = "commonplace"
 PID_FILE = "postmaster.pid"
 # The system identifier, which its control file begins with.
 _IDENTIFIER_BYTES = 8
-# How often the server looks for tables whose statistics are old. At its default of a minute, a large import would be
-# planned all along as if the tables were still empty.
-NAPTIME = "5s"
-# Of the socket: whoever reaches it owns every row, as the server asks for no password.
-SOCKET_PERMISSIONS = "0700"
+SETTINGS = {
+    # Of the socket: whoever reaches it owns every row, as the server asks for no password. From the next start on it
+    # holds from the first moment.
+    "unix_socket_permissions": "0700",
+    # How often it looks for tables whose statistics are old. At its default of a minute, a large import would be
+    # planned all along as if the tables were still empty.
+    "autovacuum_naptime": "5s",
+    # No details, which quote the rows that are refused: its log is nobody's to read memories in.
+    "log_error_verbosity": "terse",
+}
 # How long each way of ending a server may take before the next, which is harder.
 ENDING_SECONDS = 3.0
 # How long one try to start a dead server may take, and what waits for one.
@@ -238,12 +243,10 @@ class EmbeddedServer:
 
     def _set_up(self) -> None:
         with psycopg.connect(self._server.get_uri("postgres"), autocommit=True) as connection:
-            if connection.execute("SHOW unix_socket_permissions").fetchone() != (SOCKET_PERMISSIONS,):
-                # Holds from the next start on, and then from its first moment.
-                connection.execute(f"ALTER SYSTEM SET unix_socket_permissions = '{SOCKET_PERMISSIONS}'")
-            if connection.execute("SHOW autovacuum_naptime").fetchone() != (NAPTIME,):
-                connection.execute(f"ALTER SYSTEM SET autovacuum_naptime = '{NAPTIME}'")
-                connection.execute("SELECT pg_reload_conf()")
+            for name, value in SETTINGS.items():
+                if connection.execute(f"SHOW {name}").fetchone() != (value,):
+                    connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+            connection.execute("SELECT pg_reload_conf()")
             row = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [self.database]).fetchone()
             if row is None:
                 try:

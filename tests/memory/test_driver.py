@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import traceback
 from uuid import UUID, uuid4
 
 import pytest
@@ -129,3 +130,32 @@ def test_a_connection_that_has_rested_for_long_is_asked_first(engine, monkeypatc
     assert (serving(engine), asked) == (pid, [])
     monkeypatch.setattr(memory.database, "TRUSTED", 0.0)
     assert (serving(engine), asked) == (pid, [1])
+
+
+SECRET = "the heron code is 4711"
+REFUSED = {
+    "23514": "INSERT INTO notes VALUES ({secret})",
+    "23505": "INSERT INTO names VALUES ({secret}), ({secret})",
+    "22P02": "SELECT CAST(CAST({secret} AS text) AS integer)",
+}
+
+
+def by_session(session, statement):
+    session.execute(text(statement.format(secret=":secret")), {"secret": SECRET})
+
+
+def by_driver(session, statement):
+    fetch(session, statement.format(secret="%(secret)s"), {"secret": SECRET})
+
+
+@pytest.mark.parametrize("run", [by_session, by_driver])
+@pytest.mark.parametrize(("code", "statement"), REFUSED.items())
+def test_what_the_server_refuses_is_not_quoted(engine, code, statement, run):
+    with Session(engine) as session:
+        session.execute(text("CREATE TEMPORARY TABLE notes (said text CHECK (length(said) < 9))"))
+        session.execute(text("CREATE TEMPORARY TABLE names (word text PRIMARY KEY)"))
+        with pytest.raises(DBAPIError) as failed:
+            run(session, statement)
+    told = "".join(traceback.format_exception(failed.value))
+    assert "heron" not in told
+    assert code in told

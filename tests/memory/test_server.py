@@ -315,3 +315,16 @@ def test_a_server_with_no_room_for_another_connection_is_said_to_be_one(own: Emb
         said = _told(own.folder.parent)
     assert said.startswith(f"PostgreSQL runs in {own.folder} and cannot be used: ")
     assert "too many clients already" in said
+
+
+def test_the_log_does_not_quote_what_was_refused(own: EmbeddedServer) -> None:
+    with psycopg.connect(own.url) as connection:
+        connection.execute("CREATE TEMPORARY TABLE notes (said text CHECK (length(said) < 9))")
+        with pytest.raises(psycopg.errors.CheckViolation):
+            connection.execute("INSERT INTO notes VALUES (%s)", ["the heron code is 4711"])
+    log = own.folder / "log"
+    deadline = time.monotonic() + 60
+    while "notes_said_check" not in (said := log.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert "heron" not in said
