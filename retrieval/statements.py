@@ -232,14 +232,15 @@ _BESIDE = """
     SELECT m.id FROM {items} m WHERE m.user_id = %(user_id)s AND m.previous_id = ANY(%(best)b::uuid[])"""
 
 # The texts that have most of some lexemes, or of what lies between two: each is looked up by itself, as nobody can
-# foretell how few there are.
+# foretell how few there are. A long one counts more than several short ones: "1" and "9" stand in many texts, "119" in
+# those that may be meant.
 _SPELLED = """
 SELECT {text} AS text FROM (
-    SELECT x.{item} AS id, count(*) AS n FROM unnest(%(first)s::text[], %(last)s::text[]) AS p(first, last)
-    CROSS JOIN LATERAL (
+    SELECT x.{item} AS id, sum(char_length(p.first) * char_length(p.first)) AS n
+    FROM unnest(%(first)s::text[], %(last)s::text[]) AS p(first, last) CROSS JOIN LATERAL (
         SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope}
           AND x.lexeme >= p.first COLLATE "C" AND x.lexeme <= p.last COLLATE "C"
-    ) x GROUP BY x.{item} ORDER BY count(*) DESC, x.{item} LIMIT %(most)s
+    ) x GROUP BY x.{item} ORDER BY n DESC, x.{item} LIMIT %(most)s
 ) f JOIN {items} m ON m.user_id = %(user_id)s AND m.id = f.id AND {served}{narrows}
 ORDER BY f.n DESC, m.id
 """
@@ -367,7 +368,7 @@ def _with_passages(shelf: Shelf, near: str, *, filtered: bool, **words: str) -> 
 
 @cache
 def spelled_statement(shelf: Shelf, *, filtered: bool) -> str:
-    """The texts of the items that have most of some lexemes."""
+    """The texts of the items that have most of some lexemes, long ones before short ones."""
     return _filled(_SPELLED, shelf, filtered=filtered)
 
 

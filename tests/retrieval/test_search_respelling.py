@@ -380,3 +380,32 @@ def test_a_long_number_is_not_taken_apart(ask):
 def test_all_that_is_written_otherwise_is_put_in_its_place():
     spellings = [Spelling(4, "Soren", "Søren"), Spelling(10, "0761443", "0761/443")]
     assert rewritten("Did Soren 0761443?", spellings) == "Did Søren 0761/443 ?"
+
+
+CODES = {
+    "boiler": "The boiler shows E-119 when its pressure is low",
+    "login": "PROJ-1234 is about the slow login",
+    "toner": "The printer needs the toner TN2420",
+    "fan": "RTX4090 is too loud",
+}
+# More than are looked at, each with more of the parts than the text that is meant.
+NUMBERED = {f"n{n}": f"Crate {n} came on lines 1, 2, 4, 9, 12, 19, 20, 23, 24, 34, 40 and 90" for n in range(100, 140)}
+
+
+@pytest.fixture(scope="module")
+def ask_codes(runtime, new_person):
+    asked = asking(runtime, new_person("fay"), {**CODES, **NUMBERED})
+
+    def meant(question):
+        found, warnings = asked(question, {"legs": ["keyword"]})
+        return [each for each in found if each in CODES], warnings
+
+    return meant
+
+
+@pytest.mark.parametrize(
+    ("question", "name"), [("E119", "boiler"), ("PROJ1234", "login"), ("TN-2420", "toner"), ("RTX 4090", "fan")]
+)
+def test_a_code_is_found_among_many_texts_with_parts_of_it(ask_codes, question, name):
+    found, warnings = ask_codes(question)
+    assert (found, warnings) == ([name], [f"“{question}” is spelled otherwise here"])
