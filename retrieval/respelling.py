@@ -419,8 +419,12 @@ def _unknown(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:
 
     Not those of any question: among notes in English the German "nicht" is no slip of "night".
     """
+    heard = frozenset(known)
+    wholes = [each.span() for each in _CHUNK.finditer(question) if not each[0].isalpha() and each[0].lower() in heard]
     for found in _TOKEN.finditer(question):
         word, low = found[0], found[0].lower()
+        if any(start <= found.start() < end for start, end in wholes):
+            continue  # Part of what is there as a whole: "node" of "node.js".
         if not word.isalpha() or len(word) <= (2 if word[0].isupper() else 3) or low in EMPTY or low in GERMAN:
             continue
         if not any(low.startswith(each[:-1] or each) and len(low) - len(each) <= 3 for each in known):

@@ -409,3 +409,21 @@ def ask_codes(runtime, new_person):
 def test_a_code_is_found_among_many_texts_with_parts_of_it(ask_codes, question, name):
     found, warnings = ask_codes(question)
     assert (found, warnings) == ([name], [f"“{question}” is spelled otherwise here"])
+
+
+JOINED = {
+    "chat": "The chat server is written in Node.js, which Torvi mends",
+    "notes": "README.md says how to begin",
+    "mail": "The S/MIME certificate of the office expired",
+}
+
+
+@pytest.fixture(scope="module")
+def ask_joined(runtime, new_person):
+    return asking(runtime, new_person("gil"), JOINED)
+
+
+@pytest.mark.parametrize("question", ["Node.js", "Who mends Node.js?", "README.md", "s/mime"])
+def test_no_part_of_what_is_there_as_a_whole_is_respelled(ask_joined, question):
+    found, warnings = ask_joined(question, {"legs": ["keyword"]})
+    assert (len(found), warnings) == (1, [])
