@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
+from retrieval.answers import signed
 from retrieval.words import Question
 
 # Lexemes, as the database stems them: what is frequent in questions about anything. Chosen as a list of English, not by
@@ -149,6 +150,9 @@ def understand(text: str, question: Question) -> Asked:
     codes = tuple(filter(None, numbered))
     whole = (frozenset().union(*(_parts_of(each, lexemes) for each in code)) for code in written)
     joined = tuple(_joined(text, lexemes)) if "_" in text else ()
+    named = signed(text)
+    signs = [frozenset({place}) for place, each in lexemes.items() if each in named]
+    codes = (*codes, *signs)
     written_names = _names(text)
     coded = frozenset().union(*codes, *chain(*joined))
     names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in written_names)}
@@ -159,7 +163,7 @@ def understand(text: str, question: Question) -> Asked:
         names=frozenset(names),
         codes=codes,
         joined=joined,
-        whole=tuple(filter(None, whole)),
+        whole=(*filter(None, whole), *signs),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from retrieval import times
 
@@ -74,6 +74,13 @@ _PICTURE = re.compile(
 )
 # Asks for the picture before it in colour, which says nothing.
 COLOURED = "\ufe0f"
+# Names of companies and languages whose letters alone are other words, or none: "AT&T", "C#", "C++", ".NET".
+_SIGNED = re.compile(
+    r"""(?<![\w&=?/+#.])(?:
+        [^\W\d_]{1,3}(?:&[^\W\d_]{1,3})+(?![\w&=]) | [^\W\d_](?:\+\+|\#)(?![\w+#]) | \.net(?!\w)
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
 # In English, German and French.
 _QUOTED = re.compile(
     r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u201e([^\u201c-\u201e]+)[\u201c\u201d]|\u00ab([^\u00ab\u00bb]+)\u00bb'
@@ -140,6 +147,37 @@ def pictures(question: str) -> tuple[str, ...]:
         return ()
     found = dict.fromkeys(_PICTURE.findall(question.replace(COLOURED, "")))
     return tuple(each for each in found if unicodedata.category(each[0]) == "So")
+
+
+def signed(question: str) -> dict[str, str]:
+    """Return the names in a question that are little without their signs, in lower case, and what matches each.
+
+    That is a regular expression of PostgreSQL, to be matched in whatever case.
+
+    >>> list(signed("Does AT&T use C#, C++ or .NET?")), list(signed("a & b, C major, #4711, x.net"))
+    (['at&t', 'c#', 'c++', '.net'], [])
+    """
+    return {found[0].lower(): _signs_of(found[0].lower()) for found in _SIGNED.finditer(question)}
+
+
+def unsigned(question: str, names: Container[str]) -> str:
+    """Return a question with blanks where it has some of its `signed` names: all else keeps its place.
+
+    >>> unsigned("Who writes C# and C++?", {"c#"})
+    'Who writes    and C++?'
+    """
+    return _SIGNED.sub(lambda found: " " * len(found[0]) if found[0].lower() in names else found[0], question)
+
+
+def _signs_of(name: str) -> str:
+    if "&" in name:
+        letters = r"\s?&\s?".join(name.split("&"))
+        return rf"(?<![\w&]){letters}(?![\w&])"
+    if name.startswith("."):
+        return rf"(?<![\w.]){re.escape(name)}(?![[:alpha:]])"
+    if name.endswith("#"):
+        return rf"(?<![\w#]){name[0]}(?:#|[\s-]sharp(?!\w))(?![\w#])"
+    return rf"(?<!\w){re.escape(name)}(?![[:alpha:]+])"
 
 
 def asks(text: str) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from memory.driver import Floats, Ids, Row, fetch
 from memory.embedding.likeness import likeness
 from memory.embedding.passages import passages
 from memory.shelves import EPISODES, MEMORIES
-from retrieval.answers import COLOURED
+from retrieval.answers import COLOURED, signed, unsigned
 from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
@@ -32,6 +32,7 @@ from retrieval.statements import (
     of_the_time_statement,
     pictured_statement,
     pool_statement,
+    signed_statement,
     wide_statement,
     with_all_statement,
 )
@@ -84,12 +85,12 @@ class Near:
 class Worded:
     """The keyword leg: what it listed in order of rank, best first, and the question's words.
 
-    Of a question that is one word to which the index has nothing, `counts` has how often each item has it.
+    Of words that the index does not have, `counts` has by their places how often each item has them.
     """
 
     ids: list[UUID]
     question: Question
-    counts: Mapping[UUID, int] = field(default_factory=dict)
+    counts: Mapping[int, Mapping[UUID, int]] = field(default_factory=dict)
 
 
 NOTHING_NEAR = Near(None, {})
@@ -133,7 +134,39 @@ class Source:
             self.session.execute(setting, {"ef": str(min(1000, wanted))})
 
     def worded(self, question: str) -> Worded:
-        """Run the keyword leg."""
+        """Run the keyword leg; what has only the letters of a name with signs, as of "C#", does not have that."""
+        names = signed(question)
+        if not names:
+            return self._worded(question)
+        found = {name: held for name, pattern in names.items() if (held := self._signed(name, pattern)) is not None}
+        rest = self._worded(unsigned(question, found))
+        if not found:
+            return rest
+        ids, counts, idfs, lengths = ([*each] for each in zip(*found.values(), strict=True))
+        told = Question(
+            [*rest.question.lexemes, *found],
+            [*rest.question.idfs, *idfs],
+            rest.question.mean_length if rest.question.lexemes else lengths[0],
+            [*rest.question.counts, *counts],
+        )
+        places = dict(enumerate((dict.fromkeys(each, 1) for each in ids), len(rest.question.lexemes)))
+        return Worded([*islice(dict.fromkeys(chain(*ids, rest.ids)), self.depth)], told, places)
+
+    def _signed(self, name: str, pattern: str) -> tuple[list[UUID], float, float, float] | None:
+        """Return what has a name with signs, in how many items it is, its idf and the mean length of all.
+
+        None where that is nothing and other signs may be meant: the "R&D" of one is the "research & development" of
+        another, but what has no "C#" has none.
+        """
+        values = {**self.scope(), "now": self.now, "name": name, "pattern": pattern}
+        values["sign"] = next(each for each in name if not each.isalpha())
+        rows = fetch(self.session, signed_statement(self.query.shelf, filtered=self.query.filtered), values)
+        if not rows or (rows[0][0] is None and "&" in name):
+            return None
+        _, count, idf, length = rows[0]
+        return [row[0] for row in rows if row[0] is not None], count, idf, length
+
+    def _worded(self, question: str) -> Worded:
         values = {**self.scope(), **self._damping(), "question": question}
         rows = fetch(self.session, keyword_statement(self.query.shelf, filtered=self.query.filtered), values)
         if not rows:
@@ -155,7 +188,7 @@ class Source:
             return NOTHING_WORDED
         _, _, found, idf, mean_length = rows[0]
         question = Question(["".join(pictures)], [idf], mean_length, [found])
-        return Worded([row[0] for row in rows], question, {row[0]: int(row[1]) for row in rows})
+        return Worded([row[0] for row in rows], question, {0: {row[0]: int(row[1]) for row in rows}})
 
     def _damping(self) -> dict[str, float]:
         return {"k1": self.policy.k1, "b": self.policy.b, "longest": LONGEST}
@@ -195,10 +228,11 @@ class Source:
             # Exchanges of a talk, though they are not ranked with the ones beside them.
             for candidate, *_ in read:
                 candidate.is_turn = True
-        for candidate, said, _ in read if worded.counts else ():
-            if (often := worded.counts.get(candidate.id)) is not None:
-                candidate.places = said.places = (0,)
-                said.counts = (often,)
+        for place, counts in worded.counts.items():
+            for candidate, said, _ in read:
+                if (often := counts.get(candidate.id)) is not None:
+                    candidate.places = said.places = (*said.places, place)
+                    said.counts = (*said.counts, often)
         scores = zip(*(each.tolist() for each in score([said for _, said, _ in read], question, policy)), strict=True)
         places = [{item_id: place for place, item_id in enumerate(leg, 1)} for leg in (worded.ids, near.cosines)]
         return [

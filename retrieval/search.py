@@ -31,6 +31,7 @@ from retrieval.answers import (
     says_an_amount,
     says_nothing,
     unquoted,
+    unsigned,
     wants_all,
     wants_an_amount,
 )
@@ -182,7 +183,7 @@ class _Run:
             return None
         with self._timed("respell"):
             known = [each for each, count in zip(worded.question.lexemes, worded.question.counts, strict=True) if count]
-            spellings = respelled(self.source, question, known, thorough=thorough)
+            spellings = respelled(self.source, unsigned(question, known), known, thorough=thorough)
         # Answers are kept, and what is told with them must not outlive the memory that it stands in: so not how.
         self.warnings += [f"“{each.asked}” is spelled otherwise here" for each in spellings]
         return rewritten(question, spellings) if spellings else None

@@ -269,6 +269,34 @@ WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme LIKE ANY(%(parts)s::te
 GROUP BY x.lexeme ORDER BY count(*) DESC, x.lexeme LIMIT %(most)s
 """
 
+# The items that have a name whose signs the index does not keep. Where it keeps the letters, as of "C#", those that
+# have them are read; of "AT&T" it keeps nothing, and all are, most of them for the sign alone. A row comes even where
+# nothing has the name.
+_SIGNED = """
+WITH scope AS MATERIALIZED ({statistics}
+), parts AS MATERIALIZED (
+    SELECT q.lexeme COLLATE "C" AS lexeme FROM unnest(to_tsvector('english'::regconfig, %(name)s::text)) q
+), held AS MATERIALIZED (
+    SELECT x.{item} AS id FROM parts w CROSS JOIN LATERAL (
+        SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme
+    ) x GROUP BY x.{item} HAVING count(*) = (SELECT count(*) FROM parts)
+), found AS MATERIALIZED (
+    SELECT m.id FROM held h JOIN {items} m ON m.user_id = %(user_id)s AND m.id = h.id AND {served}{narrows}
+    WHERE {said} ~* %(pattern)s
+    UNION ALL
+    SELECT m.id FROM {items} m CROSS JOIN LATERAL (SELECT m.{item_scope} AS {scope}) x
+    WHERE NOT EXISTS (SELECT FROM parts)
+      AND m.user_id = %(user_id)s AND {in_scope} AND {served}{narrows}
+      AND position(%(sign)s IN {said}) > 0 AND {said} ~* %(pattern)s
+), word AS MATERIALIZED (
+    SELECT f.df, ln(1 + (greatest(s.n, f.df) - f.df + 0.5::float8) / (f.df + 0.5::float8)) AS idf,
+           coalesce(nullif(s.mean_length, 0), 1) AS mean_length
+    FROM scope s CROSS JOIN (SELECT count(*)::float8 AS df FROM found) f
+)
+SELECT f.id, w.df, w.idf, w.mean_length
+FROM word w LEFT JOIN (SELECT id FROM found ORDER BY id DESC LIMIT %(depth)s) f ON true ORDER BY f.id DESC
+"""
+
 _OF_THE_TIME = """
 SELECT m.id FROM memories m
 WHERE m.user_id = %(user_id)s AND {served}{narrows} AND m.created_at >= %(start)s AND m.created_at < %(end)s
@@ -325,6 +353,13 @@ def with_all_statement(shelf: Shelf, *, filtered: bool) -> str:
 def pictured_statement(shelf: Shelf, *, filtered: bool) -> str:
     """BM25 of the items that have each of some pictures, with how often."""
     return _filled(_PICTURED, shelf, filtered=filtered)
+
+
+@cache
+def signed_statement(shelf: Shelf, *, filtered: bool) -> str:
+    """The latest items that have a name with signs, with the numbers that BM25 takes of it."""
+    said = "(m.text || ' ' || tags_text(m.tags))" if shelf is MEMORIES else shelf.text
+    return _filled(_SIGNED, shelf, filtered=filtered, said=said)
 
 
 @cache

@@ -123,6 +123,18 @@ def test_the_keyword_leg_alone_finds_what_has_no_vector_yet(shelves):
     assert shelves.ids("bicycle", pool) == [bike]
 
 
+def test_a_name_is_found_by_its_signs_on_any_shelf(shelves):
+    pool = shelves.space("default")
+    _, (phone, course, _) = shelves.talk(
+        pool, ("AT&T sent a bill", "Noted."), ("The course in C# began", "Good luck."), ("Vitamin C is out", "Oh.")
+    )
+    entity = shelves.entity(pool, "AT&T", "organisation", "AT&T sent a bill.", episode_id=phone)
+    assert shelves.ids("AT&T", pool) == [phone]
+    assert shelves.ids("C#", pool, created_after=NOW - timedelta(days=2)) == [course]
+    assert shelves.ids("C#", pool, created_after=NOW) == []
+    assert shelves.ids("AT&T", pool, ENTITIES) == [entity]
+
+
 def test_a_conversation_is_searched_where_it_is_at_this_moment(shelves):
     pool, work = shelves.space("default"), shelves.space("work")
     moved, (bike, _) = shelves.talk(pool, BIKE, SOUP)
