@@ -68,6 +68,8 @@ _SMALL = frozenset(
     """.split()  # noqa: SIM905  # A list of fifty quoted words cannot be read.
 )
 _PLAIN = re.compile(r"\d{1,3}|(?:19|20)\d\d")
+# Letters and one number, which some write with zeros up to so many digits: ORA-942 and ORA-00942.
+_LETTERED, _PADDED = re.compile(rf"([^\W\d_]{{1,5}}){_BETWEEN}0*([1-9]\d+)"), 6
 # Shorter ones stand for a country, or are said of too many things.
 _LEAST_NUMBER = 6
 _HEAD = 3
@@ -105,12 +107,16 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True)
 class _Thing:
-    """Something in a question: `probes` are lexemes of which a text that has it has some, `pattern` finds it there."""
+    """Something in a question: `probes` are lexemes of which a text that has it has some, `pattern` finds it there.
+
+    `padded` finds it with more or fewer zeros before its number, where no text has it otherwise.
+    """
 
     start: int
     asked: str
     probes: Sequence[str]
     pattern: re.Pattern[str]
+    padded: re.Pattern[str] | None = None
 
 
 def respelled(source: Source, question: str, known: Sequence[str], *, thorough: bool = False) -> list[Spelling]:
@@ -170,12 +176,18 @@ def _things_written(source: Source, things: Iterable[_Thing]) -> Iterator[Spelli
         if thing.start < end:
             continue  # Part of what was found.
         texts = _texts(source, thing.probes)
-        spellings = [_as_indexed(text, found) for text in texts if (found := thing.pattern.search(text))]
+        spellings = _spelled(texts, thing.pattern)
+        if not spellings and thing.padded is not None:
+            spellings = _spelled(texts, thing.padded)
         if spellings:
             end = thing.start + len(thing.asked)
             # One that writes it as it is asked is found anyway.
             same = (each for each in spellings if each.lower() == thing.asked.lower())
             yield Spelling(thing.start, thing.asked, next(same, spellings[0]))
+
+
+def _spelled(texts: Iterable[str], pattern: re.Pattern[str]) -> list[str]:
+    return [_as_indexed(text, found) for text in texts if (found := pattern.search(text))]
 
 
 def _as_indexed(text: str, found: re.Match[str]) -> str:
@@ -324,7 +336,13 @@ def _code(question: str, tokens: Sequence[re.Match[str]]) -> _Thing | None:
         forms = [_as_a_value(question, tokens)]
         if version := _VERSION.fullmatch(question[start:end]):
             probes, forms = [*probes, version[1], f"v{version[1]}"], [*forms, f"v?{re.escape(version[1])}"]
-        return _Thing(start, question[start:end], probes, _pattern(forms))
+        padded = None
+        if lettered := _LETTERED.fullmatch(question[start:end]):
+            letters, number = lettered[1], lettered[2]
+            numbers = [number.zfill(length) for length in range(len(number), _PADDED + 1)]
+            probes = [*probes, *(form for each in numbers for form in (each, f"-{each}", f"{letters.lower()}{each}"))]
+            padded = _pattern([f"{letters}{_BETWEEN}0{{0,{_PADDED}}}{number}"])
+        return _Thing(start, question[start:end], probes, _pattern(forms), padded)
     plus = question[start - 1 : start] == "+"
     if plus:
         start -= 1

@@ -387,6 +387,12 @@ CODES = {
     "login": "PROJ-1234 is about the slow login",
     "toner": "The printer needs the toner TN2420",
     "fan": "RTX4090 is too loud",
+    "view": "ORA-00942 came up when the view was missing",
+    "password": "ORA-01017 is a wrong password",
+    "car": "The car showed P0420 after the tunnel",
+    "crane": "The crane KR-77 is in the yard",
+    "winch": "The winch KR-077 is on the roof",
+    "gate": "Gate QX-05 leads to the garden",
 }
 # More than are looked at, each with more of the parts than the text that is meant.
 NUMBERED = {f"n{n}": f"Crate {n} came on lines 1, 2, 4, 9, 12, 19, 20, 23, 24, 34, 40 and 90" for n in range(100, 140)}
@@ -421,6 +427,19 @@ JOINED = {
 @pytest.fixture(scope="module")
 def ask_joined(runtime, new_person):
     return asking(runtime, new_person("gil"), JOINED)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"), [("ORA-942", "view"), ("ora 0942", "view"), ("P420", "car"), ("KR77", "crane")]
+)
+def test_a_code_is_found_with_other_zeros_before_its_number(ask_codes, question, name):
+    found, warnings = ask_codes(question)
+    assert (found[:1], len(warnings)) == ([name], 1)
+
+
+@pytest.mark.parametrize("question", ["ORA-9420", "ORA-94", "P42", "KR-770", "QX-50"])
+def test_another_number_is_no_other_zeros(ask_codes, question):
+    assert ask_codes(question)[1] == []
 
 
 @pytest.mark.parametrize("question", ["Node.js", "Who mends Node.js?", "README.md", "s/mime"])
