@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from typing import Any
 from uuid import UUID
 
@@ -62,6 +62,8 @@ _HEAD_PLACE = 6
 BEST = 20
 # Of what has the words of a quoted phrase so many are looked at for the phrase itself.
 MOST_WITH_ALL = 500
+# Where a name with signs is asked for, so many times the depth is looked at for what has other words as well.
+DEEPER = 10
 # So many that wait for their vectors, and such a share of what was searched, are worth a word: what was stored a moment
 # ago always waits a little.
 FEW_WAIT = 3
@@ -139,9 +141,9 @@ class Source:
         if not names:
             return self._worded(question)
         found = {name: held for name, pattern in names.items() if (held := self._signed(name, pattern)) is not None}
-        rest = self._worded(unsigned(question, found))
         if not found:
-            return rest
+            return self._worded(question)
+        rest = self._worded(unsigned(question, found), deeper=DEEPER)
         ids, counts, idfs, lengths = ([*each] for each in zip(*found.values(), strict=True))
         told = Question(
             [*rest.question.lexemes, *found],
@@ -150,7 +152,7 @@ class Source:
             [*rest.question.counts, *counts],
         )
         places = dict(enumerate((dict.fromkeys(each, 1) for each in ids), len(rest.question.lexemes)))
-        return Worded([*islice(dict.fromkeys(chain(*ids, rest.ids)), self.depth)], told, places)
+        return Worded(_together(dict.fromkeys(chain(*ids)), rest.ids, self.depth), told, places)
 
     def _signed(self, name: str, pattern: str) -> tuple[list[UUID], float, float, float] | None:
         """Return what has a name with signs, in how many items it is, its idf and the mean length of all.
@@ -161,13 +163,14 @@ class Source:
         values = {**self.scope(), "now": self.now, "name": name, "pattern": pattern}
         values["sign"] = next(each for each in name if not each.isalpha())
         rows = fetch(self.session, signed_statement(self.query.shelf, filtered=self.query.filtered), values)
-        if not rows or (rows[0][0] is None and "&" in name):
+        if not rows or (not rows[0][0] and "&" in name):
             return None
-        _, count, idf, length = rows[0]
-        return [row[0] for row in rows if row[0] is not None], count, idf, length
+        ids, count, idf, length = rows[0]
+        return ids or [], count, idf, length
 
-    def _worded(self, question: str) -> Worded:
+    def _worded(self, question: str, *, deeper: int = 1) -> Worded:
         values = {**self.scope(), **self._damping(), "question": question}
+        values["depth"] *= deeper
         rows = fetch(self.session, keyword_statement(self.query.shelf, filtered=self.query.filtered), values)
         if not rows:
             return NOTHING_WORDED
@@ -285,6 +288,14 @@ class Source:
             "types": types,
             "created_after": query.created_after,
         }
+
+
+def _together(named: Collection[UUID], worded: Sequence[UUID], depth: int) -> list[UUID]:
+    """Return what has a name and other words of a question, then in turns what has either alone."""
+    having, others = frozenset(named), frozenset(worded)
+    both = (each for each in worded if each in having)
+    alone = zip_longest((each for each in named if each not in others), (each for each in worded if each not in having))
+    return [*islice(chain(both, filter(None, chain.from_iterable(alone))), depth)]
 
 
 def many_wait(source: Source, near: Near, pool: Sequence[Candidate]) -> bool:

@@ -270,8 +270,8 @@ GROUP BY x.lexeme ORDER BY count(*) DESC, x.lexeme LIMIT %(most)s
 """
 
 # The items that have a name whose signs the index does not keep. Where it keeps the letters, as of "C#", those that
-# have them are read; of "AT&T" it keeps nothing, and all are, most of them for the sign alone. A row comes even where
-# nothing has the name.
+# have them are read; of "AT&T" it keeps nothing, and all are, most of them for the sign alone. All ids come, in one row
+# even where there are none: what is not among them lacks the name, however it was found.
 _SIGNED = """
 WITH scope AS MATERIALIZED ({statistics}
 ), parts AS MATERIALIZED (
@@ -293,8 +293,7 @@ WITH scope AS MATERIALIZED ({statistics}
            coalesce(nullif(s.mean_length, 0), 1) AS mean_length
     FROM scope s CROSS JOIN (SELECT count(*)::float8 AS df FROM found) f
 )
-SELECT f.id, w.df, w.idf, w.mean_length
-FROM word w LEFT JOIN (SELECT id FROM found ORDER BY id DESC LIMIT %(depth)s) f ON true ORDER BY f.id DESC
+SELECT (SELECT array_agg(f.id ORDER BY f.id DESC) FROM found f), w.df, w.idf, w.mean_length FROM word w
 """
 
 _OF_THE_TIME = """
@@ -357,7 +356,7 @@ def pictured_statement(shelf: Shelf, *, filtered: bool) -> str:
 
 @cache
 def signed_statement(shelf: Shelf, *, filtered: bool) -> str:
-    """The latest items that have a name with signs, with the numbers that BM25 takes of it."""
+    """The items that have a name with signs, the latest first, with the numbers that BM25 takes of it."""
     said = "(m.text || ' ' || tags_text(m.tags))" if shelf is MEMORIES else shelf.text
     return _filled(_SIGNED, shelf, filtered=filtered, said=said)
 

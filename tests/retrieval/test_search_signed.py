@@ -77,3 +77,38 @@ def test_a_name_that_nothing_has_finds_nothing(ask, question):
 def test_what_is_no_such_name_is_found_as_ever(ask):
     assert ask("vitamin C")[:1] == [("vitamin", 1)]
     assert ask("course in C")[0][0] == "course"
+
+
+@pytest.fixture(scope="module")
+def ask_many(runtime, new_person):
+    """More notes have the name than a leg lists, and the first of them are asked for."""
+    wanted = {
+        "Torvi wrote the tide tables in C#": "tables",
+        "Our C# style guide forbids regions": "guide",
+    }
+    others = [f"Commit {n} of the parser, which is C# as well" for n in range(80)]
+    person = new_person("ivo")
+    space_id = stock(runtime, person.id, [*wanted, *others], now=NOW, vectors=None)
+    with user_session(runtime.sessions, person.id) as session:
+        model = model_of(session, person.id)
+        session.expunge(model)
+    dense = Dense.by(model, Vectors(runtime.providers.embedder(model, asked=True)))
+
+    def asked(question, policy=None):
+        query = Query(person.id, space_id, question, scope_size=len(others) + len(wanted))
+        chosen = policy_from(policy or {}, NAMED["balanced"])
+        with user_session(runtime.sessions, person.id) as session:
+            found = search(session, query, chosen, dense=dense, now=NOW, reader=shared_reader)
+        assert not found.error
+        return [wanted.get(hit.snippet, "other") for hit in found.hits]
+
+    return asked
+
+
+@pytest.mark.parametrize("policy", [{}, {"legs": ["keyword"]}, {"fusion": "rrf"}])
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [("Who wrote the tide tables in C#?", "tables"), ("What does the C# style guide forbid?", "guide")],
+)
+def test_what_is_asked_for_is_found_among_many_with_the_name(ask_many, policy, question, name):
+    assert ask_many(question, policy)[:1] == [name]
