@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Container, Iterable
+from itertools import islice
 
 from retrieval import times
 
@@ -81,6 +82,7 @@ _SIGNED = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+_MOST_SIGNED = 4
 # In English, German and French.
 _QUOTED = re.compile(
     r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u201e([^\u201c-\u201e]+)[\u201c\u201d]|\u00ab([^\u00ab\u00bb]+)\u00bb'
@@ -152,12 +154,14 @@ def pictures(question: str) -> tuple[str, ...]:
 def signed(question: str) -> dict[str, str]:
     """Return the names in a question that are little without their signs, in lower case, and what matches each.
 
-    That is a regular expression of PostgreSQL, to be matched in whatever case.
+    That is a regular expression of PostgreSQL, to be matched in whatever case. Texts are read for each name, so it is
+    the first `_MOST_SIGNED` of them.
 
     >>> list(signed("Does AT&T use C#, C++ or .NET?")), list(signed("a & b, C major, #4711, x.net"))
     (['at&t', 'c#', 'c++', '.net'], [])
     """
-    return {found[0].lower(): _signs_of(found[0].lower()) for found in _SIGNED.finditer(question)}
+    names = dict.fromkeys(found[0].lower() for found in _SIGNED.finditer(question))
+    return {name: _signs_of(name) for name in islice(names, _MOST_SIGNED)}
 
 
 def unsigned(question: str, names: Container[str]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from evals.examine import Vectors
 from evals.stock import model_of, stock
 from memory.database import user_session
+from retrieval.answers import signed
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query
 from retrieval.reading import shared_reader
@@ -112,3 +113,8 @@ def ask_many(runtime, new_person):
 )
 def test_what_is_asked_for_is_found_among_many_with_the_name(ask_many, policy, question, name):
     assert ask_many(question, policy)[:1] == [name]
+
+
+def test_of_many_names_the_first_are_looked_for():
+    asked = " ".join(f"{first}&{second}" for first in "ais" for second in "ait")
+    assert list(signed(asked)) == ["a&a", "a&i", "a&t", "i&a"]
