@@ -180,8 +180,21 @@ def _signs_of(name: str) -> str:
     if name.startswith("."):
         return rf"(?<![\w.]){re.escape(name)}(?![[:alpha:]])"
     if name.endswith("#"):
-        return rf"(?<![\w#]){name[0]}(?:#|[\s-]sharp(?!\w))(?![\w#])"
-    return rf"(?<!\w){re.escape(name)}(?![[:alpha:]+])"
+        return rf"(?<![\w#]){name[0]}(?:[#\u266f]|[\s-]?sharp)(?![\w#])"
+    # An "app" is no "A++".
+    others = r"|pp|[\s-]?plus[\s-]?plus" if name == "c++" else ""
+    return rf"(?<!\w){name[0]}(?:\+\+{others})(?![[:alpha:]+])"
+
+
+def written_out(name: str) -> str:
+    """Return the words that stand for one of the `signed` names; empty where there are none.
+
+    >>> written_out("c#"), written_out("c++"), written_out("at&t")
+    ('csharp', 'cpp cplusplus', '')
+    """
+    if name.endswith("#"):
+        return f"{name[0]}sharp"
+    return "cpp cplusplus" if name == "c++" else ""
 
 
 def asks(text: str) -> bool:

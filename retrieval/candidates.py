@@ -21,7 +21,7 @@ from memory.driver import Floats, Ids, Row, fetch
 from memory.embedding.likeness import likeness
 from memory.embedding.passages import passages
 from memory.shelves import EPISODES, MEMORIES
-from retrieval.answers import COLOURED, signed, unsigned
+from retrieval.answers import COLOURED, signed, unsigned, written_out
 from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
@@ -161,6 +161,7 @@ class Source:
         another, but what has no "C#" has none.
         """
         values = {**self.scope(), "now": self.now, "name": name, "pattern": pattern}
+        values["written_out"] = written_out(name)
         values["sign"] = next(each for each in name if not each.isalpha())
         rows = fetch(self.session, signed_statement(self.query.shelf, filtered=self.query.filtered), values)
         if not rows or (not rows[0][0] and "&" in name):

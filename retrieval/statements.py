@@ -270,8 +270,9 @@ GROUP BY x.lexeme ORDER BY count(*) DESC, x.lexeme LIMIT %(most)s
 """
 
 # The items that have a name whose signs the index does not keep. Where it keeps the letters, as of "C#", those that
-# have them are read; of "AT&T" it keeps nothing, and all are, most of them for the sign alone. All ids come, in one row
-# even where there are none: what is not among them lacks the name, however it was found.
+# have them are read, and those that have them written out, as "csharp"; of "AT&T" it keeps nothing, and all are, most
+# of them for the sign alone. All ids come, in one row even where there are none: what is not among them lacks the name,
+# however it was found.
 _SIGNED = """
 WITH scope AS MATERIALIZED ({statistics}
 ), parts AS MATERIALIZED (
@@ -280,6 +281,10 @@ WITH scope AS MATERIALIZED ({statistics}
     SELECT x.{item} AS id FROM parts w CROSS JOIN LATERAL (
         SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme
     ) x GROUP BY x.{item} HAVING count(*) = (SELECT count(*) FROM parts)
+    UNION
+    SELECT x.{item} FROM unnest(to_tsvector('english'::regconfig, %(written_out)s::text)) q CROSS JOIN LATERAL (
+        SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = q.lexeme COLLATE "C"
+    ) x
 ), found AS MATERIALIZED (
     SELECT m.id FROM held h JOIN {items} m ON m.user_id = %(user_id)s AND m.id = h.id AND {served}{narrows}
     WHERE {said} ~* %(pattern)s

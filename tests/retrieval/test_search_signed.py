@@ -81,29 +81,35 @@ def test_what_is_no_such_name_is_found_as_ever(ask):
 
 
 @pytest.fixture(scope="module")
-def ask_many(runtime, new_person):
-    """More notes have the name than a leg lists, and the first of them are asked for."""
-    wanted = {
-        "Torvi wrote the tide tables in C#": "tables",
-        "Our C# style guide forbids regions": "guide",
-    }
-    others = [f"Commit {n} of the parser, which is C# as well" for n in range(80)]
-    person = new_person("ivo")
-    space_id = stock(runtime, person.id, [*wanted, *others], now=NOW, vectors=None)
-    with user_session(runtime.sessions, person.id) as session:
-        model = model_of(session, person.id)
-        session.expunge(model)
-    dense = Dense.by(model, Vectors(runtime.providers.embedder(model, asked=True)))
+def asking(runtime, new_person):
+    """Return what makes a person with notes, and asks for their names."""
 
-    def asked(question, policy=None):
-        query = Query(person.id, space_id, question, scope_size=len(others) + len(wanted))
-        chosen = policy_from(policy or {}, NAMED["balanced"])
+    def of(name, named, others=()):
+        person, notes = new_person(name), [*named, *others]
+        space_id = stock(runtime, person.id, notes, now=NOW, vectors=None)
         with user_session(runtime.sessions, person.id) as session:
-            found = search(session, query, chosen, dense=dense, now=NOW, reader=shared_reader)
-        assert not found.error
-        return [wanted.get(hit.snippet, "other") for hit in found.hits]
+            model = model_of(session, person.id)
+            session.expunge(model)
+        dense = Dense.by(model, Vectors(runtime.providers.embedder(model, asked=True)))
 
-    return asked
+        def asked(question, policy=None):
+            query = Query(person.id, space_id, question, scope_size=len(notes))
+            chosen = policy_from(policy or {}, NAMED["balanced"])
+            with user_session(runtime.sessions, person.id) as session:
+                found = search(session, query, chosen, dense=dense, now=NOW, reader=shared_reader)
+            assert not found.error
+            return [named.get(hit.snippet, "other") for hit in found.hits]
+
+        return asked
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def ask_many(asking):
+    """More notes have the name than a leg lists, and the first of them are asked for."""
+    wanted = {"Torvi wrote the tide tables in C#": "tables", "Our C# style guide forbids regions": "guide"}
+    return asking("ivo", wanted, [f"Commit {n} of the parser, which is C# as well" for n in range(80)])
 
 
 @pytest.mark.parametrize("policy", [{}, {"legs": ["keyword"]}, {"fusion": "rrf"}])
@@ -118,3 +124,28 @@ def test_what_is_asked_for_is_found_among_many_with_the_name(ask_many, policy, q
 def test_of_many_names_the_first_are_looked_for():
     asked = " ".join(f"{first}&{second}" for first in "ais" for second in "ait")
     assert list(signed(asked)) == ["a&a", "a&i", "a&t", "i&a"]
+
+
+@pytest.fixture(scope="module")
+def ask_written(asking):
+    return asking(
+        "jon",
+        {
+            "Ada is a CSharp developer at Lindqvist": "sharp",
+            "The nocturne in F\u266f minor is what Ola plays best": "nocturne",
+            "Otto wrote the crawler in C plus plus": "crawler",
+            "Lena gives a course in cpp for beginners": "course",
+            "The cupboard in the hall is oak": "cupboard",
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        *[("C# developer", "sharp"), ("Which nocturne is in F#?", "nocturne"), ("F#", "nocturne")],
+        *[("Which crawler is written in C++?", "crawler"), ("C++ course", "course")],
+    ],
+)
+def test_a_name_is_found_where_its_signs_are_written_out(ask_written, question, name):
+    assert ask_written(question)[:1] == [name]
