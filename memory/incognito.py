@@ -94,15 +94,10 @@ def count_refusals(session: Session, user_id: UUID, session_key: str, writes: in
 
     The switch stays as it is: what one space's default refused must not turn incognito on everywhere.
     """
-    statement = (
-        insert(IncognitoSession)
-        .values(user_id=user_id, session_key=session_key, active=None, refused_writes=writes, started_at=now)
-        .on_conflict_do_nothing()
-        .returning(IncognitoSession.session_key)
+    statement = insert(IncognitoSession).values(
+        user_id=user_id, session_key=session_key, active=None, refused_writes=writes, started_at=now
     )
-    if session.scalar(statement) is None:
-        session.execute(
-            update(IncognitoSession)
-            .where(IncognitoSession.user_id == user_id, IncognitoSession.session_key == session_key)
-            .values(refused_writes=IncognitoSession.refused_writes + writes)
-        )
+    # In one statement: between two, an end could take away the row that the first one found.
+    keys = [IncognitoSession.user_id, IncognitoSession.session_key]
+    more = {"refused_writes": IncognitoSession.refused_writes + statement.excluded.refused_writes}
+    session.execute(statement.on_conflict_do_update(index_elements=keys, set_=more))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from sqlalchemy import event
 
 from memory import incognito
 from memory.embedding.backfill import utc_now
@@ -186,3 +189,23 @@ def test_an_end_that_another_transaction_is_at_is_not_waited_for(book, private_s
         session.get(IncognitoSession, (book.user_id, "tab"), with_for_update=True)
         book.do(incognito.end, "another tab")
         assert book.all("SELECT session_key FROM incognito_sessions") == ["tab"]
+
+
+def test_writes_that_are_refused_while_a_session_ends_are_counted(book):
+    """By the end, or after it."""
+    blocked = "SELECT count(*) FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0"
+    book.do(incognito.start, "tab")
+    ends = []
+    with ThreadPoolExecutor(1) as pool:
+
+        def end_meanwhile(*_):
+            if not ends:
+                ends.append(pool.submit(book.do, incognito.end, "tab"))
+                while not ends[0].done() and not book.one(f"{blocked} AND datname = current_database()"):
+                    pass
+
+        with book.session() as session:
+            session.connection()
+            event.listen(session.connection(), "after_cursor_execute", end_meanwhile)
+            incognito.count_refusals(session, book.user_id, "tab", 2, utc_now())
+    assert ends[0].result() + book.do(incognito.end, "tab") == 2
