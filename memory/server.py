@@ -243,10 +243,12 @@ class EmbeddedServer:
 
     def _set_up(self) -> None:
         with psycopg.connect(self._server.get_uri("postgres"), autocommit=True) as connection:
-            for name, value in SETTINGS.items():
-                if connection.execute(f"SHOW {name}").fetchone() != (value,):
-                    connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
-            connection.execute("SELECT pg_reload_conf()")
+            shown = {name: connection.execute(f"SHOW {name}").fetchone() for name in SETTINGS}
+            changed = {name: value for name, value in SETTINGS.items() if shown[name] != (value,)}
+            for name, value in changed.items():
+                connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+            if changed:
+                connection.execute("SELECT pg_reload_conf()")
             row = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [self.database]).fetchone()
             if row is None:
                 try:

@@ -328,3 +328,20 @@ def test_the_log_does_not_quote_what_was_refused(own: EmbeddedServer) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert "heron" not in said
+
+
+def test_a_server_that_is_set_up_reads_its_settings_no_more(own: EmbeddedServer) -> None:
+    own.release()
+    again = EmbeddedServer(own.folder.parent)
+    try:
+        told = (again.folder / "log").read_text().count("reloading configuration files")
+        again._set_up()
+        with psycopg.connect(again.url) as connection:
+            connection.execute("DO $$ BEGIN RAISE LOG 'said after that'; END $$")
+        deadline = time.monotonic() + 60
+        while "said after that" not in (said := (again.folder / "log").read_text()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        again.release()
+    assert said.count("reloading configuration files") == told
