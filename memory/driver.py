@@ -23,12 +23,13 @@ Driver: TypeAlias = "psycopg.Connection[Row]"
 
 _KNOWN = "driver_of_transaction"
 
+# The classes "data exception" and "integrity constraint violation" of PostgreSQL's error codes.
+_OF_VALUES = {"22", "23"}
+
 _UUID, _FLOAT8 = (psycopg.adapters.types[name] for name in ("uuid", "float8"))
 # The binary form of an array: dimensions, whether it has nulls, the type of its items; then the length of its one
 # dimension and its first index; then the items, each after its own length in bytes.
 _EMPTY = Struct("!iiI")
-# The classes "data exception" and "integrity constraint violation" of PostgreSQL's error codes.
-_OF_VALUES = {"22", "23"}
 _HEAD = Struct("!iiIii")
 _UUID_LENGTH = (16).to_bytes(4, "big")
 _FLOAT8_ITEM = Struct("!id")
