@@ -20,6 +20,7 @@ from evals.places import Place
 from evals.scores import Outcome, grouped
 from memory.database import user_session
 from retrieval.policy import NAMED
+from retrieval.unspaced import telling
 
 if TYPE_CHECKING:
     import bm25s
@@ -32,7 +33,7 @@ SELECT m.id, array(
 ) FROM memories m
 WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active' ORDER BY m.id
 """)
-_WORDS = text("SELECT tsvector_to_array(to_tsvector('english'::regconfig, :question))")
+_WORDS = text("SELECT tsvector_to_array(to_tsvector('english'::regconfig, in_words(:question)))")
 
 
 def reference_bm25(
@@ -57,7 +58,7 @@ def reference_bm25(
     index = bm25s.BM25(k1=k1, b=b, method="lucene", dtype="float64")
     index.index([terms for _, terms in rows], show_progress=False)
     ids = [memory_id for memory_id, _ in rows]
-    return [_scores(index, ids, session.scalar(_WORDS, {"question": each})) for each in questions]
+    return [_scores(index, ids, session.scalar(_WORDS, {"question": telling(each)})) for each in questions]
 
 
 def reference_outcomes(examiner: Examiner, data: DataSet) -> list[Outcome]:

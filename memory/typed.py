@@ -31,6 +31,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, REGCONFIG
 from sqlalchemy.orm import Session
 
 from memory.models import Memory, Posting, Space
+from memory.scripts import UNSPACED
+from memory.scripts import words as words_of
 
 # More words than this narrow nothing further, and each costs a look into the index.
 MOST_WORDS = 8
@@ -67,7 +69,8 @@ def typed(session: Session, user_id: UUID, words: str, *, active_only: bool) -> 
 
     `hazel` and `allerg` find "allergic to hazelnuts", `runni` and `running` find "a run". Words that say nothing, as
     "the", are left out beside others. Signs are looked for where nothing else stands between two blanks and they stand
-    for a thing, as a currency or an emoji. Without anything to look for everything fits.
+    for a thing, as a currency or an emoji. A script without blanks says nowhere where a word begins: there any place
+    does. Without anything to look for everything fits.
 
     Where the index finds nothing the texts are read: to it an address or "seeds/nuts" is one word.
     """
@@ -108,7 +111,7 @@ def _telling(session: Session, chunks: Sequence[str]) -> dict[str, list[str]]:
 
     One word alone stays, as it may go on; so do those of what has no others.
     """
-    words = {chunk: _WORD.findall(chunk) for chunk in chunks}
+    words = {chunk: [word for _, word in words_of(chunk)] for chunk in chunks}
     asked = {*chunks, *chain.from_iterable(words.values())}
     if len(asked) < 2:
         return words
@@ -179,5 +182,6 @@ def _reads(chunk: str, words: Sequence[str]) -> ColumnElement[bool]:
 
 def _has(word: str) -> ColumnElement[bool]:
     """Return the condition that a word of the text begins so; a number begins behind no other's point or comma."""
-    before = r"(?<!\d[.,])\m" if word[0].isdigit() else r"\m" if _WORD.match(word) else ""
+    begins = _WORD.match(word) and not UNSPACED.match(word)
+    before = r"(?<!\d[.,])\m" if word[0].isdigit() else r"\m" if begins else ""
     return Memory.text.regexp_match(before + re.escape(word), flags="i")

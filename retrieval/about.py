@@ -60,6 +60,8 @@ _ENGLISH = frozenset(
 _KIN = frozenset(
     {"mum", "mom", "dad", "mother", "father", "granny", "gran", "nan", "grandma", "grandpa", "aunt", "uncle"}
 )
+# Written in whatever follows kanji: endings and what stands between words.
+_KANA = re.compile(r"[\u3041-\u309f]")
 # A date, a span of years or an amount, which is written with the same signs as an identifier.
 _NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){2,3}")
@@ -143,7 +145,7 @@ def understand(text: str, question: Question) -> Asked:
         return replace(NOTHING_ASKED, names=frozenset({_NOWHERE})) if _names(text) else NOTHING_ASKED
     lexemes = dict(enumerate(question.lexemes))
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
-    generic = {place for place, each in lexemes.items() if each in _GENERIC}
+    generic = {place for place, each in lexemes.items() if each in _GENERIC or says_little(each)}
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
     written = _codes(text)
     numbered = (frozenset().union(*(_lexemes_of(each, lexemes, code) for each in code)) for code in written)
@@ -177,6 +179,15 @@ def meant(text: str) -> str:
     """
     left = " ".join(_USER.sub(" ", text).split())
     return left if re.search(r"\w", left) else text
+
+
+def says_little(lexeme: str) -> bool:
+    """Tell whether a pair of characters is an ending or stands between words: it has a sign of hiragana.
+
+    >>> says_little("のは"), says_little("茶は"), says_little("緑茶"), says_little("Tea")
+    (True, True, False, False)
+    """
+    return _KANA.search(lexeme) is not None
 
 
 def without_names(text: str) -> str:

@@ -64,8 +64,6 @@ _SAYS = re.compile(
 )
 
 
-# Thai to Khmer, Japanese, Chinese and Korean: without blanks, or with endings that are written on.
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 # Unicode's categories of symbols that stand for a thing: currencies, and "other" ones such as emoji.
 _PICTURES = frozenset({"Sc", "So"})
 # A flag is two letters of its own kind; others have a colour of skin, or are joined to the next.
@@ -84,21 +82,9 @@ _SIGNED = re.compile(
 )
 _MOST_SIGNED = 4
 # In English, German and French.
-_QUOTED = re.compile(
+QUOTED = re.compile(
     r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u201e([^\u201c-\u201e]+)[\u201c\u201d]|\u00ab([^\u00ab\u00bb]+)\u00bb'
 )
-
-
-def quoted(question: str) -> tuple[str, ...]:
-    """Return the phrases that a question consists of, if it is nothing but quoted phrases.
-
-    >>> quoted('"lemon tree"'), quoted('Who planted the "lemon tree"?')
-    (('lemon tree',), ())
-    """
-    if re.search(r"\w", unquoted(question)):
-        return ()
-    found = (_folded("".join(each)) for each in _QUOTED.findall(question))
-    return tuple(filter(None, found))
 
 
 def unquoted(question: str) -> str:
@@ -107,27 +93,7 @@ def unquoted(question: str) -> str:
     >>> unquoted('Who wrote "May 2023" on it?')
     'Who wrote   on it?'
     """
-    return _QUOTED.sub(" ", question)
-
-
-def says(text: str, phrases: Iterable[str]) -> bool:
-    """Tell whether a text has each of some `quoted` phrases, in whatever case and however wrapped.
-
-    >>> says("The Lemon\\ntree is ill", quoted('"lemon tree"')), says("A tree", quoted('"lemon tree"'))
-    (True, False)
-    """
-    folded = _folded(text)
-    return all(re.search(_whole(each), folded) for each in phrases)
-
-
-def _whole(phrase: str) -> str:
-    """Return what matches a phrase that is not part of longer words, where its writing tells one word from the next."""
-    before, after = (edge.isalnum() and not _UNSPACED.match(edge) for edge in (phrase[0], phrase[-1]))
-    return (r"(?<!\w)" if before else "") + re.escape(phrase) + (r"(?!\w)" if after else "")
-
-
-def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).replace(COLOURED, "").casefold().split())
+    return QUOTED.sub(" ", question)
 
 
 def says_nothing(question: str) -> bool:

@@ -19,7 +19,7 @@ MOST_SPACES = 3
 _ELSEWHERE = """
 WITH words AS MATERIALIZED (
     SELECT q.lexeme COLLATE "C" AS lexeme, count(*) OVER () AS n
-    FROM unnest(to_tsvector('english'::regconfig, %(question)s::text)) q
+    FROM unnest(to_tsvector('english'::regconfig, in_words(%(question)s::text))) q
 )
 SELECT s.slug, s.name FROM spaces s
 LEFT JOIN incognito_sessions i ON i.user_id = s.user_id AND i.session_key = %(session_key)s

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from memory.scripts import words
 from retrieval import tokens
+from retrieval.about import says_little
 
-_WORD = re.compile(r"\w+")
 _ENDINGS = ("ingly", "edly", "ings", "ing", "ies", "ied", "es", "ed", "ly", "s", "e", "y")
 _SHORTEST_STEM = 3
 # Words that say nothing about what a text is about; the keyword leg leaves them out as well.
@@ -42,7 +43,8 @@ def stems(question: str) -> frozenset[str]:
     >>> sorted(stems("Where are the spare keys?"))
     ['key', 'spar']
     """
-    return frozenset(stem(word) for word in _WORD.findall(question) if word.casefold() not in EMPTY)
+    told = [word for _, word in words(question) if word.casefold() not in EMPTY]
+    return frozenset(map(stem, [word for word in told if not says_little(word)] or told))
 
 
 def passage(text: str, question: str, most: int) -> str:
@@ -51,14 +53,16 @@ def passage(text: str, question: str, most: int) -> str:
     A word counts the less the more often the text has it. Dots stand where something was left out.
     """
     wanted = stems(question)
-    found = [(each.start(), root) for each in _WORD.finditer(text) if (root := stem(each[0])) in wanted]
+    found = [(place, root) for place, word in words(text) if (root := stem(word)) in wanted]
     room = most - 2 * tokens.count(ELLIPSIS)
     if not found or room <= 0:
         return tokens.cut(text, most)
     length = room * len(text) // max(1, tokens.count(text))
-    start = max(0, _best(found, length) - int(_BEFORE * length))
-    # At the beginning of a word.
-    start = 0 if start == 0 else text.find(" ", start) + 1
+    best = _best(found, length)
+    start = max(0, best - int(_BEFORE * length))
+    # At the beginning of a word, where blanks tell that.
+    if start > 0 and (blank := text.find(" ", start, best)) >= 0:
+        start = blank + 1
     # What stands beside the dots may take a token more with them than without.
     while tokens.count(part := _between(text, start, room)) > most:
         room -= 1

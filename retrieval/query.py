@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from memory.embedding.likeness import unrelated_cosine
+from memory.embedding.likeness import reads_latin_alone, unrelated_cosine
 from memory.models import EmbeddingModel
 from memory.shelves import MEMORIES, Shelf
 from retrieval.dates import Period
@@ -60,18 +60,20 @@ class QueryEmbedder(Protocol):
 class Dense:
     """The model whose vectors are searched, and the embedder that speaks it.
 
-    `unrelated` is the cosine that texts have by this model when they have nothing to do with each other.
+    `unrelated` is the cosine that texts have by this model when they have nothing to do with each other. With
+    `latin_alone` it tells nothing of questions in scripts such as Japanese or Thai.
     """
 
     model_id: UUID
     dimensions: int | None
     embedder: QueryEmbedder
     unrelated: float = 0.0
+    latin_alone: bool = False
 
     @classmethod
     def by(cls, model: EmbeddingModel, embedder: QueryEmbedder) -> Dense:
         """Return a stored model with what embeds questions for it."""
-        return cls(model.id, model.dimensions, embedder, unrelated_cosine(model))
+        return cls(model.id, model.dimensions, embedder, unrelated_cosine(model), reads_latin_alone(model))
 
 
 @dataclass(frozen=True, slots=True)

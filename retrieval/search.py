@@ -26,8 +26,6 @@ from retrieval.answers import (
     asks_who,
     only_names,
     pictures,
-    quoted,
-    says,
     says_an_amount,
     says_nothing,
     unquoted,
@@ -39,12 +37,14 @@ from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, is_talk, many_wait
 from retrieval.dates import Period
 from retrieval.mmr import select as diversify
+from retrieval.phrases import quoted, says
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
 from retrieval.respelling import respelled, rewritten
 from retrieval.scoring import in_talk, look_again, rank, rank_by_time
 from retrieval.silence import Judge
 from retrieval.types import Ranked, Scored, Vector
+from retrieval.unspaced import is_unspaced, telling
 
 if TYPE_CHECKING:
     from retrieval.reading import Reader
@@ -116,15 +116,14 @@ class _Run:
             return self._search(dense, self._question(), may_respell=True)
 
     def _search(self, dense: Dense | None, question: str, *, may_respell: bool) -> Result:
-        query, policy = self.source.query, self.source.policy
         if says_nothing(question):
             # To a model dots are as good as any text, and some memory is always the nearest to them.
             return self._cut((), 0)
-        shown = pictures(question) if "keyword" in policy.legs else ()
-        if shown:
+        shown = pictures(question) if "keyword" in self.source.policy.legs else ()
+        if shown or self._is_unreadable(question, dense):
             # To most models one picture is as good as any other.
-            policy = replace(policy, legs=("keyword",))
-            self.source = replace(self.source, policy=policy)
+            self.source = replace(self.source, policy=replace(self.source.policy, legs=("keyword",)))
+        query, policy = self.source.query, self.source.policy
         # Notes may tell of a time in which none was kept: then it is searched for as anything else.
         if (period := self._period(question)) is not None:
             # Where the budget has no room for any of it, it is of that time all the same.
@@ -170,6 +169,14 @@ class _Run:
             ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
         self.more = len(weighed) > len(ranked)
         return self._cut(ranked, len(pool))
+
+    def _is_unreadable(self, question: str, dense: Dense | None) -> bool:
+        """Tell whether a question can be searched for by its words, and the model cannot read its script."""
+        if dense is None or not dense.latin_alone or not set(self.source.policy.legs) > {"keyword"}:
+            return False
+        if unreadable := is_unspaced(question):
+            self.warnings.append("the embedding model cannot read this script: searched for by its words alone")
+        return unreadable
 
     def _again(self, dense: Dense | None, question: str) -> Result:
         """Search for what is written otherwise; the passages that are shown speak of that, too."""
@@ -251,7 +258,7 @@ class _Run:
         with self._timed("keyword"):
             if shown := pictures(words):
                 return self.source.pictured(shown)
-            return self.source.worded(words) if words else NOTHING_WORDED
+            return self.source.worded(telling(words)) if words else NOTHING_WORDED
 
     def _question(self) -> str:
         """Return the question as the legs can take it: at most 8,192 characters, nothing that SQL refuses."""

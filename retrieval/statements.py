@@ -133,7 +133,7 @@ WITH scope AS MATERIALIZED ({statistics}
         SELECT count(*) FROM {postings} x
         WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = q.lexeme COLLATE "C"
     )::float8 AS df
-    FROM unnest(to_tsvector('english'::regconfig, %(question)s::text)) q
+    FROM unnest(to_tsvector('english'::regconfig, in_words(%(question)s::text))) q
 ), words AS MATERIALIZED (
     SELECT c.*, ln(1 + (s.n - c.df + 0.5::float8) / (c.df + 0.5::float8)) AS idf FROM scope s CROSS JOIN counted c
 ), scored AS (
@@ -155,7 +155,7 @@ FROM scored c ORDER BY c.score DESC, c.id
 # The latest items that have all words of a text, in whatever order.
 _WITH_ALL = """
 WITH words AS MATERIALIZED (
-    SELECT q.lexeme COLLATE "C" AS lexeme FROM unnest(to_tsvector('english'::regconfig, %(question)s::text)) q
+    SELECT q.lexeme COLLATE "C" AS lexeme FROM unnest(to_tsvector('english'::regconfig, in_words(%(question)s::text))) q
 )
 SELECT x.{item} FROM words w CROSS JOIN LATERAL (
     SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme

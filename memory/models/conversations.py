@@ -137,7 +137,7 @@ class Episode(Base):
     needs_enrichment: Mapped[bool] = mapped_column(server_default=sql("true"), default=True)
     created_at: Mapped[Moment]
     tsv: Mapped[str] = mapped_column(
-        TSVECTOR, Computed("to_tsvector('english'::regconfig, searched)", persisted=True), deferred=True
+        TSVECTOR, Computed("to_tsvector('english'::regconfig, in_words(searched))", persisted=True), deferred=True
     )
 
 

@@ -45,7 +45,7 @@ class Entity(Base):
     updated_at: Mapped[Moment]
     tsv: Mapped[str] = mapped_column(
         TSVECTOR,
-        Computed("to_tsvector('english'::regconfig, name || ' ' || type || ' ' || notes)", persisted=True),
+        Computed("to_tsvector('english'::regconfig, in_words(name || ' ' || type || ' ' || notes))", persisted=True),
         deferred=True,
     )
 

@@ -188,7 +188,8 @@ class Memory(Base):
     tsv: Mapped[str] = mapped_column(
         TSVECTOR,
         Computed(
-            "to_tsvector('english'::regconfig, text) || to_tsvector('english'::regconfig, tags_text(tags))",
+            "to_tsvector('english'::regconfig, in_words(text)) || "
+            "to_tsvector('english'::regconfig, in_words(tags_text(tags)))",
             persisted=True,
         ),
         deferred=True,

@@ -1,4 +1,4 @@
-"""Migrations that change what is stored: entities' notes are written anew, long texts wait for their passages."""
+"""Migrations that change what is stored: notes of entities, vectors of long texts, words of scripts without blanks."""
 
 from __future__ import annotations
 
@@ -84,3 +84,50 @@ def test_the_migration_lets_long_texts_wait_for_their_passages(scratch, runtime)
     with engine.connect() as connection:
         found = [tuple(row) for row in connection.execute(text(states))]
     assert found == [(600, False, "ready", False, 3, False), (605, True, "pending", True, 0, True)]
+
+
+UNSPACED = (
+    f"INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, status, tags,"
+    f" created_at, updated_at)"
+    f" SELECT '{USER}', uuidv7(), '{USER}', 'note', 'user', said, convert_to(said, 'UTF8'), 0, 0, status, tags, now(),"
+    f" now() FROM (VALUES ('猫がいる', 'active', ARRAY['旅行']), ('犬がいる', 'archived', '{{}}'),"
+    f" ('cats and dogs', 'active', '{{}}')) AS v(said, status, tags)",
+    f"INSERT INTO entities (user_id, id, space_id, name, name_key, type, created_at, updated_at)"
+    f" VALUES ('{USER}', '{USER}', '{USER}', '田中', '田中', 'person', now(), now())",
+    f"INSERT INTO conversations (user_id, id, space_id, external_id, title, created_at, updated_at)"
+    f" VALUES ('{USER}', '{USER}', '{USER}', 'talk', '-', now(), now())",
+    f"INSERT INTO messages (user_id, id, conversation_id, sequence, role, content, token_count, correlation_id,"
+    f" created_at) VALUES ('{USER}', '{USER}', '{USER}', 1, 'user', '東京へ', 1, '', now())",
+    f"INSERT INTO episodes (user_id, id, conversation_id, message_id, reply_id, text, searched, created_at)"
+    f" VALUES ('{USER}', '{USER}', '{USER}', '{USER}', '{USER}', '東京へ', '東京へ', now())",
+)
+_LISTED = """SELECT array_agg(lexeme || ' ' || tf || ' of ' || length ORDER BY lexeme COLLATE "C") FROM"""
+INDEXED = f"""
+    {_LISTED} postings UNION ALL {_LISTED} episode_postings UNION ALL {_LISTED} entity_postings
+    UNION ALL SELECT ARRAY[(SELECT documents FROM spaces), (SELECT tokens FROM spaces),
+                           (SELECT tokens_indexed FROM conversations)]::text[]
+"""
+
+
+def test_the_migration_puts_words_of_scripts_without_blanks_into_every_index_and_takes_them_out(scratch, runtime):
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys, "0018")
+
+    def indexed():
+        with engine.connect() as connection:
+            return [each for (each,) in connection.execute(text(INDEXED))]
+
+    with engine.begin() as connection:
+        for statement in (*BEFORE[:2], *UNSPACED):
+            connection.execute(text(statement))
+    before = indexed()
+    assert [each.split()[0] for each in before[0]] == ["cat", "dog", "旅行", "猫がいる"]
+    schema.upgrade(engine, databases, runtime.keys)
+    memories, episodes, entities, counted = indexed()
+    words = ["がい", "いる", "旅", "旅行", "猫", "猫が", "行"]
+    assert memories == ["cat 1 of 2", "dog 1 of 2", *(f"{each} 1 of 7" for each in sorted(words))]
+    assert episodes == [f"{each} 1 of 4" for each in sorted(["東", "東京", "京", "京へ"])]
+    assert entities == ["person 1 of 4", *(f"{each} 1 of 4" for each in sorted(["田", "田中", "中"]))]
+    assert counted == ["2", "9", "4"]
+    schema.downgrade(engine, "0018")
+    assert indexed() == before

@@ -270,3 +270,33 @@ def test_no_more_than_a_thousand_are_counted(book):
             for words in ("kite", "kit", "first", None)
         ]
     assert counted == [(MOST_COUNTED, True), (MOST_COUNTED, True), (1, False), (MOST_COUNTED + 6, False)]
+
+
+TOKYO, KETTLES, SEOUL = "来週は東京駅で田中さんに会う", "猫がiPhoneを落とした", "다음 주에 서울에서 민수를 만난다"
+
+
+@pytest.fixture(scope="module")
+def unspaced(runtime, new_person):
+    book = Book(runtime, new_person("yuki"))
+    for each in (TOKYO, KETTLES, SEOUL):
+        book.write(each, tags=["旅行計画"] if each == SEOUL else [])
+    return book
+
+
+@pytest.mark.parametrize(
+    ("words", "texts"),
+    [
+        *[
+            ("東", {TOKYO}),
+            ("東京", {TOKYO}),
+            ("東京駅", {TOKYO}),
+            ("駅で田中", {TOKYO}),
+            ("駅", {TOKYO}),
+            ("京都", set()),
+        ],
+        *[("東京 田中", {TOKYO}), ("東京 猫", set()), ("猫", {KETTLES}), ("iphone", {KETTLES}), ("猫がiph", {KETTLES})],
+        *[("서울", {SEOUL}), ("민수", {SEOUL}), ("서울역", set()), ("旅行", {SEOUL}), ("計画", {SEOUL})],
+    ],
+)
+def test_a_word_is_found_where_nothing_parts_it_from_the_next(unspaced, words, texts):
+    assert found(unspaced, words) == texts

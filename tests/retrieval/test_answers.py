@@ -5,12 +5,15 @@ import time
 
 import pytest
 
-from retrieval import answers
-from retrieval.answers import asks_who, quoted, says, says_an_amount, wants_an_amount
+from memory import scripts
+from retrieval import answers, phrases, unspaced
+from retrieval.answers import asks_who, says_an_amount, wants_an_amount
+from retrieval.phrases import quoted, says
 
 
-def test_the_doctests_hold() -> None:
-    assert doctest.testmod(answers).failed == 0
+@pytest.mark.parametrize("module", [answers, phrases, scripts, unspaced])
+def test_the_doctests_hold(module) -> None:
+    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -61,3 +61,10 @@ def test_dots_that_join_what_stands_beside_them_cost_no_token_too_many(most: int
     for _ in range(60):
         text, asked = " ".join(chance.choices(words, k=200)), chance.choice(words)
         assert count(passage(text, asked, most)) <= most
+
+
+def test_the_part_of_a_text_without_blanks_is_shown():
+    text = "昨日は雨だった。" * 40 + "金庫の番号は帳簿の裏にある。" + "明日は晴れるらしい。" * 40
+    part = passage(text, "金庫の番号は?", 60)
+    assert "金庫の番号は帳簿" in part
+    assert (part[0], part[-1]) == ("…", "…")

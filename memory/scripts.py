@@ -1,0 +1,43 @@
+"""Scripts that have no blanks between words, or whose endings are written on: Thai to Khmer, Chinese, Japanese, Korean.
+
+Where a word ends in them nobody can tell without a dictionary. So the database keeps the pairs of characters in such a
+run as its words, and a Han character also by itself (`in_words`, in the migration that adds it).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+UNSPACED = re.compile(
+    f"[{HAN}\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ecd\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
+    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7a3]"
+)
+_RUN = re.compile(f"{UNSPACED.pattern}+")
+
+
+# Signs above and below letters are part of a word here, as "\w" does not know.
+WORD = re.compile(rf"(?:\w|{UNSPACED.pattern})+")
+
+
+def words(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the words of a text with their places; of scripts without blanks each pair of characters.
+
+    One character alone stays.
+
+    >>> list(words("a harbour"))
+    [(0, 'a'), (2, 'harbour')]
+    >>> list(words("東京駅 iPhoneを"))
+    [(0, '東京'), (1, '京駅'), (4, 'iPhone'), (10, 'を')]
+    """
+    for word in WORD.finditer(text):
+        end = word.start()
+        for run in _RUN.finditer(text, word.start(), word.end()):
+            if run.start() > end:
+                yield end, text[end : run.start()]
+            for place in range(run.start(), max(run.end() - 1, run.start() + 1)):
+                yield place, text[place : min(place + 2, run.end())]
+            end = run.end()
+        if word.end() > end:
+            yield end, text[end : word.end()]
