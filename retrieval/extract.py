@@ -20,6 +20,7 @@ from math import log
 
 import numpy as np
 
+from memory.scripts import UNSPACED, words
 from retrieval.types import Vector
 
 FEWEST_WORDS = 4
@@ -73,9 +74,14 @@ def sentences(sequence: int, role: str, content: str) -> Iterator[Sentence]:
     # Blanks keep the places of what follows.
     prose = _CODE.sub(lambda found: " " * len(found[0]), content)
     spans = list(_spans(prose))
-    long_enough = [span for span in spans if len(prose[slice(*span)].split()) >= FEWEST_WORDS]
+    long_enough = [span for span in spans if _count(prose[slice(*span)]) >= FEWEST_WORDS]
     for start, end in long_enough or spans[:1]:
         yield Sentence(sequence, role, start, end, tidy(content[start:end]))
+
+
+def _count(piece: str) -> int:
+    """Return about how many words a sentence has: where no blanks part them, two characters are one."""
+    return len(piece.split()) + len(UNSPACED.findall(piece)) // 2
 
 
 def _spans(prose: str) -> Iterator[tuple[int, int]]:
@@ -161,11 +167,13 @@ def _factor(each: Sentence) -> float:
     factor = _ROLE_WEIGHT.get(each.role, 0.5)
     if _NAMED.search(each.text):
         factor *= NAMING
-    return factor * ASKING if each.text.endswith("?") else factor
+    return factor * ASKING if each.text.endswith(("?", "\uff1f")) else factor
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower())) - _COMMON
+    found = _WORD.findall(text.lower())
+    # What has no blanks would be one word for each sentence, and say nothing that another one does.
+    return frozenset(found if text.isascii() else (piece for word in found for _, piece in words(word))) - _COMMON
 
 
 def _weights(candidates: Sequence[Sentence], words: Sequence[frozenset[str]]) -> dict[str, float]:

@@ -121,3 +121,15 @@ def test_a_thousand_sentences_are_ranked_at_once() -> None:
     began = time.process_time()
     assert len(rank(candidates, 64)) == 64
     assert time.process_time() - began < 0.5
+
+
+def test_a_message_without_blanks_is_cut_into_its_sentences() -> None:
+    assert texts("来週は京都に出張します。はい。宿は清水寺の近くに取りました。") == [
+        "来週は京都に出張します。",
+        "宿は清水寺の近くに取りました。",
+    ]
+
+
+def test_the_second_sentence_says_something_else_without_blanks_too() -> None:
+    candidates = said("金庫の番号は4711で帳簿の裏。", "金庫の番号は4711で帳簿の裏だよ。", "駅前の歯医者は水曜が休み。")
+    assert {each.sequence for each in rank(candidates, 2)} > {3}
