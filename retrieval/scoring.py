@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from uuid import UUID
 
 from retrieval import dates, times
 from retrieval.about import Asked
@@ -24,6 +25,9 @@ DETAILED = 200
 NAMED = 0.5
 # Words do not often show as much as a cosine does: asked for all of it, most of what they find would be dropped.
 UNSEEN_EVIDENCE = 0.2
+# Another number of the same kind is soon more alike than the one that is asked for: where something has that, so much
+# is left of the relevance of what lacks it.
+LACKING = 0.5
 
 
 def recency(age_seconds: float, tau_seconds: float) -> float:
@@ -60,9 +64,11 @@ def rank(
     A candidate with `evidence` below `policy.min_score`, or with none, is dropped: neither recency nor importance nor
     a boost can make a match. But where fewer than `fewest` are left, the best of the dropped that have any follow them,
     faint, until there are as many. Whether one of all answers what is `asked` is for `silence` to judge. The boosts of
-    the policy add to the fused relevance; see `Policy`. `bm25_bound` is as in `fusion.fuse`.
+    the policy add to the fused relevance; see `Policy`. What lacks an identifier that is `asked` for, and that another
+    candidate has, is less relevant by `LACKING`. `bm25_bound` is as in `fusion.fuse`.
     """
     relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
+    lacking = _lacking(candidates, asked)
     hint = dates.parse(unquoted(question), now) if policy.date_boost > 0 else None
     named = _named(candidates, question) if policy.speaker_boost > 0 else None
 
@@ -71,6 +77,7 @@ def rank(
         spoke = named is not None and each.speaker == named
         boosted = relevance[each.id] + policy.date_boost * fit + policy.speaker_boost * spoke
         boosted += policy.detail_boost * min(1.0, each.size / DETAILED)
+        boosted *= LACKING if (lacks := each.id in lacking) else 1.0
         own = keyword_share(each.bm25, bm25_bound)
         return Scored(
             candidate=each,
@@ -80,6 +87,7 @@ def rank(
             date_match=fit,
             context=max(0.0, keyword_share(each.bm25_around, bm25_bound) - own),
             speaker_match=spoke,
+            lacks_code=lacks,
             is_faint=is_faint,
             asked=asked,
         )
@@ -159,6 +167,12 @@ def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, behind: f
 def in_talk(candidates: Sequence[Candidate]) -> bool:
     """Tell whether most of the candidates were said by somebody: a note may begin with a name and a colon too."""
     return 2 * sum(each.speaker is not None for each in candidates) > len(candidates)
+
+
+def _lacking(candidates: Sequence[Candidate], asked: Asked | None) -> frozenset[UUID]:
+    """Return what lacks an identifier that is asked for; nothing where all do, as then none is the wrong one."""
+    lacking = frozenset(each.id for each in candidates if asked is not None and asked.lacks_code(each.places))
+    return lacking if len(lacking) < len(candidates) else frozenset()
 
 
 def _named(candidates: Sequence[Candidate], question: str) -> str | None:

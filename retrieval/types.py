@@ -74,8 +74,9 @@ class Scored:
     `keyword_share` is of its own words alone, `context` what those of its neighbours add to it. `speaker_match` tells
     that the question names who said it, `time_match` that it says a time where the question asks for one,
     `change_match` that it says what has changed. `reading_penalty` is what reading took from its total, as another
-    reads more like an answer. `is_faint` tells that its evidence is not enough, and it is there to be read. `asked` is
-    what the question is about, None where nothing asked for that.
+    reads more like an answer. `lacks_code` tells that an identifier is asked for that another candidate has, and this
+    one does not. `is_faint` tells that its evidence is not enough, and it is there to be read. `asked` is what the
+    question is about, None where nothing asked for that.
     """
 
     candidate: Candidate
@@ -88,6 +89,7 @@ class Scored:
     time_match: bool = False
     change_match: bool = False
     reading_penalty: float = 0.0
+    lacks_code: bool = False
     is_faint: bool = False
     asked: Asked | None = field(default=None, compare=False, repr=False)
 

@@ -72,6 +72,20 @@ def test_the_best_total_comes_first():
     assert ids(found) == [2, 3, 1]
 
 
+def test_what_has_the_code_that_is_asked_for_comes_before_what_is_more_alike():
+    question = "Is invoice 2026-0131 paid?"
+    asked = understand(question, Question(["-0131", "2026", "invoic", "paid"], [4.0, 1.0, 2.0, 3.0]))
+    other = candidate(1, bm25=6.0, cosine=0.7, places=[1, 2, 3])
+    meant = candidate(2, bm25=7.0, cosine=0.5, places=[0, 1, 2])
+
+    def found(*candidates):
+        ranked = rank(candidates, Policy(), bm25_bound=10.0, question=question, now=NOW, asked=asked)
+        return [(each.candidate.id.int, each.lacks_code) for each in ranked]
+
+    assert found(other, meant) == [(2, False), (1, True)]
+    assert found(other) == [(1, False)], "where nothing has it, none is the wrong one"
+
+
 def test_equal_totals_are_ordered_by_id():
     assert ids(order([candidate(n, bm25=5.0) for n in (3, 1, 2)], Policy())) == [1, 2, 3]
 
@@ -398,7 +412,7 @@ def test_an_identifier_that_is_asked_for_must_be_there():
     other = candidate(1, cosine=0.9, bm25=5.0, places=(1,))
     one = replace(other, id=UUID(int=2), places=(0, 1))
     assert asked_for([other], "What is HERON-57?", "-57", "heron") == []
-    assert ids(asked_for([other, one], "What is HERON-57?", "-57", "heron")) == [1, 2]
+    assert ids(asked_for([other, one], "What is HERON-57?", "-57", "heron")) == [2, 1]
 
 
 @pytest.mark.parametrize("off", [{"min_score": 0.0}, {"sure_cosine": 0.0}])

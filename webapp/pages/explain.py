@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -230,8 +230,15 @@ def _reason(hit: Hit, policy: Policy, question: str) -> str:
     if not found:
         # Listed by neither leg, it still came along with what was: by a likeness that is not much.
         found.append("a little like it by meaning" if memory.cosine is not None else "beside what was found")
+    return ", ".join([*found, *_moved_down(hit, policy)])
+
+
+def _moved_down(hit: Hit, policy: Policy) -> Iterator[str]:
+    """Say what took from the hit's score."""
+    scored = hit.ranked.scored
+    if scored.lacks_code:
+        yield "moved down as it lacks the number or name that another has"
     if scored.reading_penalty >= MOVED:
-        found.append(f"moved down by {scored.reading_penalty:.2f} as another reads more like an answer")
+        yield f"moved down by {scored.reading_penalty:.2f} as another reads more like an answer"
     if (likeness := _likeness(hit, policy)) >= MOVED:
-        found.append(f"moved down by {likeness:.2f} for its likeness to a better hit")
-    return ", ".join(found)
+        yield f"moved down by {likeness:.2f} for its likeness to a better hit"
