@@ -81,6 +81,8 @@ _SIGNED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _MOST_SIGNED = 4
+# No letter follows, in words that PostgreSQL and Python both have.
+_NO_LETTER = r"(?=[\d_]|\W|$)"
 # In English, German and French.
 QUOTED = re.compile(
     r'"([^"]+)"|\u201c([^\u201c\u201d]+)\u201d|\u201e([^\u201c-\u201e]+)[\u201c\u201d]|\u00ab([^\u00ab\u00bb]+)\u00bb'
@@ -120,8 +122,8 @@ def pictures(question: str) -> tuple[str, ...]:
 def signed(question: str) -> dict[str, str]:
     """Return the names in a question that are little without their signs, in lower case, and what matches each.
 
-    That is a regular expression of PostgreSQL, to be matched in whatever case. Texts are read for each name, so it is
-    the first `_MOST_SIGNED` of them.
+    That is a regular expression of PostgreSQL as of Python, to be matched in whatever case. Texts are read for each
+    name, so it is the first `_MOST_SIGNED` of them.
 
     >>> list(signed("Does AT&T use C#, C++ or .NET?")), list(signed("a & b, C major, #4711, x.net"))
     (['at&t', 'c#', 'c++', '.net'], [])
@@ -144,12 +146,12 @@ def _signs_of(name: str) -> str:
         letters = r"\s?&\s?".join(name.split("&"))
         return rf"(?<![\w&]){letters}(?![\w&])"
     if name.startswith("."):
-        return rf"(?<![\w.]){re.escape(name)}(?![[:alpha:]])"
+        return rf"(?<![\w.]){re.escape(name)}{_NO_LETTER}"
     if name.endswith("#"):
         return rf"(?<![\w#]){name[0]}(?:[#\u266f]|[\s-]?sharp)(?![\w#])"
     # An "app" is no "A++".
     others = r"|pp|[\s-]?plus[\s-]?plus" if name == "c++" else ""
-    return rf"(?<!\w){name[0]}(?:\+\+{others})(?![[:alpha:]+])"
+    return rf"(?<!\w){name[0]}(?:\+\+{others})(?!\+){_NO_LETTER}"
 
 
 def written_out(name: str) -> str:

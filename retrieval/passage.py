@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
 from memory.scripts import words
 from retrieval import tokens
 from retrieval.about import says_little
+from retrieval.answers import signed, unsigned
 
 _ENDINGS = ("ingly", "edly", "ings", "ing", "ies", "ied", "es", "ed", "ly", "s", "e", "y")
 _SHORTEST_STEM = 3
@@ -27,9 +29,16 @@ _BEFORE = 0.25
 ELLIPSIS = "…"
 
 
+def without_marks(word: str) -> str:
+    """Return a word without its accents; one of nothing else as it is."""
+    return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each)) or word
+
+
 def stem(word: str) -> str:
-    """Return a word without its commonest English endings: near enough to show a reader why a text was found."""
+    """Return a word without accents and its commonest English endings: near enough to show why a text was found."""
     word = word.casefold()
+    if not word.isascii():
+        word = without_marks(word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             word = word.removesuffix(ending)
@@ -47,13 +56,34 @@ def stems(question: str) -> frozenset[str]:
     return frozenset(map(stem, [word for word in told if not says_little(word)] or told))
 
 
+def found_in(text: str, question: str) -> list[tuple[int, int, str]]:
+    """Return where a text has what a question is about: start, end and stem of each word, in their order.
+
+    A name with signs, as "C#" or "AT&T", is one word: what has only its letters has none of it.
+
+    >>> found_in("Keys: two in C#, one in C", "Is the key in C#?")
+    [(0, 4, 'key'), (13, 15, 'c#')]
+    """
+    names = signed(question)
+    whole = [
+        (each.start(), each.end(), name)
+        for name, pattern in names.items()
+        for each in re.finditer(pattern, text, re.IGNORECASE)
+    ]
+    wanted = stems(unsigned(question, names))
+    found = [(place, place + len(word), root) for place, word in words(text) if (root := stem(word)) in wanted]
+    if not whole:
+        return found
+    taken = {place for start, end, _ in whole for place in range(start, end)}
+    return sorted([*whole, *(each for each in found if taken.isdisjoint(range(*each[:2])))])
+
+
 def passage(text: str, question: str, most: int) -> str:
     """Return the part of a text, of at most `most` tokens, that has most of a question's words; else its beginning.
 
     A word counts the less the more often the text has it. Dots stand where something was left out.
     """
-    wanted = stems(question)
-    found = [(place, root) for place, word in words(text) if (root := stem(word)) in wanted]
+    found = [(start, root) for start, _, root in found_in(text, question)]
     room = most - 2 * tokens.count(ELLIPSIS)
     if not found or room <= 0:
         return tokens.cut(text, most)

@@ -8,7 +8,6 @@ apostrophes, and other unusual words but for one slip.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -23,7 +22,7 @@ from memory.driver import fetch
 from memory.embedding.bundled import MINILM
 from retrieval.about import GERMAN
 from retrieval.candidates import Source
-from retrieval.passage import EMPTY
+from retrieval.passage import EMPTY, without_marks
 from retrieval.statements import holding_statement, spelled_statement, vocabulary_statement
 
 # So many forms of a number are tried, in so many texts that have parts of it; so many words that are not there, and so
@@ -519,8 +518,4 @@ def _folded(word: str) -> frozenset[str]:
     if word.isascii():
         return frozenset({word})
     plain = word.translate(_LETTERS)
-    return frozenset(_without_marks(each.translate(_LETTERS)) for each in (plain, word.translate(_WRITTEN_OUT)))
-
-
-def _without_marks(word: str) -> str:
-    return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each)) or word
+    return frozenset(without_marks(each.translate(_LETTERS)) for each in (plain, word.translate(_WRITTEN_OUT)))

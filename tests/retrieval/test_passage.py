@@ -28,6 +28,10 @@ def test_the_part_with_the_words_of_the_question_is_shown(question):
     assert (part[0], part[-1]) == (ELLIPSIS, ELLIPSIS)
 
 
+def test_the_part_with_a_name_that_is_written_with_signs_is_shown():
+    assert "the AT&T contract" in passage(FILLER * 60 + "Then the AT&T contract came up. " + FILLER * 60, "AT&T?", 40)
+
+
 def test_a_rare_word_tells_more_than_one_that_is_everywhere():
     assert "marzipan" in passage(LONG, "Who would pay for the marzipan?", 60)
 

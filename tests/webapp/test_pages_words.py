@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from markupsafe import Markup
 
-from webapp.pages.words import LONG, ago, mark, ordinal, part, stem
+from retrieval.passage import stem
+from webapp.pages.words import LONG, ago, mark, ordinal, part
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
@@ -57,6 +60,22 @@ def test_words_of_the_question_are_marked() -> None:
 
 def test_empty_words_are_not_marked() -> None:
     assert "<mark>" not in mark("what is the matter", "what is the point")
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "marked"),
+    [
+        ("C# or C, C sharp", "Who writes C#?", ["C#", "C sharp"]),
+        ("AT&T, at & t; at the T", "AT&T", ["AT&T", "at & t"]),
+        ("C++17 and cpp, not C", "c++", ["C++", "cpp"]),
+        (".NET 4.8 in the network", "which .net?", [".NET"]),
+        ("A naïve plan at the Café", "naive cafes", ["naïve", "Café"]),
+    ],
+)
+def test_names_are_marked_with_their_signs_and_words_whatever_their_accents(
+    text: str, question: str, marked: list[str]
+) -> None:
+    assert [Markup(each).unescape() for each in re.findall("<mark>(.*?)</mark>", mark(text, question))] == marked
 
 
 def test_everything_else_is_escaped() -> None:

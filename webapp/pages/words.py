@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
 from markupsafe import Markup, escape
 
-from retrieval.passage import ELLIPSIS, passage, stem, stems
+from retrieval.passage import ELLIPSIS, found_in, passage
 
-_WORD = re.compile(r"(\w+)")
 _UNITS = (
     (31_557_600, "year"),
     (2_629_800, "month"),
@@ -62,11 +60,10 @@ def part(text: str, question: str) -> str:
 
 
 def mark(text: str, question: str) -> Markup:
-    """Return the escaped text with each word that shares its stem with a word of the question in <mark>."""
-    wanted = stems(question)
-    pieces = _WORD.split(text)
-    # Every second piece is a word.
-    return Markup("").join(
-        Markup("<mark>{}</mark>").format(piece) if number % 2 and stem(piece) in wanted else escape(piece)
-        for number, piece in enumerate(pieces)
-    )
+    """Return the escaped text with each word of the question, in whatever form, in <mark>; names with their signs."""
+    marked, end = [], 0
+    for start, behind, _ in found_in(text, question):
+        if start >= end:
+            marked += [escape(text[end:start]), Markup("<mark>{}</mark>").format(text[start:behind])]
+            end = behind
+    return Markup("").join([*marked, escape(text[end:])])
