@@ -1,8 +1,8 @@
 """Ask by how a thing is written here: who copies a number or remembers a name seldom writes it as it was noted.
 
 A question whose words are not in the memories is compared with what is: numbers and codes without the signs between
-their parts, days whatever their form, parts of what the index keeps whole, names without their accents and
-apostrophes, and other unusual words but for one slip.
+their parts, days whatever their form, words joined or apart, parts of what the index keeps whole, names without their
+accents and apostrophes, and other unusual words but for one slip.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ from memory.driver import fetch
 from memory.embedding.bundled import MINILM
 from retrieval.about import GERMAN
 from retrieval.candidates import Source
-from retrieval.passage import EMPTY, without_marks
-from retrieval.statements import holding_statement, spelled_statement, vocabulary_statement
+from retrieval.compounds import Otherwise, apart, joined
+from retrieval.passage import EMPTY, stem, without_marks
+from retrieval.statements import formed_statement, holding_statement, spelled_statement, vocabulary_statement
 
 # So many forms of a number are tried, in so many texts that have parts of it; so many words that are not there, and so
 # many that are like one.
 _FORMS, _TEXTS, _UNKNOWN, _WORDS = 12, 30, 4, 4
 # From so many letters on one slip leaves a word what it was, and from so many two.
 _ONE_SLIP, _TWO_SLIPS = 5, 9
+# So many letters has a word that may be misspelled, and one that may be written apart.
+_LEAST_WORD, _LEAST_JOINED = 4, 3
 # Letters that an apostrophe joins to a name, which to the index is a word of its own; it keeps so much of that.
 _ELIDED, _STEM = "odl", 4
 
@@ -126,6 +129,8 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
     """
     most = source.policy.respellings
     found = [] if thorough else list(islice(_written(source, question), most))
+    if not thorough:
+        found += islice(_left_of(_compounds(source, question, known), found), most - len(found))
     unknown = _left(_unknown(question, known), found)
     wholes = _left(_parts_of_wholes(question, known), found)
     apart = [each for each in unknown if not any(one.start() <= each.start() < one.end() for one in wholes)]
@@ -135,6 +140,15 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
     written = (_word_written(source, each.start(), each[0]) for each in islice(words, _UNKNOWN))
     found += islice(filter(None, written), most - len(found))
     return [each for each in found if each.asked.lower() != each.written.lower()]
+
+
+def _left_of(spellings: Iterable[Spelling], found: Sequence[Spelling]) -> Iterator[Spelling]:
+    """Give the spellings of what shares no letter with what was found."""
+    taken = {place for each in found for place in range(each.start, each.start + len(each.asked))}
+    for each in spellings:
+        if taken.isdisjoint(span := range(each.start, each.start + len(each.asked))):
+            taken.update(span)
+            yield each
 
 
 def _left(matches: Iterable[re.Match[str]], found: Sequence[Spelling]) -> list[re.Match[str]]:
@@ -273,6 +287,55 @@ def _held(source: Source, parts: Sequence[str]) -> list[str]:
     return [each for (each,) in fetch(source.session, holding_statement(source.query.shelf), values)]
 
 
+def _compounds(source: Source, question: str, known: Sequence[str]) -> Iterator[Spelling]:
+    """Give what is joined in a question and apart in what is searched, or the other way round."""
+    unknown = list(_unknown(question, known, least=1))
+    new = {each[0].lower() for each in unknown}
+    heard = frozenset(each[0].lower() for each in _TOKEN.finditer(question)) - new
+    # Of a long word the stem may lack more than an ending.
+    stems = tuple(each[:-1] for each in known if len(each) >= _LEAST_WORD)
+    words = (each for each in unknown if len(each[0]) >= _LEAST_JOINED and not each[0].lower().startswith(stems))
+    # What stands side by side in a text is soon a word of English: "a long".
+    made = (apart(each.start(), each[0], by_blanks=each[0].lower() not in _english()) for each in words)
+    # Of what has a sign it tells nothing that a part of it is there.
+    wholes = [each for each in known if not each.isalnum()]
+    chains = (
+        each for each in joined(question, heard) if not _has_stem(each.asked, known if each.asked.isalnum() else wholes)
+    )
+    others = [*islice(filter(None, made), _UNKNOWN), *islice(chains, _UNKNOWN)]
+    if not others:
+        return
+    values = {
+        **source.scope(),
+        "forms": [each.forms for each in others],
+        "by_parts": [each.by_parts for each in others],
+    }
+    probes: dict[int, list[str]] = {}
+    for place, lexeme in fetch(source.session, formed_statement(source.query.shelf), values):
+        probes.setdefault(place - 1, []).append(lexeme)
+    for place, those in probes.items():
+        one = others[place]
+        thing = _Thing(one.start, one.asked, list(_probes(one, those)), re.compile(one.pattern, re.IGNORECASE))
+        if thing.probes:
+            yield from _things_written(source, [thing])
+
+
+def _probes(one: Otherwise, held: Sequence[str]) -> Iterator[str]:
+    """Give those of some lexemes by which a text may have a compound: alone, or both words that it may be."""
+    if not one.pairs:
+        yield from held
+        return
+    yield from (each for each in held if not each.isalnum())
+    for pair in one.pairs:
+        both = [[each for each in held if _is_stem(each, half)] for half in pair]
+        if all(both):
+            yield from chain(*both)
+
+
+def _is_stem(lexeme: str, word: str) -> bool:
+    return _has_stem(word, [lexeme]) and (len(lexeme) > 1 or lexeme == word)
+
+
 def _amounts(question: str) -> Iterator[_Thing]:
     """Give the numbers whose thousands may be parted by another sign, or by none."""
     for found in _THOUSANDS.finditer(question):
@@ -282,8 +345,10 @@ def _amounts(question: str) -> Iterator[_Thing]:
         groups = [digits[: len(digits) % 3], *(digits[at : at + 3] for at in range(len(digits) % 3, len(digits), 3))]
         groups = list(filter(None, groups))
         probes = [digits, *groups, ".".join(groups)]
-        cents = ""
-        if rest:
+        cents = r"(?:[.,]00)?"
+        if rest in {None, "00"}:
+            probes += [f"{digits}.00", f"{groups[-1]}.00"]
+        else:
             probes += [f"{digits}.{rest}", f"{groups[-1]}.{rest}", rest]
             cents = rf"[.,]{rest}"
         pattern = rf"(?<![\w.,'\u2019-]){_BETWEEN_THOUSANDS.join(groups)}{cents}(?![\w'\u2019-]|[.,]\d)"
@@ -431,8 +496,8 @@ def _day_forms(day: date) -> list[str]:
     return [rf"(?<!\w)(?:{form})(?!\w)" for form in (*forms, *map(re.escape, _numeric(day)))]
 
 
-def _unknown(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:
-    """Give the words of at least four letters, or with a capital, of which nothing has the stem.
+def _unknown(question: str, known: Sequence[str], *, least: int = _LEAST_WORD) -> Iterator[re.Match[str]]:
+    """Give the words of at least so many letters, with a capital one less, of which nothing has the stem.
 
     Not those of any question: among notes in English the German "nicht" is no slip of "night".
     """
@@ -442,10 +507,15 @@ def _unknown(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:
         word, low = found[0], found[0].lower()
         if any(start <= found.start() < end for start, end in wholes):
             continue  # Part of what is there as a whole: "node" of "node.js".
-        if not word.isalpha() or len(word) <= (2 if word[0].isupper() else 3) or low in EMPTY or low in GERMAN:
+        if not word.isalpha() or len(word) < least - word[0].isupper() or low in EMPTY or low in GERMAN:
             continue
-        if not any(low.startswith(each[:-1] or each) and len(low) - len(each) <= 3 for each in known):
+        if not _has_stem(low, known):
             yield found
+
+
+def _has_stem(word: str, known: Sequence[str]) -> bool:
+    low = word.lower()
+    return any(low.startswith(each[:-1] or each) and len(low) - len(each) <= 3 for each in known)
 
 
 def _is_unusual(word: str) -> bool:
@@ -476,7 +546,8 @@ def _word_written(source: Source, start: int, word: str) -> Spelling | None:
         "accented": slips == 0 and low.isascii(),
     }
     rows = fetch(source.session, vocabulary_statement(source.query.shelf), values)
-    offs = _slips(folded, [lexeme for lexeme, _ in rows], slips)
+    # Of "naïve" the index has "naïv".
+    offs = _slips(folded | _folded(stem(low)), [lexeme for lexeme, _ in rows], slips)
     near = sorted((off, -count, lexeme) for off, (lexeme, count) in zip(offs, rows, strict=True) if off is not None)
     # A stem lacks the ending of its word, in which nothing may be wrong.
     for _, _, lexeme in near[:_WORDS]:

@@ -89,6 +89,27 @@ WHOLES = {
 }
 
 
+APART = {
+    "node": "The scraper runs on Node.js since last winter",
+    "visit": "The follow-up with the cardiologist is on Thursday",
+    "fryer": "The air fryer takes 18 minutes for the potatoes",
+    "degree": "Farid got his Ph.D. from Uppsala",
+    "letters": "The green edition of the letters is by J. R. R. Tolkien",
+    "formation": "The coach lets them play 4-4-2 against Rosenheim",
+    "plan": "Ola called the plan naïve but kind",
+    "heating": "Die Heizung kostete 3.450,00 Euro",
+    "bonsai": "The youtube channel about bonsai is called Niwa",
+    "scan": "The xray of the molar is at the dentist",
+    "shirts": "Marcus has ordered the tshirts",
+    "party": "The party has a tombola in R hall, and we walk a while",
+}
+
+
+@pytest.fixture(scope="module")
+def ask_apart(runtime, new_person):
+    return asking(runtime, new_person("gus"), APART)
+
+
 @pytest.fixture(scope="module")
 def ask_wholes(runtime, new_person):
     return asking(runtime, new_person("eve"), WHOLES)
@@ -124,6 +145,24 @@ def asking(runtime, person, notes):
 
     asked.whole = whole
     return asked
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        *[("nodejs", "node"), ("NodeJS scraper", "node"), ("followup", "visit"), ("When is the followup?", "visit")],
+        *[("airfryer", "fryer"), ("PhD", "degree"), ("JRR", "letters"), ("442", "formation"), ("naive", "plan")],
+        *[("Was 3450 a lot?", "heating"), ("3,450.00", "heating"), ("you-tube", "bonsai"), ("YouTube", "bonsai")],
+        *[("X-rays", "scan"), ("The x ray?", "scan"), ("T-shirt", "shirts")],
+    ],
+)
+def test_a_word_is_found_joined_or_apart(ask_apart, question, name):
+    assert ask_apart(question, {"legs": ["keyword"]})[0][:1] == [name]
+
+
+@pytest.mark.parametrize("question", ["INR", "What is the party's?", "we'd"])
+def test_words_side_by_side_are_not_one_for_that(ask_apart, question):
+    assert not [each for each in ask_apart(question, {"legs": ["keyword"]})[1] if "spelled" in each]
 
 
 @pytest.mark.parametrize(
