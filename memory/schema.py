@@ -16,6 +16,7 @@ from memory.revision import MIGRATIONS
 
 # Any number will do, as long as nothing else in this database locks it.
 MIGRATION_LOCK = 0x436F6D6D6F6E
+_RIGHTS = ("NOSUPERUSER", "NOCREATEDB", "NOCREATEROLE", "NOBYPASSRLS")
 
 
 def upgrade(engine: Engine, databases: Databases, keys: Keys, revision: str = "head") -> None:
@@ -56,11 +57,14 @@ def _config(connection: Connection) -> Config:
 def _admit_app_role(connection: Connection, databases: Databases, keys: Keys) -> None:
     """Make the role that may read and write rows but owns nothing and bypasses nothing."""
     role = databases.app_role
-    exists = connection.execute(text("SELECT 1 FROM pg_roles WHERE rolname = :role"), {"role": role}).scalar()
-    verb = "ALTER" if exists else "CREATE"
+    query = "SELECT rolsuper, rolcreatedb, rolcreaterole, rolbypassrls FROM pg_roles WHERE rolname = :role"
+    found = connection.execute(text(query), {"role": role}).one_or_none()
+    verb = "ALTER" if found else "CREATE"
+    # Whoever lacks a right may not even say that a role that is there shall lack it too.
+    rights = " ".join(word for word, has in zip(_RIGHTS, found or _RIGHTS, strict=True) if has)
     password = keys.password(role)
     for statement in (
-        f"{verb} ROLE {{role}} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS PASSWORD {{password}}",
+        f"{verb} ROLE {{role}} LOGIN {rights} PASSWORD {{password}}",
         "GRANT USAGE ON SCHEMA public TO {role}",
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
         "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",

@@ -7,6 +7,7 @@ import json
 import psycopg
 import pytest
 from alembic.script import ScriptDirectory
+from secrets_of_tests import SECRET
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import ProgrammingError
 
@@ -222,18 +223,23 @@ def test_models_and_migrations_agree(owner):
 
 @pytest.fixture
 def scratch(database_url, runtime):
-    """An empty database on the same server, gone after the test."""
-    url = make_url(database_url)
-    name = "commonplace_scratch_test"
+    """An empty database on the same server, of a role that may what the README asks for, gone after the test."""
+    name, owner = "commonplace_scratch_test", "commonplace_scratch_owner"
+    url = make_url(database_url).set(database=name)
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-        connection.execute(f"CREATE DATABASE {name}")
-        databases = from_owner_url(url.set(database=name).render_as_string(hide_password=False), runtime.keys)
+        connection.execute(f"DROP ROLE IF EXISTS {name}_app, {owner}")
+        connection.execute(f"CREATE ROLE {owner} LOGIN CREATEROLE PASSWORD '{SECRET}'")
+        connection.execute(f"CREATE DATABASE {name} OWNER {owner}")
+        with psycopg.connect(url.render_as_string(hide_password=False)) as enabling:
+            enabling.execute("CREATE EXTENSION vector")
+        owned = url.set(username=owner, password=SECRET)
+        databases = from_owner_url(owned.render_as_string(hide_password=False), runtime.keys)
         engine = make_engine(databases.owner, pool_size=1)
         yield engine, databases
         engine.dispose()
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-        connection.execute(f"DROP ROLE IF EXISTS {databases.app_role}")
+        connection.execute(f"DROP ROLE IF EXISTS {databases.app_role}, {owner}")
 
 
 def test_migrations_go_down_to_nothing_and_up_again(scratch, runtime):
@@ -246,6 +252,14 @@ def test_migrations_go_down_to_nothing_and_up_again(scratch, runtime):
     schema.upgrade(engine, databases, runtime.keys)
     with engine.connect() as connection:
         assert (current_revision(connection), schema.differences(connection)) == (head_revision(), [])
+
+
+def test_migrating_again_takes_from_the_application_what_it_was_given(runtime, owner, catalog, role):
+    with owner.begin() as connection:
+        connection.execute(text(f"ALTER ROLE {role} CREATEDB CREATEROLE BYPASSRLS"))
+    schema.upgrade(owner, runtime.databases, runtime.keys)
+    given = "SELECT rolcreatedb OR rolcreaterole OR rolbypassrls FROM pg_roles WHERE rolname = :role"
+    assert catalog(given, role=role) == [False]
 
 
 def test_migrating_twice_changes_nothing(runtime, owner):
