@@ -253,6 +253,19 @@ def test_a_role_that_may_not_set_up_the_database_is_told_what_it_lacks(run, fres
     assert "must own the database" in done.stderr
 
 
+@pytest.mark.parametrize("made", ["memories", "huey_task"])
+def test_a_full_disk_is_no_database_that_does_not_answer(run, fresh_database, made):
+    with psycopg.connect(fresh_database) as connection:
+        connection.execute(f"""CREATE FUNCTION fill() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF to_regclass('{made}') IS NOT NULL THEN
+                RAISE 'could not extend file' USING ERRCODE = 'disk_full', HINT = 'Check free disk space.';
+            END IF; END $$""")
+        connection.execute("CREATE EVENT TRIGGER fill ON ddl_command_end EXECUTE FUNCTION fill()")
+    done = run("migrate", DATABASE_URL=fresh_database)
+    said = "Error: the database failed before this was done: its disk is full, could not extend file\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
 def test_a_database_that_goes_away_in_the_middle_is_told_in_one_line(run, fresh_database, home, tmp_path):
     away = {"DATABASE_URL": fresh_database}
     asked = ["user", "create", "--email", "g@example.org", "--password", "long enough to be one"]

@@ -51,13 +51,23 @@ class Commands(LazyGroup):
             if (ended := _ended_by(error)) is not None:
                 # It came in the middle of a query, and what the driver says of that is not why this ends.
                 raise ended from None
-            # Here, as most of what is asked for needs no driver.
-            from sqlalchemy.exc import OperationalError  # noqa: PLC0415
-
-            if not isinstance(error, OperationalError):
+            if (reason := _failure(error)) is None:
                 raise
-            reason = first_line(error.orig or error)
             raise click.ClickException(f"the database failed before this was done: {reason}") from error
+
+
+def _failure(error: Exception) -> str | None:
+    """Return why the database failed, in a line; None where it is not that which did."""
+    # Here, as most of what is asked for needs no driver.
+    import psycopg  # noqa: PLC0415
+    from sqlalchemy.exc import OperationalError  # noqa: PLC0415
+
+    cause = (error.orig or error) if isinstance(error, OperationalError) else error
+    if not isinstance(cause, (OperationalError, psycopg.OperationalError)):
+        return None
+    # Of where it is full the driver says so on a line of its own.
+    full = "its disk is full, " if isinstance(cause, psycopg.errors.DiskFull) else ""
+    return full + first_line(cause)
 
 
 def _ended_by(error: BaseException | None) -> BaseException | None:

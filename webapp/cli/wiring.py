@@ -67,6 +67,9 @@ def migrate(store: Store) -> None:
         if store.settings.redis_url is None:
             create_queue_tables(store.databases.owner, store.databases.app_role)
     except OperationalError as error:
+        # Whoever cannot connect is told no code; what has one is an answer.
+        if getattr(error.orig, "sqlstate", None) is not None:
+            raise
         raise click.ClickException(f"the database does not answer: {error.orig}") from error
     except (ProgrammingError, NotSupportedError) as error:
         if not isinstance(error.orig, _NOT_ALLOWED):
