@@ -14,7 +14,7 @@ from pgvector.psycopg import register_vector
 from psycopg import Connection as PsycopgConnection
 from psycopg import Cursor
 from psycopg import errors as pg
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, InvalidatePoolError
 from sqlalchemy.orm import Session, SessionTransaction, sessionmaker
@@ -51,7 +51,13 @@ def from_owner_url(owner: str, keys: Keys) -> Databases:
     url = make_url(owner).set(drivername="postgresql")
     role = f"{url.database}_app"
     app = url.set(username=role, password=keys.password(role))
-    return Databases(url.render_as_string(hide_password=False), app.render_as_string(hide_password=False))
+    return Databases(_written(url), _written(app))
+
+
+def _written(url: URL) -> str:
+    """Return a URL as the driver reads it: SQLAlchemy writes a space as it is, or as a plus, which is none to libpq."""
+    place, mark, query = url.render_as_string(hide_password=False).partition("?")
+    return place.replace(" ", "%20") + mark + query.replace("+", "%20")
 
 
 def make_engine(url: str, *, pool_size: int = 10, binary: bool = False) -> Engine:

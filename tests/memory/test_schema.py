@@ -7,6 +7,7 @@ import json
 import psycopg
 import pytest
 from alembic.script import ScriptDirectory
+from psycopg.conninfo import conninfo_to_dict
 from secrets_of_tests import SECRET
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import ProgrammingError
@@ -252,6 +253,15 @@ def test_migrations_go_down_to_nothing_and_up_again(scratch, runtime):
     schema.upgrade(engine, databases, runtime.keys)
     with engine.connect() as connection:
         assert (current_revision(connection), schema.differences(connection)) == (head_revision(), [])
+
+
+def test_addresses_are_written_as_the_driver_reads_them(runtime):
+    owner = "postgresql://o%20w:p%20%2B%2F%40%3A%25+@/my%20notes%3F?host=/a%20b%2Bc"
+    databases = from_owner_url(owner, runtime.keys)
+    place = {"host": "/a b+c", "dbname": "my notes?"}
+    assert conninfo_to_dict(databases.owner) == {**place, "user": "o w", "password": "p +/@:%+"}
+    app = {**place, "user": "my notes?_app", "password": runtime.keys.password("my notes?_app")}
+    assert conninfo_to_dict(databases.app) == app
 
 
 def test_migrating_again_takes_from_the_application_what_it_was_given(runtime, owner, catalog, role):
