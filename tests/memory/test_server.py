@@ -278,15 +278,18 @@ except ServerError as error:
 """
 
 
+_TELL = [sys.executable, "-c", TOLD]
+
+
 def _told(home: Path) -> str:
-    command = [sys.executable, "-c", TOLD, str(home)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    return subprocess.run([*_TELL, str(home)], capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 @pytest.fixture
 def own() -> Iterator[EmbeddedServer]:
     """A server of this process, in a folder whose name leaves room for its socket."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+    # Folders have such names, too, which a shell and an address would take for something else.
+    with tempfile.TemporaryDirectory(prefix="a %20+b?", ignore_cleanup_errors=True) as home:
         server = EmbeddedServer(Path(home))
         yield server
         server.release()
@@ -303,6 +306,15 @@ def test_a_server_that_waits_for_its_users_to_end_is_said_to_be_one(own: Embedde
             time.sleep(0.05)
         said = _told(own.folder.parent)
     assert said.startswith(f"PostgreSQL did not start in {own.folder}: it runs and is not ready")
+
+
+def test_a_server_that_does_not_start_says_why_in_one_line(own: EmbeddedServer) -> None:
+    own.release()
+    (own.folder / "PG_VERSION").write_text("9\n")
+    said = subprocess.run([*_TELL, str(own.folder.parent)], capture_output=True, text=True, timeout=120, check=True)
+    reason = "database files are incompatible with server"
+    told = f"PostgreSQL did not start in {own.folder}: {reason}. Its log is {own.folder / 'log'}\n"
+    assert (said.stdout, said.stderr) == (told, "")
 
 
 def test_a_server_with_no_room_for_another_connection_is_said_to_be_one(own: EmbeddedServer) -> None:
