@@ -57,6 +57,10 @@ ATTEMPTS = 20
 FATAL = re.compile("(?:FATAL|PANIC): (.+)")
 
 
+class _RecoveringError(RuntimeError):
+    """The server runs, and is not ready yet."""
+
+
 class _Server(PostgresServer):
     """The library's own, except that it starts in any folder, and says in a line why it does not.
 
@@ -64,17 +68,31 @@ class _Server(PostgresServer):
     """
 
     def ensure_postgres_running(self) -> None:
-        """Start the server unless it runs; raises `RuntimeError`, `AssertionError` where one runs that is not ready."""
+        """Start the server unless it runs.
+
+        Raises `_RecoveringError` where it is not ready soon, `RuntimeError` where it ends, and `AssertionError` where
+        one runs that is ending.
+        """
+        # The library has noted it as made, which it is at the end alone.
+        self._instances.pop(self.pgdata, None)
         found = PostmasterInfo.read_from_pgdata(self.pgdata)
         if found is None or not found.is_running():
             begins = self.log.stat().st_size if self.log.exists() else 0
-            status = _start(self)
+            try:
+                status = _start(self)
+            except subprocess.TimeoutExpired:
+                if _is_starting(self.pgdata):
+                    raise _RecoveringError from None
+                raise
             found = PostmasterInfo.read_from_pgdata(self.pgdata)
             if status or found is None:
                 raise RuntimeError(_last_words(self.log, begins) or f"pg_ctl ended with {status}")
+        if _is_starting(self.pgdata):
+            raise _RecoveringError
         assert found.is_running()
         assert found.status == "ready"
         self._postmaster_info = found
+        self._instances[self.pgdata] = self
 
 
 class EmbeddedServer:
@@ -91,9 +109,7 @@ class EmbeddedServer:
         try:
             self._check_folder()
             self._prune()
-            # Until it is started, nobody is on the list of its users, and nobody would stop it.
-            with undisturbed():
-                self._server = PostgresServer._instances.get(self._pgdata) or _Server(self._pgdata)
+            self._server = self._joined()
             self._identifier = _identifier(self._pgdata)
         except ServerFolderError:
             raise
@@ -113,6 +129,22 @@ class EmbeddedServer:
                 f"PostgreSQL runs in {self.folder} and cannot be used: {first_line(error)}. "
                 f"Its log is {self.folder / 'log'}"
             ) from error
+
+    def _joined(self) -> PostgresServer:
+        """Start the server unless it runs, and wait, without an end, where it reads again what it wrote last."""
+        try:
+            while True:
+                # Until it is started, nobody is on the list of its users, and nobody would stop it.
+                with undisturbed(), contextlib.suppress(_RecoveringError):
+                    return PostgresServer._instances.get(self._pgdata) or _Server(self._pgdata)
+                logger.warning("PostgreSQL was not stopped in order and reads again what it wrote: this may take long")
+                # Not where it is started, as the library keeps all others of this machine waiting there.
+                while _is_starting(self._pgdata):
+                    time.sleep(0.1)
+        except (KeyboardInterrupt, SystemExit):
+            if not self._prune():
+                end_server(self.folder.parent)
+            raise
 
     @property
     def url(self) -> str:
@@ -219,8 +251,8 @@ class EmbeddedServer:
             with contextlib.suppress(psutil.Error):
                 each.kill()
 
-    def _prune(self) -> None:
-        """Forget processes that were killed, or the server would never see its last user leave."""
+    def _prune(self) -> bool:
+        """Forget processes that were killed, or the server would never see its last user leave; tell if one is left."""
         pids = self.folder / ".handle_pids.json"
         with PostgresServer._lock:
             self._drop_stale_pid_file()
@@ -229,8 +261,10 @@ class EmbeddedServer:
             except (OSError, ValueError):
                 # A crash in mid-write leaves half a list: an empty one is right enough, as it only delays a stop.
                 pids.unlink(missing_ok=True)
-                return
-            pids.write_text(json.dumps([pid for pid in listed if _is_running(pid)]))
+                return False
+            users = [pid for pid in listed if _is_running(pid)]
+            pids.write_text(json.dumps(users))
+            return bool(users)
 
     def _drop_stale_pid_file(self) -> None:
         """Remove the pid file of a dead postmaster, whose number another process, or server, may carry by now."""
@@ -297,6 +331,15 @@ def _start(server: PostgresServer) -> int:
         timeout=STARTING_SECONDS,
         check=False,
     ).returncode
+
+
+def _is_starting(folder: Path) -> bool:
+    """Tell whether the server of a folder is on its way."""
+    try:
+        found = PostmasterInfo.read_from_pgdata(folder)
+    except (AssertionError, ValueError, OSError):
+        return False  # Half of it is written, or it is gone.
+    return found is not None and found.status == "starting" and _is_postgres(found.pid)
 
 
 def _last_words(log: Path, begins: int) -> str:

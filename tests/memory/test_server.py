@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -278,6 +279,17 @@ except ServerError as error:
 """
 
 
+# Is not patient, and says what is logged.
+IMPATIENT = """
+import logging, sys
+from pathlib import Path
+from memory import server
+logging.basicConfig()
+server.STARTING_SECONDS = 0.2
+server.EmbeddedServer(Path(sys.argv[1]))
+"""
+
+
 _TELL = [sys.executable, "-c", TOLD]
 
 
@@ -315,6 +327,36 @@ def test_a_server_that_does_not_start_says_why_in_one_line(own: EmbeddedServer) 
     reason = "database files are incompatible with server"
     told = f"PostgreSQL did not start in {own.folder}: {reason}. Its log is {own.folder / 'log'}\n"
     assert (said.stdout, said.stderr) == (told, "")
+
+
+def test_a_server_that_takes_long_to_start_is_waited_for(
+    own: EmbeddedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    home = own.folder.parent
+    own.release()
+    monkeypatch.setattr("memory.server.STARTING_SECONDS", 0.2)
+    # It goes on, as after a long reading of its own log, when this is there.
+    go_on = own.folder / "go_on"
+    with (own.folder / "postgresql.auto.conf").open("a") as settings:
+        settings.write("restore_command = 'while [ ! -e go_on ]; do sleep 0.05; done; false'\n")
+    (own.folder / "recovery.signal").touch()
+    with subprocess.Popen([sys.executable, "-c", IMPATIENT, str(home)], stderr=subprocess.PIPE, text=True) as other:
+        assert other.stderr is not None
+        assert "reads again" in other.stderr.readline()
+        postmaster = int((own.folder / "postmaster.pid").read_text().splitlines()[0])
+        other.send_signal(signal.SIGINT)
+    assert not runs(postmaster)
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(EmbeddedServer, home)
+        deadline = time.monotonic() + 60
+        while "reads again" not in caplog.text:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        go_on.touch()
+        again = starting.result(timeout=60)
+    with psycopg.connect(again.url) as connection:
+        assert connection.execute("SELECT pg_is_in_recovery()").fetchone() == (False,)
+    again.release()
 
 
 def test_a_server_with_no_room_for_another_connection_is_said_to_be_one(own: EmbeddedServer) -> None:
