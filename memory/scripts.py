@@ -15,6 +15,7 @@ UNSPACED = re.compile(
     "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7a3]"
 )
 _RUN = re.compile(f"{UNSPACED.pattern}+")
+_ALONE = re.compile(f"(?<![{HAN}])[{HAN}](?![{HAN}])")
 
 
 # Signs above and below letters are part of a word here, as "\w" does not know.
@@ -24,20 +25,27 @@ WORD = re.compile(rf"(?:\w|{UNSPACED.pattern})+")
 def words(text: str) -> Iterator[tuple[int, str]]:
     """Yield the words of a text with their places; of scripts without blanks each pair of characters.
 
-    One character alone stays.
+    With them comes what stands alone: one character of a run, or a Han character between others.
 
     >>> list(words("a harbour"))
     [(0, 'a'), (2, 'harbour')]
-    >>> list(words("東京駅 iPhoneを"))
-    [(0, '東京'), (1, '京駅'), (4, 'iPhone'), (10, 'を')]
+    >>> list(words("東京駅 iPhoneを猫")), list(words("猫"))
+    ([(0, '東京'), (1, '京駅'), (4, 'iPhone'), (10, 'を猫'), (11, '猫')], [(0, '猫')])
     """
     for word in WORD.finditer(text):
         end = word.start()
         for run in _RUN.finditer(text, word.start(), word.end()):
             if run.start() > end:
                 yield end, text[end : run.start()]
-            for place in range(run.start(), max(run.end() - 1, run.start() + 1)):
-                yield place, text[place : min(place + 2, run.end())]
+            yield from _pieces(text, run.start(), run.end())
             end = run.end()
         if word.end() > end:
             yield end, text[end : word.end()]
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:
+    for place in range(start, end):
+        if _ALONE.match(text, place) or end - start == 1:
+            yield place, text[place]
+        if place + 1 < end:
+            yield place, text[place : place + 2]

@@ -65,6 +65,7 @@ def test_empty_words_are_not_marked() -> None:
 @pytest.mark.parametrize(
     ("text", "question", "marked"),
     [
+        ("来週は東京駅で猫と会う", "東京駅の猫は?", ["東京駅", "猫"]),
         ("C# or C, C sharp", "Who writes C#?", ["C#", "C sharp"]),
         ("AT&T, at & t; at the T", "AT&T", ["AT&T", "at & t"]),
         ("C++17 and cpp, not C", "c++", ["C++", "cpp"]),

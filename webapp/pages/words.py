@@ -61,9 +61,15 @@ def part(text: str, question: str) -> str:
 
 def mark(text: str, question: str) -> Markup:
     """Return the escaped text with each word of the question, in whatever form, in <mark>; names with their signs."""
-    marked, end = [], 0
-    for start, behind, _ in found_in(text, question):
-        if start >= end:
-            marked += [escape(text[end:start]), Markup("<mark>{}</mark>").format(text[start:behind])]
-            end = behind
-    return Markup("").join([*marked, escape(text[end:])])
+    spans: list[tuple[int, int]] = []
+    for start, end, _ in found_in(text, question):
+        # Pairs of characters overlap; what is found as several of them is one.
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    marked, behind = [], 0
+    for start, end in spans:
+        marked += [escape(text[behind:start]), Markup("<mark>{}</mark>").format(text[start:end])]
+        behind = end
+    return Markup("").join([*marked, escape(text[behind:])])
