@@ -22,6 +22,7 @@ from retrieval.tokens import count
 from tasks.embedding import nudge
 from webapp.api.conversation_schemas import StreamHead, appended_json, merged_json
 from webapp.context import credential, request_id, runtime, session, utc_now
+from webapp.guards import bearer_required
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 from webapp.streams import Streamed, patience, read_stream
 
@@ -124,7 +125,7 @@ def merge_history(conversation_id: UUID, offered: Sequence[Offered]) -> dict[str
 
 
 def receive_message(conversation_id: UUID) -> dict[str, Any]:
-    """Store the message that streams in, whole or as far as it came.
+    """Store the message that streams in, whole or as far as it came; ends with 401 if the token was closed meanwhile.
 
     No transaction is open while it comes: that may take minutes.
     """
@@ -132,6 +133,8 @@ def receive_message(conversation_id: UUID) -> dict[str, Any]:
     session().commit()
     with patience(request.environ):
         streamed = read_stream(request.stream)
+    # Asked again: whoever holds a stream open must not write with it after the token was revoked or has expired.
+    bearer_required()
     return add_messages(conversation_id, [_streamed_draft(streamed)])
 
 

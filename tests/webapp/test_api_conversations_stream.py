@@ -223,6 +223,18 @@ def test_a_stream_that_is_compressed_answers_415(talk):
     assert (response.status_code, talk.messages()) == (415, [])
 
 
+@pytest.mark.parametrize("body", [lines(HEAD, *pieces(REPLY), {"done": True}), lines(HEAD, *pieces(REPLY))])
+@pytest.mark.parametrize("closed_by", ["revoked_at", "expires_at"])
+def test_what_comes_with_a_token_that_is_closed_meanwhile_is_not_stored(talk, ada, closed_by, body):
+    class Body(io.BytesIO):
+        def readinto(self, buffer):
+            rows(ada, f"UPDATE tokens SET {closed_by} = now() - interval '1 second' RETURNING id")
+            return super().readinto(buffer)
+
+    response = talk.agent.post(f"{talk.path}/messages/stream", input_stream=Body(body), content_length=len(body))
+    assert (response.status_code, rows(ada, "SELECT id FROM messages")) == (401, [])
+
+
 # --- real servers, real sockets ---------------------------------------------------------------------------------------
 
 
