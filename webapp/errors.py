@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from flask import Flask, Response, g, has_request_context, jsonify, make_response, render_template, request
+from gunicorn.http.errors import ParseException
 from psycopg import errors as pg
 from pydantic import ValidationError
 from sqlalchemy import event
@@ -25,6 +26,7 @@ from webapp.plain import in_words
 
 logger = logging.getLogger(__name__)
 
+PROBLEM_TYPE = "application/problem+json"
 # Tools that answer with nothing found, rather than fail, when the database is away: an agent must go on.
 _NOTHING_FOUND = {"results": [], "count": 0, "truncated": False, "token_count": 0, "timings": {}}
 FAIL_CLOSED: dict[str, dict[str, Any]] = {
@@ -52,18 +54,21 @@ _UNABLE: dict[type[pg.Error], str] = {
 
 def problem(status: HTTPStatus, detail: str, **more: Any) -> Response:
     """Return problem details (RFC 9457) with our request id; `errors` lists {field, message}."""
-    body = {
+    response = make_response(jsonify({**problem_details(status, detail, request.path, request_id()), **more}), status)
+    response.mimetype = PROBLEM_TYPE
+    return response
+
+
+def problem_details(status: HTTPStatus, detail: str, instance: str, request: str) -> dict[str, Any]:
+    """Return what every problem says; `instance` is the path, empty where it is not known, and `request` the id."""
+    return {
         "type": "about:blank",
         "title": status.phrase,
         "status": status.value,
         "detail": detail,
-        "instance": request.path,
-        "request_id": request_id(),
-        **more,
+        "instance": instance,
+        "request_id": request,
     }
-    response = make_response(jsonify(body), status)
-    response.mimetype = "application/problem+json"
-    return response
 
 
 def answer(status: HTTPStatus, detail: str, **more: Any) -> Response:
@@ -124,6 +129,7 @@ def init_app(app: Flask) -> None:
     app.register_error_handler(ValidationError, invalid_request)
     app.register_error_handler(IntegrityError, _integrity)
     app.register_error_handler(DataError, _unstorable)
+    app.register_error_handler(ParseException, _unreadable)
     for away in (OperationalError, InterfaceError, PoolTimeoutError):
         app.register_error_handler(away, _database_away)
     app.register_error_handler(HTTPException, _http)
@@ -195,6 +201,13 @@ def _database_away(error: SQLAlchemyError) -> Response:
     response = answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{unable or 'the database does not answer'}; {fate}")
     response.headers["Retry-After"] = "2"
     return response
+
+
+def _unreadable(error: ParseException) -> Response:
+    """Answer a body in chunks that are none; what they are is not quoted in the log."""
+    _roll_back()
+    logger.warning("a body could not be read: %s", type(error).__name__)
+    return answer(HTTPStatus.BAD_REQUEST, "the body is not sent in valid chunks")
 
 
 def _http(error: HTTPException) -> Response:

@@ -1,8 +1,10 @@
-"""Questions as long as an address can hold, and longer ones."""
+"""Questions as long as an address can hold, longer ones, and what else no application is asked about."""
 
 from __future__ import annotations
 
+import json
 import re
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,6 +67,48 @@ def test_what_is_too_long_for_an_address_is_said_where_pages_say_errors(person, 
 def test_the_server_answers_the_next_question(person: httpx.Client) -> None:
     person.get("/search", params={"q": "a" * 20_000})
     assert person.get("/search?q=hazelnuts").status_code == 200
+
+
+def sent(host: str, *lines: str) -> tuple[int, str, dict[str, Any]]:
+    """Send these lines as they are, and return status, type and JSON of the answer."""
+    answer = b""
+    with socket.create_connection(("127.0.0.1", int(host.rpartition(":")[2])), timeout=60) as wire:
+        wire.sendall("\r\n".join(lines).encode())
+        while more := wire.recv(65_536):
+            answer += more
+    head, _, body = answer.decode().partition("\r\n\r\n")
+    kind = re.search(r"^Content-Type: ([^\r\n]+)", head, re.M)
+    assert kind is not None
+    return int(head.split()[1]), kind[1], json.loads(body)
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (("GET /v1/tools?q=zebras",), 400),
+        (("GET /v1/tools HTTP/1.1", "zebras"), 400),
+        (("POST /v1/tools HTTP/1.1", "Content-Length: zebras"), 400),
+        (("POST /v1/tools HTTP/1.1", "Transfer-Encoding: zebras"), 501),
+        (("POST /v1/tools HTTP/1.1", "Expect: zebras"), 417),
+    ],
+)
+def test_what_is_no_http_is_told_as_a_problem_and_logged_without_its_words(host, home, lines, status) -> None:
+    found, kind, told = sent(host, *lines, "Host: here", "", "")
+    assert (found, kind, told["status"], told["type"]) == (status, "application/problem+json", status, "about:blank")
+    log = (home / "gunicorn.log").read_text()
+    assert told["request_id"] in log
+    assert "zebras" not in log
+
+
+def test_a_body_whose_chunks_are_none_is_told_so(host, home, ada) -> None:
+    token = f"Authorization: {ada.headers['Authorization']}"
+    head = ("POST /v1/memory/entries HTTP/1.1", "Host: here", token, "Content-Type: application/json")
+    found, kind, told = sent(host, *head, "Transfer-Encoding: chunked", "", "zebras", "{}", "0", "", "")
+    assert (found, kind) == (400, "application/problem+json")
+    assert told["detail"] == "the body is not sent in valid chunks"
+    log = (home / "gunicorn.log").read_text()
+    assert "Traceback" not in log
+    assert "zebras" not in log
 
 
 def test_the_field_takes_no_more_than_is_searched(app: Flask, ada: Any) -> None:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import socket
 import struct
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
 import click
 from gunicorn.app.base import BaseApplication
-from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
+from gunicorn.http.errors import (
+    ExpectationFailed,
+    LimitRequestHeaders,
+    LimitRequestLine,
+    ParseException,
+    UnsupportedTransferCoding,
+)
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
 
 import config
+from memory.ids import new_id
 from tasks.runtime import build
 from webapp.cli.children import held_option, is_let_go
 from webapp.cli.lazy import uncollected
@@ -22,6 +31,7 @@ from webapp.cli.loading import allow_ending, in_order, preload
 from webapp.cli.ports import check_free, host_option, netloc, port_option
 from webapp.cli.revive import watch
 from webapp.cli.running import migrated_runtime
+from webapp.errors import PROBLEM_TYPE, problem_details
 from webapp.factory import create_app
 from webapp.logs import set_up_logging
 from webapp.observe import request_id
@@ -38,6 +48,15 @@ _NO_LONGER = struct.pack("ll", LONGEST_SILENCE, 0)
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
 LONGEST_LINE, LONGEST_HEADER = 8_190, 16_380
+_TOO_LONG_FOR = {HTTPStatus.REQUEST_URI_TOO_LONG, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE}
+_STATUS: dict[type[ParseException], HTTPStatus] = {
+    LimitRequestLine: HTTPStatus.REQUEST_URI_TOO_LONG,
+    LimitRequestHeaders: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    ExpectationFailed: HTTPStatus.EXPECTATION_FAILED,
+    UnsupportedTransferCoding: HTTPStatus.NOT_IMPLEMENTED,
+}
+# Characters of what was sent that are said to be wrong.
+_LONGEST_QUOTE = 200
 # No application is reached by then. The section is what a page shows of an error: see `responseHandling`.
 _TOO_LONG = b"""<!DOCTYPE html>
 <html lang="en">
@@ -99,26 +118,36 @@ class _Worker(ThreadWorker):
         super().enqueue_req(conn)
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
-        """Answer a request that could not be read."""
-        status = _status_of(exc)
-        if status is None:
+        """Answer a request that could not be read: nothing of what it says is logged."""
+        if req is not None or not isinstance(exc, ParseException):
+            # What the application sends may be no HTTP either.
             super().handle_error(req, client, addr, exc)
             return
-        self.log.warning("a request was too long: %d", status)
-        headers = {
-            "Connection": "close",
-            "Content-Type": "text/html; charset=utf-8",
-            "Content-Length": str(len(_TOO_LONG)),
-            "Cache-Control": "no-store",
-            "Content-Security-Policy": POLICY,
-            **HEADERS,
-        }
-        lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
-        head = "\r\n".join([*lines, "", ""])
-        try:
-            write_nonblock(client, head.encode() + _TOO_LONG)
-        except OSError:
-            self.log.debug("nobody waited for the answer")
+        status = _status_of(exc)
+        if status in _TOO_LONG_FOR:
+            self.log.warning("a request was too long: %d", status)
+            _answer(client, status, "text/html; charset=utf-8", _TOO_LONG)
+            return
+        # A browser sends none of these, and what program meant which address is not known.
+        request = str(new_id())
+        self.log.warning("a request could not be read: %s [%s]", type(exc).__name__, request)
+        told = problem_details(status, f"the request is not valid HTTP: {str(exc)[:_LONGEST_QUOTE]}", "", request)
+        _answer(client, status, PROBLEM_TYPE, json.dumps(told).encode())
+
+
+def _answer(client: socket.socket, status: HTTPStatus, kind: str, body: bytes) -> None:
+    headers = {
+        "Connection": "close",
+        "Content-Type": kind,
+        "Content-Length": str(len(body)),
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": POLICY,
+        **HEADERS,
+    }
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", *(f"{name}: {value}" for name, value in headers.items())]
+    # Nobody may wait for the answer any more.
+    with suppress(OSError):
+        write_nonblock(client, "\r\n".join([*lines, "", ""]).encode() + body)
 
 
 def _is_no_silence(record: logging.LogRecord) -> bool:
@@ -126,10 +155,8 @@ def _is_no_silence(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))
 
 
-def _status_of(exc: BaseException) -> HTTPStatus | None:
-    if isinstance(exc, LimitRequestLine):
-        return HTTPStatus.REQUEST_URI_TOO_LONG
-    return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE if isinstance(exc, LimitRequestHeaders) else None
+def _status_of(exc: ParseException) -> HTTPStatus:
+    return next((status for kind, status in _STATUS.items() if isinstance(exc, kind)), HTTPStatus.BAD_REQUEST)
 
 
 class _Gunicorn(BaseApplication):
