@@ -17,6 +17,7 @@ from pages_browser import at_browser, stored
 from webapp.pages.forms import LONGEST_QUESTION
 from webapp.pages.headers import HEADERS
 
+PROGRAM = ("Accept: application/json", "Connection: close")
 CUT = "The field holds 2,000 characters, and it is full"
 
 
@@ -109,6 +110,13 @@ def test_a_body_whose_chunks_are_none_is_told_so(host, home, ada) -> None:
     log = (home / "gunicorn.log").read_text()
     assert "Traceback" not in log
     assert "zebras" not in log
+
+
+def test_headers_of_a_proxy_do_not_count_where_none_is_trusted(host, ada) -> None:
+    found, _, _ = sent(host, "GET /x/v1/openapi.json HTTP/1.1", "Host: here", "SCRIPT_NAME: /x", *PROGRAM, "", "")
+    login = {"email": ada.email, "password": "correct horse battery"}
+    cookie = httpx.post(f"{host}/login", data=login, headers={"X-Forwarded-Proto": "https"}).headers["Set-Cookie"]
+    assert (found, "Secure" in cookie) == (404, False)
 
 
 def test_the_field_takes_no_more_than_is_searched(app: Flask, ada: Any) -> None:

@@ -99,6 +99,8 @@ def web(host: str, port: int, held: bool) -> None:
             "accesslog": None,
             "loglevel": "warning",
             "control_socket_disable": True,
+            # Headers of proxies count as `COMMONPLACE_TRUSTED_PROXIES` says, and from this machine no more than else.
+            "forwarded_allow_ips": "",
         }
     ).run()
 
