@@ -25,6 +25,8 @@ LONGEST_SESSION = 150
 # Any valid token will do; the view itself says what else it needs.
 ANY = ""
 
+# Bytes of a body that are there, or nearly so, when its head is.
+_AT_ONCE = 16 * 1024
 _NAMED = "session"
 _SCOPE = "required_scope"
 _STREAMED = "reads_its_own_body"
@@ -96,8 +98,16 @@ def object_required() -> None:
         refusal = problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body as it is, without Content-Encoding")
         refusal.headers["Accept-Encoding"] = "identity"
         abort(refusal)
-    if getattr(current_app.view_functions[request.endpoint or ""], _STREAMED, False) or not request.get_data():
+    if getattr(current_app.view_functions[request.endpoint or ""], _STREAMED, False):
         return
+    slow = "Transfer-Encoding" in request.headers or (request.content_length or 0) > _AT_ONCE
+    if slow:
+        _let_go()
+    if not request.get_data():
+        return
+    if slow:
+        # Whoever was let in long ago may have been shut out since.
+        bearer_required()
     try:
         body = request.get_json()
     except RecursionError:
@@ -109,6 +119,16 @@ def object_required() -> None:
     if not isinstance(body, dict):
         found = [{"field": "body", "message": "must be a JSON object"}]
         abort(problem(HTTPStatus.UNPROCESSABLE_ENTITY, "body: must be a JSON object", errors=found))
+
+
+def _let_go() -> None:
+    """Hold neither a connection nor the token's row while the body comes, which may take minutes.
+
+    Whoever uses the same token would wait for the row, and so would its owner to revoke it.
+    """
+    session().commit()
+    # That was for the time of use alone: what the request is about has not begun.
+    g.pop("committing", None)
 
 
 def keep_last_use(response: Response) -> Response:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 import logging
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from api_agent import ENTRIES, Agent, fields, rows
+from api_agent import ENTRIES, Agent, fields, memories_of, rows
 
 from memory.accounts import create_token, list_tokens, revoke_token
 from memory.embedding.backfill import utc_now
@@ -83,6 +85,23 @@ def test_the_scheme_may_be_in_any_case(client, ada):
 
 def test_a_huge_body_is_not_read_before_the_token(client):
     assert client.post(ENTRIES, data=b"x" * 1000, content_type="text/plain").status_code == 401
+
+
+@pytest.mark.parametrize("revoked_meanwhile", [False, True])
+def test_a_token_is_free_while_a_long_body_comes_and_asked_for_again(client, new_person, revoked_meanwhile):
+    owner = new_person("eve")
+
+    class Body(io.BytesIO):
+        def readinto(self, buffer):
+            rows(owner, "SELECT id FROM tokens FOR UPDATE NOWAIT")
+            if revoked_meanwhile:
+                rows(owner, "UPDATE tokens SET revoked_at = now() RETURNING id")
+            return super().readinto(buffer)
+
+    body = json.dumps({"text": "The heron is violet. " * 1000}).encode()
+    sent = {"input_stream": Body(body), "content_length": len(body), "content_type": "application/json"}
+    status = client.post(ENTRIES, headers=owner.headers, **sent).status_code
+    assert (status, memories_of(owner)) == ((401, 0) if revoked_meanwhile else (201, 1))
 
 
 @pytest.mark.parametrize(
