@@ -80,7 +80,7 @@ def answer(status: HTTPStatus, detail: str, **more: Any) -> Response:
 
 
 def _asks_a_program() -> bool:
-    return request.path.startswith("/v1/") or request.accept_mimetypes.best == "application/json"
+    return f"{request.path}/".startswith("/v1/") or request.accept_mimetypes.best == "application/json"
 
 
 def _back() -> str:

@@ -251,3 +251,9 @@ def test_everything_that_the_page_loads_is_there(client):
 
 def test_the_page_shows_the_description_to_no_validator(client):
     assert '"validatorUrl": null' in client.get("/v1/swagger").text
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/v1"), ("POST", "/v1/"), ("GET", "/v1/nowhere")])
+def test_what_is_asked_of_the_interface_is_refused_as_a_problem(client, method, path):
+    response = client.open(path, method=method)
+    assert (response.status_code in {404, 405}, response.mimetype) == (True, "application/problem+json")
