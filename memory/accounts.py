@@ -229,7 +229,10 @@ def authenticate(session: Session, secret: str, now: datetime) -> Credential | N
 
 def _touch(session: Session, token: Token, now: datetime) -> None:
     if token.last_used_at is None or now - token.last_used_at > LAST_USE_GRAIN:
-        statement = update(Token).where(Token.user_id == token.user_id, Token.id == token.id)
+        mine = (Token.user_id == token.user_id, Token.id == token.id)
+        # Whoever holds the row says when it was used, or closes it: nobody waits for another request of the token.
+        free = select(Token.id).where(*mine).with_for_update(skip_locked=True, key_share=True).scalar_subquery()
+        statement = update(Token).where(Token.user_id == token.user_id, Token.id == free)
         session.execute(statement.values(last_used_at=now).execution_options(synchronize_session=False))
 
 

@@ -206,6 +206,15 @@ def test_the_last_use_is_kept_to_the_minute(book, token, enter):
     assert book.one("SELECT last_used_at FROM tokens") == now
 
 
+def test_requests_of_a_token_do_not_wait_for_one_another(runtime, book, token):
+    secret, now = token(), utc_now()
+    with runtime.sessions.begin() as long, runtime.sessions.begin() as short:
+        assert authenticate(long, secret, now) is not None
+        short.execute(text("SET LOCAL lock_timeout = '1s'"))
+        assert authenticate(short, secret, now + timedelta(seconds=1)) is not None
+    assert book.one("SELECT last_used_at FROM tokens") == now
+
+
 def test_tokens_are_listed_newest_first(book, token):
     token()
     token()
