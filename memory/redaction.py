@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import Select, any_, cast, func, or_, select
 from sqlalchemy import Text as SqlText
-from sqlalchemy import any_, cast, func, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 from sqlalchemy.types import Uuid
 
 from memory.caseless import caseless, without_case
 from memory.models import Forgotten, Memory, ToolCall
+from memory.patterns import pattern
 from memory.revisions import texts_in, texts_of
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
@@ -77,6 +78,10 @@ class Needles:
         if isinstance(value, dict):
             return any(self._stands_in(caseless(key)) or self.in_value(inner) for key, inner in value.items())
         return isinstance(value, list) and any(self.in_value(inner) for inner in value)
+
+    def pattern(self) -> str | None:
+        """Return what fits every JSON that `may_be_in_json` may find one of the texts in; None for too many texts."""
+        return pattern(self._words)
 
     def may_be_in_json(self, written: str) -> bool:
         """Tell whether one of the texts may stand in a value that is written as JSON; if not, it stands nowhere in it.
@@ -177,9 +182,27 @@ def _that_may_tell(session: Session, memory_ids: Sequence[UUID], needles: Needle
     named = select(affected).where(affected == any_(cast(list(memory_ids), ARRAY(Uuid)))).exists()
     parts = (ToolCall.arguments, ToolCall.result, func.to_jsonb(ToolCall.error), func.to_jsonb(ToolCall.affected_paths))
     said = func.concat_ws("\n", *(cast(part, SqlText) for part in parts))
+    statement = select(ToolCall.id, named, said).where(_MINE)
     # The database is not asked for the texts: what is upper and lower case there is not what it is here.
-    calls = session.execute(select(ToolCall.id, named, said).where(_MINE).execution_options(yield_per=_AT_ONCE))
-    return [call_id for call_id, is_named, written in calls if is_named or needles.may_be_in_json(written)]
+    return [
+        call_id
+        for call_id, is_named, written in _read(session, statement, named, said, needles.pattern())
+        if is_named or needles.may_be_in_json(written)
+    ]
+
+
+def _read(
+    session: Session, statement: Select[*tuple[Any, ...]], named: Any, said: Any, fitting: str | None
+) -> Iterator[Any]:
+    """Yield the rows of a statement about calls, of those that are named or say what fits, if anything is to fit."""
+    if fitting is None:
+        yield from session.execute(statement.execution_options(yield_per=_AT_ONCE))
+        return
+    # Their ids alone, all in one answer: a cursor, which gives some at a time, keeps the database from reading by
+    # several processes at once, and hardly any of the calls has to come over here.
+    ids = session.scalars(select(ToolCall.id).where(_MINE, or_(named, said.op("~")(fitting)))).all()
+    for start in range(0, len(ids), _AT_ONCE):
+        yield from session.execute(statement.where(ToolCall.id.in_(ids[start : start + _AT_ONCE])))
 
 
 @cache

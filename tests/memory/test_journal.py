@@ -8,6 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from sqlalchemy import text as text_of
 
 from memory.caseless import caseless
 from memory.embedding.backfill import utc_now
@@ -185,6 +186,56 @@ def test_no_text_in_a_value_is_missed_where_that_is_written_as_json(before, behi
     value = {"a": [form(before) + form(text) + form(behind)], form(text): 1}
     for needles in (Needles([text]), Needles([text, *CROWD])):
         assert needles.may_be_in_json(json.dumps(value, ensure_ascii=False)) >= needles.in_value(value)
+
+
+WRITTEN = (
+    str.upper,
+    str.title,
+    str.casefold,
+    *(lambda text, form=form: unicodedata.normalize(form, text) for form in ("NFC", "NFD", "NFKC", "NFKD")),
+    lambda text: "".join(chr(ord(sign) + 0xFEE0) if "!" <= sign <= "~" else sign for sign in text),
+    lambda text: text.replace("k", "\u212a").replace("s", "\u017f").replace("fi", "\ufb01"),
+)
+SAID = (
+    "first kiss of a Skipper",
+    "Stra\u00dfe, GR\u00d6SSE",
+    "\u0130stanbul \u0131\u015f\u0131k",
+    "\u0393\u03b9\u03ce\u03c1\u03b3\u03bf\u03c2",
+    "\u0439\u043e\u0433\u0430 \u0451\u043b\u043a\u0430",
+    "\ud55c\uad6d\uc5b4",
+    "\uffa1\uffc2",
+    "\u30ab\u3099\u30e9\u30b9 \uff76\uff9e",
+    "\u4e16\u754c \u2f00",
+    "\u0915\u093c\u0932\u092e",
+    "\u212b \u2460 \u00bd x\u00b2",
+    "\U0001d4d0\U0001d4ed\U0001d4ea",
+    "\u01f0anu\u0161 \u0149",
+    "\U0001f600",
+    'tab\t"quote" back\\slash',
+)
+
+
+def test_the_database_is_asked_for_whatever_may_say_a_text(book):
+    rows = [(text, json.dumps([form(text)], ensure_ascii=False), Needles([text])) for text in SAID for form in WRITTEN]
+    asked = [(text, needles.pattern(), written) for text, written, needles in rows if needles.may_be_in_json(written)]
+    assert {text for text, _, _ in asked} == set(SAID)
+    assert [text for text, pattern, _ in asked if pattern is None] == ["\U0001f600"] * len(WRITTEN)
+    fits = text_of("SELECT w, w ~ p FROM unnest(CAST(:p AS text[]), CAST(:w AS text[])) AS t(p, w)")
+    patterns, values = zip(*[(pattern, written) for _, pattern, written in asked if pattern], strict=True)
+    with book.session() as session:
+        found = session.execute(fits, {"p": list(patterns), "w": list(values)}).all()
+    assert [written for written, fit in found if not fit] == []
+
+
+def test_only_calls_that_may_say_a_text_are_brought_over_and_read(book, monkeypatch):
+    read, look = [], Needles.may_be_in_json
+    monkeypatch.setattr(Needles, "may_be_in_json", lambda *given: read.append(given[1]) or look(*given))
+    for other in CROWD:
+        say(book, arguments={"note": other})
+    telling = say(book, arguments={"note": SECRET.upper()})
+    assert blanked(book, [SECRET]) == 1
+    assert load(book, telling).arguments == BLANK
+    assert len(read) == 1
 
 
 alike = st.sets(st.text("ab", min_size=SHORTEST_WITHIN, max_size=10), min_size=MOST_ASKED + 1, max_size=40)
