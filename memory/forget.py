@@ -253,10 +253,10 @@ def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], text
     Of forgotten memories but these, marks go whose question says one of the texts. They are locked for that: what
     the caller needs of spaces is locked before.
     """
-    redact(session, memory_ids, texts)
-    if not texts:
-        return
     needles = Needles(texts)
+    redact(session, memory_ids, needles)
+    if not needles:
+        return
     others = (Forgotten.user_id == user_id, Forgotten.id.not_in(memory_ids))
     marks = Forgotten.row[(LINKS, _MARKS)]
     marked = session.execute(select(Forgotten.id, marks).where(*others, func.jsonb_array_length(marks) > 0))

@@ -16,6 +16,7 @@ from memory.driver import Ids, fetch
 from memory.ids import new_id
 from memory.models import AuditEvent, ToolCall
 from memory.notebooks.blanking import blank
+from memory.redaction import Needles
 from memory.redaction import redact as redact_calls
 
 _DOCUMENTS = ("arguments", "result")
@@ -26,13 +27,13 @@ _HELD = "SELECT id FROM memories WHERE user_id = %(user_id)s AND id = ANY(%(ids)
 __all__ = ["hold", "record", "record_tool_call", "redact", "release_calls"]
 
 
-def redact(session: Session, memory_ids: Sequence[UUID], texts: Sequence[str]) -> int:
+def redact(session: Session, memory_ids: Sequence[UUID], needles: Needles) -> int:
     """Blank every tool call that tells of one of the memories, and every cell of a notebook that says a text.
 
     Returns how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits.
     """
-    blank(session, texts)
-    return redact_calls(session, memory_ids, texts)
+    blank(session, needles)
+    return redact_calls(session, memory_ids, needles)
 
 
 def release_calls(session: Session, conversation_ids: Sequence[UUID]) -> None:

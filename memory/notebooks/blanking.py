@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -22,16 +21,15 @@ def title_of(notebook: Notebook, secrets: Secrets | None) -> str:
     return UNTITLED if secrets is not None and secrets.needles.in_text(notebook.title) else notebook.title
 
 
-def blank(session: Session, texts: Sequence[str]) -> int:
+def blank(session: Session, needles: Needles) -> int:
     """Blank every cell whose input or output says one of the texts, and titles and marked questions that do.
 
     Returns how many cells. Works with the user whom the transaction is confined to; the caller commits. Everything
     is read once, and once more where something is to be blanked: a person types a few hundred cells, not millions.
     """
-    if not texts:
+    if not needles:
         return 0
     session.flush()
-    needles = Needles(texts)
     cells, named = _saying(session, needles), _named(session, needles)
     if cells or named:
         # As whoever changes a cell: the notebook first. What was written until then is read, and blanked, as well.

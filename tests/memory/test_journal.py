@@ -12,6 +12,7 @@ from sqlalchemy import text as text_of
 
 from memory.caseless import caseless
 from memory.embedding.backfill import utc_now
+from memory.forget import redact_all
 from memory.ids import new_id
 from memory.journal import record_tool_call, redact
 from memory.models import ToolCall
@@ -40,7 +41,7 @@ def load(book, call_id):
 
 def blanked(book, texts, ids=()):
     with book.session() as session:
-        return redact(session, list(ids), list(texts))
+        return redact(session, list(ids), Needles(texts))
 
 
 SAID = {
@@ -250,3 +251,11 @@ def test_texts_that_are_alike_are_found_as_one_by_one(texts, text):
 def test_each_of_many_texts_is_found_between_other_words(texts, data):
     needle = data.draw(st.sampled_from(sorted(texts)))
     assert Needles(texts).in_text(data.draw(letters) + needle + data.draw(letters))
+
+
+def test_what_many_texts_have_in_common_is_compared_once_for_all_records(book, monkeypatch):
+    made, make = [], Needles.__init__
+    monkeypatch.setattr(Needles, "__init__", lambda needles, texts: made.append(needles) or make(needles, texts))
+    with book.session() as session:
+        redact_all(session, book.user_id, [], [SECRET, *CROWD])
+    assert len(made) == 1
