@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, NotFoundError, RefusedError
+from memory.ids import among
 from memory.journal import record, redact
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Tombstone
@@ -257,11 +258,11 @@ def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], text
     redact(session, memory_ids, needles)
     if not needles:
         return
-    others = (Forgotten.user_id == user_id, Forgotten.id.not_in(memory_ids))
+    others = (Forgotten.user_id == user_id, ~among(Forgotten.id, memory_ids))
     marks = Forgotten.row[(LINKS, _MARKS)]
     marked = session.execute(select(Forgotten.id, marks).where(*others, func.jsonb_array_length(marks) > 0))
     saying = [each for each, its in marked if any(needles.in_text(question) for _, question, _ in its)]
-    rows = select(Forgotten).where(*others, Forgotten.id.in_(saying)).order_by(Forgotten.id).with_for_update()
+    rows = select(Forgotten).where(*others, among(Forgotten.id, saying)).order_by(Forgotten.id).with_for_update()
     for forgotten in session.scalars(rows.execution_options(populate_existing=True)) if saying else ():
         links = forgotten.row[LINKS]
         kept = [mark for mark in links[_MARKS] if not needles.in_text(mark[1])]
@@ -281,6 +282,31 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: i
     rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
     due = session.scalars(rows.limit(most).with_for_update(skip_locked=True)).all()
     expired = _expired(session, user_id, now, most)
+    _purge(session, user_id, due, expired, keys=keys, now=now)
+    stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
+    drop_removed(session, user_id, now)
+    return len(due) + len(expired) + int(stones.rowcount)  # type: ignore[attr-defined]
+
+
+def purge_forgotten(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now: datetime) -> Row:
+    """Remove one forgotten memory for good, whether its undo has passed or not, and return its row.
+
+    Raises `NotFoundError` when nothing of it is left.
+    """
+    forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
+    if forgotten is None:
+        raise NotFoundError("nothing of it is left")
+    row = forgotten.row
+    _purge(session, user_id, [forgotten], (), keys=keys, now=now)
+    return row
+
+
+def _purge(
+    session: Session, user_id: UUID, due: Sequence[Forgotten], expired: Sequence[Memory], *, keys: Keys, now: datetime
+) -> None:
+    """Remove these for good, all of them locked by the caller, and whatever tells of them."""
+    if not due and not expired:
+        return
     ids = [memory.id for memory in expired]
     texts = [text for row in due for text in texts_in(row.row)]
     texts += [*(memory.text for memory in expired), *texts_of(session, user_id, ids)]
@@ -293,15 +319,10 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: i
     for memory in expired:
         session.expunge(memory)
     # In one statement: one for each of thousands takes three times as long.
-    gone = delete(Memory).where(Memory.user_id == user_id, Memory.id.in_(ids))
+    gone = delete(Memory).where(Memory.user_id == user_id, among(Memory.id, ids))
     session.execute(gone.execution_options(synchronize_session=False))
-    stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
-    drop_removed(session, user_id, now)
-    if due or expired:
-        details = {"forgotten": len(due), "expired": len(expired)}
-        total = len(due) + len(expired)
-        record(session, user_id, "memory.purged", actor="system", now=now, count=total, details=details)
-    return len(due) + len(expired) + int(stones.rowcount)  # type: ignore[attr-defined]
+    total, details = len(due) + len(expired), {"forgotten": len(due), "expired": len(expired)}
+    record(session, user_id, "memory.purged", actor="system", now=now, count=total, details=details)
 
 
 def _expired(session: Session, user_id: UUID, now: datetime, most: int | None) -> Sequence[Memory]:

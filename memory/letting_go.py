@@ -8,11 +8,9 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from memory.browse import Source, find_source
-from memory.errors import NotFoundError
-from memory.forget import purge
+from memory.forget import purge_forgotten
 from memory.journal import record
 from memory.keys import Keys
-from memory.models import Forgotten
 
 
 def let_go(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now: datetime, actor: str) -> Source | None:
@@ -20,12 +18,8 @@ def let_go(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now:
 
     Returns the message that it was said in, which stays with its conversation.
     """
-    forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True)
-    if forgotten is None:
-        raise NotFoundError("nothing of it is left")
-    message_id = forgotten.row["source_message_id"]
-    forgotten.purge_at = now
+    # It alone: of whatever else is due there may be so much that it takes the worker minutes.
+    message_id = purge_forgotten(session, user_id, memory_id, keys=keys, now=now)["source_message_id"]
     record(session, user_id, "memory.let_go", actor=actor, now=now, subject_id=memory_id)
     session.flush()
-    purge(session, user_id, keys=keys, now=now)
     return find_source(session, user_id, UUID(message_id)) if message_id else None

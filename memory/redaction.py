@@ -12,13 +12,12 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, any_, cast, func, or_, select
+from sqlalchemy import Select, cast, func, or_, select
 from sqlalchemy import Text as SqlText
-from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
-from sqlalchemy.types import Uuid
 
 from memory.caseless import caseless, without_case
+from memory.ids import among
 from memory.models import Forgotten, Memory, ToolCall
 from memory.patterns import pattern
 from memory.revisions import texts_in, texts_of
@@ -212,7 +211,7 @@ def _that_may_tell(session: Session, memory_ids: Sequence[UUID], needles: Needle
     """Return the calls that may have to be blanked, reading what each says once, as one text."""
     affected = func.unnest(ToolCall.affected_ids).column_valued("affected")
     # Looked up by hash, one by one: overlap would compare each with each.
-    named = select(affected).where(affected == any_(cast(list(memory_ids), ARRAY(Uuid)))).exists()
+    named = select(affected).where(among(affected, memory_ids)).exists()
     parts = (ToolCall.arguments, ToolCall.result, func.to_jsonb(ToolCall.error), func.to_jsonb(ToolCall.affected_paths))
     said = func.concat_ws("\n", *(cast(part, SqlText) for part in parts))
     statement = select(ToolCall.id, named, said).where(_MINE)

@@ -13,6 +13,7 @@ from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
 from memory.errors import InvalidError, NotFoundError
+from memory.ids import among
 from memory.models import Memory, Revision, Theme
 
 # An agent that rewrites a memory every minute must not fill the disk.
@@ -96,7 +97,7 @@ def _current(session: Session, user_id: UUID, memory_id: UUID) -> int:
 
 
 def _of(user_id: UUID, memory_ids: Collection[UUID]) -> tuple[Any, ...]:
-    return Revision.user_id == user_id, Revision.memory_id.in_(list(memory_ids))
+    return Revision.user_id == user_id, among(Revision.memory_id, memory_ids)
 
 
 def list_revisions(

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 
 from memory import copies
 from memory.errors import InvalidError, NotFoundError
+from memory.ids import among
 from memory.journal import record
 from memory.models import Conversation, Message, SessionState
 from memory.redis_link import RedisLink
@@ -139,7 +140,7 @@ def drop_states(session: Session, user_id: UUID, conversation_ids: Collection[UU
     session.execute(_LOCK, {"user_id": user_id, "ids": list(conversation_ids)})
     session.execute(
         delete(SessionState).where(
-            SessionState.user_id == user_id, SessionState.conversation_id.in_(list(conversation_ids))
+            SessionState.user_id == user_id, among(SessionState.conversation_id, conversation_ids)
         )
     )
     copies.drop_after_commit(session, [f"session:{user_id}:{each}" for each in conversation_ids])

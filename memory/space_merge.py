@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from memory.drafts import MAX_SOURCE_IDS, MAX_TAGS, merged_words
+from memory.ids import among
 from memory.models import Memory, PossibleUpdate, RecallMark
 from memory.revisions import hand_over
 from memory.succession import reaches
@@ -21,7 +22,7 @@ def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now
     if not twins:
         return
     ids = {*twins, *twins.values()}
-    statement = select(Memory).where(Memory.user_id == user_id, Memory.id.in_(ids))
+    statement = select(Memory).where(Memory.user_id == user_id, among(Memory.id, ids))
     rows = {memory.id: memory for memory in session.scalars(statement.execution_options(populate_existing=True))}
     for old_id, new_id in twins.items():
         _fold(rows[old_id], rows[new_id], now)
@@ -34,7 +35,7 @@ def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now
         before = (Memory.user_id == user_id, Memory.previous_id == old_id, Memory.id != new_id)
         session.execute(update(Memory).where(*before).values(previous_id=new_id))
         session.expunge(rows[old_id])
-    session.execute(delete(Memory).where(Memory.user_id == user_id, Memory.id.in_(list(twins))))
+    session.execute(delete(Memory).where(Memory.user_id == user_id, among(Memory.id, twins)))
     session.expire_all()
 
 
@@ -55,7 +56,7 @@ def _fold(old: Memory, new: Memory, now: datetime) -> None:
 
 
 def _move_possible_updates(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
-    ends = or_(PossibleUpdate.memory_id.in_(list(twins)), PossibleUpdate.older_id.in_(list(twins)))
+    ends = or_(among(PossibleUpdate.memory_id, twins), among(PossibleUpdate.older_id, twins))
     for link in session.scalars(select(PossibleUpdate).where(PossibleUpdate.user_id == user_id, ends)).all():
         memory_id, older_id = (twins.get(end, end) for end in (link.memory_id, link.older_id))
         known = session.get(PossibleUpdate, (user_id, memory_id, older_id))
@@ -68,7 +69,7 @@ def _move_possible_updates(session: Session, user_id: UUID, twins: Mapping[UUID,
 
 def _copy_marks(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
     """Mark each twin as right for what its memory was marked as right for; the memory takes its own marks along."""
-    mine = select(RecallMark).where(RecallMark.user_id == user_id, RecallMark.memory_id.in_(list(twins)))
+    mine = select(RecallMark).where(RecallMark.user_id == user_id, among(RecallMark.memory_id, twins))
     for mark in session.scalars(mine.order_by(RecallMark.created_at)):
         values = {"question_digest": mark.question_digest, "question": mark.question, "created_at": mark.created_at}
         copied = insert(RecallMark).values(user_id=user_id, memory_id=twins[mark.memory_id], **values)
@@ -77,9 +78,9 @@ def _copy_marks(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> 
 
 def _move_successions(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
     """Let what superseded a memory, or was superseded by it, be tied to its twin, wherever that makes no circle."""
-    ids = list(twins)
     tied = select(Memory).where(
-        Memory.user_id == user_id, or_(Memory.supersedes.in_(ids), Memory.id.in_(ids) & Memory.supersedes.is_not(None))
+        Memory.user_id == user_id,
+        or_(among(Memory.supersedes, twins), among(Memory.id, twins) & Memory.supersedes.is_not(None)),
     )
     for memory in session.scalars(tied.order_by(Memory.id)).all():
         assert memory.supersedes is not None

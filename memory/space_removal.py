@@ -15,6 +15,7 @@ from memory.capacity import enforce_capacity
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forget import redact_all
+from memory.ids import among
 from memory.journal import record, release_calls
 from memory.keys import Keys
 from memory.models import (
@@ -111,12 +112,12 @@ def _hold(session: Session, space: Space, pool: Space, choice: str) -> Inside:
         ids += session.scalars(select(Memory.id).where(*active)).all()
     if choice == "forget":
         said = select(Message.id).where(
-            Message.user_id == space.user_id, Message.conversation_id.in_(inside.conversations)
+            Message.user_id == space.user_id, among(Message.conversation_id, inside.conversations)
         )
         learned = select(Memory.id).where(Memory.user_id == space.user_id, Memory.source_message_id.in_(said))
         ids += session.scalars(learned).all()
     # All at once: whoever embeds them locks them in this order.
-    rows = select(Memory.id).where(Memory.user_id == space.user_id, Memory.id.in_(ids))
+    rows = select(Memory.id).where(Memory.user_id == space.user_id, among(Memory.id, ids))
     session.execute(rows.order_by(Memory.id).with_for_update()).all()
     return inside
 
@@ -178,7 +179,7 @@ class _Removal:
             select(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id).order_by(Memory.id)
         ).all()
         restorable = session.scalars(
-            select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(self.inside.forgotten))
+            select(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, self.inside.forgotten))
         ).all()
         for memory in memories:
             bury(session, memory, self.keys, self.now)
@@ -190,7 +191,7 @@ class _Removal:
         for memory in memories:
             session.expunge(memory)
         self._run(delete(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id))
-        self._run(delete(Forgotten).where(Forgotten.user_id == user_id, Forgotten.id.in_(self.inside.forgotten)))
+        self._run(delete(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, self.inside.forgotten)))
         self._delete_conversations(self.inside.conversations)
         self._record("memory.forgotten", ids, {"undo_seconds": 0})
         self._record("memory.purged", self.inside.forgotten)
@@ -228,7 +229,7 @@ class _Removal:
     def _move_forgotten(self, active_as: str, stones: Graveyard | None = None) -> None:
         """Let what is restored be where the others are, archived where a tombstone of `stones` keeps its text away."""
         wanted = select(Forgotten).where(
-            Forgotten.user_id == self.space.user_id, Forgotten.id.in_(self.inside.forgotten)
+            Forgotten.user_id == self.space.user_id, among(Forgotten.id, self.inside.forgotten)
         )
         for forgotten in self.session.scalars(wanted.with_for_update()):
             row = forgotten.row
@@ -251,16 +252,16 @@ class _Removal:
             return
         user_id = self.space.user_id
         drop_states(self.session, user_id, ids)
-        episodes = (Episode.user_id == user_id, Episode.conversation_id.in_(ids))
+        episodes = (Episode.user_id == user_id, among(Episode.conversation_id, ids))
         mentioned = EntityMention.episode_id.in_(select(Episode.id).where(*episodes))
         self._run(delete(EntityMention).where(EntityMention.user_id == user_id, mentioned))
         self._run(delete(Episode).where(*episodes))
         release_calls(self.session, ids)
-        messages = select(Message.id).where(Message.user_id == user_id, Message.conversation_id.in_(ids))
+        messages = select(Message.id).where(Message.user_id == user_id, among(Message.conversation_id, ids))
         learned = update(Memory).where(Memory.user_id == user_id, Memory.source_message_id.in_(messages))
         self._run(learned.values(source_message_id=None))
-        self._run(delete(Message).where(Message.user_id == user_id, Message.conversation_id.in_(ids)))
-        self._run(delete(Conversation).where(Conversation.user_id == user_id, Conversation.id.in_(ids)))
+        self._run(delete(Message).where(Message.user_id == user_id, among(Message.conversation_id, ids)))
+        self._run(delete(Conversation).where(Conversation.user_id == user_id, among(Conversation.id, ids)))
         self._record("conversation.deleted", ids)
 
     def _revoke_tokens(self) -> None:

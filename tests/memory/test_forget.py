@@ -14,12 +14,15 @@ from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, NotFoundError
 from memory.export import export
-from memory.forget import UNDO_WINDOW, forget, purge, restore
+from memory.forget import UNDO_WINDOW, forget, purge, redact_all, restore
+from memory.ids import new_id
 from memory.journal import record_tool_call
+from memory.letting_go import let_go
 from memory.models import Memory
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
 from memory.preferences import set_time_zone
+from memory.revisions import texts_of
 
 SECRET = "Ada hides the spare key under the third flowerpot"
 LONG = "The quarterly planning meeting with the whole design team takes place in the large room at {} o'clock " + (
@@ -384,6 +387,25 @@ def test_old_tombstones_are_swept_away(book, drop):
     with book.session() as session:
         assert purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + timedelta(hours=25)) == 1
     assert book.one("SELECT count(*) FROM tombstones") == 0
+
+
+def test_letting_go_of_one_leaves_what_else_is_due_to_the_worker(book, drop):
+    gone, due = book.write(SECRET).id, book.write("Bea feeds the cat on Sundays").id
+    drop(gone, undo=UNDO_WINDOW)
+    drop(due, undo=UNDO_WINDOW, now=utc_now() - 2 * UNDO_WINDOW)
+    book.do(let_go, gone, keys=book.runtime.keys)
+    assert book.one("SELECT array_agg(id) FROM forgotten") == [due]
+
+
+def test_more_may_be_forgotten_at_once_than_a_statement_has_parameters(book, drop):
+    # 65,535 of them.
+    many = [new_id() for _ in range(66_000)]
+    kept = book.write("Bea feeds the cat on Sundays").id
+    drop(kept, undo=UNDO_WINDOW)
+    with book.session() as session:
+        assert texts_of(session, book.user_id, many) == []
+        redact_all(session, book.user_id, many, [SECRET])
+    assert book.one("SELECT array_agg(id) FROM forgotten") == [kept]
 
 
 def columns(memory):
