@@ -16,17 +16,21 @@ DEFAULT_TAU_DAYS = 7.0
 
 # Recency as in retrieval.scoring: exp(-age / tau). Relevance is 0, as there is no question. PostgreSQL refuses an
 # exponential too small to hold instead of making it 0: beyond 700 tau (1e-304) age makes no difference. In the order of
-# the ids, as a search writes them.
+# the ids, as a search writes them. Whose score is old is told by the index alone: at every write the wide rows of a
+# whole space would be read for the few.
 _REFRESH = text("""
+WITH old AS MATERIALIZED (
+    SELECT m.id FROM memories m LEFT JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
+    WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
+      AND NOT m.pinned AND NOT m.manually_saved
+      AND (s.computed_at IS NULL OR s.computed_at < :now - :stale)
+)
 INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
 SELECT m.user_id, m.id, 0, r.recency, m.importance, r.recency + m.importance, :now
-FROM memories m
-LEFT JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id,
+FROM memories m JOIN old ON old.id = m.id,
 LATERAL (SELECT extract(epoch FROM :now - m.created_at)::double precision / :tau AS age) a,
 LATERAL (SELECT exp(-least(greatest(a.age, 0), 700)) AS recency) r
-WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
-  AND NOT m.pinned AND NOT m.manually_saved
-  AND (s.computed_at IS NULL OR s.computed_at < :now - :stale)
+WHERE m.user_id = :user_id
 ORDER BY m.id
 ON CONFLICT (user_id, memory_id) DO UPDATE SET
     relevance = 0, recency = excluded.recency, importance = excluded.importance,
@@ -35,13 +39,18 @@ ON CONFLICT (user_id, memory_id) DO UPDATE SET
 
 # By the parts and not by the total: a search weighs that by its own policy, in which what it found is worth a fraction
 # of what no search has looked at, and would go first.
+# Of the rows themselves those are read alone that the scores leave in question, for the age of each.
 # Locked in the order of the ids, as the embedder locks them: two orders would wait for each other.
 _TRIM = text("""
-WITH lowest AS (
-    SELECT m.id FROM memories m JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
+WITH scored AS (
+    SELECT m.id, s.relevance + s.recency + s.importance AS score
+    FROM memories m JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
     WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
       AND NOT m.pinned AND NOT m.manually_saved
-    ORDER BY s.relevance + s.recency + s.importance, m.created_at, m.id LIMIT :overage
+    ORDER BY score FETCH FIRST :overage ROWS WITH TIES
+), lowest AS (
+    SELECT m.id FROM memories m JOIN scored ON scored.id = m.id WHERE m.user_id = :user_id
+    ORDER BY scored.score, m.created_at, m.id LIMIT :overage
 ), locked AS (
     SELECT id FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM lowest) ORDER BY id FOR UPDATE
 )

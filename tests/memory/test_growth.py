@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import event, text
 
 from memory.browse import Filters, list_counted
+from memory.capacity import enforce_capacity
 from memory.embedding.backfill import utc_now
 from memory.embedding.queue import _DUE, statement
 from memory.external_calls import CallDraft, record_calls
@@ -231,6 +232,17 @@ def test_what_is_in_a_space_is_told_without_reading_its_memories(much, second_sp
     # Its own, and what the pool has; and what both have, by their texts.
     assert plans.count("Index Only Scan using ix_memories_order") == 2
     assert plans.count("Index Only Scan using uq_memories_text") == 2
+
+
+def test_what_goes_from_a_full_space_is_chosen_without_reading_its_memories(plans_of):
+    def trim(session, user_id):
+        space = get_space(session, user_id, "default")
+        space.soft_cap = MANY - 1
+        assert len(enforce_capacity(session, space, now=utc_now(), actor="test")) == 1
+
+    refreshed, trimmed = (plan for plan in plans_of(trim) if "last_scores" in plan)
+    assert "Index Only Scan using ix_memories_order" in refreshed
+    assert "Index Only Scan using ix_memories_order" in trimmed
 
 
 # --- what was done since the start ---
