@@ -51,6 +51,8 @@ INSERT INTO embeddings (user_id, memory_id, model_id, space_id, state, version, 
 SELECT m.user_id, m.id, e.id, m.space_id, 'pending', 1, now() - interval '1 minute', now(), now()
 FROM memories m JOIN embedding_models e ON e.user_id = m.user_id AND e.state = 'building' WHERE m.user_id = :user_id
 """
+# Else whatever is written next would have to take most of it away first, and leave its scores lying about.
+ROOM = "UPDATE spaces SET soft_cap = 2 * :many WHERE user_id = :user_id"
 CALLS = """
 INSERT INTO tool_calls (user_id, id, correlation_id, tool, duration_ms, success, created_at)
 SELECT :user_id, uuidv7(), '-', 'memory_get', 1, n % 10 > 0, now()
@@ -77,7 +79,7 @@ def pages(owner):
 def much(owner, book):
     """Ada has stored a great deal."""
     with owner.begin() as connection:
-        for statement in (MEMORIES, MODEL, VECTORS, CALLS):
+        for statement in (ROOM, MEMORIES, MODEL, VECTORS, CALLS):
             connection.execute(text(statement), {"many": MANY, "user_id": book.user_id})
         for table in ("memories", "embeddings", "tool_calls"):
             connection.execute(text(f"ANALYZE {table}"))
