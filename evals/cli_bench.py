@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
@@ -28,11 +29,11 @@ from evals import (
 from evals.bench_furnish import furnish
 from evals.cli_plainly import Plainly
 from evals.cli_support import (
+    hand_over,
     invented_vectors,
     progress,
     read_conversations,
     topic_vectors,
-    write_json,
     written_option,
 )
 from evals.corpus import Notes, WordModel, recombined
@@ -74,15 +75,8 @@ class Kept:
         home = config.load().home
         before = bench_record.last_ratios(home, command, parameters) if self.check else None
         record = {"command": command, "parameters": dict(parameters), "ratios": dict(ratios), **values}
-        kept = None
-        try:
-            kept = bench_record.keep(home, command, parameters, ratios, values) if self.save else None
-            write_json(record, self.path)
-        finally:
-            # By now whoever reads may have gone.
-            click.echo(text)
-            if kept is not None:
-                click.echo(f"kept as {kept}", err=True)
+        keep = partial(bench_record.keep, home, command, parameters, ratios, values) if self.save else None
+        hand_over(keep, record, self.path, text)
         if self.check and before is None:
             click.echo("\nThere is no earlier run with these parameters to compare with.")
         if before is not None:

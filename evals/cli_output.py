@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ import click
 
 import config
 from evals import mlflow_log, runs, timing
-from evals.cli_support import write_json, written_option
+from evals.cli_support import hand_over, written_option
 from evals.dataset import DataSet
 from evals.examine import Examiner
 from evals.extra import needs
@@ -71,16 +72,8 @@ class Output:
             record["against"] = {name: asdict(each) for name, each in differences.items()}
             shared = f"{len(mine.keys() & theirs.keys())} of {len(mine)} questions are among the {len(theirs)} of"
             text = f"{shared} {self.against.name}\n{measures_to_text(differences, 'difference')}\n\n{text}"
-        kept = None
-        try:
-            # First of all, so that nothing that fails after hours of measuring takes them along.
-            kept = runs.save(config.load().home, record, now=started) if self.save else None
-            write_json(record, self.path)
-        finally:
-            # By now whoever reads may have gone.
-            click.echo(text)
-            if kept is not None:
-                click.echo(f"kept as {kept}", err=True)
+        keep = partial(runs.save, config.load().home, record, now=started) if self.save else None
+        kept = hand_over(keep, record, self.path, text)
         if self.mlflow:
             mlflow_log.log(config.load().home, record)
         return kept

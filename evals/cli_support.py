@@ -154,6 +154,28 @@ def by_field(given: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def hand_over(keep: Callable[[], Path] | None, record: Mapping[str, Any], path: Path | None, text: str) -> Path | None:
+    """Keep a record by `keep`, write it as JSON where a path is given, and print its text; return where it is kept.
+
+    Each is done though another fails, so that nothing takes along what was measured for hours. What cannot be kept or
+    written ends the command afterwards.
+    """
+    kept = None
+    try:
+        try:
+            kept = keep() if keep else None
+        except OSError as error:
+            raise click.ClickException(f"the run could not be kept: {error}") from error
+        finally:
+            write_json(record, path)
+    finally:
+        # By now whoever reads may have gone.
+        click.echo(text)
+        if kept is not None:
+            click.echo(f"kept as {kept}", err=True)
+    return kept
+
+
 def write_json(values: Mapping[str, Any], path: Path | None) -> None:
     """Write the values as JSON where a path is given; a file that cannot be written ends the command."""
     if path is None:

@@ -210,6 +210,21 @@ def test_so_is_a_measurement(tmp_path: Path, kept: Path) -> None:
     assert bench_record.last_ratios(kept, "bench search", {}) == {"a": 2.0}
 
 
+def test_both_are_written_although_they_cannot_be_kept(
+    tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, measured = tmp_path / "run.json", tmp_path / "measured.json"
+    for folder in ("evals", "bench"):
+        (kept / folder).touch()
+    values = {"data": {"name": "golden"}}
+    with pytest.raises(ClickException, match=f"the run could not be kept: .*{kept / 'evals'}"):
+        Output(run, None, save=True, mlflow=False).finish("golden", "1.000", values, started=datetime.now(UTC))
+    with pytest.raises(ClickException, match=f"the run could not be kept: .*{kept / 'bench'}"):
+        Kept(measured, save=True, check=False).finish("bench search", {}, "1.0 ms", {"a": 2.0}, {})
+    assert [json.loads(each.read_text())["command"] for each in (run, measured)] == ["golden", "bench search"]
+    assert capsys.readouterr().out == "1.000\n1.0 ms\n"
+
+
 def test_both_are_kept_although_nobody_reads_the_screen(tmp_path: Path, kept: Path) -> None:
     run, measured = tmp_path / "run.json", tmp_path / "measured.json"
     values = {"data": {"name": "golden"}}
