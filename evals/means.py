@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from math import sqrt
+from statistics import NormalDist, fmean
 from typing import Any
 
 import numpy as np
 
 RESAMPLES, PARTS = 2000, 20
+TAIL = 0.025
+_NORMAL = NormalDist()
 # Fewer differences are all of one sign by chance in more than one of twenty times: five of them in one of sixteen.
 FEWEST = 6
 # Of so many persons all ways to turn the signs of their differences are tried.
@@ -59,13 +62,37 @@ def measure(values: Sequence[float]) -> Measure:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of the mean (Efron and Tibshirani 1993), the same for the same values."""
+    """Return the 95 % bootstrap interval of the mean (Efron and Tibshirani 1993), the same for the same values.
+
+    Of few values it is wider than the middle 95 % of the resamples (Hesterberg 2015), which leave the mean out too
+    often: those of six differences that were none left zero out in one of seven cases.
+    """
     chance = np.random.default_rng(0)
     rows, size = np.asarray(values), (RESAMPLES // PARTS, len(values))
     # In parts: all resamples of many questions at once would fill the memory.
     means = np.concatenate([rows[chance.integers(len(rows), size=size)].mean(axis=1) for _ in range(PARTS)])
-    low, high = np.percentile(means, [2.5, 97.5])
+    outside = _outside(len(rows))
+    low, high = np.quantile(means, [outside, 1 - outside])
     return float(low), float(high)
+
+
+def _outside(size: int) -> float:
+    """Return the share of the resamples beyond each end of an interval of so many values, in [0, 0.025].
+
+    The standard deviation of resamples is too small by the root of (size - 1) / size, and they are tailed as the normal
+    distribution is, where Student's is right: its quantile is expanded here (Abramowitz and Stegun 26.7.5).
+    """
+    free = size - 1
+    if free < 1:
+        return TAIL
+    z = _NORMAL.inv_cdf(1 - TAIL)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    student = z + sum(each / free**power for power, each in enumerate(terms, 1))
+    return _NORMAL.cdf(-student * sqrt(size / free))
 
 
 def chance_of_the_best(differences: Sequence[Sequence[float]], best: int) -> float:

@@ -221,17 +221,17 @@ def found_of(name: str, data: DataSet, hits: list[list[list[str]]], milliseconds
 
 @pytest.fixture
 def comparison() -> Comparison:
-    items = tuple(Item(str(n), f"memory {n}") for n in range(4))
-    questions = tuple(Question(f"q{n}", "c", "?", "c", frozenset({str(n)})) for n in range(4))
-    data = DataSet("jsonl", "four", (Collection("c", items),), questions)
-    mine = found_of("commonplace", data, [[[str(n)]] for n in range(4)], 10.0)
-    worse = found_of("slow", data, [[["0"], ["1"]]] * 4, 30.0)
-    better = replace(found_of("fast", data, [[[str(n)]] for n in range(4)], 5.0), strangers=("example.org",))
+    items = tuple(Item(str(n), f"memory {n}") for n in range(8))
+    questions = tuple(Question(f"q{n}", "c", "?", "c", frozenset({str(n)})) for n in range(8))
+    data = DataSet("jsonl", "eight", (Collection("c", items),), questions)
+    mine = found_of("commonplace", data, [[[str(n)]] for n in range(8)], 10.0)
+    worse = found_of("slow", data, [[[str(n)] for n in range(6)]] * 8, 30.0)
+    better = replace(found_of("fast", data, [[[str(n)]] for n in range(8)], 5.0), strangers=("example.org",))
     return Comparison(data, mine, (worse, better, Found("broken", "says broken", error="no such luck")))
 
 
 def test_differences_are_ours_less_theirs_and_a_peer_ahead_is_named(comparison: Comparison) -> None:
-    assert comparison.differences["slow"]["recall@10"].mean == 0.5
+    assert comparison.differences["slow"]["recall@10"].mean == 0.25
     assert comparison.differences["fast"]["recall@10"].mean == 0.0
     assert comparison.ahead == ["fast is ahead in p50, p95"]
     swapped = Comparison(comparison.data, comparison.peers[0], (comparison.ours,))

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evals.dataset import Question
-from evals.means import compare, interval, measures
+from evals.means import compare, interval, measure, measures
 from evals.scores import Outcome, grouped, misses, scores
 
 
@@ -109,6 +110,18 @@ def test_a_question_missed_what_it_could_have_brought(got: Outcome, missed: bool
 def test_the_interval_holds_the_mean_and_narrows_with_more_values() -> None:
     few, many = interval([0.0, 1.0] * 5), interval([0.0, 1.0] * 500)
     assert few[0] < many[0] < 0.5 < many[1] < few[1]
+
+
+def test_of_differences_that_are_none_one_in_twenty_is_more_than_chance() -> None:
+    chance = np.random.default_rng(5)
+    found = [measure(chance.normal(size=size).tolist()).differs for size in (6, 8, 10) for _ in range(150)]
+    # The middle 95 % of the resamples would leave zero out in one of eight.
+    assert sum(found) / len(found) == pytest.approx(0.05, abs=0.025)
+
+
+def test_the_interval_of_many_values_holds_the_middle_of_the_resamples() -> None:
+    low, high = interval([0.0, 1.0] * 5000)
+    assert (low, high) == (pytest.approx(0.5 - 1.96 * 0.005, abs=6e-4), pytest.approx(0.5 + 1.96 * 0.005, abs=6e-4))
 
 
 def test_means_are_over_the_questions_that_have_the_measure() -> None:
