@@ -20,7 +20,7 @@ from evals.cli_output import FILE, Output, circumstances, output_options, togeth
 from evals.cli_plainly import Plainly
 from evals.cli_support import Between, by_field, own_data_of, progress
 from evals.dataset import DataSet, joined
-from evals.datasets import load
+from evals.datasets import is_held_out, load
 from evals.examine import Examiner
 from evals.extra import needs
 from evals.long_notes import in_notes
@@ -150,8 +150,11 @@ def eval_jsonl(file: Path, all_policies: bool, numbers: Mapping[str, Any], **out
 @policies_options
 @output_options
 def eval_persons(files: tuple[Path, ...], all_policies: bool, numbers: Mapping[str, Any], **output: Any) -> None:
-    """Ask about the persons of FILES, as in evals/reading; by default those that no reader has learned from."""
-    files = files or tuple(sorted(persons.UNSEEN.glob("*.txt")))
+    """Ask about the persons of FILES, as in evals/reading; by default those that no reader has learned from.
+
+    Files that are held out are taken by their names alone.
+    """
+    files = files or tuple(each for each in sorted(persons.UNSEEN.glob("*.txt")) if not is_held_out(each))
     data = joined([read(each, "persons") for each in files])
     _evaluate_apart(data, _policies(all_policies, numbers), Output(**output))
 

@@ -67,6 +67,16 @@ def test_persons_are_asked_about(file, tmp_path):
     assert {"one", "several", "nothing", "told"} == found["variants"]["balanced"]["by_category"].keys()
 
 
+def test_what_is_held_out_is_not_asked_about_unless_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(persons, "UNSEEN", tmp_path)
+    for name in ("1_held_out.txt", "2.txt"):
+        (tmp_path / name).write_text("nonsense\n")
+    said = [
+        CliRunner().invoke(eval_group, ["persons", *named]).output for named in ([], [f"{tmp_path}/1_held_out.txt"])
+    ]
+    assert [each.partition(", line")[0] for each in said] == ["Error: 2.txt", "Error: 1_held_out.txt"]
+
+
 def test_two_files_of_one_name_are_refused(tmp_path):
     files = [tmp_path / "one" / "some.txt", tmp_path / "other" / "some.txt"]
     for each in files:
