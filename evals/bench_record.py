@@ -15,6 +15,8 @@ from evals.tables import table
 FOLDER = "bench"
 # Ratios of medians differ by so much from run to run on a busy machine with two cores.
 TOLERANCE = 1.25
+# The ratios of a measurement that were worse than those of the one that it was held against.
+WORSE = "worse"
 
 
 def keep(
@@ -34,12 +36,15 @@ def keep(
 
 
 def last_ratios(home: Path, command: str, parameters: Mapping[str, Any]) -> dict[str, float] | None:
-    """Return the ratios of the newest measurement by the same command with the same parameters; None without one."""
+    """Return the ratios of the newest measurement by the same command with the same parameters; None without one.
+
+    One that was worse than that before it is passed over.
+    """
     wanted = json.loads(json.dumps(dict(parameters)))
     for path in sorted((home / FOLDER).glob("*.json"), reverse=True):
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
-            if values["command"] == command and values["parameters"] == wanted:
+            if values["command"] == command and values["parameters"] == wanted and not values.get(WORSE):
                 return {name: float(ratio) for name, ratio in values["ratios"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             # Somebody has edited it; an older one may do.

@@ -71,9 +71,14 @@ class Kept:
         ratios: Mapping[str, float],
         values: Mapping[str, Any],
     ) -> None:
-        """Keep and print a measurement; end with an error where it is worse than the last one."""
+        """Keep and print a measurement; end with an error where it is worse than the last one.
+
+        What was found worse is kept and compared with no other: asked a second time, it would pass.
+        """
         home = config.load().home
         before = bench_record.last_ratios(home, command, parameters) if self.check else None
+        slower = bench_record.worse(ratios, before) if before is not None else []
+        values = {**values, bench_record.WORSE: slower}
         record = {"command": command, "parameters": dict(parameters), "ratios": dict(ratios), **values}
         keep = partial(bench_record.keep, home, command, parameters, ratios, values) if self.save else None
         hand_over(keep, record, self.path, text)
@@ -81,14 +86,19 @@ class Kept:
             click.echo("\nThere is no earlier run with these parameters to compare with.")
         if before is not None:
             click.echo(f"\n{bench_record.to_text(ratios, before)}")
-            if slower := bench_record.worse(ratios, before):
-                raise click.ClickException(f"worse than the last run: {', '.join(slower)}")
+        if slower:
+            again = "without --check, the next one is what later ones are compared with"
+            raise click.ClickException(f"worse than the last run: {', '.join(slower)} ({again})")
 
 
 def kept_options(command: F) -> F:
     """Add the options of `Kept` to a command; it gets them as the keyword arguments of that class."""
     for option in (
-        click.option("--check", is_flag=True, help="Fail where a ratio is a quarter worse than in the last kept run."),
+        click.option(
+            "--check",
+            is_flag=True,
+            help="Fail where a ratio is a quarter worse than in the last kept run that has not failed so.",
+        ),
         click.option("--save/--no-save", default=True, help="Keep the measurements in the data folder, or not."),
         written_option("--json", "path", says="Also write the measurements to this file."),
     ):

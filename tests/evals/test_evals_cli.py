@@ -210,6 +210,26 @@ def test_so_is_a_measurement(tmp_path: Path, kept: Path) -> None:
     assert bench_record.last_ratios(kept, "bench search", {}) == {"a": 2.0}
 
 
+def test_what_was_worse_is_still_worse_when_it_is_measured_again(
+    kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(second: int, ratio: float, *, check: bool) -> None:
+        try:
+            Kept(None, save=True, check=check).finish("bench search", {}, "", {"a": ratio}, {})
+        finally:
+            # As if a second had gone by: files are told apart by it.
+            (file,) = (kept / "bench").glob("2*.json")
+            file.rename(file.with_name(f"19700101T00000{second}Z-bench-search.json"))
+
+    measured(0, 1.0, check=True)
+    for second in (1, 2):
+        with pytest.raises(ClickException, match="worse than the last run: a"):
+            measured(second, 2.0, check=True)
+    measured(3, 2.0, check=False)
+    measured(4, 2.0, check=True)
+    assert capsys.readouterr().out.count("WORSE") == 2
+
+
 def test_both_are_written_although_they_cannot_be_kept(
     tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
