@@ -354,10 +354,12 @@ def http_command(
             "memories": None if base_url else memories,
             "fast": fast,
             "queries": queries,
+            # Only where they tell something, so that runs of old can be compared with.
             **({"notes": True} if notes else {}),
+            **({"space": space} if base_url else {}),
         },
         f"{bench_http.to_text(found)}\n\n{timing.to_text(facts)}",
-        {"asked again / bare request": found.ratio},
+        found.ratios,
         {"machine": facts, "http": bench_http.to_dict(found)},
     )
 

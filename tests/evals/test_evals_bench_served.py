@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import ssl
 import threading
@@ -53,6 +54,18 @@ def test_questions_are_asked_first_then_again_then_by_many_at_once(address, clie
     assert found.bare.p50 < found.again.p50
     asked = client.get("/v1/tool-calls?tool=memory_search&limit=100", headers=ada.headers).json["calls"]
     assert len(asked) == WARM_UP + 6 + 6 + 18
+
+
+def test_a_measurement_is_held_against_one_of_the_same_space(address, with_bench_space, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("COMMONPLACE_HOME", str(tmp_path))
+    asked = ["http", address, "--token", with_bench_space.token, "--queries", "20", "--clients", "1", "--check"]
+    for space in ("default", "bench"):
+        done = CliRunner().invoke(bench_group, [*asked, "--space", space])
+        assert (done.exit_code, "no earlier run" in done.output) == (0, True), done.output
+    kept = [json.loads(each.read_text()) for each in (tmp_path / "bench").glob("*.json")]
+    assert {each["parameters"]["space"] for each in kept} == {"default", "bench"}
+    # What is asked again needs neither a vector nor reading: a search that has slowed down by these would pass.
+    assert all("asked for the first time / bare request" in each["ratios"] for each in kept)
 
 
 def test_who_was_answered_without_reading_is_counted(address, client, ada, busy_reader) -> None:
