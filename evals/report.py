@@ -212,10 +212,10 @@ def _categories(variant: Variant) -> str:
     names = ("recall@5", "recall@10", "precision@5", "MRR", "abstention")
     columns = [name for name in names if any(name in found for found in variant.by_category.values())]
     rows: list[list[Cell]] = [
-        [category, max(each.cases for each in found.values()), *(_mean(found, name) for name in columns)]
+        [category, max(each.cases for each in found.values()), *(_interval(found.get(name)) for name in columns)]
         for category, found in variant.by_category.items()
     ]
-    return table(("category", "n", *columns), rows)
+    return table(("category", "n", *(f"{name} (95 %)" for name in columns)), rows)
 
 
 def _ending(report: Report) -> str:
@@ -236,8 +236,8 @@ def _named(ids: Sequence[str], most: int = 60) -> str:
     return (", ".join(ids[:most]) or "none") + more
 
 
-def _mean(found: Mapping[str, Measure], name: str) -> float | None:
-    return found[name].mean if name in found else None
+def _interval(found: Measure | None) -> str | None:
+    return f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})" if found else None
 
 
 def _recall(variant: Variant | None) -> float | None:

@@ -98,6 +98,15 @@ def test_a_report_fits_into_json_without_its_texts() -> None:
     assert '"?"' not in values
 
 
+def test_each_category_stands_with_its_interval() -> None:
+    found = report(share("balanced", 8))
+    ((name, measures),) = found.main.by_category.items()
+    hits = measures["recall@10"]
+    (line,) = [each for each in to_text(found).splitlines() if each.startswith(f"{name} ")]
+    assert f"{hits.mean:.3f} ({hits.low:.3f} to {hits.high:.3f})" in line
+    assert hits.low < hits.mean < hits.high
+
+
 def test_the_columns_of_the_tables_line_up() -> None:
     for part in to_text(report(share("balanced", 8), share("keyword alone", 7))).split("\n\n")[1:4]:
         assert len({len(line) for line in part.splitlines()}) == 1
