@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,18 @@ def test_the_newest_come_first_and_no_more_than_asked(tmp_path: Path) -> None:
     for hours in (1, 3, 2):
         save(tmp_path, values(at=str(hours)), now=NOW + timedelta(hours=hours))
     assert [each.values["at"] for each in latest(tmp_path, 2)] == ["3", "2"]
+
+
+def test_a_list_of_runs_holds_no_questions_and_follows_their_files(tmp_path: Path) -> None:
+    path = save(tmp_path, values(version="1", cases={"a": {"MRR": 1.0}}, apart=["a"]), now=NOW)
+    for version in ("1", "2"):
+        path.write_text(json.dumps(values(version=version, cases={"a": {"MRR": 1.0}}, apart=["a"])))
+        os.utime(path, ns=(0, int(version)))
+        (found,) = latest(tmp_path, 5)
+        assert (found.version, found.cases, found.apart) == (version, {}, frozenset())
+    spare = load(tmp_path, path.name)
+    assert spare is not None
+    assert spare.cases == {"a": {"MRR": 1.0}}
 
 
 def test_without_a_folder_there_are_no_runs(tmp_path: Path) -> None:
