@@ -16,6 +16,7 @@ from typing import NamedTuple
 from evals.dataset import DataSet, Question
 from evals.errors import MeasureError
 from evals.examine import Examiner, outcome
+from evals.means import Measure, chance_of_the_best, measure
 from evals.policies import DEFAULT
 from evals.scores import scores
 from evals.tables import Cell, table
@@ -80,6 +81,37 @@ class Fit:
             return None
         best = {name: self._best(without=name) for name in persons}
         return tuple(self.found[best[each.about]][place] for place, each in enumerate(self.questions))
+
+    @property
+    def gained(self) -> dict[str, Measure] | None:
+        """Return the paired differences of `elsewhere` to the defaults, by measure; None for one person."""
+        if self.elsewhere is None:
+            return None
+        differences: dict[str, list[float]] = {RECALL: [], ABSTENTION: []}
+        for each, mine, theirs in zip(self.questions, self.elsewhere, self.found[self.default], strict=True):
+            differences[RECALL if each.expected else ABSTENTION].append(mine - theirs)
+        return {name: measure(values) for name, values in differences.items()}
+
+    @cached_property
+    def chance(self) -> float | None:
+        """Return how likely the choice would look as good if none were better than the defaults, in (0, 1].
+
+        Of fewer than five persons it is above 0.05 in any case. None where the defaults are the choice.
+        """
+        if self.chosen == self.default:
+            return None
+        tried = [choice for choice in self.found if choice != self.default]
+        return chance_of_the_best([self._by_person(choice) for choice in tried], tried.index(self.chosen))
+
+    def _by_person(self, choice: tuple[float, ...]) -> list[float]:
+        """Return what each person adds to how much more a choice is worth than the defaults."""
+        mine, theirs = self._by_choice[choice], self._by_choice[self.default]
+        answered, silent = (sum(getattr(each, name) for each in mine.values()) for name in ("answered", "silent"))
+        return [
+            (mine[name].recall - theirs[name].recall) / max(1, answered)
+            + WEIGHT * (mine[name].abstention - theirs[name].abstention) / max(1, silent)
+            for name in mine
+        ]
 
     def _best(self, without: str | None = None) -> tuple[float, ...]:
         """Return the best choice on all questions, or on those about others than one person."""
@@ -168,6 +200,12 @@ def to_text(found: Fit) -> str:
         ],
     ]
     shown = table(("choice", *found.grid, RECALL, ABSTENTION), rows)
-    if elsewhere is not None:
-        return shown
-    return f"{shown}\n\nThere is one person, or talk, only, so what is chosen elsewhere is not known."
+    if found.gained is None:
+        return f"{shown}\n\nThere is one person, or talk, only, so what is chosen elsewhere is not known."
+    gained = ", ".join(
+        f"{name} {each.mean:+.3f} ({each.low:+.3f} to {each.high:+.3f})" for name, each in found.gained.items()
+    )
+    told = f"chosen elsewhere less the defaults (95 %): {gained}"
+    if found.chance is not None:
+        told += f"\nIf none of the choices were better, the best would look as good in {found.chance:.3f} of all cases."
+    return f"{shown}\n\n{told}"

@@ -50,6 +50,16 @@ def test_each_collection_is_judged_by_the_choice_of_the_others() -> None:
     assert "not known" not in to_text(found)
 
 
+def test_the_best_choice_is_held_against_chance() -> None:
+    # Ten persons, each asked one question that has an answer and one that has none.
+    persons = "".join(each * 2 for each in "abcdefghij")
+    better, other = made([0, 0] * 10, [1, 0] * 10, persons), made([0, 0] * 10, [1, 0] + [0, 0] * 9, persons)
+    assert (better.chosen, better.chance, other.chosen, other.chance) == (OTHER, 1 / 1024, OTHER, 1 / 2)
+    assert "recall@5 +1.000 (+1.000 to +1.000), abstention +0.000 (+0.000 to +0.000)" in to_text(better)
+    assert "the best would look as good in 0.500 of all cases" in to_text(other)
+    assert made([1, 0] * 10, [0, 0] * 10, persons).chance is None
+
+
 def test_hundreds_of_persons_are_left_out_of_thousands_of_questions_in_no_time() -> None:
     persons = [chr(0x4E00 + n // 28) for n in range(16_000)]
     found = made([1] * len(persons), [0] * len(persons), "".join(persons))
