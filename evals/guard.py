@@ -8,11 +8,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _ALL_IS_WELL = b"."
+ATTEMPTS = 100
 
 
 @contextmanager
@@ -35,8 +37,13 @@ def main(home: Path) -> None:
     # Here, as hardly ever anybody needs it.
     from memory.server import end_server  # noqa: PLC0415
 
-    end_server(home)
-    shutil.rmtree(home, ignore_errors=True)
+    for _ in range(ATTEMPTS):
+        end_server(home)
+        shutil.rmtree(home, ignore_errors=True)
+        if not home.exists():
+            break
+        # What is making the database has no number yet, and goes on until it misses its files.
+        time.sleep(0.1)
 
 
 if __name__ == "__main__":

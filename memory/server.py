@@ -385,7 +385,8 @@ def _identifier(folder: Path) -> bytes:
 def _pid_in(folder: Path) -> int | None:
     """Return the number of the server in a folder, which may be dead; None without one."""
     try:
-        return int((folder / PID_FILE).read_text().splitlines()[0])
+        # `initdb` fills a folder by one that serves nobody, and whose number stands there less than zero.
+        return abs(int((folder / PID_FILE).read_text().splitlines()[0]))
     except (OSError, ValueError, IndexError):
         return None
 

@@ -66,6 +66,15 @@ def test_a_measurement_that_is_told_to_end_takes_its_server_along() -> None:
     assert psutil.wait_procs([postmaster], timeout=30)[1] == []
 
 
+def test_a_measurement_that_is_killed_while_its_database_is_made_leaves_nothing(tmp_path: Path) -> None:
+    (folder := tmp_path / "home" / "postgres").mkdir(parents=True)
+    # As `initdb` writes it; no process of any machine has this number.
+    (folder / "postmaster.pid").write_text(f"-{2**22 + 1}\n{folder}\n")
+    command = [sys.executable, "-m", "evals.guard", str(folder.parent)]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert (ended.returncode, folder.parent.exists()) == (0, False), ended.stderr
+
+
 # The same, with a web server that is asked something.
 SERVE = """
 import threading
