@@ -15,17 +15,17 @@ addEventListener("keydown", (event) => {
   form.requestSubmit();
 });
 
-/* All cells from the top, each with what is typed in it, up to one where that does not fit. */
+/* All cells from the top, as typed, up to one that does not fit; what is done waits for another text. */
 addEventListener("click", async (event) => {
   const button = event.target.closest("[data-run-all]");
   if (!button) return;
   event.preventDefault();
   button.disabled = true;
-  for (const { dataset } of [...document.querySelectorAll(".cell")]) {
+  for (const { dataset } of document.querySelectorAll(".cell")) {
     const find = () => document.querySelector(`.cell[data-cell="${dataset.cell}"]`);
     const later = find()?.getAttribute("hx-get");
     if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML settle:0s" });
-    const form = find()?.querySelector(".cell-form:not([data-done])");
+    const form = find()?.querySelector(".cell-form:not([data-done]:not(:has(textarea:not(:placeholder-shown))))");
     if (!form) continue;
     if (!form.reportValidity()) return (button.disabled = false);
     const done = new Promise((resolve) => form.addEventListener("htmx:xhr:loadend", resolve));
@@ -63,7 +63,7 @@ addEventListener("htmx:afterRequest", (event) => {
   }
 });
 
-let dragged = null;
+let dragged;
 addEventListener("dragstart", (event) => {
   dragged = event.target.closest?.(".drag") ? event.target.closest(".cell") : null;
   if (!dragged) return;
@@ -82,14 +82,12 @@ addEventListener("dragover", (event) => {
 addEventListener("drop", (event) => dragged && event.preventDefault());
 addEventListener("dragend", () => {
   if (!dragged) return;
-  let next = dragged.nextElementSibling;
-  while (next && !next.dataset.cell) next = next.nextElementSibling;
+  const next = document.querySelector(`#${dragged.id} ~ .cell`);
   htmx.ajax("POST", dragged.dataset.move, { swap: "none", values: next ? { before: next.dataset.cell } : {} });
   dragged = null;
 });
 
 /* Charts show the numbers beneath them. */
-const drawn = new Set();
 function draw(table) {
   const figure = table.closest(".chart");
   figure.querySelector(".plot")?.remove();
@@ -137,18 +135,14 @@ function draw(table) {
       { ...ink, size: 55 },
     ],
   };
-  drawn.add(table);
   new uPlot(options, data, plot);
 }
 function drawAll(root) {
   if (typeof uPlot === "undefined") return;
   for (const table of root.querySelectorAll("table[data-chart]")) draw(table);
 }
-function redraw() {
-  for (const table of drawn) table.isConnected ? draw(table) : drawn.delete(table);
-}
-drawAll(document);
-addEventListener("htmx:load", (event) => event.detail.elt !== document.body && drawAll(event.detail.elt));
+const redraw = () => drawAll(document);
+addEventListener("htmx:load", (event) => drawAll(event.detail.elt));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-appearance"] });
 let resizing;

@@ -325,11 +325,21 @@ def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: A
     page.get_by_role("button", name="Run all").click()
     expect(_cell(page, "context").locator(".sample")).to_contain_text("without sugar")
     _cell(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
-    expect(_cell(page, "remember").locator(".entry-gone")).to_contain_text("Forgotten")
+    expect(_cell(page, "remember").locator(".entry-gone")).to_contain_text("Forgotten. It is gone for good")
     expect(page.get_by_text("without sugar")).to_have_count(0)
     _cell(page, "remember").get_by_role("button", name="Undo").click()
     expect(_cell(page, "recall").locator(".entry").first).to_contain_text("without")
     expect(_cell(page, "context").locator(".sample")).to_contain_text("without sugar")
+    cell = _cell(page, "remember")
+    cell.get_by_role("button", name="Forget").press("Enter")
+    expect(cell.get_by_role("button", name="Undo")).to_be_focused()
+    # What was remembered once is not asked for again, and nobody has written anything else.
+    page.get_by_role("button", name="Run all").click()
+    expect(page.get_by_role("button", name="Run all")).to_be_focused()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    cell.get_by_label("One self-contained statement").fill("I drink no tea at all.")
+    page.get_by_role("button", name="Run all").click()
+    expect(cell.get_by_role("button", name="Say it again")).to_be_visible()
 
 
 def test_pin_and_mark_in_place(log_in: LogIn, reader: Any) -> None:
