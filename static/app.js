@@ -1,5 +1,13 @@
 "use strict";
 
+/* Enter twice is Enter once; htmx sees to its own forms. */
+let sent = -Infinity;
+addEventListener("submit", (event) => {
+  if (event.defaultPrevented) return;
+  if (event.timeStamp - sent < 5000) return event.preventDefault();
+  sent = event.timeStamp;
+});
+
 /* A double click is one click. */
 addEventListener("click", (event) => {
   if (event.detail < 2 || !event.target.closest("button:not([data-by])")) return;
@@ -15,9 +23,7 @@ addEventListener("click", (event) => {
   document.documentElement.dataset.appearance = button.value;
   const secure = location.protocol === "https:" ? "; Secure" : "";
   document.cookie = `appearance=${button.value}; path=/; max-age=31536000; SameSite=Lax${secure}`;
-  for (const other of button.form.elements) {
-    if (other.name === "appearance") other.setAttribute("aria-pressed", other === button);
-  }
+  for (const other of button.form.elements.appearance) other.setAttribute("aria-pressed", other === button);
 });
 
 /* Moments in the reader's zone. */
@@ -27,7 +33,7 @@ function localise(root) {
     if (moment.getTime()) time.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   }
 }
-localise(document);
+/* First for the body. */
 addEventListener("htmx:load", (event) => localise(event.detail.elt));
 
 /* A slash goes to the question. */
@@ -41,9 +47,8 @@ addEventListener("keydown", (event) => {
 
 /* The server is away. */
 addEventListener("htmx:sendError", () => {
-  const textContent = "The server does not answer. Perhaps nothing was changed; try again.";
-  const notice = Object.assign(document.createElement("div"), { className: "notice notice-error", textContent });
-  document.getElementById("flash").replaceChildren(notice);
+  const said = "The server does not answer. Perhaps nothing was changed; try again.";
+  document.getElementById("flash").innerHTML = `<div class="notice notice-error">${said}</div>`;
 });
 
 /* What went wrong is forgotten once something went right. */

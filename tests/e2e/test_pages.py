@@ -285,6 +285,21 @@ def test_who_remembers_goes_on_writing(log_in: LogIn, reader: Any) -> None:
     expect(statement).to_be_focused()
 
 
+# Last in its row, it sees what is to become of each, and lets none leave the page.
+SENT_TWICE = """(field) => {
+    const sent = [];
+    addEventListener("submit", (event) => sent.push(!event.defaultPrevented) && event.preventDefault());
+    field.form.requestSubmit();
+    field.form.requestSubmit();
+    return sent;
+}"""
+
+
+def test_enter_twice_in_a_plain_form_is_enter_once(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at="/notebooks")
+    assert page.get_by_label("Title of a new notebook").evaluate(SENT_TWICE) == [True, False]
+
+
 @pytest.mark.parametrize(
     ("at", "name", "said"),
     [("/providers", "Test", "It does not work:"), ("/record/audit", "Check the chain", "Verified:")],
