@@ -136,7 +136,8 @@ def test_who_corrects_does_not_overwrite_what_came_meanwhile(ada, browser, pair)
     assert response.status_code == 422
     assert all(said in response.text for said in ("Nothing was saved", "with Ben", "with Grace"))
     assert rows(ada, "SELECT text FROM memories WHERE id = :id", id=pair[0])[0].text.endswith("with Ben")
-    assert browser.post(path, data={**mine, "based_on": based_on(response.text)}).status_code == 303
+    for _ in ("Enter", "and a second time, on the way to the page that answers"):
+        assert browser.post(path, data={**mine, "based_on": based_on(response.text)}).status_code == 303
     assert rows(ada, "SELECT text FROM memories WHERE id = :id", id=pair[0])[0].text.endswith("with Grace")
     # What the form does not hold may change.
     last = based_on(browser.get(path).text)
@@ -144,6 +145,16 @@ def test_who_corrects_does_not_overwrite_what_came_meanwhile(ada, browser, pair)
     assert browser.post(path, data={**mine, "based_on": last}).status_code == 303
     browser.post("/incognito/start")
     assert browser.post(path, data={**mine, "based_on": first}).status_code == 409
+
+
+def test_what_was_written_of_a_memory_that_is_forgotten_meanwhile_is_not_lost(browser, pair):
+    form = {"text": "The spare key is with Grace", "type": "decision", "tags": "keys, home"}
+    browser.post(f"/memories/{pair[0]}/forget")
+    response = browser.post(f"/memories/{pair[0]}/edit", data=form)
+    assert response.status_code == 404
+    assert "The memory is no longer there, and nothing was saved." in response.text
+    assert re.search(r'action="/remember".*with Grace</textarea>.*"keys, home"', response.text, re.DOTALL)
+    assert browser.post(f"/memories/{pair[0]}/edit", data={**form, "text": " "}).status_code == 404
 
 
 def test_another_users_memory_is_not_corrected(app, ada, bob, pair):

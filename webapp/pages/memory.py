@@ -35,6 +35,7 @@ from webapp.pages.history import past_of
 from webapp.pages.queries import opened
 from webapp.pages.recalls import recalled_of
 from webapp.pages.record import used_in
+from webapp.pages.remember import desk
 from webapp.pages.visitor import guarded, local_path
 from webapp.plain import problems
 from webapp.settling import replace_other, restore_replaced, settle
@@ -158,9 +159,12 @@ def ask(memory_id: UUID) -> Response:
 @bp.post("/memories/<uuid:memory_id>/edit")
 def save(memory_id: UUID) -> Response:
     """Change a memory; the form comes back where a field does not fit, or another has changed it since it was shown."""
-    entry = held_entry(memory_id)
+    try:
+        entry = held_entry(memory_id)
+    except NotFoundError:
+        return _written_for_nothing(memory_id)
     refuse_in_incognito(entry.memory.space_id)
-    if request.form.get("based_on", _as_shown(entry)) != _as_shown(entry):
+    if request.form.get("based_on", _as_shown(entry)) != _as_shown(entry) and not _is_as_written(entry):
         return _form(entry, overtaken=True)
     try:
         form = parse(RememberForm, request.form)
@@ -183,6 +187,31 @@ def save(memory_id: UUID) -> Response:
         )
     flash("Changed.")
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+
+
+def _written_for_nothing(memory_id: UUID) -> Response:
+    """Show what was written of a memory that was forgotten meanwhile, as a new one; raises `NotFoundError`."""
+    form = parse(RememberForm, request.form)
+    if not form.text:
+        raise NotFoundError("there is no such memory")
+    forgotten = next(iter(restorables([memory_id])), None)
+    if forgotten is not None:
+        space = session().get_one(Space, (credential().user_id, forgotten.space_id))
+        form = form.model_copy(update={"space": space.slug})
+    said = "is no longer there, and nothing was saved. Remember keeps what you wrote as a new one"
+    return desk(form, HTTPStatus.NOT_FOUND, error=InvalidError("memory", said))
+
+
+def _is_as_written(entry: Entry) -> bool:
+    """Tell whether a memory says by now what the form does: who presses Enter twice was overtaken by nobody."""
+    given, memory = request.form, entry.memory
+    tags = [tag.strip() for tag in given.get("tags", "").split(",") if tag.strip()]
+    return (
+        given.get("text", "").replace("\r\n", "\n").strip() == memory.text
+        and given.get("type") == memory.type
+        and given.get("theme", "").strip() == (entry.theme or "")
+        and ", ".join(tags) == ", ".join(memory.tags)
+    )
 
 
 def _as_shown(entry: Entry) -> str:

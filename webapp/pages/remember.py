@@ -31,7 +31,7 @@ STATUS = {
 def index() -> Response:
     """Show an empty form, or one that a link has filled."""
     form = parse(RememberForm, request.args)
-    return _desk(form.model_copy(update={"saved": True}))
+    return desk(form.model_copy(update={"saved": True}))
 
 
 @bp.post("/remember")
@@ -42,13 +42,13 @@ def save() -> Response:
         outcome = store([form.to_draft()], form.space)[0]
     except InvalidError as error:
         session().rollback()
-        return _desk(form, HTTPStatus.UNPROCESSABLE_ENTITY, error=error)
+        return desk(form, HTTPStatus.UNPROCESSABLE_ENTITY, error=error)
     if outcome.outcome != "refused":
         form = form.model_copy(update={"text": ""})
-    return _desk(form, STATUS[outcome.outcome], outcome=outcome, near=neighbours(outcome))
+    return desk(form, STATUS[outcome.outcome], outcome=outcome, near=neighbours(outcome))
 
 
-def _desk(
+def desk(
     form: RememberForm,
     status: int = HTTPStatus.OK,
     *,
@@ -56,6 +56,7 @@ def _desk(
     error: InvalidError | None = None,
     near: Any = (),
 ) -> Response:
+    """Answer the form as it is filled, with what became of it or the reason why nothing did."""
     return render(
         "remember/index.html",
         "remember/_desk.html",
