@@ -8,6 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from memory.errors import InvalidError
+from retrieval.policy import PolicyError
+
 _SAID = {
     "missing": "must not be empty",
     "int_parsing": "must be a whole number",
@@ -33,6 +36,14 @@ def in_words(error: ValidationError) -> str:
     """Return what is wrong with the first few fields, without a full stop."""
     told = [f"The {_LABELS.get(name, name.replace('_', ' '))} {said}" for name, said in problems(error).items()]
     return ". ".join(told[:3])
+
+
+def in_one_sentence(error: InvalidError | PolicyError) -> str:
+    """Return what is wrong with a field of a form, without a full stop."""
+    message = error.message
+    # That something is not there is a sentence of its own.
+    whole = message.startswith("there is no ")
+    return message[:1].upper() + message[1:] if whole else f"The {error.field.replace('_', ' ')} {message}"
 
 
 def _problem(found: Iterable[Mapping[str, Any]]) -> str:

@@ -195,7 +195,7 @@ def test_weights_are_saved_for_the_space(desk: Desk) -> None:
     [
         ({"alpha": "0", "beta": "0", "gamma": "0"}, "The alpha must be above 0 where beta and gamma are not."),
         ({"mmr_lambda": "7"}, "must be a number between 0 and 1"),
-        ({"space": "gone"}, "there is no space"),
+        ({"space": "gone"}, ">There is no space"),
         ({"limit": "99"}, "must be at most 50"),
     ],
 )

@@ -85,6 +85,10 @@ def test_a_refused_form_keeps_what_was_written(writer: FlaskClient) -> None:
     response = writer.post("/remember", data={"text": TEXT, "tags": ",".join(str(n) for n in range(40))})
     assert response.status_code == 422
     assert f">{TEXT}</textarea>" in response.text
+    # The space was removed in another tab.
+    response = writer.post("/remember", data={"text": TEXT, "space": "gone"})
+    assert (response.status_code, f">{TEXT}</textarea>" in response.text) == (422, True)
+    assert ">There is no space" in response.text
 
 
 def test_what_was_forgotten_is_refused_with_the_reason(writer: FlaskClient, ada) -> None:

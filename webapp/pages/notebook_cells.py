@@ -38,7 +38,7 @@ from webapp.pages.notebook_stored import asked_of
 from webapp.pages.notebook_view import CellView, Place, Recalled, Remembered, digest_of, view_cell
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
-from webapp.plain import in_words
+from webapp.plain import in_one_sentence, in_words
 from webapp.recall import policy_for
 
 bp = guarded("cells")
@@ -313,7 +313,7 @@ def _shown(cell: Cell, view: CellView | None = None, *, plain: bool = False, **m
 def _reason(error: ValidationError | InvalidError | PolicyError) -> str:
     if isinstance(error, ValidationError):
         return f"{in_words(error)}."
-    return f"The {error.field.replace('_', ' ')} {error.message}."
+    return f"{in_one_sentence(error)}."
 
 
 def _refused(cell: Cell, error: str, form: CellForm | None) -> Response:

@@ -16,6 +16,7 @@ from webapp.operations import store
 from webapp.pages.forms import RememberForm, parse
 from webapp.pages.queries import choices, neighbours
 from webapp.pages.visitor import guarded
+from webapp.plain import in_one_sentence
 
 bp = guarded("remember")
 
@@ -64,6 +65,7 @@ def desk(
         form=form,
         outcome=outcome,
         error=error,
+        said=in_one_sentence(error) if error else "",
         near=near,
         choices=choices(),
         types=TYPES,
