@@ -11,7 +11,6 @@ from pages_browser import HTMX, at_browser, stored
 from sqlalchemy import text
 
 from memory.database import make_engine
-from memory.ids import new_id
 
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
@@ -57,6 +56,8 @@ def test_who_saves_after_a_session_has_ended_comes_back_to_the_form(
 ) -> None:
     response = client.post("/remember", headers={"Referer": referrer})
     assert response.location == f"/login?next={back}"
+    # Nothing that was written is lost without a word.
+    assert "You were logged out, so nothing was saved." in client.get(response.location).text
 
 
 def test_who_writes_is_not_taken_away_by_a_preview_when_the_session_has_ended(client: FlaskClient) -> None:
@@ -65,9 +66,15 @@ def test_who_writes_is_not_taken_away_by_a_preview_when_the_session_has_ended(cl
     assert "log in in another tab" in response.text
 
 
-@pytest.mark.parametrize("act", ["run", "fold"])
-def test_who_writes_into_a_cell_is_not_taken_away_when_the_session_has_ended(client: FlaskClient, act: str) -> None:
-    address = f"/notebooks/{new_id()}/cells/{new_id()}/{act}"
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(f"/notebooks/{NOBODYS_ID}/cells/{NOBODYS_ID}/{act}" for act in ("run", "fold")),
+        *(f"/notebooks/{NOBODYS_ID}/rename", "/remember", f"/conversations/{NOBODYS_ID}", "/tokens"),
+        *("/spaces/studio", "/spaces/studio/weights", "/playground/memory_search"),
+    ],
+)
+def test_who_writes_is_not_taken_away_when_the_session_has_ended(client: FlaskClient, address: str) -> None:
     response = client.post(address, data={"text": "x"}, headers=HTMX)
     assert (response.status_code, "HX-Redirect" in response.headers) == (401, False)
     assert "log in in another tab" in response.text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from uuid import UUID
 
-from flask import Blueprint, Response, current_app, g, request, url_for
+from flask import Blueprint, Response, current_app, flash, g, request, url_for
 from flask import session as cookie
 from sqlalchemy import select
 
@@ -26,8 +26,17 @@ SCOPES = frozenset({"read", "write", "forget"})
 # What a page asks while somebody writes: nobody is taken away from what is not saved yet.
 _BY_THEMSELVES = frozenset({"preferences.look"})
 # Where somebody saves what was written; without scripts the page is left anyway, and Back leads to it.
-_SAVED_IN_PLACE = frozenset({"cells.run", "cells.fold"})
-_LOGGED_OUT = "you are logged out. What you wrote is still here: log in in another tab, then save it"
+_SAVED_IN_PLACE = frozenset(
+    {
+        *("cells.run", "cells.fold", "notebook.rename", "remember.save", "conversations.change"),
+        *("spaces.change", "spaces.weigh", "tokens.create", "playground.call"),
+    }
+)
+_LOGGED_OUT = "you are logged out. What you wrote is still here: log in in another tab, then send it again"
+_LEFT_BEHIND = (
+    "You were logged out, so nothing was saved. Most browsers still have what you wrote: log in in another tab, "
+    "go back in this one, and send it again."
+)
 # One leading slash: browsers read two, or a slash and a backslash, as another host.
 _LOCAL = re.compile(r"/(?![/\\])[^\s\\\x00-\x1f]*")
 
@@ -56,6 +65,8 @@ def login_required() -> Response | None:
     cookie.clear()
     if request.endpoint in _BY_THEMSELVES or (request.endpoint in _SAVED_IN_PLACE and wants_fragment()):
         return answer(HTTPStatus.UNAUTHORIZED, _LOGGED_OUT)
+    if request.method == "POST" and not wants_fragment():
+        flash(_LEFT_BEHIND, "refused")
     return go(url_for("auth.login", next=current_page()))
 
 
