@@ -63,6 +63,14 @@ def test_a_first_visit_runs_all_three_steps(log_in: LogIn, reader: Any, scripts:
     expect(_cell(page, "recall").locator(".entry mark", has_text="sugar")).to_be_visible()
     expect(_cell(page, "context").locator(".sample")).to_contain_text("recalled-memories")
     expect(_cell(page, "context").locator(".took")).to_contain_text("ms")
+    # On paper, whatever the colours, each answer stands beneath what it answers.
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-appearance", "dark")
+    page.emulate_media(media="print")
+    expect(page.locator("body")).to_have_css("background-color", "rgb(248, 244, 234)")
+    expect(_cell(page, "recall").get_by_label("Ask your memory")).to_be_visible()
+    expect(_cell(page, "remember").locator("form .entry-text")).to_be_visible()
+    expect(page.get_by_role("button")).to_have_count(0)
 
 
 @BOTH
