@@ -240,6 +240,29 @@ def test_no_page_scrolls_sideways(log_in: LogIn, library: Any, scrolls_sideways:
     assert scrolls_sideways(page, paths, (320, 360, 768, 1280, 3840)) == []
 
 
+def test_the_lines_of_a_text_begin_beneath_one_another(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at="/memories?q=adrenaline", viewport={"width": 250, "height": 900})
+    lines = page.locator(".entry-text .verbatim").evaluate("(text) => [...text.getClientRects()].map(({ x }) => x)")
+    assert (len(lines) > 2, len(set(lines))) == (True, 1)
+
+
+# As wide as no screen has pixels, beside a box that ends where it does.
+SCROLLS = """(main) => {
+    main.insertAdjacentHTML("afterbegin", "<div class=desk-scroll><table class=desk-table><td>1</td></table></div>");
+    main.firstElementChild.style.width = "500.3px";
+}"""
+
+
+def test_a_table_that_hides_nothing_has_no_shadow(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at="/memories")
+    page.locator("main").evaluate(SCROLLS)
+    box = page.locator(".desk-scroll").bounding_box()
+    assert box is not None
+    x, y = int(box["x"] + box["width"]) - 1, box["y"] + 8
+    edge, paper = (page.screenshot(clip={"x": at, "y": y, "width": 2, "height": 8}) for at in (x, x + 20))
+    assert edge == paper
+
+
 def test_every_control_has_a_name(log_in: LogIn, library: Any, nameless: Callable[..., Any]) -> None:
     page = log_in(library, at=None)
     assert nameless(page, ("/login", "/search?q=hazelnuts", "/memories", "/remember")) == []
