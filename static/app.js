@@ -33,8 +33,7 @@ function localise(root) {
     if (moment.getTime()) time.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   }
 }
-/* First for the body. */
-addEventListener("htmx:load", (event) => localise(event.detail.elt));
+addEventListener("htmx:load", ({ detail }) => localise(detail.elt));
 
 /* A slash goes to the question. */
 addEventListener("keydown", (event) => {

@@ -48,7 +48,7 @@ addEventListener("htmx:afterRequest", (event) => {
   elt.focus();
 });
 
-/* What is changed in one cell is so in all of them. */
+/* What is changed in one cell is so in all; what is typed stays. */
 addEventListener("htmx:afterRequest", (event) => {
   const { successful, requestConfig } = event.detail;
   const { elt, parameters, path } = requestConfig;
@@ -58,7 +58,7 @@ addEventListener("htmx:afterRequest", (event) => {
   for (const output of document.querySelectorAll(`.output[data-memories]:not([data-memories=""])${told}`)) {
     const cell = output.closest(".cell");
     if (path.includes(cell.dataset.cell)) continue;
-    const target = cell.matches(".cell-remember") ? cell : output;
+    const target = cell.matches(".cell-remember:not(:has(textarea:not(:placeholder-shown)))") ? cell : output;
     htmx.ajax("GET", cell.dataset.move.slice(0, -5), { target, select: `#${target.id}`, swap: "outerHTML" });
   }
 });
@@ -103,10 +103,11 @@ function draw(table) {
   const data = [places];
   const series = [{}];
   heads.forEach((head, number) => {
-    if (head.dataset.drawn === "none") return;
+    const { drawn } = head.dataset;
+    if (drawn === "none") return;
     const colour = getComputedStyle(head.firstElementChild).backgroundColor;
-    const bars = head.dataset.drawn === "bars";
-    const points = head.dataset.drawn === "points" || rows.length === 1;
+    const bars = drawn === "bars";
+    const points = drawn === "points" || rows.length === 1;
     data.push(rows.map((row) => Number(row.cells[number + 1].textContent)));
     series.push({
       label: head.textContent.trim(), stroke: colour, width: 2, fill: bars ? colour : undefined,
@@ -138,11 +139,11 @@ function draw(table) {
   new uPlot(options, data, plot);
 }
 function drawAll(root) {
-  if (typeof uPlot === "undefined") return;
+  if (!window.uPlot) return;
   for (const table of root.querySelectorAll("table[data-chart]")) draw(table);
 }
 const redraw = () => drawAll(document);
-addEventListener("htmx:load", (event) => drawAll(event.detail.elt));
+addEventListener("htmx:load", ({ detail }) => drawAll(detail.elt));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-appearance"] });
 let resizing;

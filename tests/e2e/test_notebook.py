@@ -339,6 +339,13 @@ def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: A
     expect(_cell(page, "recall").locator(".entry").first).to_contain_text("without")
     expect(_cell(page, "context").locator(".sample")).to_contain_text("without sugar")
     cell = _cell(page, "remember")
+    # What is typed stays where something else comes back.
+    _cell(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
+    cell.get_by_label("One self-contained statement").fill("I drink no tea at all.")
+    _cell(page, "recall").get_by_role("button", name="Undo").click()
+    expect(cell).to_contain_text("Why it weighs so much")
+    expect(cell.get_by_label("One self-contained statement")).to_have_value("I drink no tea at all.")
+    cell.get_by_label("One self-contained statement").fill("")
     cell.get_by_role("button", name="Forget").press("Enter")
     expect(cell.get_by_role("button", name="Undo")).to_be_focused()
     # What was remembered once is not asked for again, and nobody has written anything else.

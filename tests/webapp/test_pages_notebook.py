@@ -401,7 +401,7 @@ def based_on(page: str) -> str:
     return found.group(1)
 
 
-@pytest.mark.parametrize("act", ["run", "fold"])
+@pytest.mark.parametrize("act", ["run", "fold", "remove"])
 @pytest.mark.parametrize("headers", [HTMX, {}], ids=["with scripts", "without scripts"])
 def test_a_note_that_was_changed_elsewhere_is_not_overwritten_unseen(desk: Desk, act: str, headers: Any) -> None:
     cell, shown = desk.run("note", text="one")
@@ -615,6 +615,8 @@ def test_a_folded_cell_keeps_what_was_typed(desk: Desk) -> None:
     assert "half a thought" in folded
     assert "<textarea" not in folded
     assert "<textarea" in desk.client.post(f"{cell}/fold", headers=HTMX).text
+    desk.client.post(f"{cell}/remove", data={"draft": "1", "text": "the other half"}, headers=HTMX)
+    assert ">the other half</textarea>" in desk.client.post(f"{cell}/restore", headers=HTMX).text
 
 
 def test_a_notebook_is_renamed_copied_deleted_and_brought_back(desk: Desk) -> None:

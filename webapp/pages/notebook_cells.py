@@ -139,21 +139,30 @@ def move(notebook_id: UUID, cell_id: UUID) -> Response:
 @bp.post(f"{_CELL}/fold")
 def fold(notebook_id: UUID, cell_id: UUID) -> Response:
     """Fold a cell, or open it; what is typed and does fit is kept on the way."""
-    cell, user_id = _cell(notebook_id, cell_id), credential().user_id
-    if request.form.get("draft") and not cell.collapsed and cell.kind != "remember" and not is_incognito(None):
-        try:
-            form, cell = _form(cell), _held(notebook_id, cell_id)
-            if _is_overtaken(cell, form) and not _is_untouched(form):
-                return _overtaken(cell, form)
-            if not _is_kept_blank(cell, form) and not _is_overtaken(cell, form):
-                answered = _asks_the_same(form, asked_of(cell))
-                cells.edit_cell(session(), user_id, notebook_id, cell_id, form.kept(), now=utc_now(), answered=answered)
-        except (ValidationError, InvalidError):
-            session().rollback()
     cell = _cell(notebook_id, cell_id)
-    cells.collapse_cell(session(), user_id, notebook_id, cell_id, collapsed=not cell.collapsed)
+    if (overtaken := _keep_draft(cell)) is not None:
+        return overtaken
+    cell = _cell(notebook_id, cell_id)
+    cells.collapse_cell(session(), cell.user_id, notebook_id, cell_id, collapsed=not cell.collapsed)
     session().commit()
     return _shown(cell)
+
+
+def _keep_draft(cell: Cell) -> Response | None:
+    """Keep what is typed in a cell and does fit; answers instead where a note was changed meanwhile."""
+    if not request.form.get("draft") or cell.collapsed or cell.kind == "remember" or is_incognito(None):
+        return None
+    user_id, notebook_id, cell_id = cell.user_id, cell.notebook_id, cell.id
+    try:
+        form, cell = _form(cell), _held(notebook_id, cell_id)
+        if _is_overtaken(cell, form) and not _is_untouched(form):
+            return _overtaken(cell, form)
+        if not _is_kept_blank(cell, form) and not _is_overtaken(cell, form):
+            answered = _asks_the_same(form, asked_of(cell))
+            cells.edit_cell(session(), user_id, notebook_id, cell_id, form.kept(), now=utc_now(), answered=answered)
+    except (ValidationError, InvalidError):
+        session().rollback()
+    return None
 
 
 @bp.post(f"{_CELL}/duplicate")
@@ -167,7 +176,9 @@ def duplicate(notebook_id: UUID, cell_id: UUID) -> Response:
 
 @bp.post(f"{_CELL}/remove")
 def take_away(notebook_id: UUID, cell_id: UUID) -> Response:
-    """Remove a cell, with ten minutes to change one's mind; what it remembered stays."""
+    """Remove a cell, with ten minutes to change one's mind; what it remembered stays, and what is typed comes back."""
+    if (overtaken := _keep_draft(_cell(notebook_id, cell_id))) is not None:
+        return overtaken
     cell = cells.remove_cell(session(), credential().user_id, notebook_id, cell_id, now=utc_now())
     session().commit()
     return swap_or_go("notebook/_removed.html", _address(notebook_id, cell_id), cell=cell)
