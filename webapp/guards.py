@@ -103,11 +103,12 @@ def object_required() -> None:
     slow = "Transfer-Encoding" in request.headers or (request.content_length or 0) > _AT_ONCE
     if slow:
         _let_go()
-    if not request.get_data():
-        return
+    empty = not request.get_data()
     if slow:
-        # Whoever was let in long ago may have been shut out since.
+        # Whoever was let in long ago may have been shut out since, and acts without a body as well.
         bearer_required()
+    if empty:
+        return
     try:
         body = request.get_json()
     except RecursionError:

@@ -104,6 +104,21 @@ def test_a_token_is_free_while_a_long_body_comes_and_asked_for_again(client, new
     assert (status, memories_of(owner)) == ((401, 0) if revoked_meanwhile else (201, 1))
 
 
+def test_a_token_that_is_revoked_while_an_empty_body_comes_does_nothing_more(client, new_person):
+    owner = new_person("eve")
+    memory_id = client.post(ENTRIES, headers=owner.headers, json={"text": "The heron is violet."}).json["id"]
+
+    class Body(io.BytesIO):
+        def readinto(self, buffer):
+            rows(owner, "UPDATE tokens SET revoked_at = now() RETURNING id")
+            return super().readinto(buffer)
+
+    sent = {"input_stream": Body(), "environ_overrides": {"wsgi.input_terminated": True}}
+    headers = {**owner.headers, "Transfer-Encoding": "chunked"}
+    response = client.delete(f"{ENTRIES}/{memory_id}", headers=headers, **sent)
+    assert (response.status_code, memories_of(owner)) == (401, 1)
+
+
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", ENTRIES), ("POST", "/v1/tools/memory_search"), ("GET", "/v1/tools")]
 )
