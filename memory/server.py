@@ -54,7 +54,8 @@ ENDING_SECONDS = 3.0
 STARTING_SECONDS = 10.0
 REVIVING_SECONDS = 15.0
 ATTEMPTS = 20
-FATAL = re.compile("(?:FATAL|PANIC): (.+)")
+# Without what is told to whoever asks for a connection too early, or too late.
+FATAL = re.compile("(?:FATAL|PANIC): +(?!the database system is )(.+)")
 
 
 class _RecoveringError(RuntimeError):
@@ -81,7 +82,8 @@ class _Server(PostgresServer):
             try:
                 status = _start(self)
             except subprocess.TimeoutExpired:
-                if _is_starting(self.pgdata):
+                if _is_postgres(_pid_in(self.pgdata)):
+                    # It may even have become ready at this moment.
                     raise _RecoveringError from None
                 raise
             found = PostmasterInfo.read_from_pgdata(self.pgdata)
@@ -131,9 +133,14 @@ class EmbeddedServer:
             ) from error
 
     def _joined(self) -> PostgresServer:
-        """Start the server unless it runs, and wait, without an end, where it reads again what it wrote last."""
+        """Start the server unless it runs, and wait as long as it takes where it reads again what it wrote last.
+
+        Raises `RuntimeError` where that fails.
+        """
+        log, has_ended = self._pgdata / "log", False
         try:
             while True:
+                begins = log.stat().st_size if log.exists() else 0
                 # Until it is started, nobody is on the list of its users, and nobody would stop it.
                 with undisturbed(), contextlib.suppress(_RecoveringError):
                     return PostgresServer._instances.get(self._pgdata) or _Server(self._pgdata)
@@ -141,6 +148,13 @@ class EmbeddedServer:
                 # Not where it is started, as the library keeps all others of this machine waiting there.
                 while _is_starting(self._pgdata):
                     time.sleep(0.1)
+                if _is_postgres(_pid_in(self._pgdata)):
+                    continue
+                # Once, and without a word, it may have been ended by another process that was told to end.
+                reason = _last_words(log, begins)
+                if reason or has_ended:
+                    raise RuntimeError(reason or "it ended while it read again what it wrote")
+                has_ended = True
         except (KeyboardInterrupt, SystemExit):
             if not self._prune():
                 end_server(self.folder.parent)

