@@ -81,31 +81,6 @@ def test_what_is_no_such_name_is_found_as_ever(ask):
 
 
 @pytest.fixture(scope="module")
-def asking(runtime, new_person):
-    """Return what makes a person with notes, and asks for their names."""
-
-    def of(name, named, others=()):
-        person, notes = new_person(name), [*named, *others]
-        space_id = stock(runtime, person.id, notes, now=NOW, vectors=None)
-        with user_session(runtime.sessions, person.id) as session:
-            model = model_of(session, person.id)
-            session.expunge(model)
-        dense = Dense.by(model, Vectors(runtime.providers.embedder(model, asked=True)))
-
-        def asked(question, policy=None):
-            query = Query(person.id, space_id, question, scope_size=len(notes))
-            chosen = policy_from(policy or {}, NAMED["balanced"])
-            with user_session(runtime.sessions, person.id) as session:
-                found = search(session, query, chosen, dense=dense, now=NOW, reader=shared_reader)
-            assert not found.error
-            return [named.get(hit.snippet, "other") for hit in found.hits]
-
-        return asked
-
-    return of
-
-
-@pytest.fixture(scope="module")
 def ask_many(asking):
     """More notes have the name than a leg lists, and the first of them are asked for."""
     wanted = {"Torvi wrote the tide tables in C#": "tables", "Our C# style guide forbids regions": "guide"}

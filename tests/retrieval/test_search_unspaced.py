@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from importlib import import_module
 
 import pytest
 
-from evals.examine import Vectors
-from evals.stock import model_of, stock
-from memory.database import user_session
 from memory.scripts import UNSPACED
-from retrieval.policy import NAMED, policy_from
-from retrieval.query import Dense, Query
-from retrieval.reading import shared_reader
-from retrieval.search import search
 from retrieval.unspaced import telling
 
 migration = import_module("memory.migrations.versions.0019_unspaced")
-NOW = datetime(2026, 6, 1, tzinfo=UTC)
 NOTES = {
     "phone": "田中さんの電話番号は内線四二一です",
     "cat": "うちの猫は三毛で名前はタマといいます",
@@ -57,24 +48,8 @@ QUESTIONS = [
 
 
 @pytest.fixture(scope="module")
-def ask(runtime, new_person):
-    person = new_person("yuki")
-    space_id = stock(runtime, person.id, list(NOTES.values()), now=NOW, vectors=None)
-    with user_session(runtime.sessions, person.id) as session:
-        model = model_of(session, person.id)
-        session.expunge(model)
-    dense = Dense.by(model, Vectors(runtime.providers.embedder(model, asked=True)))
-    names = {text: name for name, text in NOTES.items()}
-
-    def asked(question, policy=None):
-        query = Query(person.id, space_id, question, scope_size=len(NOTES))
-        chosen = policy_from(policy or {}, NAMED["balanced"])
-        with user_session(runtime.sessions, person.id) as session:
-            found = search(session, query, chosen, dense=dense, now=NOW, reader=shared_reader)
-        assert not found.error
-        return [names[hit.snippet] for hit in found.hits]
-
-    return asked
+def ask(asking):
+    return asking("yuki", {text: name for name, text in NOTES.items()})
 
 
 @pytest.mark.parametrize(("question", "name"), QUESTIONS)
