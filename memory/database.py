@@ -45,6 +45,15 @@ class Databases:
         assert role is not None
         return role
 
+    @contextmanager
+    def as_owner(self) -> Iterator[Engine]:
+        """Open an engine of one connection as the owner of the tables, whom row-level security does not bind."""
+        engine = make_engine(self.owner, pool_size=1)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
 
 def from_owner_url(owner: str, keys: Keys) -> Databases:
     """Derive the application's URL: a role named after the database, with a password from the secret."""

@@ -11,7 +11,6 @@ from psycopg import Error as PostgresError
 from redis.exceptions import RedisError
 
 from memory.breaker import Breaker
-from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
 from retrieval.candidates import EXACT_SCAN_LIMIT
@@ -63,8 +62,5 @@ def sweep() -> int:
 @huey.periodic_task(crontab(minute="*/10"))
 def index_vectors() -> list[str]:
     """Build the vector indexes that grown scopes need."""
-    owner = make_engine(runtime().databases.owner, pool_size=1)
-    try:
+    with runtime().databases.as_owner() as owner:
         return maintain_indexes(owner, EXACT_SCAN_LIMIT)
-    finally:
-        owner.dispose()

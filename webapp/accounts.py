@@ -11,7 +11,6 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from memory.database import make_engine
 from memory.erase import Report, erase_user
 from memory.errors import RefusedError
 from memory.export import export_at_once
@@ -60,11 +59,8 @@ def erase_account() -> Report:
     # What this request has read must not be written or refreshed any more.
     session().rollback()
     session().expunge_all()
-    engine = make_engine(runtime().databases.owner, pool_size=1)
-    try:
+    with runtime().databases.as_owner() as engine:
         return _erase(engine, user_id)
-    finally:
-        engine.dispose()
 
 
 def _erase(engine: Engine, user_id: UUID) -> Report:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from memory.database import make_engine, user_session
+from memory.database import user_session
 from memory.jobs import retry_job
 from memory.journal import record
 from memory.roles import set_role
@@ -19,12 +19,8 @@ from webapp.context import credential, runtime, session, utc_now
 @contextmanager
 def as_owner() -> Iterator[Session]:
     """Open a transaction as the owner of the tables, whom row-level security does not bind; commits at the end."""
-    engine = make_engine(runtime().databases.owner, pool_size=1)
-    try:
-        with Session(engine) as owner, owner.begin():
-            yield owner
-    finally:
-        engine.dispose()
+    with runtime().databases.as_owner() as engine, Session(engine) as owner, owner.begin():
+        yield owner
 
 
 def change_role(user_id: UUID, role: str) -> bool:

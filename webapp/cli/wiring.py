@@ -89,12 +89,8 @@ def _check_not_newer(engine: Engine) -> None:
 @contextmanager
 def owner_session(store: Store) -> Iterator[Session]:
     """Open a transaction as the owner of the tables, which alone may make accounts."""
-    engine = make_engine(store.databases.owner, pool_size=1)
-    try:
-        with Session(engine) as session, session.begin():
-            yield session
-    finally:
-        engine.dispose()
+    with store.databases.as_owner() as engine, Session(engine) as session, session.begin():
+        yield session
 
 
 def user_named(store: Store, email: str) -> UUID:
