@@ -19,6 +19,7 @@ from memory.forget import purge
 from memory.notebooks.notebooks import UNDO_WINDOW
 from memory.rates import drop_old_counts
 from memory.retention import age_out, spaces_with_aged
+from memory.samples import sample_anew
 from memory.telemetry import advance_totals
 from tasks.app import huey, runtime
 
@@ -81,6 +82,14 @@ def _is_away(error: Exception) -> bool:
     return isinstance(error, OperationalError) and (
         error.connection_invalidated or getattr(error.orig, "sqlstate", None) is None
     )
+
+
+# Not when vector indexes are begun, which read far more.
+@huey.periodic_task(crontab(minute="5-59/10"))
+def sample_changed() -> list[str]:
+    """Let the planner's samples forget what was purged; returns the names of the tables that had changed."""
+    with runtime().databases.as_owner() as owner:
+        return sample_anew(owner)
 
 
 @huey.periodic_task(crontab(minute="7"))

@@ -1,4 +1,4 @@
-"""Migrations that change what is stored: notes of entities, vectors of long texts, words of scripts without blanks."""
+"""Migrations that change what is stored: notes of entities, vectors of long texts, words without blanks, samples."""
 
 from __future__ import annotations
 
@@ -54,9 +54,21 @@ def test_the_migration_takes_out_of_notes_what_is_not_in_force(scratch, runtime)
     with engine.begin() as connection:
         for statement in BEFORE:
             connection.execute(text(statement))
+        connection.execute(text("ANALYZE"))
     assert notes(engine) == ("dancing Ann\nsinging Ann\nrowing Ann", 3)
+    assert {"memories.text", "postings.lexeme"} < sampled(engine)
     schema.upgrade(engine, databases, runtime.keys)
     assert notes(engine) == ("dancing Ann", 2)
+    # Those of words go when samples are taken anew.
+    assert sampled(engine) == {"postings.lexeme", "entity_postings.lexeme"}
+
+
+def sampled(engine):
+    """Return where the planner's samples have a word of a memory."""
+    kept = """SELECT tablename || '.' || attname FROM pg_stats WHERE schemaname = 'public'
+        AND concat(most_common_vals, histogram_bounds, most_common_elems) ~ 'danc|row(ing)? Ann'"""
+    with engine.connect() as connection:
+        return set(connection.scalars(text(kept)))
 
 
 MODEL = (
