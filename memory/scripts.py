@@ -1,12 +1,14 @@
-"""Scripts that have no blanks between words, or whose endings are written on: Thai to Khmer, Chinese, Japanese, Korean.
+"""How words are written: in one form, and in scripts that have no blanks between them or whose endings are written on.
 
-Where a word ends in them nobody can tell without a dictionary. So the database keeps the pairs of characters in such a
-run as its words, and a Han character also by itself (`in_words`, in the migration that adds it).
+Where a word ends in those, Thai to Khmer, Chinese, Japanese and Korean, nobody can tell without a dictionary. So the
+database keeps the pairs of characters in such a run as its words, and a Han character also by itself (`in_words`, in
+the migration that adds it).
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -20,6 +22,38 @@ _ALONE = re.compile(f"(?<![{HAN}])[{HAN}](?![{HAN}])")
 
 # Signs above and below letters are part of a word here, as "\w" does not know.
 WORD = re.compile(rf"(?:\w|{UNSPACED.pattern})+")
+
+# Signs, letters and digits as wide as a Han character, and half as wide kana, whose voice marks stand by themselves.
+_WIDTHS: dict[int, str] = {
+    **{wide: chr(wide - 0xFEE0) for wide in range(0xFF01, 0xFF5F)},
+    **{half: unicodedata.normalize("NFKC", chr(half)) for half in range(0xFF61, 0xFFA0)},
+    0x3000: " ",
+}
+# What may be one with the character before it: the vowels and ends of Korean syllables, and these marks.
+_JOINING = re.compile("[\u1161-\u1175\u11a8-\u11c2\uff9e\uff9f]")
+
+
+def one_form(text: str) -> str:
+    """Return a text with each letter as one character where there is one, and of the common width.
+
+    The index has words so (`one_form` in SQL, in the migration that adds it); what people wrote stays as it is.
+
+    >>> one_form("cafe\u0301 \uff21\uff12 \uff76\uff9e x²")
+    'café A2 ガ x²'
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", text.translate(_WIDTHS))
+
+
+def in_one_form(text: str) -> tuple[str, list[int]]:
+    """Return a text in one form, and of each place in it, and of its end, the place in the text that it comes from."""
+    pieces, places, begin = [], [], 0
+    for end in range(1, len(text) + 1):
+        if end < len(text) and (unicodedata.combining(text[end]) or _JOINING.match(text[end])):
+            continue
+        pieces.append(one_form(text[begin:end]))
+        places += [begin] * len(pieces[-1])
+        begin = end
+    return "".join(pieces), [*places, len(text)]
 
 
 def words(text: str) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from memory.scripts import words
+from memory.scripts import in_one_form, one_form, words
 from retrieval import tokens
 from retrieval.about import says_little
 from retrieval.answers import signed, unsigned
@@ -59,11 +59,21 @@ def stems(question: str) -> frozenset[str]:
 def found_in(text: str, question: str) -> list[tuple[int, int, str]]:
     """Return where a text has what a question is about: start, end and stem of each word, in their order.
 
-    A name with signs, as "C#" or "AT&T", is one word: what has only its letters has none of it.
+    A name with signs, as "C#" or "AT&T", is one word: what has only its letters has none of it. A letter and its
+    accent may be two characters.
 
     >>> found_in("Keys: two in C#, one in C", "Is the key in C#?")
     [(0, 4, 'key'), (13, 15, 'c#')]
+    >>> found_in("The cafe\u0301, I said", "Which café?")
+    [(4, 9, 'caf')]
     """
+    if one_form(text) == text:
+        return _found_in(text, one_form(question))
+    plain, places = in_one_form(text)
+    return [(places[start], places[end], root) for start, end, root in _found_in(plain, one_form(question))]
+
+
+def _found_in(text: str, question: str) -> list[tuple[int, int, str]]:
     names = signed(question)
     whole = [
         (each.start(), each.end(), name)

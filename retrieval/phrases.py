@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 
-from memory.scripts import UNSPACED
+from memory.scripts import UNSPACED, one_form
 from retrieval.answers import COLOURED, QUOTED, unquoted
 
 
@@ -39,4 +38,4 @@ def _whole(phrase: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).replace(COLOURED, "").casefold().split())
+    return " ".join(one_form(text).replace(COLOURED, "").casefold().split())

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from memory.embedding.base import EmbeddingError
 from memory.embedding.likeness import cosine_of
+from memory.scripts import one_form
 from memory.shelves import MEMORIES
 from retrieval import dates
 from retrieval.about import NOTHING_ASKED, meant, understand, without_names
@@ -267,7 +268,7 @@ class _Run:
             self.warnings.append(f"the query was cut to {MAX_QUERY} characters")
             # How long it was is not known here: callers may hand over no more than shows that it was too long.
             logger.warning("a query was cut to %d characters", MAX_QUERY)
-        return question[:MAX_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode()
+        return one_form(question[:MAX_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode())
 
     def _semantic(self, dense: Dense | None, question: str) -> Near:
         """Run the semantic leg; whatever stops it leaves the keyword leg to answer alone, and says so."""

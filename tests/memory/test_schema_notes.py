@@ -143,3 +143,34 @@ def test_the_migration_puts_words_of_scripts_without_blanks_into_every_index_and
     assert counted == ["2", "9", "4"]
     schema.downgrade(engine, "0018")
     assert indexed() == before
+
+
+APART = tuple(
+    statement.replace("猫がいる", "ﾈｺ, cafe\u0301")
+    .replace("田中", "A\u030asa")
+    .replace("東京へ", "\uff21\uff22")
+    .replace("旅行", "nai\u0308ve")
+    for statement in UNSPACED
+)
+
+
+def test_the_migration_puts_words_in_one_form_into_every_index_and_takes_them_out(scratch, runtime):
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys, "0020")
+
+    def indexed():
+        with engine.connect() as connection:
+            return [each for (each,) in connection.execute(text(INDEXED))]
+
+    with engine.begin() as connection:
+        for statement in (*BEFORE[:2], *APART):
+            connection.execute(text(statement))
+    before = indexed()
+    schema.upgrade(engine, databases, runtime.keys)
+    memories, episodes, entities, counted = indexed()
+    assert memories == ["café 1 of 3", "cat 1 of 2", "dog 1 of 2", "naïv 1 of 3", "ネコ 1 of 3"]
+    assert episodes == ["ab 1 of 1"]
+    assert entities == ["person 1 of 2", "åsa 1 of 2"]
+    assert counted == ["2", "5", "1"]
+    schema.downgrade(engine, "0020")
+    assert indexed() == before

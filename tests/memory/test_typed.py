@@ -295,7 +295,15 @@ def unspaced(runtime, new_person):
             ("京都", set()),
         ],
         *[("東京 田中", {TOKYO}), ("東京 猫", set()), ("猫", {KETTLES}), ("iphone", {KETTLES}), ("猫がiph", {KETTLES})],
-        *[("서울", {SEOUL}), ("민수", {SEOUL}), ("서울역", set()), ("旅行", {SEOUL}), ("計画", {SEOUL})],
+        *[
+            ("서울", {SEOUL}),
+            ("\u1109\u1165\u110b\u116e\u11af", {SEOUL}),
+            ("\uff49phone", {KETTLES}),
+            ("민수", {SEOUL}),
+            ("서울역", set()),
+            ("旅行", {SEOUL}),
+            ("計画", {SEOUL}),
+        ],
     ],
 )
 def test_a_word_is_found_where_nothing_parts_it_from_the_next(unspaced, words, texts):

@@ -1,7 +1,8 @@
-"""Scripts without blanks between words are found by the words in them."""
+"""Words are found in scripts without blanks between them, and however their letters were put together."""
 
 from __future__ import annotations
 
+import unicodedata
 from importlib import import_module
 
 import pytest
@@ -86,3 +87,32 @@ def test_what_any_question_has_is_left_out_and_no_part_of_a_word(question, left)
 
 def test_the_scripts_are_those_that_the_database_takes_apart():
     assert UNSPACED.pattern == f"[{migration.UNSPACED}]"
+
+
+APART = {
+    "Müller on Rosenstraße is where Chloé works": "muller",
+    "Peña keeps bees near Ávila": "pena",
+    "Åsa borrowed the drill": "asa",
+    "Lessons with Nguyễn on Tuesdays": "nguyen",
+    "ガレージの鍵は青い箱にある": "garage",
+    "한국어 수업은 화요일이다": "korean",
+}
+ASKED = [("Müller", "muller"), ("Peña", "pena"), ("Åsa", "asa"), ("Nguyễn", "nguyen"), ("ガレージ", "garage")]
+
+
+@pytest.fixture(scope="module", params=["NFC", "NFD"])
+def ask_those(asking, request):
+    notes = {unicodedata.normalize(request.param, text): name for text, name in APART.items()}
+    return asking(f"ines-{request.param}", notes)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize(
+    ("question", "name"), [*ASKED, ("화요일", "korean"), ("한국어", "korean"), ('"Ávila"', "pena")]
+)
+def test_a_letter_and_its_accent_are_one_or_two_characters(ask_those, form, question, name):
+    assert ask_those(unicodedata.normalize(form, question), {"legs": ["keyword"]})[:1] == [name]
+
+
+def test_the_width_of_letters_does_not_matter(ask_those):
+    assert [ask_those(each)[:1] for each in ("ｶﾞﾚｰｼﾞ", "Ｍüｌｌｅｒ")] == [["garage"], ["muller"]]

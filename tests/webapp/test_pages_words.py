@@ -71,6 +71,8 @@ def test_empty_words_are_not_marked() -> None:
         ("C++17 and cpp, not C", "c++", ["C++", "cpp"]),
         (".NET 4.8 in the network", "which .net?", [".NET"]),
         ("A naïve plan at the Café", "naive cafes", ["naïve", "Café"]),
+        ("A nai\u0308ve plan for Mu\u0308ller", "naïve Müller", ["nai\u0308ve", "Mu\u0308ller"]),
+        ("A naïve plan for Müller", "nai\u0308ve Mu\u0308ller", ["naïve", "Müller"]),
     ],
 )
 def test_names_are_marked_with_their_signs_and_words_whatever_their_accents(
