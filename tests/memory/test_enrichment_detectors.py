@@ -132,6 +132,20 @@ def test_the_sentence_is_the_one_that_names_it():
     assert [name.sentence for name in found] == ["My sister Anna likes coffee."]
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("I moved to Lisbon\n\nI see, thank you for telling me.", "I moved to Lisbon"),
+        ("I see\r\n\r\nAnna went to Lisbon by train", "Anna went to Lisbon by train"),
+        ("Who lives where:\n- Anna lives in Lisbon\n- Bob stays at home", "- Anna lives in Lisbon"),
+        ("Plans\n  1. Pack the bags\n  2. Drive to Lisbon\n\n\nThat is all", "Drive to Lisbon"),
+        ("We drove all the way\nto Lisbon last week", "We drove all the way to Lisbon last week"),
+    ],
+)
+def test_a_sentence_without_a_full_stop_ends_with_its_paragraph_or_item(text, sentence):
+    assert {name.sentence for name in next(detect_names([text])) if name.name == "Lisbon"} == {sentence}
+
+
 def test_a_long_sentence_is_cut():
     found = next(detect_names(["My sister Anna likes " + "very " * 300 + "strong coffee."]))
     assert len(found[0].sentence) == LONGEST_SENTENCE
