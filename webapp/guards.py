@@ -83,8 +83,13 @@ def scope_required() -> None:
 
 def require_scope(scope: str) -> None:
     """End the request with 403 when the credential lacks the scope."""
-    if scope != ANY and scope not in credential().scopes:
-        abort(problem(HTTPStatus.FORBIDDEN, f"the token lacks the scope {scope}"))
+    if why := lacking(scope):
+        abort(problem(HTTPStatus.FORBIDDEN, why))
+
+
+def lacking(scope: str) -> str | None:
+    """Say that the credential lacks the scope; None when it has it."""
+    return None if scope == ANY or scope in credential().scopes else f"the token lacks the scope {scope}"
 
 
 def may_read() -> bool:

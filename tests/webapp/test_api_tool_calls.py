@@ -97,6 +97,19 @@ def test_a_call_with_a_character_that_no_column_holds_is_recorded(agent, charact
     assert call["error"].startswith("invalid arguments: item_id: ")
 
 
+def test_a_call_that_the_token_may_not_make_is_kept_without_its_arguments(agent, client, ada):
+    weak = Agent(client, ada.new_token("read"))
+    assert weak.tool("memory_delete", item_id=str(uuid4())).status_code == 403
+    (kept,) = listed(agent)
+    assert (kept["tool"], kept["operation"], kept["success"], kept["arguments"]) == (
+        "memory_delete",
+        "delete",
+        False,
+        {},
+    )
+    assert kept["error"] == "the token lacks the scope forget"
+
+
 @pytest.mark.parametrize(
     ("name", "operation"),
     {

@@ -13,7 +13,7 @@ from webapp.api.schemas import Omittable, Strict
 from webapp.api.tool_answers import ToolAnswer, ToolsAnswer
 from webapp.context import session
 from webapp.errors import field_errors, invalid_request, problem
-from webapp.guards import ANY, needs, recorded, require_scope
+from webapp.guards import ANY, lacking, needs, recorded
 from webapp.operations import was_incognito
 from webapp.recording import Recording, failure
 from webapp.tools import TOOLS, Tool
@@ -59,7 +59,10 @@ def call(path: ToolPath, body: ToolBody) -> Response:
     tool = TOOLS.get(path.name)
     if tool is None:
         return problem(HTTPStatus.NOT_FOUND, f"there is no such tool; there are {', '.join(TOOLS)}")
-    require_scope(tool.scope)
+    if why := lacking(tool.scope):
+        # What an agent tried belongs to what it did; its arguments were never looked at.
+        Recording(tool.name, tool.operation).done({}, success=False, error=why)
+        return problem(HTTPStatus.FORBIDDEN, why)
     return run_recorded(tool, body.model_extra or {})
 
 
