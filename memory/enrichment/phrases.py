@@ -29,7 +29,10 @@ def key_phrases(text: str, names: Iterable[str]) -> tuple[Tag, ...]:
     """
     taken = {word for name in names for word in name.casefold().split()}
     tags: list[Tag] = []
-    for phrase, score in _extractor().extract_keywords(text[:LONGEST_READ]):
+    # YAKE joins lines, even over an empty one, but takes no phrase from both sides of a sign. Wrapping seldom parts two
+    # words that belong together.
+    lines = text[:LONGEST_READ].replace("\n", " |\n")
+    for phrase, score in _extractor().extract_keywords(lines):
         parts = phrase.casefold().split()
         if score > WORST_SCORE or len(tags) == MOST_PHRASES:
             break

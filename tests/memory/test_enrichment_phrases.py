@@ -23,6 +23,14 @@ def test_phrases_are_found(text, phrase):
     assert phrase in phrases(text)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n", "\n- "])
+def test_a_phrase_ends_with_its_line(end):
+    lines = ("I moved to Lisbon", "Garden tools are in the shed", "Buy milk powder", "Fix the garden gate")
+    said = end.join(lines).casefold()
+    assert all(phrase in said for phrase in phrases(end.join(lines)))
+    assert "garden tools" in phrases(end.join(lines[:2]))
+
+
 @pytest.mark.parametrize("text", ["", "ok thanks", "That sounds great!", "See you tomorrow", "!!! 123 ???"])
 def test_small_talk_has_none(text):
     assert phrases(text) == []
