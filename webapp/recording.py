@@ -11,7 +11,9 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from flask import make_response
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from werkzeug.exceptions import HTTPException
 
 from memory.errors import DomainError, InvalidError
 from memory.external_calls import Links
@@ -129,6 +131,9 @@ def failure(error: Exception) -> str:
     Of errors that are not ours the kind alone, as their words would quote the arguments.
     """
     kind = type(error).__name__
+    if isinstance(error, HTTPException) and error.response is not None:
+        # Ended with an answer of ours, such as for a scope that is lacking; it has no words of its own.
+        return str((make_response(error.response).get_json(silent=True) or {}).get("detail", kind))
     return f"{kind}: {error}" if isinstance(error, DomainError | PolicyError) else kind
 
 

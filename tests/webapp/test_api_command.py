@@ -505,7 +505,10 @@ def test_a_confined_token_acts_in_its_space_alone(client, ada, agent, notes):
     ],
 )
 def test_a_command_needs_the_scope_of_what_it_does(client, ada, scopes, text):
-    assert Agent(client, ada.new_token(*scopes)).post(COMMAND, {"text": text}).status_code == 403
+    refused = Agent(client, ada.new_token(*scopes)).post(COMMAND, {"text": text})
+    assert refused.status_code == 403
+    (kept,) = rows(ada, "SELECT arguments, error, success FROM tool_calls")
+    assert (kept.arguments, kept.error, kept.success) == ({}, refused.json["detail"], False)
 
 
 def test_who_may_not_read_is_told_no_text_by_a_command(client, ada, agent, notes):
