@@ -84,7 +84,19 @@ def store(drafts: Sequence[Draft], space: str | None) -> list[Outcome]:
     session().commit()
     if any(outcome.outcome == "created" for outcome in outcomes):
         nudge()
-    return outcomes
+    return [as_told(outcome) for outcome in outcomes]
+
+
+def as_told(outcome: Outcome) -> Outcome:
+    """Return the outcome as it is told: no vector is promised where nothing is set up that makes any."""
+    return outcome if outcome.embedding != "pending" or _embeds() else replace(outcome, embedding="none")
+
+
+def _embeds() -> bool:
+    # Asked once, however many outcomes a request has.
+    if "embeds" not in g:
+        g.embeds = runtime().providers.embeds(session(), credential().user_id)
+    return bool(g.embeds)
 
 
 def _count_refusals(space: Space, writes: int) -> None:

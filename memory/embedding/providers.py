@@ -82,6 +82,13 @@ class Providers:
             return Target("local", resolve_model(self.system.local_model)[1])
         return None
 
+    def embeds(self, session: Session, user_id: UUID) -> bool:
+        """Tell whether anything is set up that embeds for the user, be it away at the moment."""
+        if self.system.llamacpp_url or self.system.local_model != NO_LOCAL_MODEL:
+            return True
+        setting = session.get(ProviderSetting, user_id)
+        return setting is not None and setting.enabled
+
     def _on_system(self, model: EmbeddingModel) -> bool:
         return (model.provider_type, model.endpoint_url) == ("llamacpp", self.system.llamacpp_url)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID, uuid4
 
@@ -9,6 +10,7 @@ import pytest
 from api_agent import Agent, add_space, embed, fields, memories_of, rows
 
 from memory.embedding.backfill import utc_now
+from memory.embedding.providers import NO_LOCAL_MODEL
 from retrieval.tokens import count
 
 NAMES = {
@@ -184,6 +186,23 @@ def test_memory_add_answers_its_id_and_that_the_vector_waits(agent):
     response = agent.tool("memory_add", type="fact", content="Ada keeps bees", theme="hobbies", tags=["bees"])
     assert (response.status_code, response.json["status"]["embedding"]) == (201, "pending")
     assert agent.entry(response.json["id"])["theme"] == "hobbies"
+
+
+def test_no_vector_is_promised_where_nothing_embeds(agent, ada, monkeypatch):
+    providers = ada.runtime.providers
+    monkeypatch.setattr(providers, "system", replace(providers.system, local_model=NO_LOCAL_MODEL, llamacpp_url=None))
+    assert agent.tool("memory_add", type="note", content="Ada keeps bees").json["status"] == {
+        "outcome": "created",
+        "embedding": "none",
+    }
+    assert agent.post("/v1/memory/entries", {"text": "Ada keeps bees"}).json["embedding"] == "none"
+    conversation = agent.post("/v1/conversations", {}).json["id"]
+    said = {"role": "user", "content": "I keep ducks, too", "remember": True}
+    kept = agent.post(f"/v1/conversations/{conversation}/messages", {"message": said}).json["results"][0]
+    assert kept["memory"]["embedding"] == "none"
+    own = {"provider_type": "custom_http", "endpoint_url": "http://127.0.0.1:9/embed", "model": "tiny"}
+    assert agent.ask("PUT", "/v1/providers", json=own).status_code == 200
+    assert agent.tool("memory_add", type="note", content="Ada sells honey").json["status"]["embedding"] == "pending"
 
 
 def test_memory_add_without_a_type_is_a_note(agent):

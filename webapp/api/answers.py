@@ -26,6 +26,7 @@ Degraded = (
 KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
 Moment = Field(description="ISO 8601 with the zone.")
 TextVersion = Field(description="Counts what the text has said, from 1. Numbers of revisions count every change.")
+EMBEDDING = "`none` where nothing was stored, or nothing is set up that embeds."
 
 
 class EmbeddingAnswer(BaseModel):
@@ -155,7 +156,7 @@ class OutcomeAnswer(BaseModel):
 
     id: str | None
     outcome: Literal["created", "merged", "refused"]
-    embedding: Literal["pending", "ready", "none"]
+    embedding: Literal["pending", "ready", "none"] = Field(description=EMBEDDING)
     reason: str | None = Field(None, description="Why it was refused; left out otherwise.")
     trace: TraceAnswer
 

@@ -23,6 +23,7 @@ from memory.transcript import EpisodeOf
 from webapp.api.schemas import Happened, Line, MemoryRole, Omittable, Patch, Strict, moment, outcome_json
 from webapp.context import utc_now
 from webapp.guards import may_read
+from webapp.operations import as_told
 
 Format = Literal["pydantic_ai", "openai", "anthropic"]
 
@@ -292,7 +293,7 @@ def stored_json(stored: Stored) -> dict[str, Any]:
     if stored.memory is not None:
         # What the soft cap took is the same for every message: it is said once.
         trace = replace(stored.memory.trace, trimmed=())
-        shown["memory"] = outcome_json(replace(stored.memory, trace=trace))
+        shown["memory"] = outcome_json(as_told(replace(stored.memory, trace=trace)))
     elif stored.not_remembered is not None:
         memory_id = str(stored.memory_id) if stored.memory_id else None
         shown["memory"] = {"id": memory_id, "outcome": "none", "reason": stored.not_remembered}

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, RootModel
 
 from webapp.api.answers import (
+    EMBEDDING,
     Degraded,
     DeletedAnswer,
     EntryAnswer,
@@ -185,7 +186,7 @@ class AddedStatusAnswer(BaseModel):
     """What became of a text that was added, and of its vector."""
 
     outcome: Literal["created", "merged", "refused"]
-    embedding: Literal["pending", "ready", "none"]
+    embedding: Literal["pending", "ready", "none"] = Field(description=EMBEDDING)
 
 
 class AddedAnswer(BaseModel):
