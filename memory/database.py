@@ -29,6 +29,8 @@ EF_SEARCH = 64
 TRUSTED = 30.0  # seconds
 _RESTED = "rested_since"
 _SET_USER = "SELECT set_config('app.user_id', %(user)s, true)"
+_LIMIT = "time_limit"
+_SET_LIMIT = "SELECT set_config('statement_timeout', %(limit)s, true)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,28 @@ def _confine(session: Session, transaction: SessionTransaction, connection: Conn
     user_id = session.info.get("user_id")
     if user_id is not None:
         _set_user(connection, user_id)
+    limit = session.info.get(_LIMIT)
+    if limit is not None:
+        _set_limit(connection, limit)
+
+
+@contextmanager
+def time_limit(session: Session, seconds: float) -> Iterator[None]:
+    """Let no statement in here run, or wait for a lock, for longer; the database ends it with `QueryCanceled`.
+
+    What follows in the transaction is limited too, until that ends.
+    """
+    session.info[_LIMIT] = seconds
+    try:
+        if session.in_transaction():
+            _set_limit(session.connection(), seconds)
+        yield
+    finally:
+        session.info.pop(_LIMIT, None)
+
+
+def _set_limit(connection: Connection, seconds: float) -> None:
+    fetch_by(connection, _SET_LIMIT, {"limit": f"{max(1, round(seconds * 1000))}ms"})
 
 
 @contextmanager

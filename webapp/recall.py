@@ -11,6 +11,7 @@ from uuid import UUID
 from flask import g
 from sqlalchemy import func, select
 
+from memory.database import time_limit
 from memory.errors import InvalidError
 from memory.models import Conversation, EmbeddingModel, Entity
 from memory.scope import Place, Scope, read_scope
@@ -23,6 +24,8 @@ from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.operations import incognito_spaces
 from webapp.ratelimit import LIMITED, over_limit, remember_result, remembered, seconds_left
 
+# Seconds that a search waits for any of its statements: an agent goes on without memory rather than wait for ever.
+LONGEST_STATEMENT = 10.0
 # What `degraded` says where the weights of the space cannot be used.
 WEIGHTS = "weights"
 
@@ -61,53 +64,55 @@ def find(
     """Search a space as the caller; commits the scores it wrote. Empty, and says why, when recall is off.
 
     The scope is the space that is named, or the one that `conversation` is in at this moment; `within` narrows it to
-    that conversation. Over the limit of searches `g.retry_after` is in how many seconds to ask again.
+    that conversation. Over the limit of searches `g.retry_after` is in how many seconds to ask again. A database that
+    takes more than `LONGEST_STATEMENT` for one statement counts as one that does not answer.
 
     Raises `PolicyError` for a field of `policy`; and to a person, who can set others, for weights of the space that no
     search can use. An agent's search does without them, and says so.
     """
-    who, now, settings = credential(), utc_now(), runtime().settings
-    target = _scope(space, conversation)
-    weights = _usable(target.space.policy)
-    chosen = policy_for(weights, policy, min_score)
-    if why := _closed(target):
-        return Result((), chosen, degraded=(why,))
-    if theme is not None:
-        check_theme(session(), who.user_id, theme, space_id=who.space_id, outside=incognito_spaces())
-    query = Query(
-        user_id=who.user_id,
-        space_id=target.space.id,
-        # One character too many says that it was longer; the rest is of no use and would be kept with the answer.
-        text=text[: MAX_QUERY + 1],
-        limit=limit or settings.max_results,
-        theme=theme,
-        types=tuple(types) if types is not None else None,
-        created_after=_days_before(now, recency_days),
-        token_budget=token_budget if token_budget is not None else settings.token_budget,
-        scope_size=_size(shelf, who.user_id, target.space),
-        shelf=shelf,
-        conversation_id=conversation if within else None,
-    )
-    if over_limit(session(), who.user_id, settings.searches_per_minute, now):
-        g.retry_after = seconds_left(now)
-        # What is kept of an answer is checked against the memories of today; of other kinds nothing is kept.
-        result = remembered(session(), query, chosen, now) if shelf is MEMORIES else _limited(chosen)
-        log_search(result, query, request_id())
+    with time_limit(session(), LONGEST_STATEMENT):
+        who, now, settings = credential(), utc_now(), runtime().settings
+        target = _scope(space, conversation)
+        weights = _usable(target.space.policy)
+        chosen = policy_for(weights, policy, min_score)
+        if why := _closed(target):
+            return Result((), chosen, degraded=(why,))
+        if theme is not None:
+            check_theme(session(), who.user_id, theme, space_id=who.space_id, outside=incognito_spaces())
+        query = Query(
+            user_id=who.user_id,
+            space_id=target.space.id,
+            # One character too many says that it was longer; the rest is of no use and would be kept with the answer.
+            text=text[: MAX_QUERY + 1],
+            limit=limit or settings.max_results,
+            theme=theme,
+            types=tuple(types) if types is not None else None,
+            created_after=_days_before(now, recency_days),
+            token_budget=token_budget if token_budget is not None else settings.token_budget,
+            scope_size=_size(shelf, who.user_id, target.space),
+            shelf=shelf,
+            conversation_id=conversation if within else None,
+        )
+        if over_limit(session(), who.user_id, settings.searches_per_minute, now):
+            g.retry_after = seconds_left(now)
+            # What is kept of an answer is checked against the memories of today; of other kinds nothing is kept.
+            result = remembered(session(), query, chosen, now) if shelf is MEMORIES else _limited(chosen)
+            log_search(result, query, request_id())
+            return _ranked_by(weights, target, result)
+        dense = _dense(target.model)
+        result = search(
+            session(),
+            query,
+            chosen,
+            dense=dense,
+            # Days that a question names are the asker's.
+            now=now.astimezone(target.zone),
+            correlation_id=request_id(),
+            reader=runtime().reader,
+        )
+        if settings.searches_per_minute and not result.error and shelf is MEMORIES:
+            remember_result(query, chosen, result, now)
         return _ranked_by(weights, target, result)
-    dense = _dense(target.model)
-    result = search(
-        session(),
-        query,
-        chosen,
-        dense=dense,
-        # Days that a question names are the asker's.
-        now=now.astimezone(target.zone),
-        correlation_id=request_id(),
-        reader=runtime().reader,
-    )
-    if settings.searches_per_minute and not result.error and shelf is MEMORIES:
-        remember_result(query, chosen, result, now)
-    return _ranked_by(weights, target, result)
 
 
 def _usable(weights: Mapping[str, Any]) -> Mapping[str, Any]:

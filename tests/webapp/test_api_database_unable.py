@@ -8,7 +8,8 @@ import pytest
 from api_agent import Agent
 from sqlalchemy import text
 
-from memory.database import make_engine
+from memory.database import make_engine, time_limit
+from webapp import recall
 
 CONVERSATIONS = "/v1/conversations"
 TITLE = "more than the database can do"
@@ -55,3 +56,38 @@ def test_what_the_database_cannot_do_is_said_as_what_it_is(client, ada, unable, 
     answer = Agent(client, ada.headers).post(CONVERSATIONS, {"title": TITLE})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
     assert answer.json["detail"] == said
+
+
+@pytest.fixture
+def locked(runtime) -> Iterator[Callable[[str], None]]:
+    """Return what lets nobody else near a table until the test ends, as `VACUUM FULL` does, or for 20 seconds."""
+    engine = make_engine(runtime.databases.owner, pool_size=1)
+    with engine.connect() as connection:
+        # A search that waits without end shall fail its test, not hold all of them.
+        connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = '20s'"))
+        yield lambda table: connection.execute(text(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE"))
+        connection.invalidate()
+    engine.dispose()
+
+
+def test_an_agent_does_not_wait_without_end_for_a_database_that_is_busy(client, ada, locked, monkeypatch) -> None:
+    agent = Agent(client, ada.headers)
+    agent.store("Ada keeps bees behind the house")
+    monkeypatch.setattr(recall, "LONGEST_STATEMENT", 0.2)
+    locked("memories")
+    searched, asked = agent.tool("memory_search", query="bees"), agent.tool("query_memory", query="bees")
+    assert (searched.json["results"], searched.json["degraded"], searched.json["error"]) == ([], ["database"], True)
+    assert (asked.json["memories"], asked.json["degraded"], asked.json["error"]) == ([], ["database"], True)
+
+
+def test_a_limit_of_time_holds_in_later_transactions_and_ends_with_the_search(runtime) -> None:
+    with runtime.sessions() as session:
+        with time_limit(session, 1.5):
+            limits = [session.scalar(text("SHOW statement_timeout"))]
+            session.commit()
+            limits.append(session.scalar(text("SHOW statement_timeout")))
+        session.commit()
+        limits.append(session.scalar(text("SHOW statement_timeout")))
+        with time_limit(session, 2):
+            limits.append(session.scalar(text("SHOW statement_timeout")))
+    assert limits == ["1500ms", "1500ms", "0", "2s"]
