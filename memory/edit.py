@@ -126,7 +126,9 @@ def update(
     if freed is not None:
         _refuse_twin(session, freed[0], None, freed[1])
     before, were = content_of(session, memory), _values(memory, changes)
+    gained = _gained_by_saving(session, space, memory, changes)
     linked = _link(memory, older, freed, now) if "supersedes" in changes else {}
+    memory.importance = max(0.0, memory.importance + gained.get("gained", 0.0))
     _apply(session, space, memory, draft, changes, now, actor)
     memory.updated_at = now
     if rewritten is not None:
@@ -139,9 +141,33 @@ def update(
     if "manually_saved" in changes and "manually_saved" not in fields:
         # That it was said again tells an unpinning that it was not the pin alone.
         fields.append("manually_saved")
-    details = {"fields": sorted(fields), **linked, **({"restored": restored} if restored is not None else {})}
+    details = {"fields": sorted(fields), **linked, **gained, **({"restored": restored} if restored is not None else {})}
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
     return memory
+
+
+def _gained_by_saving(session: Session, space: Space, memory: Memory, changes: Mapping[str, Any]) -> dict[str, float]:
+    """Return what importance a change gains by saving the memory by hand, as its record is to tell of it.
+
+    A change that takes such a saving back loses it again. Importance that is asked for stands; with memory off, too.
+    """
+    saved = changes.get("manually_saved", memory.manually_saved)
+    if saved == memory.manually_saved or "importance" in changes or not space.memory_enabled:
+        return {}
+    if saved:
+        return {"gained": min(1.0, memory.importance + 0.5) - memory.importance}
+    last = (
+        select(AuditEvent.details["gained"].as_float())
+        .where(
+            AuditEvent.user_id == memory.user_id,
+            AuditEvent.subject_id == memory.id,
+            AuditEvent.action == "memory.updated",
+            AuditEvent.details.has_key("gained"),
+        )
+        .order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
+    )
+    had = session.scalar(last.limit(1)) or 0.0
+    return {"gained": -had} if had > 0 else {}
 
 
 def _values(memory: Memory, names: Iterable[str]) -> dict[str, Any]:

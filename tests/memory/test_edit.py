@@ -251,6 +251,20 @@ def test_with_memory_off_unpinning_leaves_the_importance(book, memory_id):
     assert (row.pinned, row.manually_saved, row.importance) == (False, False, before)
 
 
+def test_saving_by_a_change_weighs_what_saving_by_hand_does_and_is_taken_back_whole(book, change, memory_id):
+    before = book.load(memory_id).importance
+    for _ in range(2):
+        assert change(memory_id, manually_saved=True).importance == pytest.approx(min(1.0, before + 0.5))
+        assert change(memory_id, manually_saved=True).importance == pytest.approx(min(1.0, before + 0.5))
+        assert change(memory_id, manually_saved=False).importance == pytest.approx(before)
+    assert change(memory_id, manually_saved=True, pinned=True).importance == pytest.approx(min(1.0, before + 0.5))
+
+
+def test_an_importance_that_is_asked_for_or_was_given_outlives_saving_by_a_change(book, change, memory_id):
+    assert change(memory_id, manually_saved=True, importance=0.25).importance == 0.25
+    assert change(memory_id, manually_saved=False).importance == 0.25
+
+
 def test_pinning_twice_raises_importance_once(book, memory_id):
     first = book.do(pin, memory_id, pinned=True).importance
     assert book.do(pin, memory_id, pinned=True).importance == first
