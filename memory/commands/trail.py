@@ -50,7 +50,10 @@ class Step:
 
 
 def last_memories(session: Session, speaker: Speaker, now: datetime) -> Sequence[UUID]:
-    """Return the memories that were recalled or stored last, best first; () when that is too long ago."""
+    """Return the memories that were recalled or stored last, best first; () when that is too long ago.
+
+    () too where the last command recalled or stored nothing: what came before is not what is spoken of.
+    """
     call = session.execute(
         select(ToolCall.created_at, ToolCall.affected_ids)
         .where(
@@ -59,7 +62,11 @@ def last_memories(session: Session, speaker: Speaker, now: datetime) -> Sequence
             ToolCall.origin == "server",
             ToolCall.tool.in_(_TOOLS),
             ToolCall.operation.in_(("search", "create", "read", "update")),
-            func.cardinality(ToolCall.affected_ids) > 0,
+            # An agent's tools may find nothing between two commands that the user says one after the other.
+            or_(
+                func.cardinality(ToolCall.affected_ids) > 0,
+                and_(ToolCall.tool == TOOL, ToolCall.result["intent"].astext.in_(("recall", "remember"))),
+            ),
             _said_by(speaker),
         )
         .order_by(ToolCall.created_at.desc(), ToolCall.id.desc())

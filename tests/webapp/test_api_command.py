@@ -325,6 +325,19 @@ def test_nothing_to_refer_to_changes_nothing(agent, ada):
     assert say(agent, "undo")["done"] is False
 
 
+@pytest.mark.parametrize("said", ["what do you remember about the zeppelin?", "remember that the safe is open"])
+@pytest.mark.parametrize("asked", ["forget that", "pin this"])
+def test_what_came_before_a_command_without_a_memory_is_not_meant(agent, ada, said, asked):
+    agent.delete(f"/v1/memory/entries/{agent.store('The safe is open')}")
+    agent.store("Ada is allergic to hazelnuts")
+    before = say(agent, said)
+    answer = say(agent, asked)
+    assert (before["memories"], answer["memories"], answer["done"]) == ([], [], False)
+    assert (memories_of(ada), agent.get("/v1/memory/entries", pinned="true").json["entries"]) == (1, [])
+    say(agent, "remember that the ferry leaves at noon")
+    assert say(agent, asked)["done"] is True
+
+
 def test_undo_tells_of_what_was_forgotten_elsewhere(client, agent, bob, ada, notes):
     for memory in (notes["nuts"], notes["bread"]):
         agent.delete(f"/v1/memory/entries/{memory}", undo=True)
