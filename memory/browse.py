@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
 from memory.cursors import from_cursor, to_cursor
+from memory.driver import fetch
 from memory.errors import InvalidError
 from memory.models import (
     Conversation,
@@ -165,6 +166,25 @@ def find_source(session: Session, user_id: UUID, message_id: UUID) -> Source | N
     """Return where a message is, None when there is none."""
     row = session.execute(_sources(user_id, {message_id})).one_or_none()
     return Source(*row) if row else None
+
+
+# A conversation that is in another space by now is none of this one's business.
+_TOLD = """
+SELECT m.id, m.source_message, nullif(c.title, '')
+FROM memories m
+LEFT JOIN messages g ON g.user_id = m.user_id AND g.id = m.source_message_id
+LEFT JOIN conversations c ON c.user_id = g.user_id AND c.id = g.conversation_id AND c.space_id = m.space_id
+WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)s)
+"""
+
+
+def where_said(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUID, tuple[str | None, str | None]]:
+    """Return by id the caller's name for the message of each memory, and the title of the conversation it was said in.
+
+    Either is None where there is none.
+    """
+    rows = fetch(session, _TOLD, {"user_id": user_id, "ids": list(ids)}) if ids else []
+    return {memory_id: (message, conversation) for memory_id, message, conversation in rows}
 
 
 def _sources(user_id: UUID, ids: Collection[UUID | None]) -> Select[*tuple[Any, ...]]:

@@ -64,3 +64,23 @@ def test_a_confined_token_names_no_message_of_another_space(client, ada, said):
 @pytest.mark.parametrize("ecosystem", ["openai", "anthropic", "mcp"])
 def test_agents_are_told_of_it(agent, ecosystem):
     assert "source_message_id" in agent.get("/v1/tools", format=ecosystem).text
+
+
+def told(agent, **more):
+    """Return what `query_memory` says of where the memories come from."""
+    return [each["context"] for each in agent.tool("query_memory", query="Lisbon", **more).json["memories"]]
+
+
+def test_who_recalls_it_is_told_the_conversation_as_long_as_that_is_in_its_space(agent, ada):
+    talk = Talk(agent, title="Moving  house")
+    add(agent, talk.say("I have moved to Lisbon")["id"])
+    [context] = told(agent)
+    assert context.startswith("user, ")
+    assert context.endswith("; in “Moving house”")
+    talk.change(space=add_space(ada, "work"))
+    assert told(agent) == [context.partition(";")[0]]
+
+
+def test_who_recalls_it_is_told_the_callers_own_name_of_the_message(agent):
+    agent.store("Ada lives in Lisbon", type="fact", source_ids=["s-1"], source_message="mail 7")
+    assert [each.partition("; ")[2] for each in told(agent)] == ["source s-1, mail 7"]

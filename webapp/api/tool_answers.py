@@ -161,7 +161,7 @@ class RecalledAnswer(BaseModel):
     content: str
     type: MemoryType
     relevance: float
-    context: str
+    context: str = Field(description="Who said it, on which day, from which sources, and in which conversation.")
 
 
 class RecalledCountAnswer(BaseModel):

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from memory.browse import possible_updates
+from memory.browse import possible_updates, where_said
 from memory.drafts import Draft
 from memory.errors import InvalidError
 from memory.spaces import list_themes
@@ -42,6 +42,9 @@ from webapp.recording import recalled
 from webapp.sources import NO_SOURCE, unknown_sources
 from webapp.tools.base import LEAST_EVIDENCE, Tool, ToolResult
 from webapp.tools.shown import answer_json, named, remarks, why_json
+
+# Of a conversation, in what `query_memory` says of where a memory comes from.
+_LONGEST_NAME = 80
 
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
@@ -137,13 +140,14 @@ def _hit_json(hit: Hit, policy: Policy) -> dict[str, Any]:
 
 def _query_memory(arguments: QueryArguments) -> ToolResult:
     result = find(arguments.query, types=arguments.types)
+    said = where_said(session(), credential().user_id, [hit.ranked.scored.candidate.id for hit in result.hits])
     answer: dict[str, Any] = {
         "memories": [
             {
                 "content": hit.snippet,
                 "type": hit.ranked.scored.candidate.type,
                 "relevance": round(hit.ranked.scored.score.relevance, 6),
-                "context": _provenance(hit),
+                "context": _provenance(hit, *said.get(hit.ranked.scored.candidate.id, (None, None))),
             }
             for hit in result.hits
         ],
@@ -154,10 +158,15 @@ def _query_memory(arguments: QueryArguments) -> ToolResult:
     return _found(result, answer)
 
 
-def _provenance(hit: Hit) -> str:
+def _provenance(hit: Hit, message: str | None, conversation: str | None) -> str:
+    """Return who said it and when, and where that is known, its sources and the conversation."""
     memory = hit.ranked.scored.candidate
-    said = f"{memory.role}, {local(memory.created_at, zone()):%Y-%m-%d}"
-    return f"{said}; source {', '.join(memory.source_ids[:3])}" if memory.source_ids else said
+    told = [f"{memory.role}, {local(memory.created_at, zone()):%Y-%m-%d}"]
+    if sources := list(dict.fromkeys([*memory.source_ids[:3], *([message] if message else [])])):
+        told.append(f"source {', '.join(sources)}")
+    if conversation:
+        told.append(f"in “{' '.join(conversation.split())[:_LONGEST_NAME]}”")
+    return "; ".join(told)
 
 
 @contextmanager
