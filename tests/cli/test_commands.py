@@ -52,10 +52,11 @@ def run(command_line, runtime, home, database_url) -> Run:
 
 
 def test_token_create_prints_the_token_and_nothing_else(run, ada, runtime):
-    done = run("token", "create", "--email", ada.email, "--name", "cli", "--scopes", "read,write")
+    scopes = ("--scopes", "read,write", "--scopes", "forget")
+    done = run("token", "create", "--email", ada.email, "--name", "cli", *scopes)
     with runtime.sessions.begin() as session:
         credential = authenticate(session, done.stdout.strip(), utc_now())
-    assert (done.stdout.count("\n"), credential.user_id, credential.scopes) == (1, ada.id, {"read", "write"})
+    assert (done.stdout.count("\n"), credential.user_id, credential.scopes) == (1, ada.id, {"read", "write", "forget"})
 
 
 def test_token_create_takes_the_days_after_which_the_token_expires(run, ada, runtime):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from getpass import GetPassWarning
 
@@ -90,14 +91,16 @@ def token() -> None:
 @token.command("create")
 @click.option("--email", required=True)
 @click.option("--name", required=True, help="What the token is for.")
-@click.option("--scopes", default="read,write", show_default=True, help=f"Some of {', '.join(SCOPES)}.")
+@click.option(
+    "--scopes", multiple=True, default=["read,write"], show_default=True, help=f"Some of {', '.join(SCOPES)}."
+)
 @click.option("--space", help="Confine the token to this space.")
 @click.option("--days", type=click.IntRange(1, LONGEST_LIFE.days), help="Let it expire after so many days.")
-def create_token_(email: str, name: str, scopes: str, space: str | None, days: int | None) -> None:
+def create_token_(email: str, name: str, scopes: Sequence[str], space: str | None, days: int | None) -> None:
     """Add a token and print it, this once."""
     store, now = migrated_store(), datetime.now(UTC)
     user_id = user_named(store, email)
-    wanted = [scope.strip() for scope in scopes.split(",") if scope.strip()]
+    wanted = [scope.strip() for scope in ",".join(scopes).split(",") if scope.strip()]
     with user_session(store.sessions, user_id) as session:
         expires = now + timedelta(days=days) if days is not None else None
         secret = create_token(session, user_id, name, wanted, now=now, space=space, expires_at=expires)
