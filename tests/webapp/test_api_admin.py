@@ -86,6 +86,14 @@ def test_one_job_is_tried_again(admin, ada, root, failed):
     assert admin.post(path).status_code == 404
 
 
+@pytest.mark.parametrize(("body", "state"), [(None, "error"), ({"retry_failed": True}, "pending")])
+def test_a_backfill_tries_again_what_failed_of_all_users_where_that_is_asked_for(admin, ada, failed, body, state):
+    answer = admin.post(f"{ADMIN}/backfill", body).json
+    # What other tests have left is tried again, too.
+    assert (answer["started"], answer["retried"] > 0) == (True, state == "pending")
+    assert rows(ada, "SELECT state FROM embeddings")[0].state == state
+
+
 # --- the page ---
 
 

@@ -8,10 +8,9 @@ from uuid import UUID
 from flask import Response, jsonify
 from pydantic import BaseModel, Field
 
-from memory.embedding import queue
 from memory.jobs import STUCK_AFTER, list_stuck
 from memory.journal import record
-from memory.operators import Account, list_accounts
+from memory.operators import Account, list_accounts, retry_failed_of_all
 from memory.telemetry import telemetry as numbers
 from tasks.embedding import nudge, sweep
 from webapp.api.account_answers import (
@@ -25,7 +24,7 @@ from webapp.api.account_answers import (
 )
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Line, Omittable, Strict, moment
-from webapp.context import credential, session, utc_now
+from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import needs
 from webapp.owner import as_owner, change_role, retry_one
 
@@ -33,7 +32,7 @@ bp = api_blueprint("admin", "Backfills and telemetry", "/v1/admin")
 
 
 class BackfillBody(Omittable):
-    """Whether rows in error get another try; only the caller's own."""
+    """Whether rows in error get another try, those of all users."""
 
     retry_failed: bool = Field(False)
 
@@ -132,8 +131,11 @@ def retry_job(path: JobPath) -> Response:
 @needs("admin")
 def backfill(body: BackfillBody) -> Response:
     """Queue a sweep over all users; in the background rows embed, and then what waits is read for names and tags."""
-    retried = queue.retry_failed(session(), credential().user_id, utc_now()) if body.retry_failed else 0
-    record(session(), credential().user_id, "backfill.started", actor=credential().actor, now=utc_now())
+    who, now, retried = credential(), utc_now(), 0
+    if body.retry_failed:
+        retried = retry_failed_of_all(runtime().sessions, now)
+        record(session(), who.user_id, "backfill.retried", actor=who.actor, now=now, count=retried)
+    record(session(), who.user_id, "backfill.started", actor=who.actor, now=now)
     session().commit()
     sweep()
     nudge()
