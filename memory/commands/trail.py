@@ -52,7 +52,8 @@ class Step:
 def last_memories(session: Session, speaker: Speaker, now: datetime) -> Sequence[UUID]:
     """Return the memories that were recalled or stored last, best first; () when that is too long ago.
 
-    () too where the last command recalled or stored nothing: what came before is not what is spoken of.
+    () too where the last command, or a person's own search, recalled or stored nothing: what came before is not what is
+    spoken of.
     """
     call = session.execute(
         select(ToolCall.created_at, ToolCall.affected_ids)
@@ -65,6 +66,7 @@ def last_memories(session: Session, speaker: Speaker, now: datetime) -> Sequence
             # An agent's tools may find nothing between two commands that the user says one after the other.
             or_(
                 func.cardinality(ToolCall.affected_ids) > 0,
+                and_(ToolCall.tool != TOOL, ToolCall.token_id.is_(None)),
                 and_(ToolCall.tool == TOOL, ToolCall.result["intent"].astext.in_(("recall", "remember"))),
             ),
             _said_by(speaker),

@@ -506,6 +506,13 @@ def test_a_chart_without_numbers_says_so(desk: Desk) -> None:
     assert "nothing to draw yet" in desk.run("chart", chart="tags")[1].text
 
 
+def test_a_command_after_a_recall_that_found_nothing_means_nothing(desk: Desk) -> None:
+    desk.run("remember", text=NUTS)
+    desk.run("recall", q="zeppelins over Friedrichshafen")
+    assert "There is no such memory here" in desk.run("command", text="forget that")[1].text
+    assert desk.one("SELECT count(*) FROM memories") == 1
+
+
 def test_a_command_means_what_was_recalled_last_and_offers_an_undo(desk: Desk) -> None:
     stored(desk.person, NUTS)
     desk.run("recall", q="hazelnuts")
