@@ -1,11 +1,13 @@
 "use strict";
 
 /* Enter twice is Enter once; htmx sees to its own forms. */
-let sent = -Infinity;
+let sent = new WeakMap();
+addEventListener("pageshow", () => (sent = new WeakMap()));
 addEventListener("submit", (event) => {
-  if (event.defaultPrevented) return;
-  if (event.timeStamp - sent < 5000) return event.preventDefault();
-  sent = event.timeStamp;
+  const { defaultPrevented, target, timeStamp } = event;
+  if (defaultPrevented) return;
+  if (timeStamp - sent.get(target) < 5000) return event.preventDefault();
+  sent.set(target, timeStamp);
 });
 
 /* A double click is one click. */
@@ -27,13 +29,12 @@ addEventListener("click", (event) => {
 });
 
 /* Moments in the reader's zone. */
-function localise(root) {
-  for (const time of root.querySelectorAll("html:not(.zoned) time")) {
+addEventListener("htmx:load", ({ detail }) => {
+  for (const time of detail.elt.querySelectorAll("html:not(.zoned) time")) {
     const moment = new Date(time.dateTime);
     if (moment.getTime()) time.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   }
-}
-addEventListener("htmx:load", ({ detail }) => localise(detail.elt));
+});
 
 /* A slash goes to the question. */
 addEventListener("keydown", (event) => {

@@ -37,8 +37,7 @@ addEventListener("click", async (event) => {
 });
 
 /* Cells move where they stand. */
-addEventListener("htmx:afterRequest", (event) => {
-  const { elt, successful } = event.detail;
+addEventListener("htmx:afterRequest", ({ detail: { elt, successful } }) => {
   const cell = elt.dataset.by && successful && elt.closest(".cell");
   if (!cell) return;
   const others = [...cell.parentElement.querySelectorAll(":scope > .cell")];
@@ -49,9 +48,7 @@ addEventListener("htmx:afterRequest", (event) => {
 });
 
 /* What is changed in one cell is so in all; what is typed stays. */
-addEventListener("htmx:afterRequest", (event) => {
-  const { successful, requestConfig } = event.detail;
-  const { elt, parameters, path } = requestConfig;
+addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig: { elt, parameters, path } } }) => {
   const commanded = elt.closest(".cell-command");
   if (!successful || !(parameters.act || (commanded && path.includes("/run")))) return;
   const told = commanded ? "" : `[data-memories~="${path.split("/").pop()}"]`;
@@ -65,7 +62,7 @@ addEventListener("htmx:afterRequest", (event) => {
 
 let dragged;
 addEventListener("dragstart", (event) => {
-  dragged = event.target.closest?.(".drag") ? event.target.closest(".cell") : null;
+  dragged = event.target.closest?.(".drag")?.closest(".cell");
   if (!dragged) return;
   event.dataTransfer.effectAllowed = "move";
   event.dataTransfer.setData("text/plain", "");
