@@ -155,6 +155,14 @@ def test_what_was_written_of_a_memory_that_is_forgotten_meanwhile_is_not_lost(br
     assert "The memory is no longer there, and nothing was saved." in response.text
     assert re.search(r'action="/remember".*with Grace</textarea>.*"keys, home"', response.text, re.DOTALL)
     assert browser.post(f"/memories/{pair[0]}/edit", data={**form, "text": " "}).status_code == 404
+    odd = browser.post(f"/memories/{pair[0]}/edit", data={**form, "type": "riddle"})
+    assert (odd.status_code, "with Grace</textarea>" in odd.text) == (404, True)
+    browser.post("/incognito/start")
+    response = browser.post(f"/memories/{pair[0]}/edit", data=form)
+    assert (response.status_code, "with Grace</textarea>" in response.text) == (409, True)
+    assert "The session is incognito, and nothing was saved." in response.text
+    page = browser.post("/incognito/end", follow_redirects=True)
+    assert "Writes refused while it was on: 1." in flashes(page)
 
 
 def test_another_users_memory_is_not_corrected(app, ada, bob, pair):
@@ -166,7 +174,12 @@ def test_another_users_memory_is_not_corrected(app, ada, bob, pair):
 def test_nothing_is_corrected_incognito(browser, pair):
     browser.post("/incognito/start")
     assert "Closed while incognito" in browser.get(f"/memories/{pair[0]}/edit").text
-    assert browser.post(f"/memories/{pair[0]}/edit", data={"text": "Mine"}).status_code == 409
+    response = browser.post(f"/memories/{pair[0]}/edit", data={"text": "Mine", "tags": "a, b", "based_on": "old"})
+    # What was written is there to be sent again, and nothing of what is stored.
+    assert (response.status_code, "flowerpot" in response.text) == (409, False)
+    assert all(part in response.text for part in (">Mine</textarea>", 'value="a, b"', 'name="based_on" value="old"'))
+    assert "It cannot be stored while incognito: end that in another tab, then save it again." in response.text
+    assert "flowerpot" not in browser.post(f"/memories/{pair[0]}/edit").text
     assert decide(browser, pair[1], pair[0], "this").status_code == 409
 
 

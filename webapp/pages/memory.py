@@ -42,8 +42,12 @@ from webapp.settling import replace_other, restore_replaced, settle
 
 bp = guarded("memory")
 
-# What is said beside a text that a policy forbids, by default its own words; one of incognito is not shown again.
-_FORBIDDEN = {"memory_off": "cannot be stored: memory is off in its space", "tombstone": ""}
+# What is said beside a text that is refused, by default the refusal's own words.
+_FORBIDDEN = {
+    "incognito": "cannot be stored while incognito: end that in another tab, then save it again",
+    "memory_off": "cannot be stored: memory is off in its space",
+    "tombstone": "",
+}
 
 _DECIDED = {
     "this": "Decided. The other one is replaced: it is out of search, and can be read here.",
@@ -163,10 +167,10 @@ def save(memory_id: UUID) -> Response:
         entry = held_entry(memory_id)
     except NotFoundError:
         return _written_for_nothing(memory_id)
-    refuse_in_incognito(entry.memory.space_id)
-    if request.form.get("based_on", _as_shown(entry)) != _as_shown(entry) and not _is_as_written(entry):
-        return _form(entry, overtaken=True)
     try:
+        refuse_in_incognito(entry.memory.space_id)
+        if request.form.get("based_on", _as_shown(entry)) != _as_shown(entry) and not _is_as_written(entry):
+            return _form(entry, overtaken=True)
         form = parse(RememberForm, request.form)
         changes: dict[str, Any] = {"text": form.text.replace("\r\n", "\n"), "type": form.type, "theme": form.theme}
         # A tag may have a comma, which divides tags here: as long as nobody touches them they stay whole.
@@ -182,22 +186,29 @@ def save(memory_id: UUID) -> Response:
         if error.reason not in _FORBIDDEN:
             raise
         session().rollback()
-        return _form(
-            visible_entry(memory_id), {"text": _FORBIDDEN[error.reason] or str(error).removeprefix("this text ")}
-        )
+        problem = {"text": _FORBIDDEN[error.reason] or str(error).removeprefix("this text ")}
+        return _form(visible_entry(memory_id), problem, closed=error.reason == "incognito")
     flash("Changed.")
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
 
 
 def _written_for_nothing(memory_id: UUID) -> Response:
     """Show what was written of a memory that was forgotten meanwhile, as a new one; raises `NotFoundError`."""
-    form = parse(RememberForm, request.form)
+    try:
+        form = parse(RememberForm, request.form)
+    except ValidationError:
+        form = RememberForm(text=request.form.get("text", "").strip())
     if not form.text:
         raise NotFoundError("there is no such memory")
     forgotten = next(iter(restorables([memory_id])), None)
-    if forgotten is not None:
-        space = session().get_one(Space, (credential().user_id, forgotten.space_id))
+    space = None if forgotten is None else session().get_one(Space, (credential().user_id, forgotten.space_id))
+    if space is not None:
         form = form.model_copy(update={"space": space.slug})
+    try:
+        refuse_in_incognito((space or space_for(None)).id)
+    except RefusedError:
+        said = "is incognito, and nothing was saved. End that in another tab; then Remember keeps what you wrote"
+        return desk(form, HTTPStatus.CONFLICT, error=InvalidError("session", said))
     said = "is no longer there, and nothing was saved. Remember keeps what you wrote as a new one"
     return desk(form, HTTPStatus.NOT_FOUND, error=InvalidError("memory", said))
 
@@ -221,7 +232,9 @@ def _as_shown(entry: Entry) -> str:
     return hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
 
 
-def _form(entry: Entry, problem: dict[str, str] | None = None, *, overtaken: bool = False) -> Response:
+def _form(
+    entry: Entry, problem: dict[str, str] | None = None, *, overtaken: bool = False, closed: bool = False
+) -> Response:
     refused = bool(problem) or overtaken
     page = render_template(
         "memories/edit.html",
@@ -229,10 +242,12 @@ def _form(entry: Entry, problem: dict[str, str] | None = None, *, overtaken: boo
         given=request.form if refused else None,
         problem=problem or {},
         types=TYPES,
-        based_on=_as_shown(entry),
+        # While the memory is closed nobody sees whether another has changed it.
+        based_on=request.form.get("based_on", "") if closed else _as_shown(entry),
         overtaken=overtaken,
     )
-    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK)
+    status = HTTPStatus.CONFLICT if closed else HTTPStatus.UNPROCESSABLE_ENTITY
+    return make_response(page, status if refused else HTTPStatus.OK)
 
 
 def _pinned(memory_id: UUID, *, pinned: bool) -> Response:
