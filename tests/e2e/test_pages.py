@@ -358,6 +358,11 @@ def test_the_field_that_is_wrong_has_the_focus(log_in: LogIn, reader: Any) -> No
     page.get_by_label("Name of a new space").fill("Bees")
     page.get_by_role("button", name="Add").click()
     expect(page.get_by_label("Its name for agents")).to_be_focused()
+    # And so does a part of one, though the button that sent it is there again.
+    page.goto("/spaces/default")
+    page.get_by_label("λ Sameness").fill("7")
+    page.get_by_role("button", name="Save the ranking").click()
+    expect(page.get_by_label("λ Sameness")).to_be_focused()
     page.goto("/tokens")
     page.get_by_label("What it is for").fill("Laptop")
     page.get_by_label("read", exact=False).first.uncheck()
