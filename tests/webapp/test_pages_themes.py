@@ -135,8 +135,12 @@ def test_incognito_reads_and_stores_no_theme(reader: FlaskClient, agent: Agent) 
     reader.post("/incognito/start")
     for page in ("/themes", "/memories", "/search", "/remember"):
         assert "house" not in reader.get(page).text
-    assert reader.post("/themes", data={"display_name": "Secret"}).status_code == 409
-    assert reader.post("/themes/house", data={"display_name": "Secret"}).status_code == 409
+    for address in ("/themes", "/themes/house"):
+        page = reader.post(address, data={"display_name": "Secret", "description": "Long thought about"})
+        assert (page.status_code, "House" in page.text, f'action="{address}"' in page.text) == (409, False, True)
+        # What was written is there to be sent again.
+        assert all(f'value="{each}"' in page.text for each in ("Secret", "Long thought about"))
+        assert "The name: cannot be kept while this session is incognito." in _plain(page)
     agent.post("/v1/memory/incognito/start", {})
     assert agent.ask("POST", "/v1/memory/themes", json={"slug": "secret"}).status_code == 409
     agent.post("/v1/memory/incognito/end", {})

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import BaseModel, Field, ValidationError
 
-from memory.errors import ConflictError, InvalidError
+from memory.errors import ConflictError, InvalidError, RefusedError
 from memory.spaces import create_theme, describe_theme, get_theme, list_themes
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
@@ -16,6 +16,7 @@ from webapp.htmx import render
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.space_forms import slug_of
+from webapp.pages.spaces import UNKEPT
 from webapp.pages.visitor import guarded
 from webapp.plain import problems
 
@@ -47,8 +48,8 @@ def index() -> Response:
 def add() -> Response:
     """Add a theme; the form comes back where a field does not fit."""
     who = credential()
-    refuse_in_incognito(space_for(None).id)
     try:
+        refuse_in_incognito(space_for(None).id)
         form = parse(ThemeForm, request.form)
         slug = form.slug or slug_of(form.display_name)
         if form.display_name and not slug:
@@ -61,6 +62,8 @@ def add() -> Response:
         return _shelf(problem={error.field: error.message})
     except ConflictError as error:
         return _shelf(problem={"slug": str(error)})
+    except RefusedError:
+        return _closed()
     session().commit()
     return _to(f"The theme {theme.display_name} is there. Nothing is in it yet.")
 
@@ -69,7 +72,10 @@ def add() -> Response:
 def change(slug: str) -> Response:
     """Save what a theme is called and what belongs to it; the form comes back where a field does not fit."""
     who = credential()
-    refuse_in_incognito(space_for(None).id)
+    try:
+        refuse_in_incognito(space_for(None).id)
+    except RefusedError:
+        return _closed(slug)
     theme = get_theme(session(), who.user_id, slug, outside=incognito_spaces())
     try:
         said = parse(ThemeForm, request.form).model_dump(exclude={"slug"})
@@ -83,6 +89,18 @@ def change(slug: str) -> Response:
 def _to(said: str) -> Response:
     flash(said)
     return make_response(redirect(url_for("themes.index"), HTTPStatus.SEE_OTHER))
+
+
+def _closed(slug: str = "") -> Response:
+    """Show what was written once more, and of what is stored nothing."""
+    page = render_template(
+        "themes/index.html",
+        changing={"slug": slug} if slug else None,
+        closed=True,
+        problem={"display_name": UNKEPT},
+        given=request.form,
+    )
+    return make_response(page, HTTPStatus.CONFLICT)
 
 
 def _shelf(**more: Any) -> Response:
