@@ -113,6 +113,11 @@ def test_a_role_is_changed_from_the_list(app, root, ada):
     assert "Now an admin." in flashes(page)
     assert f'aria-label="Make a plain user: {ada.email}"' in page.text
     assert role_of(ada) == "admin"
+    # Who takes the role from themselves is led to a page that is theirs.
+    own = at_browser(app, ada)
+    page = own.post(f"/admin/users/{ada.id}/role", data={"role": "user"}, follow_redirects=True)
+    assert (page.status_code, page.request.path, role_of(ada)) == (200, "/account", "user")
+    assert "Now a plain user." in flashes(page)
 
 
 @pytest.fixture

@@ -95,10 +95,14 @@ def retry() -> Response:
 
 @bp.post("/admin/users/<uuid:user_id>/role")
 def role(user_id: UUID) -> Response:
-    """Make a user an admin, or a plain user; the list comes back as it was narrowed."""
+    """Make a user an admin, or a plain user; the list comes back as it was narrowed, to who still is an admin."""
     wanted = request.form.get("role", "")
     said = f"Now {'an admin' if wanted == 'admin' else 'a plain user'}."
     changed = change_role(user_id, wanted)
+    if changed and user_id == credential().user_id and wanted != "admin":
+        # Who was an admin a moment ago would be sent to a page that is closed.
+        flash(said)
+        return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
     return _back(said if changed else "Nothing changed.", q=request.form.get("q") or None)
 
 
