@@ -138,7 +138,10 @@ def test_who_corrects_does_not_overwrite_what_came_meanwhile(ada, browser, pair)
     assert rows(ada, "SELECT text FROM memories WHERE id = :id", id=pair[0])[0].text.endswith("with Ben")
     for _ in ("Enter", "and a second time, on the way to the page that answers"):
         assert browser.post(path, data={**mine, "based_on": based_on(response.text)}).status_code == 303
+        assert "Changed." in flashes(browser.get(f"/memories/{pair[0]}"))
     assert rows(ada, "SELECT text FROM memories WHERE id = :id", id=pair[0])[0].text.endswith("with Grace")
+    browser.post(path, data={**mine, "based_on": based_on(browser.get(path).text)})
+    assert "Nothing changed." in flashes(browser.get(f"/memories/{pair[0]}"))
     # What the form does not hold may change.
     last = based_on(browser.get(path).text)
     browser.post(f"/memories/{pair[0]}/pin")

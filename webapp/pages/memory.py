@@ -169,7 +169,8 @@ def save(memory_id: UUID) -> Response:
         return _written_for_nothing(memory_id)
     try:
         refuse_in_incognito(entry.memory.space_id)
-        if request.form.get("based_on", _as_shown(entry)) != _as_shown(entry) and not _is_as_written(entry):
+        shown, written = request.form.get("based_on", _as_shown(entry)) == _as_shown(entry), _is_as_written(entry)
+        if not shown and not written:
             return _form(entry, overtaken=True)
         form = parse(RememberForm, request.form)
         changes: dict[str, Any] = {"text": form.text.replace("\r\n", "\n"), "type": form.type, "theme": form.theme}
@@ -188,7 +189,8 @@ def save(memory_id: UUID) -> Response:
         session().rollback()
         problem = {"text": _FORBIDDEN[error.reason] or str(error).removeprefix("this text ")}
         return _form(visible_entry(memory_id), problem, closed=error.reason == "incognito")
-    flash("Changed.")
+    # What is as written though it was shown otherwise was changed by the first Enter of two.
+    flash("Nothing changed." if shown and written else "Changed.")
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
 
 
