@@ -40,6 +40,9 @@ def test_htmx_sends_the_whole_window_to_the_login(client: FlaskClient) -> None:
     assert response.headers["HX-Redirect"] == "/login?next=/memories?type%3Dfact"
     odd = client.get("/memories", headers={**HTMX, "HX-Current-URL": "http://["})
     assert odd.headers["HX-Redirect"] == "/login?next=/"
+    # A question is asked again, though the page that it was typed on is still the one before it.
+    asked = client.get("/search?q=green+tea", headers={**HTMX, "HX-Current-URL": "http://localhost/search"})
+    assert asked.headers["HX-Redirect"] == "/login?next=/search?q%3Dgreen%2Btea"
 
 
 @pytest.mark.parametrize(

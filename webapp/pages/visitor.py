@@ -32,6 +32,8 @@ _SAVED_IN_PLACE = frozenset(
         *("spaces.change", "spaces.weigh", "tokens.create", "playground.call"),
     }
 )
+# What htmx asks without having left the page, and what the visitor wants to read after the login all the same.
+_ASKED_IN_PLACE = frozenset({"search.index"})
 _LOGGED_OUT = "you are logged out. What you wrote is still here: log in in another tab, then send it again"
 _LEFT_BEHIND = (
     "You were logged out, so nothing was saved. Most browsers still have what you wrote: log in in another tab, "
@@ -67,7 +69,8 @@ def login_required() -> Response | None:
         return answer(HTTPStatus.UNAUTHORIZED, _LOGGED_OUT)
     if request.method == "POST" and not wants_fragment():
         flash(_LEFT_BEHIND, "refused")
-    return go(url_for("auth.login", next=current_page()))
+    wanted = request.full_path if request.endpoint in _ASKED_IN_PLACE else current_page()
+    return go(url_for("auth.login", next=wanted.rstrip("?")))
 
 
 def recognise() -> bool:
