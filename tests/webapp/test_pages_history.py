@@ -141,6 +141,15 @@ def test_long_changes_are_cut():
     pieces = compare_words("x", "y " * 5000, most=100)
     assert sum(len(piece.text) for piece in pieces) <= 100
     assert pieces[-1].kind == "skipped"
+    # However much was taken out, what came in its place is told of as well.
+    pieces = compare_words("x " * 5000, "y " * 5000, most=100)
+    assert [(piece.kind, len(piece.text)) for piece in pieces] == [
+        ("gone", 50),
+        ("skipped", 0),
+        ("new", 50),
+        ("skipped", 0),
+    ]
+    assert [len(piece.text) for piece in compare_words("x " * 5000, "y", most=100)] == [99, 0, 1]
 
 
 def test_very_different_texts_are_replaced_in_one_piece():

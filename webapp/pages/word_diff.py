@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import Literal
 
 Kind = Literal["same", "gone", "new", "skipped"]
@@ -42,7 +43,7 @@ def compare_words(older: str, newer: str, *, most: int = 2000) -> list[Piece]:
             pieces += _near(words, first=number == 0, last=number == len(runs) - 1)
         else:
             pieces.append(Piece(kind, "".join(words)))
-    return list(_within(_apart(pieces), most))
+    return list(_within(list(_apart(pieces)), most))
 
 
 def _runs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[Kind, Sequence[str]]]:
@@ -93,11 +94,17 @@ def _apart(pieces: Sequence[Piece]) -> Iterator[Piece]:
         yield piece if ends else replace(piece, text=f"{piece.text} ")
 
 
-def _within(pieces: Iterator[Piece], most: int) -> Iterator[Piece]:
-    for piece in pieces:
-        if len(piece.text) > most:
-            yield replace(piece, text=piece.text[:most])
+def _within(pieces: Sequence[Piece], most: int) -> Iterator[Piece]:
+    for piece, following in zip_longest(pieces, pieces[1:]):
+        # However much was taken out, some of what came in its place is shown.
+        is_replaced = piece.kind == "gone" and following is not None and following.kind == "new"
+        kept = min(len(following.text), most // 2) if is_replaced else 0
+        if len(piece.text) > most - kept:
+            yield replace(piece, text=piece.text[: most - kept])
             yield Piece("skipped")
-            return
-        most -= len(piece.text)
-        yield piece
+            if not kept:
+                return
+            most = kept
+        else:
+            most -= len(piece.text)
+            yield piece
