@@ -25,8 +25,8 @@ LONGEST_SESSION = 150
 # Any valid token will do; the view itself says what else it needs.
 ANY = ""
 
-# Bytes of a body that are there, or nearly so, when its head is.
-_AT_ONCE = 16 * 1024
+# Bytes of a body that is read whoever sends it.
+_SMALL = 16 * 1024
 _NAMED = "session"
 _SCOPE = "required_scope"
 _STREAMED = "reads_its_own_body"
@@ -59,6 +59,15 @@ def headers_of(view: Callable[..., Any]) -> tuple[str, ...]:
     """Return the headers of ours that are read on the way to a view behind a bearer token, and in it."""
     read = (SESSION_HEADER, USER_HEADER)
     return (*read, CONVERSATION_HEADER, MESSAGE_HEADER) if getattr(view, _RECORDED, False) else read
+
+
+def take_small_body() -> None:
+    """Wait for a small body before the database is asked anything: it may come as slowly as any.
+
+    Bigger ones are read when their sender is known; see `object_required`.
+    """
+    if not (_is_big() or _is_streamed()):
+        request.get_data()
 
 
 def bearer_required() -> None:
@@ -103,13 +112,12 @@ def object_required() -> None:
         refusal = problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body as it is, without Content-Encoding")
         refusal.headers["Accept-Encoding"] = "identity"
         abort(refusal)
-    if getattr(current_app.view_functions[request.endpoint or ""], _STREAMED, False):
+    if _is_streamed():
         return
-    slow = "Transfer-Encoding" in request.headers or (request.content_length or 0) > _AT_ONCE
-    if slow:
+    if _is_big():
         _let_go()
     empty = not request.get_data()
-    if slow:
+    if _is_big():
         # Whoever was let in long ago may have been shut out since, and acts without a body as well.
         bearer_required()
     if empty:
@@ -125,6 +133,15 @@ def object_required() -> None:
     if not isinstance(body, dict):
         found = [{"field": "body", "message": "must be a JSON object"}]
         abort(problem(HTTPStatus.UNPROCESSABLE_ENTITY, "body: must be a JSON object", errors=found))
+
+
+def _is_big() -> bool:
+    """Tell whether the body is a big one, or may become one: how long it is in chunks nobody knows."""
+    return "Transfer-Encoding" in request.headers or (request.content_length or 0) > _SMALL
+
+
+def _is_streamed() -> bool:
+    return getattr(current_app.view_functions[request.endpoint or ""], _STREAMED, False)
 
 
 def _let_go() -> None:

@@ -13,6 +13,7 @@ from api_agent import ENTRIES, Agent, fields, memories_of, rows
 
 from memory.accounts import create_token, list_tokens, revoke_token
 from memory.embedding.backfill import utc_now
+from webapp.extensions import db
 from webapp.tools import TOOLS
 
 
@@ -99,6 +100,24 @@ def test_a_token_is_free_while_a_long_body_comes_and_asked_for_again(client, new
             return super().readinto(buffer)
 
     body = json.dumps({"text": "The heron is violet. " * 1000}).encode()
+    sent = {"input_stream": Body(body), "content_length": len(body), "content_type": "application/json"}
+    status = client.post(ENTRIES, headers=owner.headers, **sent).status_code
+    assert (status, memories_of(owner)) == ((401, 0) if revoked_meanwhile else (201, 1))
+
+
+@pytest.mark.parametrize("revoked_meanwhile", [False, True])
+def test_a_token_is_free_while_a_short_body_comes_and_asked_for_after_it(client, new_person, revoked_meanwhile):
+    owner = new_person("eve")
+
+    class Body(io.BytesIO):
+        def readinto(self, buffer):
+            assert not db.engine.pool.checkedout()
+            rows(owner, "SELECT id FROM tokens FOR UPDATE NOWAIT")
+            if revoked_meanwhile:
+                rows(owner, "UPDATE tokens SET revoked_at = now() RETURNING id")
+            return super().readinto(buffer)
+
+    body = b'{"text": "The heron is violet."}'
     sent = {"input_stream": Body(body), "content_length": len(body), "content_type": "application/json"}
     status = client.post(ENTRIES, headers=owner.headers, **sent).status_code
     assert (status, memories_of(owner)) == ((401, 0) if revoked_meanwhile else (201, 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -11,6 +13,7 @@ from pages_browser import HTMX, at_browser, stored
 from sqlalchemy import text
 
 from memory.database import make_engine
+from webapp.extensions import db
 
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
@@ -23,6 +26,20 @@ WRITES = ["pin", "unpin", "forget", "restore"]
 def test_a_stranger_is_sent_to_the_login(client: FlaskClient, path: str) -> None:
     response = client.get(path)
     assert (response.status_code, response.location.split("?")[0]) == (303, "/login")
+
+
+def test_no_connection_is_held_while_a_form_comes(app: Flask, ada) -> None:
+    browser = at_browser(app, ada)
+
+    class Form(io.BytesIO):
+        def readinto(self, buffer: Any) -> int:
+            assert not db.engine.pool.checkedout()
+            return super().readinto(buffer)
+
+    form = b"text=The+heron+is+violet."
+    sent = {"input_stream": Form(form), "content_length": len(form)}
+    response = browser.post("/remember", content_type="application/x-www-form-urlencoded", **sent)
+    assert (response.status_code, "The heron is violet." in response.text) == (201, True)
 
 
 @pytest.mark.parametrize("path", ["/remember", "/incognito/start", "/incognito/end", f"/memories/{NOBODYS_ID}/forget"])

@@ -14,7 +14,14 @@ from flask_openapi3.openapi import OpenAPI
 from flask_openapi3.utils import parse_rule
 from pydantic import BaseModel
 
-from webapp.guards import bearer_required, headers_of, keep_last_use, object_required, scope_required
+from webapp.guards import (
+    bearer_required,
+    headers_of,
+    keep_last_use,
+    object_required,
+    scope_required,
+    take_small_body,
+)
 from webapp.headers import ABOUT, CONVERSATION_HEADER, MESSAGE_HEADER
 
 PROBLEMS = {
@@ -78,7 +85,7 @@ def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
         abp_security=[{"bearer": []}],
         abp_responses={status: _documented(text) for status, text in PROBLEMS.items()},
     )
-    for guard in (bearer_required, scope_required, object_required):
+    for guard in (take_small_body, bearer_required, scope_required, object_required):
         bp.before_request(guard)
     bp.after_request(keep_last_use)
     bp.after_request(_keep_private)

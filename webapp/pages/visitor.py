@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from uuid import UUID
@@ -11,6 +12,7 @@ from uuid import UUID
 from flask import Blueprint, Response, current_app, flash, g, request, url_for
 from flask import session as cookie
 from sqlalchemy import select
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from memory.accounts import Credential, end_session, is_ended
 from memory.database import act_as
@@ -62,6 +64,9 @@ def guarded(name: str) -> Blueprint:
 
 def login_required() -> Response | None:
     """Set `g.credential`, `g.visitor` and `g.zone` from the cookie, or send the visitor to the login."""
+    # The form is waited for before the database is asked anything. The view says of one that is too large that it is.
+    with suppress(RequestEntityTooLarge):
+        _ = request.form
     if recognise():
         return None
     cookie.clear()
