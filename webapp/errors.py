@@ -15,7 +15,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllowed, NotFound
 
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
 from retrieval.policy import PolicyError
@@ -130,6 +130,7 @@ def init_app(app: Flask) -> None:
     app.register_error_handler(IntegrityError, _integrity)
     app.register_error_handler(DataError, _unstorable)
     app.register_error_handler(ParseException, _unreadable)
+    app.register_error_handler(ClientDisconnected, _cut_off)
     for away in (OperationalError, InterfaceError, PoolTimeoutError):
         app.register_error_handler(away, _database_away)
     app.register_error_handler(HTTPException, _http)
@@ -208,6 +209,12 @@ def _unreadable(error: ParseException) -> Response:
     _roll_back()
     logger.warning("a body could not be read: %s", type(error).__name__)
     return answer(HTTPStatus.BAD_REQUEST, "the body is not sent in valid chunks")
+
+
+def _cut_off(_error: ClientDisconnected) -> Response:
+    """Answer a body that ended before its end, to whoever may still be there to read it."""
+    _roll_back()
+    return answer(HTTPStatus.BAD_REQUEST, "the body was cut off; nothing was done")
 
 
 def _http(error: HTTPException) -> Response:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask, request
 from flask.sessions import SecureCookieSessionInterface
@@ -19,6 +20,9 @@ from tasks.registry import configure
 from tasks.runtime import Runtime
 from webapp import api, csrf, errors, observe, pages
 from webapp.extensions import db, htmx
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
@@ -84,3 +88,17 @@ def _configure(app: Flask, runtime: Runtime) -> None:
         count = settings.trusted_proxies
         proxied: Any = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)
         app.wsgi_app = proxied  # type: ignore[method-assign]
+    counted: Any = _counted(app.wsgi_app)
+    app.wsgi_app = counted  # type: ignore[method-assign]
+
+
+def _counted(wsgi_app: WSGIApplication) -> WSGIApplication:
+    """Let a body count as cut off where it is shorter than was announced; to read it raises `ClientDisconnected`."""
+
+    def counted(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        if environ.get("CONTENT_LENGTH") and "HTTP_TRANSFER_ENCODING" not in environ:
+            # Servers that say so end a body where the connection ended, and Werkzeug then counts no bytes.
+            environ.pop("wsgi.input_terminated", None)
+        return wsgi_app(environ, start_response)
+
+    return counted

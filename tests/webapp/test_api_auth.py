@@ -123,6 +123,23 @@ def test_a_token_is_free_while_a_short_body_comes_and_asked_for_after_it(client,
     assert (status, memories_of(owner)) == ((401, 0) if revoked_meanwhile else (201, 1))
 
 
+@pytest.mark.parametrize("blanks", [0, 24_000])
+def test_a_body_that_is_cut_off_is_not_taken_for_none(client, new_person, blanks):
+    agent = Agent(client, new_person("eve").headers)
+    agent.post("/v1/memory/incognito/start")
+
+    class Cut(io.BytesIO):
+        def readinto(self, buffer):
+            return 0
+
+    # As gunicorn has it: the body ends where the connection does. What was to be ended is another session.
+    body = b'{"session": "chat-1"}' + b" " * blanks
+    sent = {"input_stream": Cut(body), "environ_overrides": {"wsgi.input_terminated": True}}
+    response = agent.post("/v1/memory/incognito/end", content_type="application/json", **sent)
+    assert (response.status_code, response.mimetype) == (400, "application/problem+json")
+    assert agent.post(ENTRIES, {"text": "The heron is violet."}).json["outcome"] == "refused"
+
+
 def test_a_token_that_is_revoked_while_an_empty_body_comes_does_nothing_more(client, new_person):
     owner = new_person("eve")
     memory_id = client.post(ENTRIES, headers=owner.headers, json={"text": "The heron is violet."}).json["id"]

@@ -39,7 +39,23 @@ def test_no_connection_is_held_while_a_form_comes(app: Flask, ada) -> None:
     form = b"text=The+heron+is+violet."
     sent = {"input_stream": Form(form), "content_length": len(form)}
     response = browser.post("/remember", content_type="application/x-www-form-urlencoded", **sent)
-    assert (response.status_code, "The heron is violet." in response.text) == (201, True)
+    assert response.status_code == 201
+    assert "The heron is violet." in browser.get("/memories").text
+
+
+def test_a_form_that_is_cut_off_stores_nothing(app: Flask, ada) -> None:
+    browser = at_browser(app, ada)
+    form = b"text=Never+give+me+penicillin%2C+I+am+not+made+for+it."
+
+    class Cut(io.BytesIO):
+        def readinto(self, buffer: Any) -> int:
+            return super().readinto(memoryview(buffer)[: max(0, 37 - self.tell())])
+
+    # As gunicorn has it: the body ends where the connection does.
+    sent = {"input_stream": Cut(form), "environ_overrides": {"wsgi.input_terminated": True}}
+    response = browser.post("/remember", content_type="application/x-www-form-urlencoded", **sent)
+    assert (response.status_code, "nothing was done" in response.text) == (400, True)
+    assert "penicillin" not in browser.get("/memories").text
 
 
 @pytest.mark.parametrize("path", ["/remember", "/incognito/start", "/incognito/end", f"/memories/{NOBODYS_ID}/forget"])
