@@ -56,6 +56,8 @@ def problem(status: HTTPStatus, detail: str, **more: Any) -> Response:
     """Return problem details (RFC 9457) with our request id; `errors` lists {field, message}."""
     response = make_response(jsonify({**problem_details(status, detail, request.path, request_id()), **more}), status)
     response.mimetype = PROBLEM_TYPE
+    # It names the id of one request, and what is not there now may be there a moment later.
+    response.headers["Cache-Control"] = "no-store"
     return response
 
 
@@ -135,6 +137,7 @@ def init_app(app: Flask) -> None:
         app.register_error_handler(away, _database_away)
     app.register_error_handler(HTTPException, _http)
     app.register_error_handler(Exception, _unexpected)
+    app.after_request(_redirect)
     # Run before what Flask-SQLAlchemy does at the end of a request, as it comes after that.
     app.teardown_appcontext(_end)
 
@@ -226,6 +229,15 @@ def _http(error: HTTPException) -> Response:
     if isinstance(error, MethodNotAllowed) and error.valid_methods:
         response.headers["Allow"] = ", ".join(error.valid_methods)
     return response
+
+
+def _redirect(response: Response) -> Response:
+    """Answer programs in their own type where the routing sends them to the address as it is spelled here."""
+    if response.status_code != HTTPStatus.PERMANENT_REDIRECT or not _asks_a_program():
+        return response
+    found = problem(HTTPStatus.PERMANENT_REDIRECT, "this address is spelled otherwise: see Location")
+    found.headers["Location"] = response.headers["Location"]
+    return found
 
 
 def _unexpected(_error: Exception) -> Response:

@@ -6,6 +6,7 @@ import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows, waited_for
@@ -659,12 +660,20 @@ def test_a_misspelt_undo_forgets_nothing(agent, memory_id):
         ("POST", f"{ENTRIES}/{NOBODYS_ID}", 405),
         ("POST", f"{ENTRIES}/{NOBODYS_ID}/pin", 404),
         ("DELETE", f"{ENTRIES}/{NOBODYS_ID}", 404),
+        ("GET", "/v1//tools", 308),
     ],
 )
 def test_what_is_not_there_is_a_problem(reader, method, path, status):
     response = reader.ask(method, path)
     assert (response.status_code, response.mimetype) == (status, "application/problem+json")
-    assert response.json["status"] == status
+    assert (response.json["status"], response.headers["Cache-Control"]) == (status, "no-store")
+
+
+def test_an_address_with_slashes_too_many_leads_to_what_is_meant(reader):
+    assert urlsplit(reader.ask("POST", "/v1//tools/memory_search?a=b").location)[2:4] == (
+        "/v1/tools/memory_search",
+        "a=b",
+    )
 
 
 def test_a_wrong_method_names_the_right_ones(reader):
