@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import socket
 import struct
 from contextlib import suppress
@@ -19,6 +20,8 @@ from gunicorn.http.errors import (
     ParseException,
     UnsupportedTransferCoding,
 )
+from gunicorn.http.message import Request
+from gunicorn.http.parser import RequestParser
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
 
@@ -48,7 +51,13 @@ _NO_LONGER = struct.pack("ll", LONGEST_SILENCE, 0)
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
 LONGEST_LINE, LONGEST_HEADER = 8_190, 16_380
-_TOO_LONG_FOR = {HTTPStatus.REQUEST_URI_TOO_LONG, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE}
+_TOO_LONG_FOR = {
+    HTTPStatus.REQUEST_URI_TOO_LONG: f"the address is longer than {LONGEST_LINE} bytes",
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "there are too many headers, or one is too long",
+}
+# Bytes of a request that tell whether a program's interface is asked: a method, and the beginning of a path.
+_BEGINNING = 64
+_OF_PROGRAMS = re.compile(rb"\S+ +/v1[/?\s]")
 _STATUS: dict[type[ParseException], HTTPStatus] = {
     LimitRequestLine: HTTPStatus.REQUEST_URI_TOO_LONG,
     LimitRequestHeaders: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -111,6 +120,7 @@ class _Worker(ThreadWorker):
     def run(self) -> None:
         """Serve until told to end, which may be while the models are loaded."""
         self.log.error_log.addFilter(_is_no_silence)
+        RequestParser.mesg_class = _Request
         with in_order():
             super().run()
 
@@ -121,20 +131,49 @@ class _Worker(ThreadWorker):
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that could not be read: nothing of what it says is logged."""
-        if req is not None or not isinstance(exc, ParseException):
+        if not isinstance(exc, _UnreadableError):
             # What the application sends may be no HTTP either.
             super().handle_error(req, client, addr, exc)
             return
-        status = _status_of(exc)
-        if status in _TOO_LONG_FOR:
+        status = _status_of(exc.why)
+        if status in _TOO_LONG_FOR and not exc.of_a_program:
             self.log.warning("a request was too long: %d", status)
             _answer(client, status, "text/html; charset=utf-8", _TOO_LONG)
             return
-        # A browser sends none of these, and what program meant which address is not known.
+        # A browser sends none of the others. Which address was meant is not known.
         request = str(new_id())
-        self.log.warning("a request could not be read: %s [%s]", type(exc).__name__, request)
-        told = problem_details(status, f"the request is not valid HTTP: {str(exc)[:_LONGEST_QUOTE]}", "", request)
+        self.log.warning("a request could not be read: %s [%s]", type(exc.why).__name__, request)
+        detail = _TOO_LONG_FOR.get(status) or f"the request is not valid HTTP: {str(exc.why)[:_LONGEST_QUOTE]}"
+        told = problem_details(status, detail, "", request)
         _answer(client, status, PROBLEM_TYPE, json.dumps(told).encode())
+
+
+class _UnreadableError(Exception):
+    """Why a request could not be read, and whether a program sent it."""
+
+    def __init__(self, why: ParseException, *, of_a_program: bool) -> None:
+        super().__init__(why)
+        self.why = why
+        self.of_a_program = of_a_program
+
+
+class _Request(Request):
+    """A request that is remembered by its beginning where the rest cannot be read."""
+
+    _began = b""
+
+    def __init__(self, *args: Any) -> None:
+        """Read all but the body; raises `_UnreadableError` for what is no HTTP, or too long."""
+        try:
+            super().__init__(*args)
+        except ParseException as error:
+            raise _UnreadableError(error, of_a_program=_OF_PROGRAMS.match(self._began) is not None) from error
+
+    def read_into(self, unreader: Any, buf: bytearray, stop: bool | None = False) -> None:
+        """Take what comes next. Until the first line is whole it stands at the beginning."""
+        super().read_into(unreader, buf, stop)
+        if self.method is None:
+            self._began = bytes(buf[:_BEGINNING])
 
 
 def _answer(client: socket.socket, status: HTTPStatus, kind: str, body: bytes) -> None:
