@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from tempfile import SpooledTemporaryFile
 from uuid import UUID
 
-from flask import Response, stream_with_context
+from flask import Response
 from psycopg.errors import DeadlockDetected
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
+from werkzeug.wsgi import FileWrapper
 
 from memory.erase import Report, erase_user
 from memory.errors import RefusedError
@@ -19,12 +20,14 @@ from webapp.context import credential, local_now, runtime, session, utc_now
 from webapp.operations import is_incognito
 
 _PIECE = 64 * 1024
+_IN_MEMORY = 1024 * 1024
 _ATTEMPTS = 5
 
 
 def export_response() -> Response:
-    """Answer everything that is kept of the caller as a download that is written while it is read.
+    """Answer everything that is kept of the caller as a download.
 
+    It is whole before the first of it is sent: whoever reads slowly, or stops, would hold a transaction for as long.
     Raises `RefusedError` while the session is incognito, which reads nothing.
     """
     who, now = credential(), utc_now()
@@ -32,25 +35,16 @@ def export_response() -> Response:
         raise RefusedError("incognito", "this session is incognito: nothing is read")
     record(session(), who.user_id, "user.exported", actor=who.actor, now=now, subject_id=who.user_id)
     session().commit()
-    # In a transaction of its own, which outlives the view.
-    rows = export_at_once(runtime().sessions, who.user_id, now=utc_now())
-    response = Response(stream_with_context(_in_pieces(rows)), mimetype="application/json")
+    # On disk where it is large, in a file without a name, which is closed with the response.
+    held = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+    for row in export_at_once(runtime().sessions, who.user_id, now=utc_now()):
+        held.write(row.encode())
+    response = Response(FileWrapper(held, _PIECE), mimetype="application/json")
+    response.content_length = held.tell()
+    held.seek(0)
     response.headers["Content-Disposition"] = f'attachment; filename="commonplace-{local_now():%Y-%m-%d}.json"'
     response.headers["Cache-Control"] = "no-store"
     return response
-
-
-def _in_pieces(rows: Iterator[str]) -> Iterator[str]:
-    """Put rows together, as each piece is a packet of its own."""
-    held: list[str] = []
-    size = 0
-    for row in rows:
-        held.append(row)
-        size += len(row)
-        if size >= _PIECE:
-            yield "".join(held)
-            held, size = [], 0
-    yield "".join(held)
 
 
 def erase_account() -> Report:

@@ -15,7 +15,7 @@ from memory.embedding.backfill import utc_now
 from memory.enrichment.enrich import Enricher
 from retrieval.policy import NAMED
 
-# One document that is written while it is read: docs and the tests of exports tell what is in it.
+# One document of everything: docs and the tests of exports tell what is in it.
 WITHOUT_A_SHAPE = {"GET /v1/export"}
 LINES = '{"role": "user", "client_id": "s1"}\n{"delta": "Under the flowerpot."}\n{"done": true}\n'
 

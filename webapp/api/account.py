@@ -18,7 +18,7 @@ bp = api_blueprint("account", "The account as a whole", "/v1/export")
 @bp.get("", summary="Everything that is kept, as one JSON document")
 @needs("read")
 def export() -> Response:
-    """Answer a download that is written while it is read; what was forgotten is not in it."""
+    """Answer a download; what was forgotten is not in it."""
     if credential().space_id is not None:
         return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot take everything along")
     return export_response()
