@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, Uuid, delete, func, or_, select
+from sqlalchemy import Select, Uuid, delete, func, insert, or_, select, update
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
@@ -19,10 +19,10 @@ from memory.errors import ConflictError, NotFoundError, RefusedError
 from memory.ids import among
 from memory.journal import record, redact
 from memory.keys import Keys
-from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Tombstone
+from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Tombstone
 from memory.notebooks.notebooks import drop_removed
 from memory.redaction import Needles
-from memory.revisions import LINKS, VERSIONS, packed, texts_in, texts_of, unpacked
+from memory.revisions import LINKS, VERSIONS, packed, packed_by_memory, texts_in, texts_of, unpacked
 from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of
 from memory.succession import reaches
 from memory.tombstones import bury, lift
@@ -30,6 +30,9 @@ from memory.tombstones import bury, lift
 UNDO_WINDOW = timedelta(minutes=10)
 # What a forgotten row has beside its columns: see `_links`.
 _NEWER, _UPDATES, _MARKS = "superseded_by", "possible_updates", "recall_marks"
+_UNTIED: dict[str, list[Any]] = {_NEWER: [], _UPDATES: [], _MARKS: []}
+# So many are looked for in what else tells of them while their space is locked.
+PURGED_AT_ONCE = 1000
 Row = dict[str, Any]
 
 
@@ -131,9 +134,10 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
 
 
 def places_of(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:
-    """Return what reads the spaces that these forgotten memories come back to."""
+    """Return what reads the spaces that these forgotten memories come back to; none for those that went with theirs."""
     space_id = Forgotten.row["space_id"].astext.cast(Uuid)
-    return select(space_id).where(Forgotten.user_id == user_id, Forgotten.id.in_(ids)).distinct()
+    there = space_id.in_(select(Space.id).where(Space.user_id == user_id))
+    return select(space_id).where(Forgotten.user_id == user_id, Forgotten.id.in_(ids), there).distinct()
 
 
 def list_restorable(
@@ -251,45 +255,122 @@ def _leave_word(session: Session, memory: Memory, other_id: UUID, name: str, tie
 def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], texts: Sequence[str]) -> None:
     """Blank what tells of memories that are gone for good, as `redact` does, and what could come back with others.
 
-    Of forgotten memories but these, marks go whose question says one of the texts. They are locked for that: what
-    the caller needs of spaces is locked before.
+    Of forgotten memories but these, marks go whose question says one of the texts. They are locked for that, so the
+    caller holds no forgotten row yet; what the caller needs of spaces is locked before.
     """
     needles = Needles(texts)
-    redact(session, memory_ids, needles)
+    # Before what `redact` locks: whoever purges holds forgotten rows when they come to that.
+    marked = _lock_marked(session, user_id, _saying(session, user_id, memory_ids, needles), wait=True)
+    _blank(session, memory_ids, needles, marked)
+
+
+def _saying(
+    session: Session, user_id: UUID, memory_ids: Collection[UUID], needles: Needles
+) -> Mapping[UUID, Sequence[str]]:
+    """Return the forgotten memories, but these, with whose marks a text would come back, and the questions of those."""
     if not needles:
-        return
+        return {}
     others = (Forgotten.user_id == user_id, ~among(Forgotten.id, memory_ids))
     marks = Forgotten.row[(LINKS, _MARKS)]
     marked = session.execute(select(Forgotten.id, marks).where(*others, func.jsonb_array_length(marks) > 0))
-    saying = [each for each, its in marked if any(needles.in_text(question) for _, question, _ in its)]
-    rows = select(Forgotten).where(*others, among(Forgotten.id, saying)).order_by(Forgotten.id).with_for_update()
-    for forgotten in session.scalars(rows.execution_options(populate_existing=True)) if saying else ():
+    found = {each: [question for _, question, _ in its if needles.in_text(question)] for each, its in marked}
+    return {each: questions for each, questions in found.items() if questions}
+
+
+def _lock_marked(session: Session, user_id: UUID, ids: Collection[UUID], *, wait: bool) -> Sequence[Forgotten]:
+    """Return these forgotten memories, locked in their order; without `wait` those that nobody else holds."""
+    if not ids:
+        return ()
+    rows = select(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, ids)).order_by(Forgotten.id)
+    rows = rows.with_for_update(skip_locked=not wait)
+    return session.scalars(rows.execution_options(populate_existing=True)).all()
+
+
+def _blank(session: Session, memory_ids: Sequence[UUID], needles: Needles, marked: Sequence[Forgotten]) -> None:
+    redact(session, memory_ids, needles)
+    for forgotten in marked:
         links = forgotten.row[LINKS]
         kept = [mark for mark in links[_MARKS] if not needles.in_text(mark[1])]
         forgotten.row = {**forgotten.row, LINKS: {**links, _MARKS: kept}}
 
 
-def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: int | None = None) -> int:
-    """Remove for good what is due: forgotten rows, old tombstones, expired memories. Returns how many rows.
+def forget_all(
+    session: Session,
+    user_id: UUID,
+    memories: Sequence[Memory],
+    restorable: Collection[UUID],
+    *,
+    keys: Keys,
+    now: datetime,
+) -> None:
+    """Take memories out of every read path with no undo, and what could be brought back as well.
 
-    `most` limits how many forgotten rows and how many expired memories go, those with the lowest ids: their spaces are
-    locked until the transaction ends. Where that leaves something, at least `most` rows are returned.
-
-    Notebooks and cells that were removed go as well, once their undo has passed. What another transaction holds, or is
-    in a space that one holds, is left for the next time.
+    All of them, and what they are in, are locked by the caller, who records it. Up to `PURGED_AT_ONCE` are purged
+    here; of more nothing can be read or brought back either, and `purge` finds them due: to look for what they say
+    takes minutes, and their tombstones, which are many, are all that anyone waits for.
     """
-    # No space is waited for: a caller may hold what was forgotten already, which others lock after its space.
+    for memory in memories:
+        bury(session, memory, keys, now)
+    rows = _set_aside(session, user_id, memories, now)
+    drop_cached(session, user_id, [text for row in rows.values() for text in texts_in(row)], keys)
+    ids = [*rows, *restorable]
+    mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
+    _quietly(session, update(Forgotten).where(*mine).values(purge_at=now))
+    if len(ids) <= PURGED_AT_ONCE:
+        here = select(Forgotten).where(*mine).order_by(Forgotten.id).execution_options(populate_existing=True)
+        _purge(session, user_id, session.scalars(here).all(), keys=keys, now=now)
+
+
+def set_aside_expired(session: Session, user_id: UUID, *, now: datetime, most: int | None = None) -> int:
+    """Take memories that have expired, `most` at most, to where `purge` finds them due; returns how many.
+
+    Their spaces are locked until the transaction ends, which a purge is too long for. What is in a space that another
+    transaction holds is left for the next time.
+    """
+    expired = _expired(session, user_id, now, most)
+    _set_aside(session, user_id, expired, now)
+    return len(expired)
+
+
+def _set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now: datetime) -> Mapping[UUID, Row]:
+    """Make memories forgotten ones that are due; returns the rows. They are locked by the caller, and so are spaces."""
+    if not memories:
+        return {}
+    versions = packed_by_memory(session, user_id, [memory.id for memory in memories])
+    rows = {
+        memory.id: {**_to_row(memory), LINKS: {**_UNTIED, VERSIONS: versions.get(memory.id, [])}} for memory in memories
+    }
+    session.flush()
+    for memory in memories:
+        session.expunge(memory)
+    due = [{"user_id": user_id, "id": memory_id, "row": row, "purge_at": now} for memory_id, row in rows.items()]
+    session.execute(insert(Forgotten), due)
+    # In one statement: one for each of thousands takes three times as long.
+    _quietly(session, delete(Memory).where(Memory.user_id == user_id, among(Memory.id, rows)))
+    return rows
+
+
+def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: int | None = None) -> int:
+    """Remove for good what is due: forgotten rows and old tombstones. Returns how many rows.
+
+    `most` limits how many forgotten rows go, those with the lowest ids; no space is locked. Where that leaves something
+    that nobody holds, at least `most` rows are returned.
+
+    Notebooks and cells that were removed go as well, once their undo has passed. What another transaction holds is left
+    for the next time; so is what a mark of a forgotten memory says that another one holds.
+    """
     rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
     due = session.scalars(rows.limit(most).with_for_update(skip_locked=True)).all()
-    expired = _expired(session, user_id, now, most)
-    _purge(session, user_id, due, expired, keys=keys, now=now)
+    gone = _purge(session, user_id, due, keys=keys, now=now)
     stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
     drop_removed(session, user_id, now)
-    return len(due) + len(expired) + int(stones.rowcount)  # type: ignore[attr-defined]
+    return gone + int(stones.rowcount)  # type: ignore[attr-defined]
 
 
 def purge_forgotten(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now: datetime) -> Row:
     """Remove one forgotten memory for good, whether its undo has passed or not, and return its row.
+
+    Where another transaction holds what tells of it, its undo has passed with this, and `purge` removes it.
 
     Raises `NotFoundError` when nothing of it is left.
     """
@@ -297,32 +378,53 @@ def purge_forgotten(session: Session, user_id: UUID, memory_id: UUID, *, keys: K
     if forgotten is None:
         raise NotFoundError("nothing of it is left")
     row = forgotten.row
-    _purge(session, user_id, [forgotten], (), keys=keys, now=now)
+    forgotten.purge_at = min(forgotten.purge_at, now)
+    _purge(session, user_id, [forgotten], keys=keys, now=now)
     return row
 
 
-def _purge(
-    session: Session, user_id: UUID, due: Sequence[Forgotten], expired: Sequence[Memory], *, keys: Keys, now: datetime
-) -> None:
-    """Remove these for good, all of them locked by the caller, and whatever tells of them."""
-    if not due and not expired:
-        return
-    ids = [memory.id for memory in expired]
-    texts = [text for row in due for text in texts_in(row.row)]
-    texts += [*(memory.text for memory in expired), *texts_of(session, user_id, ids)]
+def _purge(session: Session, user_id: UUID, due: Sequence[Forgotten], *, keys: Keys, now: datetime) -> int:
+    """Remove these for good, all of them locked by the caller, and whatever tells of them; returns how many are gone.
+
+    Those stay that are told of by a mark which another transaction holds: that may be purging as well, and what its
+    own marks tell of are these.
+    """
+    said = {row.id: texts_in(row.row) for row in due}
+    needles = Needles(text for texts in said.values() for text in texts)
+    saying = _saying(session, user_id, said, needles)
+    marked = _lock_marked(session, user_id, saying, wait=False)
+    if held := saying.keys() - {forgotten.id for forgotten in marked}:
+        questions = [question for each in held for question in saying[each]]
+        for row in due:
+            its = Needles(said[row.id])
+            if any(its.in_text(question) for question in questions):
+                del said[row.id]
+        needles = Needles(text for texts in said.values() for text in texts)
+    if not said:
+        return 0
     # In one go, as each locks what it blanks in the order that everyone does.
-    redact_all(session, user_id, [*(row.id for row in due), *ids], texts)
+    _blank(session, list(said), needles, marked)
     # Of what was forgotten once more: it may have been asked for in its own words since.
-    drop_cached(session, user_id, texts, keys)
-    for row in due:
-        session.delete(row)
-    for memory in expired:
-        session.expunge(memory)
-    # In one statement: one for each of thousands takes three times as long.
-    gone = delete(Memory).where(Memory.user_id == user_id, among(Memory.id, ids))
-    session.execute(gone.execution_options(synchronize_session=False))
-    total, details = len(due) + len(expired), {"forgotten": len(due), "expired": len(expired)}
-    record(session, user_id, "memory.purged", actor="system", now=now, count=total, details=details)
+    drop_cached(session, user_id, [text for texts in said.values() for text in texts], keys)
+    session.flush()
+    gone = [row for row in due if row.id in said]
+    for row in gone:
+        session.expunge(row)
+    _quietly(session, delete(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, said)))
+    expired = sum(map(_has_expired, gone))
+    details = {"forgotten": len(gone) - expired, "expired": expired}
+    record(session, user_id, "memory.purged", actor="system", now=now, count=len(gone), details=details)
+    return len(gone)
+
+
+def _has_expired(forgotten: Forgotten) -> bool:
+    expires_at = forgotten.row["expires_at"]
+    return expires_at is not None and datetime.fromisoformat(expires_at) <= forgotten.purge_at
+
+
+def _quietly(session: Session, statement: Any) -> None:
+    # Nothing of it is in the session, or will be looked at again.
+    session.execute(statement.execution_options(synchronize_session=False))
 
 
 def _expired(session: Session, user_id: UUID, now: datetime, most: int | None) -> Sequence[Memory]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
@@ -167,11 +168,19 @@ def texts_in(row: Mapping[str, Any]) -> list[str]:
 
 def packed(session: Session, user_id: UUID, memory_id: UUID) -> list[dict[str, Any]]:
     """Return the versions of a memory as JSON holds them, so that they can go and come back with it."""
-    rows = session.scalars(select(Revision).where(*_of(user_id, [memory_id])).order_by(Revision.number))
-    return [
-        {name: _plain(getattr(row, name)) for name in _columns() if name not in {"user_id", "memory_id"}}
-        for row in rows
-    ]
+    return packed_by_memory(session, user_id, [memory_id]).get(memory_id, [])
+
+
+def packed_by_memory(
+    session: Session, user_id: UUID, memory_ids: Collection[UUID]
+) -> Mapping[UUID, list[dict[str, Any]]]:
+    """Return the versions of these memories as `packed` does; those that have none are left out."""
+    found: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
+    rows = select(Revision).where(*_of(user_id, memory_ids)).order_by(Revision.memory_id, Revision.number)
+    names = [name for name in _columns() if name not in {"user_id", "memory_id"}]
+    for row in session.scalars(rows) if memory_ids else ():
+        found[row.memory_id].append({name: _plain(getattr(row, name)) for name in names})
+    return found
 
 
 def unpacked(user_id: UUID, memory_id: UUID, rows: Sequence[Mapping[str, Any]]) -> list[Revision]:

@@ -12,9 +12,8 @@ from sqlalchemy import case, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from memory.capacity import enforce_capacity
-from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import redact_all
+from memory.forget import forget_all
 from memory.ids import among
 from memory.journal import record, release_calls
 from memory.keys import Keys
@@ -30,12 +29,11 @@ from memory.models import (
     Token,
     Tombstone,
 )
-from memory.revisions import texts_in, texts_of
 from memory.session_state import drop_states
 from memory.space_contents import Inside, barred, count, look
 from memory.space_merge import merge_twins
-from memory.spaces import DEFAULT_SPACE, list_spaces
-from memory.tombstones import Graveyard, bury, graveyard
+from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_spaces, lock_spaces_of
+from memory.tombstones import Graveyard, graveyard
 
 CHOICES = ("move", "archive", "forget")
 _AT_ONCE = 50
@@ -48,7 +46,8 @@ def remove_space(
 
     `move` takes memories and conversations to the default space, merges what is there already and archives what was
     forgotten there less than 24 hours ago, which is counted as `memories_archived`, if there is any. `archive` takes
-    all there out of sight; `forget` forgets the memories for good and deletes the conversations.
+    all there out of sight; `forget` forgets the memories for good and deletes the conversations. Of more than
+    `PURGED_AT_ONCE` memories what they said is out of sight then, and purged by the next sweep, which locks no space.
     Entities go with the space, as the default space has none, and its tokens are revoked.
 
     Raises `InvalidError` for another choice, `NotFoundError`, and `ConflictError` for the default space and when
@@ -59,7 +58,7 @@ def remove_space(
         raise InvalidError("contents", f"must be one of {', '.join(CHOICES)}")
     if slug == DEFAULT_SPACE:
         raise ConflictError("the default space cannot be removed")
-    space, pool = _lock(session, user_id, slug, every=choice == "forget")
+    space, pool = _lock(session, user_id, slug, choice)
     inside = _hold(session, space, pool, choice)
     stones = graveyard(session, user_id, pool.id, keys, now)
     found = count(session, space, pool, stones)
@@ -76,18 +75,28 @@ def remove_space(
     return counts
 
 
-def _lock(session: Session, user_id: UUID, slug: str, *, every: bool) -> tuple[Space, Space]:
-    """Lock the space, and the pool or every other space, against writers, in one order for all."""
+def _lock(session: Session, user_id: UUID, slug: str, choice: str) -> tuple[Space, Space]:
+    """Lock the space against writers, with whatever else the choice changes something in, in one order for all.
+
+    That is the pool; what is forgotten leaves that alone, and takes their source from memories wherever they are.
+    """
     ids = {space.slug: space.id for space in list_spaces(session, user_id)}
-    locked: dict[UUID | None, Space | None] = {}
-    for space_id in sorted(ids.values()):
-        if every or space_id in {ids.get(slug), ids[DEFAULT_SPACE]}:
-            row = select(Space).where(Space.user_id == user_id, Space.id == space_id).with_for_update(key_share=True)
-            locked[space_id] = session.scalar(row.execution_options(populate_existing=True))
-    space, pool = locked.get(ids.get(slug)), locked[ids[DEFAULT_SPACE]]
-    if space is None or pool is None:
+    if slug not in ids:
         raise NotFoundError(f"there is no space {slug!r}")
-    return space, pool
+    said = (
+        select(Message.id)
+        .join(Conversation, (Conversation.user_id == Message.user_id) & (Conversation.id == Message.conversation_id))
+        .where(Message.user_id == user_id, Conversation.space_id == ids[slug])
+    )
+    learned = select(Memory.space_id).where(Memory.user_id == user_id, Memory.source_message_id.in_(said)).distinct()
+    if choice == "forget":
+        locked = lock_spaces_of(session, user_id, learned, ids[slug])
+    else:
+        locked = lock_spaces(session, user_id, {ids[slug], ids[DEFAULT_SPACE]})
+    space = next((each for each in locked if each.id == ids[slug]), None)
+    if space is None:
+        raise NotFoundError(f"there is no space {slug!r}")
+    return space, get_space(session, user_id, DEFAULT_SPACE)
 
 
 def _hold(session: Session, space: Space, pool: Space, choice: str) -> Inside:
@@ -178,23 +187,10 @@ class _Removal:
         memories = session.scalars(
             select(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id).order_by(Memory.id)
         ).all()
-        restorable = session.scalars(
-            select(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, self.inside.forgotten))
-        ).all()
-        for memory in memories:
-            bury(session, memory, self.keys, self.now)
         ids = [memory.id for memory in memories]
-        texts = [memory.text for memory in memories] + [text for row in restorable for text in texts_in(row.row)]
-        texts += texts_of(session, user_id, ids)
-        redact_all(session, user_id, [*ids, *self.inside.forgotten], texts)
-        drop_cached(session, user_id, texts, self.keys)
-        for memory in memories:
-            session.expunge(memory)
-        self._run(delete(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id))
-        self._run(delete(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, self.inside.forgotten)))
+        forget_all(session, user_id, memories, self.inside.forgotten, keys=self.keys, now=self.now)
         self._delete_conversations(self.inside.conversations)
         self._record("memory.forgotten", ids, {"undo_seconds": 0})
-        self._record("memory.purged", self.inside.forgotten)
         return {}
 
     def finish(self, choice: str, counts: dict[str, int]) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
-from memory.forget import purge
+from memory.forget import purge, set_aside_expired
 from memory.notebooks.notebooks import UNDO_WINDOW
 from memory.rates import drop_old_counts
 from memory.retention import age_out, spaces_with_aged
@@ -27,8 +27,10 @@ logger = logging.getLogger(__name__)
 
 # One run gives its thread back in time for the next minute's tasks, and the next hour's goes on.
 LONGEST_RUN = 45.0  # seconds
-# Each batch reads the whole record of calls for what it must blank there.
-PURGED_AT_ONCE = 1000
+# Who writes to a space waits for one batch of what has expired there, and no longer.
+SET_ASIDE_AT_ONCE = 1000
+# Each batch reads the whole record of calls for what it must blank there, in about the same time for few and many.
+PURGED_AT_ONCE = 20_000
 # The user and the space that this process looked at last.
 _left_off = [(UUID(int=0), UUID(int=0))]
 
@@ -56,14 +58,17 @@ def purge_due() -> int:
 
 
 def _purge_of(user_id: UUID, now: datetime) -> int:
-    total = 0
-    while True:
-        # A transaction for each: who writes to a space waits for one batch and no longer.
+    # A transaction for each batch, and the spaces of the first ones are free again when the others read.
+    aside = SET_ASIDE_AT_ONCE
+    while aside >= SET_ASIDE_AT_ONCE:
+        with user_session(runtime().sessions, user_id) as session:
+            aside = set_aside_expired(session, user_id, now=now, most=SET_ASIDE_AT_ONCE)
+    total, gone = 0, PURGED_AT_ONCE
+    while gone >= PURGED_AT_ONCE:
         with user_session(runtime().sessions, user_id) as session:
             gone = purge(session, user_id, keys=runtime().keys, now=now, most=PURGED_AT_ONCE)
         total += gone
-        if gone < PURGED_AT_ONCE:
-            return total
+    return total
 
 
 @contextmanager

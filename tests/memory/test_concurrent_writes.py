@@ -18,12 +18,13 @@ from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
-from memory.forget import forget, purge, restore
+from memory.forget import forget, purge, restore, set_aside_expired
 from memory.journal import record_tool_call
 from memory.letting_go import let_go
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.notebooks import cells, notebooks
+from memory.notebooks.marks import mark_right
 from memory.remember import remember_many
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
@@ -405,20 +406,50 @@ def expired(book):
     return book.write("The door code is on the fridge", expires_at=utc_now() + timedelta(milliseconds=1)).id
 
 
+@pytest.mark.parametrize("most", [None, 1])
+def test_purges_whose_marks_name_each_other_do_not_wait_for_each_other(book, gone, most):
+    """Each holds one of two memories that either is marked as right for the other's words."""
+    texts = (SAID, "The lawn is mown on Fridays")
+    ids = [book.write(words).id for words in texts]
+    with book.session() as session:
+        for memory_id, words in zip(ids, reversed(texts), strict=True):
+            mark_right(session, book.user_id, f"Is it so? {words}", memory_id, now=utc_now())
+    for memory_id in ids:
+        book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO)
+
+    def sweep(session):
+        return purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO, most=1)
+
+    def other():
+        if most is None:
+            return book.do(let_go, ids[1], keys=book.runtime.keys)
+        with book.session() as session:
+            return sweep(session)
+
+    with book.session() as session:
+        session.execute(text("SELECT FROM forgotten WHERE id = :id FOR UPDATE"), {"id": ids[0]})
+        assert unexpected(at_once(other)) == []
+        sweep(session)
+    with book.session() as session:
+        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO)
+    assert book.one("SELECT count(*) FROM forgotten") == 0
+
+
 def test_a_purge_leaves_what_others_hold_for_the_next_one(book, gone, expired):
     held, _ = gone(SAID, "The lawn is mown on Fridays")
     later = utc_now() + UNDO
 
     def sweep():
         with book.session() as session:
-            return purge(session, book.user_id, keys=book.runtime.keys, now=later)
+            aside = set_aside_expired(session, book.user_id, now=later)
+            return aside, purge(session, book.user_id, keys=book.runtime.keys, now=later)
 
     with book.session() as session:
         lock_space(session, book.user_id, "default")
         restore(session, book.user_id, held, now=utc_now(), actor="test")
-        assert at_once(sweep) == [1]
+        assert at_once(sweep) == [(0, 1)]
     assert (book.load(held) is not None, book.load(expired) is not None) == (True, True)
-    assert (sweep(), book.load(expired)) == (1, None)
+    assert (sweep(), book.load(expired)) == ((1, 1), None)
 
 
 def test_what_is_let_go_waits_for_no_writer_of_its_space(book, gone, expired):

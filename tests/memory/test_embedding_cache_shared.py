@@ -15,7 +15,7 @@ from memory.embedding.backfill import Backfill, utc_now
 from memory.embedding.base import EmbeddingError
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers, System, save_setting
-from memory.forget import forget, purge
+from memory.forget import forget, purge, set_aside_expired
 
 QUESTION = "Where do the bees go in winter?"
 WEEK = timedelta(days=7)
@@ -264,6 +264,7 @@ def test_an_expired_memory_takes_its_vector_along(reader):
     reader.embed()
     assert reader.kept() == 1
     with reader.book.session() as session:
+        set_aside_expired(session, reader.book.user_id, now=reader.now + timedelta(hours=2))
         purge(session, reader.book.user_id, keys=reader.runtime.keys, now=reader.now + timedelta(hours=2))
     assert reader.kept() == 0
 

@@ -14,7 +14,7 @@ from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, NotFoundError
 from memory.export import export
-from memory.forget import UNDO_WINDOW, forget, purge, redact_all, restore
+from memory.forget import UNDO_WINDOW, forget, purge, redact_all, restore, set_aside_expired
 from memory.ids import new_id
 from memory.journal import record_tool_call
 from memory.letting_go import let_go
@@ -715,17 +715,22 @@ def test_a_circle_that_an_earlier_version_left_holds_up_no_change(book, change, 
 # --- expiry ---
 
 
+def purge_expired(session, book, now):
+    set_aside_expired(session, book.user_id, now=now)
+    purge(session, book.user_id, keys=book.runtime.keys, now=now)
+
+
 def test_an_expired_memory_is_purged(book):
     memory_id = book.write(SECRET, expires_at=utc_now() + timedelta(minutes=1)).id
     with book.session() as session:
-        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + timedelta(minutes=2))
+        purge_expired(session, book, now=utc_now() + timedelta(minutes=2))
     assert book.load(memory_id) is None
 
 
 def test_an_expiry_leaves_no_tombstone(book):
     book.write(SECRET, expires_at=utc_now() + timedelta(minutes=1))
     with book.session() as session:
-        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + timedelta(minutes=2))
+        purge_expired(session, book, now=utc_now() + timedelta(minutes=2))
     assert book.write(SECRET).outcome == "created"
 
 
@@ -733,5 +738,5 @@ def test_what_is_said_again_does_not_expire_with_what_was_said_before(book):
     memory_id = book.write(SECRET, expires_at=utc_now() + timedelta(minutes=1)).id
     book.write(SECRET)
     with book.session() as session:
-        purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + timedelta(minutes=2))
+        purge_expired(session, book, now=utc_now() + timedelta(minutes=2))
     assert book.load(memory_id) is not None

@@ -14,7 +14,7 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.cache import _digest
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.export import export
-from memory.forget import UNDO_WINDOW, forget, purge, restore
+from memory.forget import UNDO_WINDOW, forget, purge, restore, set_aside_expired
 from memory.journal import record_tool_call
 from memory.notebooks import cells, notebooks
 from memory.redaction import secrets_of
@@ -294,6 +294,7 @@ def test_an_expired_memory_takes_its_past_along(book, owner, change, told):
     with book.session() as session:
         later = utc_now() + timedelta(minutes=2)
         assert secrets_of(session, book.user_id, later).needles.in_text("Ada hides the sabre in the oven")
+        set_aside_expired(session, book.user_id, now=later)
         purge(session, book.user_id, keys=book.runtime.keys, now=later)
     assert "sabre" not in everything(owner)
 

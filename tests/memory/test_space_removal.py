@@ -14,15 +14,18 @@ from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, restore
+from memory.forget import UNDO_WINDOW, forget, purge, restore
+from memory.journal import record_tool_call
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation, Memory
 from memory.notebooks.marks import mark_right
+from memory.redaction import REDACTED
 from memory.remember import remember_many
 from memory.space_removal import remove_space
-from memory.spaces import get_space
+from memory.spaces import get_space, lock_space
 from memory.tombstones import LIFETIME
+from memory.tool_calls import CallFilters, list_calls
 
 TEXT = "The meeting is in room seven"
 
@@ -254,6 +257,38 @@ def test_marks_that_say_what_is_forgotten_with_the_space_do_not_come_back(book, 
     remove("forget")
     book.do(restore, memory_id)
     assert book.one("SELECT count(*) FROM recall_marks") == 0
+
+
+def test_what_of_many_is_not_purged_with_the_space_is_gone_all_the_same(book, remove, monkeypatch):
+    """It is due, and the next sweep takes it with whatever tells of it."""
+    monkeypatch.setattr("memory.forget.PURGED_AT_ONCE", 1)
+    now, told = (
+        utc_now(),
+        {"tool": "note", "correlation_id": "one", "arguments": {"text": TEXT}, "created_at": utc_now()},
+    )
+    with book.session() as session:
+        record_tool_call(session, book.user_id, **told, duration_ms=1.0, success=True)
+    ids = [book.write(said, space="second").id for said in (TEXT, "The lawn is mown on Fridays")]
+    book.do(forget, ids[1], keys=book.runtime.keys, undo=UNDO_WINDOW)
+    remove("forget")
+    assert (book.one("SELECT count(*) FROM memories"), book.one("SELECT count(*) FROM tombstones")) == (0, 2)
+    with pytest.raises(NotFoundError):
+        book.do(restore, ids[1])
+    with book.session() as session:
+        (shown,) = list_calls(session, book.user_id, CallFilters(), now=now).calls
+        assert shown.arguments == REDACTED
+        assert purge(session, book.user_id, keys=book.runtime.keys, now=utc_now()) == 2
+    assert book.all("SELECT arguments FROM tool_calls") == [REDACTED]
+
+
+def test_who_writes_to_other_spaces_does_not_wait_for_one_to_be_forgotten(book, remove):
+    """Not even for the pool, where its tombstones go."""
+    book.write(TEXT, space="second")
+    word = book.contents("second").digest
+    with book.session() as session:
+        lock_space(session, book.user_id, "default")
+        (done,) = at_once(lambda: remove("forget", word))
+    assert done["memories_forgotten"] == 1
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

@@ -182,6 +182,7 @@ def test_what_is_due_is_purged_some_at_a_time(monkeypatch, runtime, ada, bob, as
             drafts = [Draft(f"Hive {n} gives honey in month {n}") for n in range(number)]
             remember_many(session, person.id, "default", drafts, keys=runtime.keys, now=utc_now(), actor="t")
             session.execute(text("UPDATE memories SET expires_at = now() - interval '1 minute'"))
+    monkeypatch.setattr("tasks.upkeep.SET_ASIDE_AT_ONCE", 2)
     monkeypatch.setattr("tasks.upkeep.PURGED_AT_ONCE", 2)
     assert purge_due.call_local() >= 6
     purged = "SELECT array_agg(count ORDER BY count DESC) FROM audit_events WHERE action = 'memory.purged'"
