@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from memory.drafts import check_moment, check_not_ahead, check_text
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.ids import new_id
+from memory.ids import among, new_id
 from memory.journal import record, release_calls
 from memory.keys import Keys
 from memory.models import Conversation, EntityMention, Episode, Memory, Message, Space
@@ -260,7 +260,7 @@ def delete_conversation(
     conversation = lock_conversation(session, user_id, conversation_id, within=within)
     # Memories before episodes, as the embedder locks them.
     unlinked = _unlink_memories(session, conversation)
-    episodes = _drop_episodes(session, conversation, keys)
+    episodes = drop_episodes(session, user_id, [conversation_id], keys)
     release_calls(session, [conversation_id])
     session.execute(_quietly(delete(Message).where(*_said_in(conversation))))
     drop_states(session, user_id, [conversation_id])
@@ -274,18 +274,18 @@ def delete_conversation(
     return done
 
 
-# One statement for each kind: left to the foreign keys, each row would take what hangs on it along one by one.
-def _drop_episodes(session: Session, conversation: Conversation, keys: Keys) -> int:
-    mine = (Episode.user_id == conversation.user_id, Episode.conversation_id == conversation.id)
+def drop_episodes(session: Session, user_id: UUID, conversation_ids: Collection[UUID], keys: Keys) -> int:
+    """Delete the episodes of conversations, which the caller holds, with what hangs on them; return how many.
+
+    One statement for each kind: left to the foreign keys, each row would take what hangs on it along one by one.
+    """
+    mine = (Episode.user_id == user_id, among(Episode.conversation_id, conversation_ids))
     # In the order of their ids, as the embedder locks them.
     locked = select(Episode.id, Episode.searched).where(*mine).order_by(Episode.id).with_for_update()
     texts = {episode_id: text for episode_id, text in session.execute(locked)}  # noqa: C416 - does not type-check
-    drop_cached(session, conversation.user_id, texts.values(), keys)
+    drop_cached(session, user_id, texts.values(), keys)
     # Not by a list of them: a statement has room for 65,535 values.
-    named = (
-        EntityMention.user_id == conversation.user_id,
-        EntityMention.episode_id.in_(select(Episode.id).where(*mine)),
-    )
+    named = (EntityMention.user_id == user_id, EntityMention.episode_id.in_(select(Episode.id).where(*mine)))
     session.execute(_quietly(delete(EntityMention).where(*named)))
     session.execute(_quietly(delete(Episode).where(*mine)))
     return len(texts)

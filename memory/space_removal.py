@@ -12,6 +12,7 @@ from sqlalchemy import case, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from memory.capacity import enforce_capacity
+from memory.conversations import drop_episodes
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget_all
 from memory.ids import among
@@ -21,7 +22,6 @@ from memory.models import (
     Conversation,
     Entity,
     EntityMention,
-    Episode,
     Forgotten,
     Memory,
     Message,
@@ -248,10 +248,7 @@ class _Removal:
             return
         user_id = self.space.user_id
         drop_states(self.session, user_id, ids)
-        episodes = (Episode.user_id == user_id, among(Episode.conversation_id, ids))
-        mentioned = EntityMention.episode_id.in_(select(Episode.id).where(*episodes))
-        self._run(delete(EntityMention).where(EntityMention.user_id == user_id, mentioned))
-        self._run(delete(Episode).where(*episodes))
+        drop_episodes(self.session, user_id, ids, self.keys)
         release_calls(self.session, ids)
         messages = select(Message.id).where(Message.user_id == user_id, among(Message.conversation_id, ids))
         learned = update(Memory).where(Memory.user_id == user_id, Memory.source_message_id.in_(messages))

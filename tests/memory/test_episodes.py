@@ -14,7 +14,8 @@ from memory.embedding.cache import Drawer, SharedVectors
 from memory.episodes import LONGEST_CONTEXT, LONGEST_SEARCHED, LONGEST_TEXT, MOST_WAITING
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
-from memory.models import Episode
+from memory.models import Conversation, Episode
+from memory.space_removal import remove_space
 from memory.spaces import get_space
 
 EARLY = datetime(2024, 5, 1, 10, tzinfo=UTC)
@@ -301,13 +302,19 @@ def test_episodes_go_with_their_conversation(chat, book, embedded):
     assert (left, vectors(book)) == ([0, 0], [])
 
 
-def test_cached_vectors_of_its_episodes_go_with_it(chat, book):
+@pytest.mark.parametrize("with_space", [False, True])
+def test_cached_vectors_of_its_episodes_go_with_it(chat, book, second_space, with_space):
     chat.say("u: One", "a: Uno")
     shared, drawer = SharedVectors(book.runtime.keys), Drawer(book.user_id, "a model")
     texts = [chat.episodes()[0].searched, "a question of somebody"]
     with book.session() as session:
         shared.keep(session, drawer, {text: np.ones(3, dtype=np.float32) for text in texts}, utc_now())
-    with book.session() as session:
-        delete_conversation(session, book.user_id, chat.id, keys=book.runtime.keys, now=utc_now(), actor="test")
+    if with_space:
+        with book.session() as session:
+            session.get(Conversation, (book.user_id, chat.id)).space_id = get_space(session, book.user_id, "second").id
+        expect = book.contents(second_space).digest
+        book.do(remove_space, second_space, "forget", expect=expect, keys=book.runtime.keys)
+    else:
+        book.do(delete_conversation, chat.id, keys=book.runtime.keys)
     with book.session() as session:
         assert list(shared.fetch(session, drawer, texts, utc_now())) == texts[1:]
