@@ -29,6 +29,8 @@ class IncognitoSession(Base):
 ORIGINS = ("server", "external")
 _IN_ONE = text("conversation_id IS NOT NULL")
 _OF_ONE = text("message_id IS NOT NULL")
+_OF_A_KIND = text("operation IS NOT NULL")
+_BY_A_TOKEN = text("token_id IS NOT NULL")
 
 
 class ToolCall(Base):
@@ -41,6 +43,8 @@ class ToolCall(Base):
     __table_args__ = (
         Index("ix_tool_calls_time", "user_id", "created_at"),
         Index("ix_tool_calls_tool", "user_id", "tool", "created_at"),
+        Index("ix_tool_calls_operation", "user_id", "operation", "created_at", postgresql_where=_OF_A_KIND),
+        Index("ix_tool_calls_token_id", "user_id", "token_id", "created_at", postgresql_where=_BY_A_TOKEN),
         Index(
             "ix_tool_calls_latency",
             "tool",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from memory.embedding.backfill import utc_now
 from memory.tool_calls import CallFilters, affected_paths, list_calls
@@ -77,4 +79,18 @@ def test_calls_are_found_by_any_path_and_folder(swept, book, bobs_book):
             found = affected_paths(session, book.user_id, filters, now=now, limit=100)
             counted = [tuple(row) for row in session.execute(text(PATHS), asked)]
             assert [(each.path, each.calls) for each in found] == counted
+        for narrow in ({"operations": ["delete"]}, {"token_id": book.user_id}):
+            assert steps_over(session, book.user_id, CallFilters(**narrow)) == 0
         session.rollback()
+
+
+def steps_over(session, user_id, filters):
+    """Return how many calls were read to find nothing."""
+    statements = []
+    note = lambda *args: statements.append(args[2:4])  # noqa: E731 - to be taken away again
+    event.listen(session.connection(), "before_cursor_execute", note)
+    assert not list_calls(session, user_id, filters, now=utc_now()).calls
+    event.remove(session.connection(), "before_cursor_execute", note)
+    asked, values = next(each for each in statements if "FROM tool_calls" in each[0])
+    (told,) = session.connection().exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}", values).one()
+    return sum(int(found) for found in re.findall(r"'Rows Removed by Filter': (\d+)", str(told)))
