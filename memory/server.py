@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 DATABASE = "commonplace"
 PID_FILE = "postmaster.pid"
+SOCKET_LOCKS = ".s.PGSQL.*.lock"
 # The system identifier, which its control file begins with.
 _IDENTIFIER_BYTES = 8
 SETTINGS = {
@@ -83,7 +84,7 @@ class _Server(PostgresServer):
             try:
                 status = _start(self)
             except subprocess.TimeoutExpired:
-                if _is_postgres(_pid_in(self.pgdata)):
+                if _is_postgres(_pid_in(self.pgdata / PID_FILE)):
                     # It may even have become ready at this moment.
                     raise _RecoveringError from None
                 raise
@@ -149,7 +150,7 @@ class EmbeddedServer:
                 # Not where it is started, as the library keeps all others of this machine waiting there.
                 while _is_starting(self._pgdata):
                     time.sleep(0.1)
-                if _is_postgres(_pid_in(self._pgdata)):
+                if _is_postgres(_pid_in(self._pgdata / PID_FILE)):
                     continue
                 # Once, and without a word, it may have been ended by another process that was told to end.
                 reason = _last_words(log, begins)
@@ -197,7 +198,7 @@ class EmbeddedServer:
         Nothing is started once this process has `left`, as nobody would stop it, or where the folder is `gone`.
         """
         with self._reviving, PostgresServer._lock:
-            self._drop_stale_pid_file()
+            self._drop_stale_files()
             for attempt in range(ATTEMPTS):
                 if self.left() or self.gone():
                     return
@@ -216,7 +217,7 @@ class EmbeddedServer:
         gunicorn takes the status of every child of its process.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
-            if not _is_postgres(_pid_in(self._server.pgdata)):
+            if not _is_postgres(_pid_in(self._server.pgdata / PID_FILE)):
                 _start(self._server)
         try:
             found = PostmasterInfo.read_from_pgdata(self._server.pgdata)
@@ -268,15 +269,13 @@ class EmbeddedServer:
     def _end(self) -> None:
         """End the server by its process id: with its folder, its pid file and the list of its users are gone."""
         _end_postmaster(self._server.get_postmaster_info().process, self._pgdata)
-        for each in _orphans(self._pgdata):
-            with contextlib.suppress(psutil.Error):
-                each.kill()
+        _end_orphans(self._pgdata)
 
     def _prune(self) -> bool:
         """Forget processes that were killed, or the server would never see its last user leave; tell if one is left."""
         pids = self.folder / ".handle_pids.json"
         with PostgresServer._lock:
-            self._drop_stale_pid_file()
+            self._drop_stale_files()
             try:
                 listed = json.loads(pids.read_text())
             except (OSError, ValueError):
@@ -287,19 +286,24 @@ class EmbeddedServer:
             pids.write_text(json.dumps(users))
             return bool(users)
 
-    def _drop_stale_pid_file(self) -> None:
-        """Remove the pid file of a dead postmaster, whose number another process, or server, may carry by now."""
-        pid = _pid_in(self.folder)
-        if pid is None:
-            return
-        try:
-            stale = not _serves(psutil.Process(pid), self._pgdata)
-        except psutil.NoSuchProcess:
-            stale = True
-        except psutil.AccessDenied:
-            return  # It may be ours, and two servers on one folder would destroy it.
-        if stale:
-            (self.folder / PID_FILE).unlink(missing_ok=True)
+    def _drop_stale_files(self) -> None:
+        """Remove what names a dead postmaster, whose number another process, or server, may carry by now.
+
+        That are its pid file and the lock of its socket. What it has left running is ended: no other server is let in
+        before.
+        """
+        for path in (self.folder / PID_FILE, *self.folder.glob(SOCKET_LOCKS)):
+            if (pid := _pid_in(path)) is None:
+                continue
+            try:
+                stale = not _serves(psutil.Process(pid), self._pgdata)
+            except psutil.NoSuchProcess:
+                stale = True
+            except psutil.AccessDenied:
+                continue  # It may be ours, and two servers on one folder would destroy it.
+            if stale:
+                _end_orphans(self._pgdata)
+                path.unlink(missing_ok=True)
 
     def _shut_out_others(self) -> None:
         """Let no other account of this machine reach the socket.
@@ -340,8 +344,8 @@ def _start(server: PostgresServer) -> int:
         # It was made by root, and is used by the account of the server.
         ensure_prefix_permissions(sockets)
         shutil.chown(sockets, server.system_user)
-    # The command puts what it is told into a line of the shell, the folder and the log between quotes that a name may end:
-    # these are named from within the folder, and the folder in full once more, as the server shows it.
+    # The command puts what it is told into a line of the shell, the folder and the log between quotes that a name may
+    # end: these are named from within the folder, and the folder in full once more, as the server shows it.
     folder, place = shlex.quote(str(server.pgdata)), shlex.quote(str(sockets))
     options = ["-D", ".", "-w", "-o", f'-D {folder} -h "" -k {place}', "-l", server.log.name, "start"]
     # Not into pipes, which the server would keep open.
@@ -389,7 +393,7 @@ def _last_words(log: Path, begins: int) -> str:
 def end_server(home: Path) -> None:
     """End the server of a data folder, whoever uses it: where all its users were killed, nobody else would."""
     folder = (home / "postgres").resolve()
-    if (pid := _pid_in(folder)) is not None:
+    if (pid := _pid_in(folder / PID_FILE)) is not None:
         with contextlib.suppress(psutil.NoSuchProcess):
             _end_postmaster(psutil.Process(pid), folder)
 
@@ -415,11 +419,11 @@ def _identifier(folder: Path) -> bytes:
         return file.read(_IDENTIFIER_BYTES)
 
 
-def _pid_in(folder: Path) -> int | None:
-    """Return the number of the server in a folder, which may be dead; None without one."""
+def _pid_in(path: Path) -> int | None:
+    """Return the number of the server that a pid file, or the lock of a socket, names; None without one."""
     try:
         # `initdb` fills a folder by one that serves nobody, and whose number stands there less than zero.
-        return abs(int((folder / PID_FILE).read_text().splitlines()[0]))
+        return abs(int(path.read_text().splitlines()[0]))
     except (OSError, ValueError, IndexError):
         return None
 
@@ -453,6 +457,15 @@ def _serves(process: psutil.Process, folder: Path) -> bool:
         )
     except psutil.NoSuchProcess:
         return False
+
+
+def _end_orphans(folder: Path) -> None:
+    """End what a server that was killed in a folder has left running, as where it is in the middle of a statement."""
+    ended = list(_orphans(folder))
+    for each in ended:
+        with contextlib.suppress(psutil.Error):
+            each.kill()
+    psutil.wait_procs(ended, ENDING_SECONDS)
 
 
 def _orphans(folder: Path) -> Iterator[psutil.Process]:
