@@ -1,5 +1,5 @@
 """Settings, parsed once from the environment. Imports nothing of ours; only wsgi, webapp and tasks import it."""
 
-from config.settings import ConfigError, DataFolderError, Settings, load, redis_url
+from config.settings import ConfigError, DataFolderError, Settings, load, names, redis_url, unread
 
-__all__ = ["ConfigError", "DataFolderError", "Settings", "load", "redis_url"]
+__all__ = ["ConfigError", "DataFolderError", "Settings", "load", "names", "redis_url", "unread"]

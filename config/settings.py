@@ -6,7 +6,8 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -14,6 +15,11 @@ from urllib.parse import urlsplit
 N = TypeVar("N", int, float)
 
 SHORTEST_SECRET = 32
+PREFIX = "COMMONPLACE_"
+# What others read: the file of the secret in its place, `bench http`, and the tests of other memory systems.
+_READ_ELSEWHERE = ("SECRET_KEY_FILE", "TOKEN", "TEST_PEERS")
+# These two have names that others know, too.
+_WITHOUT_PREFIX = ("DATABASE_URL", "REDIS_URL")
 # As SQLAlchemy reads them: more than the standard allows may stand in a password.
 CREDENTIALS = re.compile(r"(?<=://)[^:/]*(?::[^@]*)?@")
 
@@ -79,6 +85,24 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         trusted_proxies=_number(env, "COMMONPLACE_TRUSTED_PROXIES", 0, int, 0, 10),
         log_level=_choice(env, "COMMONPLACE_LOG_LEVEL", "INFO", {"DEBUG", "INFO", "WARNING", "ERROR"}),
     )
+
+
+def names() -> frozenset[str]:
+    """Return the names of all environment variables of ours, whatever reads them."""
+    ours = (*(each.name.upper() for each in fields(Settings)), *_READ_ELSEWHERE)
+    return frozenset(each if each in _WITHOUT_PREFIX else f"{PREFIX}{each}" for each in ours)
+
+
+def unread(env: Mapping[str, str] | None = None) -> dict[str, str | None]:
+    """Return the variables that are named like ours and that nothing reads, each with the name that may be meant."""
+    known, given = names(), os.environ if env is None else env
+    by_end = {each.removeprefix(PREFIX): each for each in sorted(known)}
+    found: dict[str, str | None] = {}
+    for name in sorted(given):
+        if name.upper().startswith(PREFIX) and name not in known:
+            near = get_close_matches(name.upper().removeprefix(PREFIX), by_end, n=1)
+            found[name] = by_end[near[0]] if near else None
+    return found
 
 
 def redis_url(env: Mapping[str, str] | None = None) -> str | None:

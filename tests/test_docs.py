@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import config
 from retrieval.policy import NAMED
 from webapp.cli.main import COMMANDS
 
@@ -21,6 +22,14 @@ def test_the_readme_lists_every_setting_and_no_other():
     read = set(VARIABLE.findall((ROOT / "config" / "settings.py").read_text()))
     listed = set(re.findall(r"^\| `([A-Z_]+)` \|", README, re.MULTILINE))
     assert listed == read
+
+
+def test_every_variable_that_is_read_anywhere_is_one_that_doctor_knows():
+    written = set()
+    for folder in ("config", "memory", "retrieval", "tasks", "webapp", "templates", "evals", "integrations", "tests"):
+        for path in (*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.html")):
+            written.update(VARIABLE.findall(path.read_text()))
+    assert {each for each in written if not each.endswith("_")} | set(VARIABLE.findall(README)) == config.names()
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))

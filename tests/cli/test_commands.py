@@ -21,6 +21,7 @@ from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
+from config.settings import PREFIX
 from memory.accounts import authenticate, create_user
 from memory.database import from_owner_url, make_engine, user_session
 from memory.drafts import Draft
@@ -29,6 +30,7 @@ from memory.keys import Keys
 from memory.remember import remember
 from memory.spaces import create_space
 from webapp.cli.main import Commands
+from webapp.cli.running import warn_of_unread
 
 # Nothing to load.
 QUICK = {"COMMONPLACE_EMBEDDING_MODEL": "none"}
@@ -107,6 +109,7 @@ def test_doctor_is_content_with_a_sound_installation(run, fresh_database):
     assert run("migrate", DATABASE_URL=fresh_database).returncode == 0
     done = run("doctor", DATABASE_URL=fresh_database)
     assert done.returncode == 0, done.stdout
+    assert "variables" not in done.stdout
     assert "ok   language model: none" in done.stdout
 
 
@@ -116,8 +119,18 @@ def test_doctor_says_that_the_database_is_away(run):
     assert "BAD  database" in done.stdout
 
 
-def test_doctor_says_that_a_setting_is_bad(run):
-    assert "COMMONPLACE_SOFT_CAP" in run("doctor", COMMONPLACE_SOFT_CAP="lots").stdout
+def test_doctor_says_that_a_setting_is_bad_and_that_another_is_no_setting(run):
+    done = run("doctor", COMMONPLACE_SOFT_CAP="lots", **{f"{PREFIX}MINSCORE": "1"})
+    assert "BAD  settings: COMMONPLACE_SOFT_CAP" in done.stdout
+    assert f"BAD  variables: nothing reads {PREFIX}MINSCORE (is COMMONPLACE_MIN_SCORE meant?)" in done.stdout
+
+
+def test_a_start_warns_of_a_variable_that_nothing_reads(monkeypatch, caplog):
+    warn_of_unread()
+    assert caplog.messages == []
+    monkeypatch.setenv(f"{PREFIX}PORT", "8000")
+    warn_of_unread()
+    assert caplog.messages == [f"nothing reads {PREFIX}PORT: the README lists the settings"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from sqlalchemy import make_url
 
 import config
 from config import ConfigError, DataFolderError
+from config.settings import PREFIX
 
 
 @pytest.fixture
@@ -21,6 +22,16 @@ def env(tmp_path):
 def test_the_defaults_are_those_of_the_readme(env):
     settings = config.load(env)
     assert (settings.soft_cap, settings.searches_per_minute, settings.token_budget) == (200, 10, 1000)
+
+
+def test_what_is_named_like_a_setting_and_read_by_nothing_is_told_with_the_name_that_may_be_meant(env):
+    wrong = {"SOFTCAP": "SOFT_CAP", "LLM_APIKEY": "LLM_API_KEY", "PORT": None}
+    given = {f"{PREFIX}{name}": "1" for name in ("SOFT_CAP", "TOKEN", *wrong, "DATABASE_URL")}
+    told = {f"{PREFIX}{name}": f"{PREFIX}{meant}" if meant else None for name, meant in wrong.items()}
+    # The one that others know, too, has another name.
+    told[f"{PREFIX}DATABASE_URL"] = "DATABASE_URL"
+    assert config.unread({**env, **given, "HOME": "/", "XCOMMONPLACE": "1"}) == told
+    assert config.unread({f"{PREFIX}home".lower(): "/"}) == {"commonplace_home": "COMMONPLACE_HOME"}
 
 
 @pytest.mark.parametrize(

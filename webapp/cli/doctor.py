@@ -24,6 +24,7 @@ from memory.llm import ChatModelError
 from memory.revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
+from webapp.cli.running import unread_variables
 from webapp.cli.wiring import NEWER
 
 LEAST_FREE = 500 * 1024 * 1024
@@ -53,6 +54,8 @@ def doctor() -> None:
 
 def examine() -> Iterator[Finding]:
     """Look at everything that can go wrong, stopping where nothing further can be looked at."""
+    if said := unread_variables():
+        yield Finding("variables", False, f"nothing reads {said}", "Correct the name; the README lists them all.")
     try:
         settings = config.load()
     except DataFolderError as error:

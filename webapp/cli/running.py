@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import click
 
 import config
@@ -11,6 +13,20 @@ from memory.embedding.providers import NO_LOCAL_MODEL
 from tasks.app import configure
 from tasks.runtime import Runtime, build
 from webapp.cli.wiring import ensure_migrated
+
+logger = logging.getLogger(__name__)
+
+
+def unread_variables() -> str:
+    """Return in words which environment variables are named like ours and change nothing; empty without one."""
+    said = (f"{name} (is {meant} meant?)" if meant else name for name, meant in config.unread().items())
+    return ", ".join(said)
+
+
+def warn_of_unread() -> None:
+    """Log what `unread_variables` says, once logging is set up."""
+    if said := unread_variables():
+        logger.warning("nothing reads %s: the README lists the settings", said)
 
 
 def migrated_runtime() -> Runtime:

@@ -17,7 +17,7 @@ from webapp.cli import children
 from webapp.cli.children import Child
 from webapp.cli.demo import ensure_demo
 from webapp.cli.revive import WATCH_SECONDS, revive_if_dead
-from webapp.cli.running import migrated_runtime
+from webapp.cli.running import migrated_runtime, warn_of_unread
 from webapp.logs import set_up_logging
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ def supervise(
     """
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level)
+    warn_of_unread()
     demo = ensure_demo(runtime) if with_demo else None
     click.echo(f"Commonplace is at {address}")
     if demo:

@@ -33,7 +33,7 @@ from webapp.cli.lazy import uncollected
 from webapp.cli.loading import allow_ending, in_order, preload
 from webapp.cli.ports import check_free, host_option, netloc, port_option
 from webapp.cli.revive import watch
-from webapp.cli.running import migrated_runtime
+from webapp.cli.running import migrated_runtime, warn_of_unread
 from webapp.errors import PROBLEM_TYPE, problem_details
 from webapp.factory import create_app
 from webapp.logs import set_up_logging
@@ -93,6 +93,8 @@ def web(host: str, port: int, held: bool) -> None:
     allow_ending()
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level, request_id)
+    if not held:
+        warn_of_unread()
     watch(runtime.server)
     _Gunicorn(
         {

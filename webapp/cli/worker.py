@@ -17,7 +17,7 @@ from tasks.registry import configure, huey
 from webapp.cli.children import held_option, is_let_go
 from webapp.cli.loading import allow_ending, in_order, preload
 from webapp.cli.revive import watch
-from webapp.cli.running import migrated_runtime
+from webapp.cli.running import migrated_runtime, warn_of_unread
 from webapp.logs import set_up_logging
 
 # How long the worker's threads may take to end. One that waits for a task looks up every second.
@@ -35,6 +35,8 @@ def worker(held: bool) -> None:
     allow_ending()
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level)
+    if not held:
+        warn_of_unread()
     watch(runtime.server)
     configure(runtime)
     preload(runtime, asked=False)
