@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -191,9 +192,8 @@ def _kept_secret(path: Path) -> bytes:
     try:
         _keep_secret(path)
     except OSError as error:
-        raise DataFolderError(
-            f"{path.parent} cannot be written to ({error.strerror}): change its owner or COMMONPLACE_HOME"
-        ) from error
+        advice = "make room on its disk" if error.errno == errno.ENOSPC else "change its owner or COMMONPLACE_HOME"
+        raise DataFolderError(f"{path.parent} cannot be written to ({error.strerror}): {advice}") from error
     # Never replaced by a new one: what it has encrypted could not be read any more.
     advice = "put back the file that was there, or set COMMONPLACE_SECRET_KEY"
     try:

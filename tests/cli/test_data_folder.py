@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from secrets_of_tests import SECRET
 
+from webapp.cli.doctor import examine
+
 
 @pytest.fixture
 def run(command_line):
@@ -86,3 +88,17 @@ def test_a_database_that_cannot_be_made_is_told_in_one_line(run):
     _, out, _ = run("doctor", "/proc/sys", COMMONPLACE_SECRET_KEY=SECRET)
     assert "     -> It cannot be written to: change its owner or COMMONPLACE_HOME." in out
     assert out[-1].startswith("BAD  database: /proc/sys/postgres cannot be made (")
+
+
+@pytest.mark.parametrize(("least", "advice"), [(2**63, "Make room on the disk"), (0, "Read the log that is named.")])
+def test_doctor_advises_to_make_room_where_a_database_does_not_start_on_a_full_disk(
+    own_home, monkeypatch, least, advice
+):
+    (own_home / "postgres").mkdir()
+    (own_home / "postgres" / "PG_VERSION").write_text("9\n")
+    monkeypatch.setenv("COMMONPLACE_HOME", str(own_home))
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setattr("webapp.cli.doctor.LEAST_FREE", least)
+    *_, database = examine()
+    assert (database.name, database.well) == ("database", False)
+    assert database.advice.startswith(advice)

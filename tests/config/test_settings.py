@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 from redis import Redis
@@ -181,3 +184,14 @@ def test_a_kept_secret_that_is_spoiled_is_not_replaced(env, tmp_path, spoil, sai
 def test_the_secret_may_come_from_a_named_file(env, tmp_path):
     (tmp_path / "key").write_text("k" * 40 + "\n")
     assert config.load({**env, "COMMONPLACE_SECRET_KEY_FILE": str(tmp_path / "key")}).secret_key == b"k" * 40
+
+
+def test_a_full_disk_is_told_from_a_folder_of_another_owner(env, monkeypatch):
+    def fill(_path, _data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    with pytest.raises(
+        DataFolderError, match=r"cannot be written to \(No space left on device\): make room on its disk$"
+    ):
+        config.load(env)

@@ -72,7 +72,9 @@ def examine() -> Iterator[Finding]:
         yield Finding("database", False, str(error))
         return
     except (ServerError, SQLAlchemyError) as error:
-        advice = "Read the log that is named; `rm` a stale postmaster.pid only when no postgres runs on this folder."
+        # Nothing is to be removed by hand: what a dead server leaves is found at each start.
+        full = shutil.disk_usage(settings.home).free < LEAST_FREE
+        advice = "Make room on the disk, and look again." if full else "Read the log that is named."
         yield Finding("database", False, str(error), advice)
         return
     for look in (_database, _extension, _schema, _role, _queue, _model, _system_model, _chat_model, _backlog, _unread):
