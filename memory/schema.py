@@ -16,6 +16,15 @@ from memory.revision import MIGRATIONS
 
 # Any number will do, as long as nothing else in this database locks it.
 MIGRATION_LOCK = 0x436F6D6D6F6E
+# What the application may not do with these: accounts and roles are made by the owner alone, and what was done stays as
+# it was written.
+_WITHHELD = {
+    "users": "INSERT, UPDATE, DELETE",
+    "audit_events": "UPDATE, DELETE",
+    "tool_calls": "UPDATE, DELETE",
+    "audit_links": "INSERT, UPDATE, DELETE",
+    "alembic_version": "INSERT, UPDATE, DELETE",
+}
 _RIGHTS = ("NOSUPERUSER", "NOCREATEDB", "NOCREATEROLE", "NOBYPASSRLS")
 
 
@@ -27,11 +36,12 @@ def upgrade(engine: Engine, databases: Databases, keys: Keys, revision: str = "h
         _admit_app_role(connection, databases, keys)
 
 
-def downgrade(engine: Engine, revision: str = "base") -> None:
-    """Migrate down to `revision`."""
+def downgrade(engine: Engine, databases: Databases, revision: str = "base") -> None:
+    """Migrate down to `revision`, where the application's role may do what it may after an `upgrade` to it."""
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         command.downgrade(_config(connection), revision)
+        _grant(connection, databases.app_role)
 
 
 def differences(connection: Connection) -> list[object]:
@@ -63,18 +73,23 @@ def _admit_app_role(connection: Connection, databases: Databases, keys: Keys) ->
     # Whoever lacks a right may not even say that a role that is there shall lack it too.
     rights = " ".join(word for word, has in zip(_RIGHTS, found or _RIGHTS, strict=True) if has)
     password = keys.password(role)
+    statement = sql.SQL(f"{verb} ROLE {{role}} LOGIN {rights} PASSWORD {{password}}")
+    composed = statement.format(role=sql.Identifier(role), password=sql.Literal(password))
+    connection.exec_driver_sql(composed.as_string(None))
+    _grant(connection, role)
+
+
+def _grant(connection: Connection, role: str) -> None:
+    """Let the application's role use all that there is, except for what is withheld."""
+    there = set(connection.scalars(text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")))
+    withheld = {table: rights for table, rights in _WITHHELD.items() if table in there}
     for statement in (
-        f"{verb} ROLE {{role}} LOGIN {rights} PASSWORD {{password}}",
         "GRANT USAGE ON SCHEMA public TO {role}",
         "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
         "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",
         "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {role}",
-        # Accounts and roles are made by the owner alone, and what was done stays as it was written.
-        "REVOKE INSERT, UPDATE, DELETE ON users FROM {role}",
-        "GRANT UPDATE (display_name, password_hash) ON users TO {role}",
-        "REVOKE UPDATE, DELETE ON audit_events, tool_calls FROM {role}",
-        "REVOKE INSERT, UPDATE, DELETE ON audit_links FROM {role}",
-        "REVOKE INSERT, UPDATE, DELETE ON alembic_version FROM {role}",
+        *(f"REVOKE {rights} ON {table} FROM {{role}}" for table, rights in withheld.items()),
+        *(["GRANT UPDATE (display_name, password_hash) ON users TO {role}"] if "users" in withheld else []),
     ):
-        composed = sql.SQL(statement).format(role=sql.Identifier(role), password=sql.Literal(password))
+        composed = sql.SQL(statement).format(role=sql.Identifier(role))
         connection.exec_driver_sql(composed.as_string(None))

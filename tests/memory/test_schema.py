@@ -243,10 +243,29 @@ def scratch(database_url, runtime):
         connection.execute(f"DROP ROLE IF EXISTS {databases.app_role}, {owner}")
 
 
+def rights_of(engine, role):
+    """Return which functions the application may use, and how it may use each table."""
+    functions = """SELECT p.oid::regprocedure || CASE WHEN has_function_privilege(:role, p.oid, 'EXECUTE')
+            THEN ' yes' ELSE ' no' END
+        FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace ORDER BY 1"""
+    tables = """SELECT t.relname || ' ' || r.name || ' ' || has_table_privilege(:role, t.oid, r.name)
+        FROM pg_class t, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS r(name)
+        WHERE t.relnamespace = 'public'::regnamespace AND t.relkind = 'r' ORDER BY 1"""
+    with engine.connect() as connection:
+        return [each for query in (functions, tables) for each in connection.scalars(text(query), {"role": role})]
+
+
 def test_migrations_go_down_to_nothing_and_up_again(scratch, runtime):
     engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys, "0002")
+    first = rights_of(engine, databases.app_role)
+    assert first
     schema.upgrade(engine, databases, runtime.keys)
-    schema.downgrade(engine)
+    for revision in ("0016", "0011", "0002"):
+        schema.downgrade(engine, databases, revision)
+        assert not [each for each in rights_of(engine, databases.app_role) if each.endswith(" no")]
+    assert rights_of(engine, databases.app_role) == first
+    schema.downgrade(engine, databases)
     left = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'S')"
     with engine.connect() as connection:
         assert connection.scalars(text(left)).all() == ["alembic_version"]

@@ -141,7 +141,7 @@ def test_the_migration_puts_words_of_scripts_without_blanks_into_every_index_and
     assert episodes == [f"{each} 1 of 4" for each in sorted(["東", "東京", "京", "京へ"])]
     assert entities == ["person 1 of 4", *(f"{each} 1 of 4" for each in sorted(["田", "田中", "中"]))]
     assert counted == ["2", "9", "4"]
-    schema.downgrade(engine, "0018")
+    schema.downgrade(engine, databases, "0018")
     assert indexed() == before
 
 
@@ -172,5 +172,5 @@ def test_the_migration_puts_words_in_one_form_into_every_index_and_takes_them_ou
     assert episodes == ["ab 1 of 1"]
     assert entities == ["person 1 of 2", "åsa 1 of 2"]
     assert counted == ["2", "5", "1"]
-    schema.downgrade(engine, "0020")
+    schema.downgrade(engine, databases, "0020")
     assert indexed() == before
