@@ -209,17 +209,17 @@ class EmbeddedServer:
                     return
                 found = self._started()
                 # Not waited for here, where all others of this machine are kept waiting.
-                self.awaited = found is None and _is_starting(self._pgdata)
-                if found:
+                self.awaited = found is not None and found.status == "starting"
+                if found and not self.awaited:
                     self._server._postmaster_info = found
-                if found or self.awaited:
+                if found:
                     return
                 logger.warning("PostgreSQL did not start again yet (attempt %d)", attempt + 1)
                 time.sleep(0.5)
         raise ServerError(f"PostgreSQL does not start again; its log is {self.folder / 'log'}")
 
     def _started(self) -> PostmasterInfo | None:
-        """Try to start the server, unless one is starting; return it if it is ready.
+        """Try to start the server, unless one is starting; return it if it is ready, or on its way.
 
         The library would start it too, and where that failed unseen wait for it without end, with the lock of all
         servers of this machine: it trusts the status that `pg_ctl` ends with. One that is lost reads as success, and
@@ -232,8 +232,8 @@ class EmbeddedServer:
             found = PostmasterInfo.read_from_pgdata(self._server.pgdata)
         except (AssertionError, ValueError, OSError):
             return None  # Half of it is written.
-        ready = found is not None and _is_postgres(found.pid) and found.status == "ready"
-        return found if ready else None
+        runs = found is not None and _is_postgres(found.pid) and found.status in {"starting", "ready"}
+        return found if runs else None
 
     def release(self) -> None:
         """Let go of the server; the last process to do so stops it."""

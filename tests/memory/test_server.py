@@ -404,7 +404,7 @@ def test_a_server_that_takes_long_to_start_is_waited_for(
         assert time.monotonic() < deadline
         revive_if_dead(again)
         time.sleep(0.05)
-    assert caplog.messages == []
+    assert not {*said}.intersection(caplog.messages)
     again.release()
 
 
