@@ -57,10 +57,17 @@ _TELLING = 3
 _UNKNOWN_PIECES = 4
 # One of the first or two of the second, and none of the next, make a text with unusual words English all the same.
 _ONLY_ENGLISH = frozenset(
-    "the with what which who where when why how from about their your does did should".split()  # noqa: SIM905
+    """
+    the with what which who where when why how from about their your does did should because every after before until
+    never always only called takes gets our she they would could each monday tuesday wednesday thursday friday saturday sunday mondays tuesdays
+    wednesdays thursdays fridays saturdays sundays january february june july october
+    """.split()  # noqa: SIM905  # A list of fifty quoted words cannot be read.
 )
 _ENGLISH = frozenset(
-    "is has have had been be were do we and this that there are my she they you would could our its".split()  # noqa: SIM905
+    """
+    is has have had been be were do we and this that there are my you its
+    to of for by it not but at on or an no
+    """.split()  # noqa: SIM905  # As above.
 )
 # One of these tells a short text in another language whose words the vocabulary happens to have.
 _FOREIGN = frozenset(
@@ -69,6 +76,8 @@ _FOREIGN = frozenset(
     où qui que quel quelle quels quand comment combien nous vous une sont è quando quanto mio sono della gli
     quién qué dónde cuándo cómo cuál está tiene onde quem qual meu minha são waar wat wanneer mijn een zijn heeft
     gdzie kiedy jak moje hva hvor hvem hvordan når vem hvad hvornår hvilken
+    für auf eine zum zur het voor niet naar maar geen og ikke jeg på för inte och att jag avec pour dans
+    nie się jest są je není že nem
     """.split()  # noqa: SIM905  # As above.
 )
 _WORD = re.compile(r"[^\W\d_]+")

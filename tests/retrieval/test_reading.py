@@ -130,6 +130,9 @@ def test_of_a_long_question_what_asks_is_read(reader):
         "4711",
         "Łódź flat: the keys are with Grzegorz Brzęczyszczykiewicz, who lives above",
         "Why PostgreSQL and not MongoDB? The reason is in the ADR",
+        "Katarzyna is allergic to penicillin.",
+        "Back pain, physio Frau Lindner, Tuesdays 7:30",
+        "Our former optometrist joins a chain in Nashik.",
     ],
 )
 def test_english_is_read(reader, text):
@@ -146,6 +149,9 @@ def test_english_is_read(reader, text):
         "Qui est Anna",
         "Wer hat Lisa den Code gegeben",
         "Hva koster det for hytta her",
+        "Det er til jeg kommer for at hente bilen, ikke for",
+        "To jest do kuchni, nie by on to zrobil",
+        "Is de auto van Piet of niet naar de garage",
         "मेरी कार कहाँ है",
         "என் கார் எங்கே",
         "አማን የት ነው",
