@@ -59,8 +59,8 @@ _UNKNOWN_PIECES = 4
 _ONLY_ENGLISH = frozenset(
     """
     the with what which who where when why how from about their your does did should because every after before until
-    never always only called takes gets our she they would could each monday tuesday wednesday thursday friday saturday sunday mondays tuesdays
-    wednesdays thursdays fridays saturdays sundays january february june july october
+    never always only called takes gets our she they would could each monday tuesday wednesday thursday friday saturday
+    sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays january february june july october
     """.split()  # noqa: SIM905  # A list of fifty quoted words cannot be read.
 )
 _ENGLISH = frozenset(
