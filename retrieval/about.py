@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 
 from retrieval.answers import signed
 from retrieval.words import Question
@@ -74,6 +74,18 @@ _LETTERED = re.compile(r"[^\W\d_]{1,5}\d{2,}[^\W\d_]?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # What stands before the digits of a number plate ("FR-KM 2078"), which may look like a year.
 _PLATE = re.compile(r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}")
+# What stands before the three digits of a train, a flight or a model with but a blank between them ("ICE 579"): fewer
+# digits may be anything, and more are an identifier by themselves. What stands before an amount is none.
+_INITIALS, _THREE = re.compile(r"[A-Z]{2,4}"), re.compile(r"\d{3}")
+_NO_INITIALS = frozenset(
+    """
+    AED ARS AUD BDT BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP GEL GHS HKD HUF IDR ILS INR ISK JPY KES KRW MAD MXN
+    MYR NGN NOK NZD PEN PHP PKR PLN RON RSD RUB SEK SGD THB TND TRY TWD TZS UAH UGX USD VND XAF XOF ZAR
+    AM CA EU GB KB KG KM MAX MB MIN MM NO PM TB TOP UK US
+    """.split()  # noqa: SIM905  # As above.
+)
+# Whoever writes more words than these with capitals alone means nothing by them.
+_SHOUTED = 4
 # Words that are joined to one name, as programs join them, with no digit.
 _JOINED = re.compile(r"(?=[^\W\d]+\Z)\w*?[^\W\d_]{2}_[^\W\d_]{2}")
 
@@ -140,7 +152,7 @@ def understand(text: str, question: Question) -> Asked:
     It has none where nothing that is searched has one of its words: then nothing has its identifiers or names either.
     """
     if not question.lexemes:
-        if _codes(text):
+        if _codes(text) or any(_numbered(text)):
             return UNHEARD_OF
         return replace(NOTHING_ASKED, names=frozenset({_NOWHERE})) if _names(text) else NOTHING_ASKED
     lexemes = dict(enumerate(question.lexemes))
@@ -154,7 +166,8 @@ def understand(text: str, question: Question) -> Asked:
     joined = tuple(_joined(text, lexemes)) if "_" in text else ()
     named = signed(text)
     signs = [frozenset({place}) for place, each in lexemes.items() if each in named]
-    codes = (*codes, *signs)
+    numbers = (frozenset(place for place, each in lexemes.items() if each == number) for number in _numbered(text))
+    codes = (*codes, *signs, *filter(None, numbers))
     written_names = _names(text)
     coded = frozenset().union(*codes, *chain(*joined))
     names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in written_names)}
@@ -250,6 +263,17 @@ def _codes(text: str) -> list[list[str]]:
             found.append([token])
         end = each.end()
     return found
+
+
+def _numbered(text: str) -> Iterator[str]:
+    """Give the three digits of each "ICE 579". They tell it from another: what has them says little of it for that."""
+    if text.isupper() and len(text.split()) > _SHOUTED:
+        return
+    for one, other in pairwise(_TOKEN.finditer(text)):
+        head, number, between = one[0], _bare(other[0]), text[one.end() : other.start()]
+        initials = _INITIALS.fullmatch(head) and head not in _NO_INITIALS
+        if initials and between.isspace() and _THREE.fullmatch(number):
+            yield number
 
 
 def _joined(text: str, lexemes: dict[int, str]) -> Iterator[tuple[frozenset[int], ...]]:

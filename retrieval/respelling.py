@@ -62,6 +62,8 @@ _THOUSANDS = re.compile(
 # A version of three parts and more: some write it with a "v".
 _VERSION = re.compile(r"v?(\d{1,3}(?:\.\d{1,3}){2,3})", re.IGNORECASE)
 _BETWEEN_THOUSANDS = r"[.,'\u2019\u00a0\u202f]?"
+# A word with capitals within: no text writes it so by chance.
+_CAPITALS = re.compile(r"[^\W\d_]+[A-Z][^\W\d_]*")
 # Words of up to four letters that stand beside numbers and are no part of them.
 _SMALL = frozenset(
     """
@@ -72,6 +74,8 @@ _SMALL = frozenset(
 _PLAIN = re.compile(r"\d{1,3}|(?:19|20)\d\d")
 # Letters and one number, which some write with zeros up to so many digits: ORA-942 and ORA-00942.
 _LETTERED, _PADDED = re.compile(rf"([^\W\d_]{{1,5}}){_BETWEEN}0*([1-9]\d+)"), 6
+# Capitals and a number of so many digits are a model, of which texts may have a kind: HP 305XL.
+_MODEL = 3
 # Shorter ones stand for a country, or are said of too many things.
 _LEAST_NUMBER = 6
 _HEAD = 3
@@ -111,7 +115,7 @@ class Spelling:
 class _Thing:
     """Something in a question: `probes` are lexemes of which a text that has it has some, `pattern` finds it there.
 
-    `padded` finds it with more or fewer zeros before its number, where no text has it otherwise.
+    `padded` finds it with more or fewer zeros before its number, or letters behind it, where no text has it otherwise.
     """
 
     start: int
@@ -129,8 +133,7 @@ def respelled(source: Source, question: str, known: Sequence[str], *, thorough: 
     """
     most = source.policy.respellings
     found = [] if thorough else list(islice(_written(source, question), most))
-    if not thorough:
-        found += islice(_left_of(_compounds(source, question, known), found), most - len(found))
+    found += islice(_left_of(_compounds(source, question, known, thorough=thorough), found), most - len(found))
     unknown = _left(_unknown(question, known), found)
     wholes = _left(_parts_of_wholes(question, known), found)
     apart = [each for each in unknown if not any(one.start() <= each.start() < one.end() for one in wholes)]
@@ -287,22 +290,36 @@ def _held(source: Source, parts: Sequence[str]) -> list[str]:
     return [each for (each,) in fetch(source.session, holding_statement(source.query.shelf), values)]
 
 
-def _compounds(source: Source, question: str, known: Sequence[str]) -> Iterator[Spelling]:
-    """Give what is joined in a question and apart in what is searched, or the other way round."""
+def _compounds(source: Source, question: str, known: Sequence[str], *, thorough: bool) -> Iterator[Spelling]:
+    """Give what is joined in a question and apart in what is searched, or the other way round.
+
+    `thorough` gives what one text has as it is asked and another, which may be the one that is meant, does not: "PhD".
+    """
+    if thorough:
+        known_words = (each for each in _TOKEN.finditer(question) if _CAPITALS.fullmatch(each[0]))
+        yield from _written_as(source, list(islice(filter(None, (_apart(each) for each in known_words)), _UNKNOWN)))
+        return
     unknown = list(_unknown(question, known, least=1))
     new = {each[0].lower() for each in unknown}
     heard = frozenset(each[0].lower() for each in _TOKEN.finditer(question)) - new
     # Of a long word the stem may lack more than an ending.
     stems = tuple(each[:-1] for each in known if len(each) >= _LEAST_WORD)
     words = (each for each in unknown if len(each[0]) >= _LEAST_JOINED and not each[0].lower().startswith(stems))
-    # What stands side by side in a text is soon a word of English: "a long".
-    made = (apart(each.start(), each[0], by_blanks=each[0].lower() not in _english()) for each in words)
+    made = map(_apart, words)
     # Of what has a sign it tells nothing that a part of it is there.
     wholes = [each for each in known if not each.isalnum()]
     chains = (
         each for each in joined(question, heard) if not _has_stem(each.asked, known if each.asked.isalnum() else wholes)
     )
-    others = [*islice(filter(None, made), _UNKNOWN), *islice(chains, _UNKNOWN)]
+    yield from _written_as(source, [*islice(filter(None, made), _UNKNOWN), *islice(chains, _UNKNOWN)])
+
+
+def _apart(word: re.Match[str]) -> Otherwise | None:
+    # What stands side by side in a text is soon a word of English: "a long".
+    return apart(word.start(), word[0], by_blanks=word[0].lower() not in _english())
+
+
+def _written_as(source: Source, others: Sequence[Otherwise]) -> Iterator[Spelling]:
     if not others:
         return
     values = {
@@ -405,7 +422,10 @@ def _code(question: str, tokens: Sequence[re.Match[str]]) -> _Thing | None:
             letters, number = lettered[1], lettered[2]
             numbers = [number.zfill(length) for length in range(len(number), _PADDED + 1)]
             probes = [*probes, *(form for each in numbers for form in (each, f"-{each}", f"{letters.lower()}{each}"))]
-            padded = _pattern([f"{letters}{_BETWEEN}0{{0,{_PADDED}}}{number}"])
+            loose = [f"{letters}{_BETWEEN}0{{0,{_PADDED}}}{number}"]
+            if letters.isupper() and len(number) >= _MODEL:
+                probes, loose = [*probes, f"{number}*"], [*loose, rf"{letters}{_BETWEEN}{number}[^\W\d_]{{1,2}}"]
+            padded = _pattern(loose)
         return _Thing(start, question[start:end], probes, _pattern(forms), padded)
     plus = question[start - 1 : start] == "+"
     if plus:

@@ -220,6 +220,11 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("load_config or read_keys?", ("config", "key", "load", "read"), ("config", "read"), True),
         ("parse_args of the script", ("arg", "pars", "script"), ("script",), False),
         ("cores_final.csv", ("core", "cores_final.csv"), ("cores_final.csv",), False),
+        ("ICE 579 coach", ("579", "coach", "ice"), ("coach", "ice"), True),
+        ("ICE 579 coach", ("579", "coach", "ice"), ("579",), False),
+        ("Do I owe EUR 500?", ("500", "eur", "owe"), ("owe",), False),
+        ("Is Route 101 or ICE 57 late?", ("101", "57", "late"), ("late",), False),
+        ("DO I HAVE 200 BEANS LEFT", ("200", "bean"), ("bean",), False),
     ],
 )
 def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: tuple[str, ...], lacks: bool) -> None:

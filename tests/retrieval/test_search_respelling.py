@@ -428,6 +428,7 @@ CODES = {
     "fan": "RTX4090 is too loud",
     "view": "ORA-00942 came up when the view was missing",
     "password": "ORA-01017 is a wrong password",
+    "printer": "The printer takes HP 305XL",
     "car": "The car showed P0420 after the tunnel",
     "crane": "The crane KR-77 is in the yard",
     "winch": "The winch KR-077 is on the roof",
@@ -460,6 +461,8 @@ JOINED = {
     "chat": "The chat server is written in Node.js, which Torvi mends",
     "notes": "README.md says how to begin",
     "mail": "The S/MIME certificate of the office expired",
+    "farid": "Farid Ph.D. lives in Basel",
+    "nora": "Nora finished her PhD in 2021",
 }
 
 
@@ -476,7 +479,17 @@ def test_a_code_is_found_with_other_zeros_before_its_number(ask_codes, question,
     assert (found[:1], len(warnings)) == ([name], 1)
 
 
-@pytest.mark.parametrize("question", ["ORA-9420", "ORA-94", "P42", "KR-770", "QX-50"])
+def test_a_code_is_found_with_letters_behind_its_number(ask_codes):
+    found, warnings = ask_codes("HP 305")
+    assert (found[:1], warnings) == (["printer"], ["“HP 305” is spelled otherwise here"])
+
+
+def test_what_one_note_writes_as_it_is_asked_is_found_where_another_does_not(ask_joined):
+    found, warnings = ask_joined("Farid PhD")
+    assert (found[:1], warnings) == (["farid"], ["“PhD” is spelled otherwise here"])
+
+
+@pytest.mark.parametrize("question", ["HP 30", "HP 3050", "HP 304", "ORA-9420", "ORA-94", "P42", "KR-770", "QX-50"])
 def test_another_number_is_no_other_zeros(ask_codes, question):
     assert ask_codes(question)[1] == []
 
