@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -33,6 +34,8 @@ _FORMS, _TEXTS, _UNKNOWN, _WORDS = 12, 30, 4, 4
 _ONE_SLIP, _TWO_SLIPS = 5, 9
 # So many letters has a word that may be misspelled, and one that may be written apart.
 _LEAST_WORD, _LEAST_JOINED = 4, 3
+# A stem is at most so much shorter than its word.
+_ENDING = 3
 # Letters that an apostrophe joins to a name, which to the index is a word of its own; it keeps so much of that.
 _ELIDED, _STEM = "odl", 4
 
@@ -303,13 +306,13 @@ def _compounds(source: Source, question: str, known: Sequence[str], *, thorough:
     new = {each[0].lower() for each in unknown}
     heard = frozenset(each[0].lower() for each in _TOKEN.finditer(question)) - new
     # Of a long word the stem may lack more than an ending.
-    stems = tuple(each[:-1] for each in known if len(each) >= _LEAST_WORD)
-    words = (each for each in unknown if len(each[0]) >= _LEAST_JOINED and not each[0].lower().startswith(stems))
+    stems = frozenset(each[:-1] for each in known if len(each) >= _LEAST_WORD)
+    words = (each for each in unknown if len(each[0]) >= _LEAST_JOINED and stems.isdisjoint(_beginnings(each[0])))
     made = map(_apart, words)
     # Of what has a sign it tells nothing that a part of it is there.
-    wholes = [each for each in known if not each.isalnum()]
+    whole, any_of = (_stems(each for each in known if not each.isalnum()), _stems(known))
     chains = (
-        each for each in joined(question, heard) if not _has_stem(each.asked, known if each.asked.isalnum() else wholes)
+        each for each in joined(question, heard) if not _has_stem(each.asked, any_of if each.asked.isalnum() else whole)
     )
     yield from _written_as(source, [*islice(filter(None, made), _UNKNOWN), *islice(chains, _UNKNOWN)])
 
@@ -350,7 +353,7 @@ def _probes(one: Otherwise, held: Sequence[str]) -> Iterator[str]:
 
 
 def _is_stem(lexeme: str, word: str) -> bool:
-    return _has_stem(word, [lexeme]) and (len(lexeme) > 1 or lexeme == word)
+    return _has_stem(word, _stems([lexeme])) and (len(lexeme) > 1 or lexeme == word)
 
 
 def _amounts(question: str) -> Iterator[_Thing]:
@@ -521,7 +524,7 @@ def _unknown(question: str, known: Sequence[str], *, least: int = _LEAST_WORD) -
 
     Not those of any question: among notes in English the German "nicht" is no slip of "night".
     """
-    heard = frozenset(known)
+    heard, stems = frozenset(known), _stems(known)
     wholes = [each.span() for each in _CHUNK.finditer(question) if not each[0].isalpha() and each[0].lower() in heard]
     for found in _TOKEN.finditer(question):
         word, low = found[0], found[0].lower()
@@ -529,13 +532,27 @@ def _unknown(question: str, known: Sequence[str], *, least: int = _LEAST_WORD) -
             continue  # Part of what is there as a whole: "node" of "node.js".
         if not word.isalpha() or len(word) < least - word[0].isupper() or low in EMPTY or low in GERMAN:
             continue
-        if not _has_stem(low, known):
+        if not _has_stem(low, stems):
             yield found
 
 
-def _has_stem(word: str, known: Sequence[str]) -> bool:
+def _stems(lexemes: Iterable[str]) -> frozenset[tuple[str, int]]:
+    """Return with what a word of each lexeme begins, and how long that lexeme is: its last letter may be another."""
+    return frozenset((each[:-1] or each, len(each)) for each in lexemes)
+
+
+def _has_stem(word: str, stems: AbstractSet[tuple[str, int]]) -> bool:
+    # A long question has as many lexemes as words: to compare each with each took a third of a second.
     low = word.lower()
-    return any(low.startswith(each[:-1] or each) and len(low) - len(each) <= 3 for each in known)
+    shortest = max(1, len(low) - _ENDING)
+    return (len(low) <= _ENDING + 1 and (low[:1], 1) in stems) or any(
+        (low[: length - 1], length) in stems for length in range(max(2, shortest), len(low) + 2)
+    )
+
+
+def _beginnings(word: str) -> Iterator[str]:
+    low = word.lower()
+    return (low[:end] for end in range(1, len(low) + 1))
 
 
 def _is_unusual(word: str) -> bool:

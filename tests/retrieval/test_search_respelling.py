@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from itertools import product
+from time import process_time
 
 import pytest
 
@@ -414,6 +416,18 @@ def test_a_long_number_is_not_taken_apart(ask):
     found = ask.whole("-".join(["0123456789abcdef"] * 8) + " Goerlitz")
     assert found.timings["respell"] < 500
     assert list(found.warnings) == ["“Goerlitz” is spelled otherwise here"]
+
+
+def test_a_long_question_is_compared_with_what_is_known_word_by_word():
+    """Each of its words with each of those known took fifty times as long."""
+    words = ["".join(each) for each in product("bcdfghjklmn", repeat=3)][:1200]
+    spent = []
+    for _ in range(3):
+        begun = process_time()
+        found = list(respelling._unknown(" ".join(f"{each}endings" for each in words), words))
+        assert len(found) == len(words)
+        spent.append(process_time() - begun)
+    assert min(spent) < 0.06
 
 
 def test_all_that_is_written_otherwise_is_put_in_its_place():
