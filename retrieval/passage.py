@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from memory.scripts import in_one_form, one_form, words
 from retrieval import tokens
@@ -24,6 +24,7 @@ EMPTY = frozenset(
         will with would you your""",
     )
 )
+_CHAIN = re.compile(r"[^\W\d_]+(?:[-.'\u2019\u2010\u2011][^\W\d_]+)+")
 # This share of a passage stands before the first of the words that it was chosen for.
 _BEFORE = 0.25
 ELLIPSIS = "…"
@@ -59,11 +60,13 @@ def stems(question: str) -> frozenset[str]:
 def found_in(text: str, question: str) -> list[tuple[int, int, str]]:
     """Return where a text has what a question is about: start, end and stem of each word, in their order.
 
-    A name with signs, as "C#" or "AT&T", is one word: what has only its letters has none of it. A letter and its
-    accent may be two characters.
+    A name with signs, as "C#" or "AT&T", is one word: what has only its letters has none of it. What one writes joined
+    and the other with signs between is the same, and a letter and its accent may be two characters.
 
     >>> found_in("Keys: two in C#, one in C", "Is the key in C#?")
     [(0, 4, 'key'), (13, 15, 'c#')]
+    >>> found_in("Node.js and an airfryer", "nodejs or air-fryer?")
+    [(0, 7, 'nodej'), (15, 23, 'airfryer')]
     >>> found_in("The cafe\u0301, I said", "Which café?")
     [(4, 9, 'caf')]
     """
@@ -80,12 +83,20 @@ def _found_in(text: str, question: str) -> list[tuple[int, int, str]]:
         for name, pattern in names.items()
         for each in re.finditer(pattern, text, re.IGNORECASE)
     ]
-    wanted = stems(unsigned(question, names))
+    told = stems(unsigned(question, names))
+    whole += [each for each in _joined(text) if each[2] in told]
+    wanted = told.union(root for _, _, root in _joined(question))
     found = [(place, place + len(word), root) for place, word in words(text) if (root := stem(word)) in wanted]
     if not whole:
         return found
     taken = {place for start, end, _ in whole for place in range(start, end)}
     return sorted([*whole, *(each for each in found if taken.isdisjoint(range(*each[:2])))])
+
+
+def _joined(text: str) -> Iterator[tuple[int, int, str]]:
+    """Give start, end and stem of what has signs between its letters, as if it had none: "Node.js" and "follow-up"."""
+    for each in _CHAIN.finditer(text):
+        yield each.start(), each.end(), stem("".join(filter(str.isalpha, each[0])))
 
 
 def passage(text: str, question: str, most: int) -> str:
