@@ -38,6 +38,8 @@ _DATED = re.compile(
     | yesterday | today | tomorrow | date | time | ago | recent | late | earli""",
     re.VERBOSE,
 )
+# What a question for a time has, whichever it is.
+_OF_ANY_TIME = frozenset("season year month week weekend day date time ago recent late earli".split())  # noqa: SIM905
 _TOKEN = re.compile(r"[#\w][\w'\u2019.#/-]*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _USER = re.compile(r"\bthe\s+user(?:['\u2019]s)?(?![\w-])", re.IGNORECASE)
@@ -95,9 +97,10 @@ class Asked:
     """What a question is about, by the places of its lexemes.
 
     `content` and `dated` have the idf of each word that counts, and of those of dates; `topics` are the words of the
-    content that are no names, `names` those that are. `codes` has for each identifier that is asked for ("HERON-42",
-    "#977") the lexemes that tell it from another, `joined` for each without digits ("E_TILE_RANGE") those of each of
-    its parts, `whole` all lexemes of each, and of what is written like one ("VN207").
+    content that are no names, `names` those that are, `times` the dates that name a time. `codes` has for each
+    identifier that is asked for ("HERON-42", "#977") the lexemes that tell it from another, `joined` for each without
+    digits ("E_TILE_RANGE") those of each of its parts, `whole` all lexemes of each, and of what is written like one
+    ("VN207").
     """
 
     content: dict[int, float]
@@ -107,6 +110,7 @@ class Asked:
     codes: tuple[frozenset[int], ...] = ()
     joined: tuple[tuple[frozenset[int], ...], ...] = ()
     whole: tuple[frozenset[int], ...] = ()
+    times: frozenset[int] = frozenset()
 
     def coverage(self, places: Sequence[int]) -> float:
         """Return the share, in [0, 1], of what the words that count tell which an item with these places has."""
@@ -122,6 +126,10 @@ class Asked:
     def other_names(self, places: Sequence[int]) -> bool:
         """Tell whether names are asked for, and an item has none of them."""
         return bool(self.names) and self.names.isdisjoint(places)
+
+    def lacks_date(self, places: Sequence[int]) -> bool:
+        """Tell whether the question names a time, as "summer" does and "day" does not, that an item lacks."""
+        return not self.times.issubset(places)
 
     def has_code(self, places: Sequence[int]) -> bool:
         """Tell whether an item has an identifier that is asked for with all that it is written of."""
@@ -179,6 +187,7 @@ def understand(text: str, question: Question) -> Asked:
         codes=codes,
         joined=joined,
         whole=(*filter(None, whole), *signs),
+        times=frozenset(place for place in dated - content if lexemes[place] not in _OF_ANY_TIME),
     )
 
 

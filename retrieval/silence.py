@@ -70,7 +70,10 @@ class Judge:
 
     def _least_reading(self, scored: Scored) -> float:
         candidate = scored.candidate
-        if scored.coverage > ALL:
+        # A date counts against nothing, but what has the words of another time has not all: the Christmas concert,
+        # where the one in summer is asked for.
+        dated = scored.date_match > 0 or not self.asked.lacks_date(candidate.places)
+        if scored.coverage > ALL and dated:
             # To the reader a name is no question. What has all words of one need not have what it asks for.
             names = self.only_names or self.wants_all
             return self.policy.topic_reading if names else self.policy.worded_reading

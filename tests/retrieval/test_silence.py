@@ -88,6 +88,17 @@ def test_less_is_enough_where_one_has_all_words():
 
 
 @pytest.mark.parametrize(
+    ("places", "fits", "expected"),
+    [((0,), 0.0, False), ((0, 1), 0.0, True), ((0,), 1.0, True)],
+    ids=["another date", "says it", "is of it"],
+)
+def test_what_has_all_words_for_another_date_has_not_all(places, fits, expected):
+    asked = understand("When is the summer concert?", Question(["concert", "summer"], [2.0, 1.0], counts=[1.0, 0.0]))
+    read = Scored(candidate(1, sureness=0.15, places=places), Score(0.5, 0, 0, 0.5), 0.5, 0.0, fits, asked=asked)
+    assert Judge(POLICY, asked).is_answered([read]) is expected
+
+
+@pytest.mark.parametrize(
     ("places", "expected"), [((0,), False), ((1,), False), ((0, 1), True)], ids=["the name", "all but it", "both"]
 )
 def test_more_is_needed_of_what_has_the_name_alone_or_all_but_that(places, expected):
