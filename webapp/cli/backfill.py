@@ -7,7 +7,6 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.enrichment.enrich import Enricher
@@ -37,9 +36,8 @@ def backfill(index: bool, retry_failed: bool, enrich: bool) -> None:
         # The entities that were found want vectors.
         done += _embed(runtime) if read else 0
     if index:
-        owner = make_engine(runtime.databases.owner, pool_size=1)
-        maintain_indexes(owner, EXACT_SCAN_LIMIT)
-        owner.dispose()
+        with runtime.databases.as_owner() as owner:
+            maintain_indexes(owner, EXACT_SCAN_LIMIT)
     numbers = _numbers(runtime)
     waiting, failed = numbers["embedding_backlog"], numbers["embedding_errors"]
     click.echo(f"{done} embedded, {waiting} waiting, {failed} failed.")

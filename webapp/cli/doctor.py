@@ -15,7 +15,6 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 import config
 from config import ConfigError, DataFolderError, Settings
-from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
@@ -24,8 +23,7 @@ from memory.llm import ChatModelError
 from memory.revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
-from webapp.cli.running import unread_variables
-from webapp.cli.wiring import NEWER
+from webapp.cli.wiring import NEWER, unread_variables
 
 LEAST_FREE = 500 * 1024 * 1024
 
@@ -100,25 +98,20 @@ def _folder(settings: Settings) -> Finding:
 
 
 def _database(runtime: Runtime) -> Finding:
-    engine = make_engine(runtime.databases.owner, pool_size=1)
     try:
-        with engine.connect() as connection:
+        with runtime.databases.as_owner() as engine, engine.connect() as connection:
             version = connection.execute(text("SHOW server_version")).scalar_one()
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", error)).strip()
         return Finding("database", False, reason, "Is the server of DATABASE_URL up, and are the credentials right?")
-    finally:
-        engine.dispose()
     embedded = "embedded" if runtime.server else "DATABASE_URL"
     return Finding("database", True, f"PostgreSQL {version} ({embedded})")
 
 
 def _extension(runtime: Runtime) -> Finding:
-    engine = make_engine(runtime.databases.owner, pool_size=1)
-    with engine.connect() as connection:
+    with runtime.databases.as_owner() as engine, engine.connect() as connection:
         query = "SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'"
         row = connection.execute(text(query)).one_or_none()
-    engine.dispose()
     if row is None:
         advice = "Install pgvector 0.8 or newer on the server, then run `commonplace migrate`."
         return Finding("extension", False, "pgvector is not installed on the server", advice)
@@ -129,10 +122,8 @@ def _extension(runtime: Runtime) -> Finding:
 
 
 def _schema(runtime: Runtime) -> Finding:
-    engine = make_engine(runtime.databases.owner, pool_size=1)
-    with engine.connect() as connection:
+    with runtime.databases.as_owner() as engine, engine.connect() as connection:
         found = current_revision(connection)
-    engine.dispose()
     says = f"at {found}, this code needs {head_revision()}"
     advice = f"{NEWER[0].upper()}{NEWER[1:]}." if is_newer(found) else "Run `commonplace migrate`."
     return Finding("schema", found == head_revision(), says, advice)

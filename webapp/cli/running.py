@@ -12,15 +12,9 @@ from memory.embedding.local import resolve_model
 from memory.embedding.providers import NO_LOCAL_MODEL
 from tasks.app import configure
 from tasks.runtime import Runtime, build
-from webapp.cli.wiring import ensure_migrated
+from webapp.cli.wiring import ensure_migrated, unread_variables
 
 logger = logging.getLogger(__name__)
-
-
-def unread_variables() -> str:
-    """Return in words which environment variables are named like ours and change nothing; empty without one."""
-    said = (f"{name} (is {meant} meant?)" if meant else name for name, meant in config.unread().items())
-    return ", ".join(said)
 
 
 def warn_of_unread() -> None:

@@ -14,7 +14,6 @@ from sqlalchemy.orm import Session
 
 import config
 from memory.accounts import find_user
-from memory.database import make_engine
 from memory.revision import current_revision, head_revision, is_newer
 from tasks.store import Store, open_store
 
@@ -54,16 +53,22 @@ def is_migrated(store: Store) -> bool:
         return False
 
 
+def unread_variables() -> str:
+    """Return in words which environment variables are named like ours and change nothing; empty without one."""
+    said = (f"{name} (is {meant} meant?)" if meant else name for name, meant in config.unread().items())
+    return ", ".join(said)
+
+
 def migrate(store: Store) -> None:
     """Bring the schema, the application's role and the queue's tables up to date; the command ends where it cannot."""
     # Alembic and the queue are heavy, and nearly always there is nothing for them to do.
     from memory import schema  # noqa: PLC0415
     from tasks.app import create_queue_tables  # noqa: PLC0415
 
-    engine = make_engine(store.databases.owner, pool_size=1)
     try:
-        _check_not_newer(engine)
-        schema.upgrade(engine, store.databases, store.keys)
+        with store.databases.as_owner() as engine:
+            _check_not_newer(engine)
+            schema.upgrade(engine, store.databases, store.keys)
         if store.settings.redis_url is None:
             create_queue_tables(store.databases.owner, store.databases.app_role)
     except OperationalError as error:
@@ -75,8 +80,6 @@ def migrate(store: Store) -> None:
         if not isinstance(error.orig, _NOT_ALLOWED):
             raise
         raise click.ClickException(f"{error.orig.diag.message_primary}: {_RIGHTS}") from error
-    finally:
-        engine.dispose()
 
 
 def _check_not_newer(engine: Engine) -> None:
