@@ -52,3 +52,7 @@ def test_what_is_downloaded_comes_into_another_account(
     expect(page.get_by_label("Markdown")).to_have_value(PREFERENCES)
     page.goto("/search?q=Which paper do I print on?&space=studio")
     expect(page.locator("article.entry").first).to_contain_text("matt cotton")
+    # On paper the answers stand beneath what was asked.
+    page.emulate_media(media="print")
+    expect(page.locator("#q")).to_be_visible()
+    expect(page.get_by_role("button")).to_have_count(0)

@@ -39,6 +39,8 @@ def test_an_empty_notebook_says_what_to_do(app: Flask, bob) -> None:
 
 def test_the_search_page_invites_a_question(reader: FlaskClient) -> None:
     assert "2 memories in 1 space" in " ".join(reader.get("/search").text.split())
+    reader.post("/spaces", data={"name": "Garden"})
+    assert "in one space: now in Default. Or <a" in " ".join(reader.get("/search").text.split())
 
 
 def test_a_hit_is_shown_with_its_words_marked(reader: FlaskClient) -> None:
