@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
-from memory.forget import UNDO_WINDOW, purge
+from memory.forget import UNDO_WINDOW, purge, set_aside_expired
 from memory.ids import new_id
 from memory.models import Entity, EntityMention, Space
 
@@ -140,6 +140,7 @@ def test_what_expires_is_in_no_column(agent, ada, runtime, said, found_in):
     for entry in agent.get(ENTRIES, space="work").json["entries"]:
         agent.patch(f"{ENTRIES}/{entry['id']}", {"expires_at": later.isoformat()})
     with user_session(runtime.sessions, ada.id) as session:
+        set_aside_expired(session, ada.id, now=later)
         purge(session, ada.id, keys=runtime.keys, now=later)
     assert found_in(said[0]) == set()
 
