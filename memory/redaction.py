@@ -20,7 +20,7 @@ from memory.caseless import caseless, without_case
 from memory.ids import among
 from memory.models import Forgotten, Memory, ToolCall
 from memory.patterns import pattern
-from memory.revisions import texts_in, texts_of
+from memory.revisions import texts_of, texts_read
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
 # only where it is the whole of what was said.
@@ -244,12 +244,14 @@ def _meant(escape: str) -> str:
 
 def secrets_of(session: Session, user_id: UUID, now: datetime) -> Secrets | None:
     """Return what is out of every read path, but not gone for good yet; None when there is nothing of the kind."""
-    forgotten = session.execute(select(Forgotten.id, Forgotten.row).where(Forgotten.user_id == user_id)).all()
+    # Of a forgotten space there may be thousands, until they are purged.
+    said = select(Forgotten.id, texts_read(Forgotten.row)).where(Forgotten.user_id == user_id)
+    forgotten = session.execute(said).all()
     mine = (Memory.user_id == user_id, Memory.expires_at <= now)
     expired = session.execute(select(Memory.id, Memory.text).where(*mine)).all()
     if not forgotten and not expired:
         return None
-    texts = [text for _, row in forgotten for text in texts_in(row)] + [text for _, text in expired]
+    texts = [text for _, its in forgotten for text in its] + [text for _, text in expired]
     if expired:
         texts += texts_of(session, user_id, [memory_id for memory_id, _ in expired])
     return Secrets(frozenset(memory_id for memory_id, _ in (*forgotten, *expired)), Needles(texts))

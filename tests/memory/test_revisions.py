@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
 from memory.bulk import tag_many
 from memory.edit import bring_back, pin, update
@@ -16,9 +16,10 @@ from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedErr
 from memory.export import export
 from memory.forget import UNDO_WINDOW, forget, purge, restore, set_aside_expired
 from memory.journal import record_tool_call
+from memory.models import Forgotten
 from memory.notebooks import cells, notebooks
 from memory.redaction import secrets_of
-from memory.revisions import MOST_KEPT, list_revisions
+from memory.revisions import MOST_KEPT, list_revisions, texts_in, texts_read
 from memory.settle import settle_update
 from memory.space_removal import remove_space
 from memory.spaces import create_space
@@ -285,6 +286,19 @@ def test_the_past_is_out_of_sight_at_once_and_gone_when_the_undo_closes(book, ow
         assert secrets_of(session, book.user_id, utc_now()).needles.in_text("ada hides the RAPIER in the oven")
         purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO_WINDOW)
     assert "rapier" not in everything(owner)
+
+
+def test_the_database_reads_the_texts_that_a_forgotten_row_has(book, change):
+    """One that an earlier version left has no links at all."""
+    memory_id, other = book.write("Ada hides the rapier in the oven").id, book.write("Bees swarm in May").id
+    change(memory_id, text="Ada hides nothing")
+    for each in (memory_id, other):
+        book.do(forget, each, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.one("UPDATE forgotten SET row = row - '_links' WHERE id = :id RETURNING 1", id=other)
+    with book.session() as session:
+        found = session.execute(select(texts_read(Forgotten.row), Forgotten.row).order_by(Forgotten.id)).all()
+    assert [texts for texts, _ in found] == [texts_in(row) for _, row in found]
+    assert [len(texts) for texts, _ in found] == [2, 1]
 
 
 def test_an_expired_memory_takes_its_past_along(book, owner, change, told):
