@@ -85,12 +85,13 @@ def forget(
     lock_space_of(session, memory)
     bury(session, memory, keys, now)
     texts = [memory.text, *texts_of(session, user_id, [memory.id])]
-    drop_cached(session, user_id, texts, keys)
     if undo is not None:
         row = {**_to_row(memory), LINKS: _links(session, memory)}
         session.add(Forgotten(user_id=user_id, id=memory.id, row=row, purge_at=now + undo))
     else:
         redact_all(session, user_id, [memory.id], texts)
+    # After what tells of it, as whoever purges locks them.
+    drop_cached(session, user_id, texts, keys)
     session.delete(memory)
     details = {"undo_seconds": int(undo.total_seconds()) if undo else 0}
     record(session, user_id, "memory.forgotten", actor=actor, now=now, subject_id=memory_id, details=details)
@@ -312,13 +313,13 @@ def forget_all(
     for memory in memories:
         bury(session, memory, keys, now)
     rows = _set_aside(session, user_id, memories, now)
-    drop_cached(session, user_id, [text for row in rows.values() for text in texts_in(row)], keys)
     ids = [*rows, *restorable]
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
     _quietly(session, update(Forgotten).where(*mine).values(purge_at=now))
     if len(ids) <= PURGED_AT_ONCE:
         here = select(Forgotten).where(*mine).order_by(Forgotten.id).execution_options(populate_existing=True)
         _purge(session, user_id, session.scalars(here).all(), keys=keys, now=now)
+    drop_cached(session, user_id, [text for row in rows.values() for text in texts_in(row)], keys)
 
 
 def set_aside_expired(session: Session, user_id: UUID, *, now: datetime, most: int | None = None) -> int:

@@ -17,6 +17,7 @@ from memory.conversations import delete_conversation, open_conversation
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
+from memory.embedding.cache import _digest, drop_cached
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget, purge, restore, set_aside_expired
 from memory.journal import record_tool_call
@@ -503,6 +504,21 @@ def test_a_note_that_says_what_is_being_forgotten_is_blanked(book, beside, page)
     )
     assert unexpected([done]) == []
     assert notes(book) == ([None], ["Untitled"])
+
+
+def test_what_is_purged_and_what_is_forgotten_have_one_cached_vector(book, beside, page):
+    """Whoever purges has blanked what says it when they come to its vector."""
+    keys, memory_id = book.runtime.keys, book.write(SAID).id
+    cached = """INSERT INTO cached_embeddings (user_id, model, digest, vector, expires_at)
+        VALUES (app_user(), 'm', :digest, '[1,2,3]', now() + interval '1 hour') RETURNING 1"""
+    book.one(cached, digest=_digest(keys, book.user_id, SAID))
+    done = beside(
+        lambda session: notebooks.lock_notebook(session, book.user_id, page[0]),
+        lambda: book.do(forget, memory_id, keys=keys),
+        lambda session: drop_cached(session, book.user_id, [SAID], keys),
+    )
+    assert unexpected([done]) == []
+    assert book.one("SELECT count(*) FROM cached_embeddings") == 0
 
 
 def test_a_conversation_goes_while_calls_in_it_are_blanked(book, owner):
