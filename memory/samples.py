@@ -13,7 +13,7 @@ _OUTDATED = text("""
       AND (n_mod_since_analyze > 0 OR coalesce(last_analyze, last_autoanalyze) IS NULL)
     ORDER BY relname
 """)
-# Of an empty table ANALYZE takes no samples, and leaves the last ones.
+# Of an empty table ANALYZE takes no samples, and leaves the last ones; where autovacuum has come by, none is outdated.
 _CLEARED = """
     SELECT pg_clear_attribute_stats(schemaname, tablename, attname, inherited) FROM pg_stats
     WHERE schemaname = 'public' AND tablename = '{table}' AND NOT EXISTS (SELECT FROM {table})
@@ -30,5 +30,6 @@ def sample_anew(owner: Engine) -> list[str]:
         outdated = connection.scalars(_OUTDATED, {"tables": list(SAMPLED)}).all()
         for table in outdated:
             connection.exec_driver_sql(f"ANALYZE (SKIP_LOCKED) {table}")
+        for table in SAMPLED:
             connection.exec_driver_sql(_CLEARED.format(table=table))
     return list(outdated)

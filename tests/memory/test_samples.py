@@ -104,3 +104,17 @@ def test_what_is_gone_for_good_is_in_no_sample(book, forgotten, owner, asked, le
     while set(sample_anew(owner)) <= set(SAMPLED) and asked(KEPT) and monotonic() < deadline:
         sleep(0.1)
     assert asked(KEPT) == []
+
+
+def test_what_is_gone_is_in_no_sample_where_an_emptied_table_was_looked_at_since(book, forgotten, owner, asked):
+    """As autovacuum does, which takes no new samples there either."""
+    with book.session() as session:
+        let_go(session, book.user_id, forgotten, keys=book.runtime.keys, now=utc_now(), actor="test")
+    with owner.begin() as connection:
+        connection.execute(text("DELETE FROM memories"))
+        connection.execute(text("SELECT pg_stat_force_next_flush()"))
+    with owner.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("ANALYZE"))
+    assert asked(KEPT) == ["memories.source_ids", "memories.tags", "postings.lexeme"]
+    sample_anew(owner)
+    assert asked(KEPT) == []
