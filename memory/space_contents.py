@@ -60,17 +60,17 @@ class Contents:
 def contents_of(session: Session, user_id: UUID, space: Space, *, keys: Keys, now: datetime) -> Contents:
     """Return what is in a space of the user, and what would become of it."""
     pool = get_space(session, user_id, DEFAULT_SPACE)
-    return count(session, space, pool, graveyard(session, user_id, pool.id, keys, now))
+    return count(session, space, pool, graveyard(session, user_id, pool.id, keys, now), now)
 
 
-def look(session: Session, space: Space, pool: Space) -> Inside:
+def look(session: Session, space: Space, pool: Space, now: datetime) -> Inside:
     """Return what is in a space."""
     return Inside(
         memories=session.execute(_within(space, Memory, Memory.id, Memory.status)).all(),
         conversations=session.scalars(_within(space, Conversation, Conversation.id)).all(),
         entities=session.scalars(_within(space, Entity, Entity.id)).all(),
         tokens=session.scalars(_open_tokens(space)).all(),
-        forgotten=_forgotten(session, space),
+        forgotten=session.scalars(restorable(space, now)).all(),
         twins={row.id: row.twin_id for row in _twins(session, space, pool)},
         renamed=session.scalars(_renamed(space, pool)).all(),
     )
@@ -89,10 +89,10 @@ def _renamed(space: Space, pool: Space) -> Select[UUID]:
     return _within(space, Conversation, Conversation.id).where(Conversation.external_id.in_(taken))
 
 
-def _forgotten(session: Session, space: Space) -> Sequence[UUID]:
-    was_in = Forgotten.row["space_id"].astext == str(space.id)
-    statement = select(Forgotten.id).where(Forgotten.user_id == space.user_id, was_in).order_by(Forgotten.id)
-    return session.scalars(statement).all()
+def restorable(space: Space, now: datetime) -> Select[UUID]:
+    """Return what reads the forgotten memories that come back to a space; a purge may hold the others for minutes."""
+    was_in = (Forgotten.row["space_id"].astext == str(space.id), Forgotten.purge_at > now)
+    return select(Forgotten.id).where(Forgotten.user_id == space.user_id, *was_in).order_by(Forgotten.id)
 
 
 def _held(memory: Any) -> ColumnElement[bool]:
@@ -131,7 +131,7 @@ def barred(session: Session, space: Space, stones: Graveyard) -> Sequence[Row[An
     return [row for row in active if stones.bars(row.text, row.simhash)]
 
 
-def count(session: Session, space: Space, pool: Space, stones: Graveyard) -> Contents:
+def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: datetime) -> Contents:
     """Return how much is in a space, with the plans and the digest; `stones` are the tombstones of the pool.
 
     Counted where it is stored, as it may be a lot.
@@ -141,7 +141,7 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard) -> Con
     entities, tokens = (
         session.scalars(each).all() for each in (_within(space, Entity, Entity.id), _open_tokens(space))
     )
-    forgotten = _forgotten(session, space)
+    forgotten = session.scalars(restorable(space, now)).all()
     total = {
         "memories": sum(memories[status] for status in STATUSES),
         "active": memories["active"],

@@ -30,7 +30,7 @@ from memory.models import (
     Tombstone,
 )
 from memory.session_state import drop_states
-from memory.space_contents import Inside, barred, count, look
+from memory.space_contents import Inside, barred, count, look, restorable
 from memory.space_merge import merge_twins
 from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_spaces, lock_spaces_of
 from memory.tombstones import Graveyard, graveyard
@@ -59,9 +59,9 @@ def remove_space(
     if slug == DEFAULT_SPACE:
         raise ConflictError("the default space cannot be removed")
     space, pool = _lock(session, user_id, slug, choice)
-    inside = _hold(session, space, pool, choice)
+    inside = _hold(session, space, pool, choice, now)
     stones = graveyard(session, user_id, pool.id, keys, now)
-    found = count(session, space, pool, stones)
+    found = count(session, space, pool, stones, now)
     if found.digest != expect:
         raise ConflictError("what is in the space has changed since it was looked at; nothing was removed")
     if inside.memories and choice != "forget" and not pool.memory_enabled:
@@ -99,21 +99,19 @@ def _lock(session: Session, user_id: UUID, slug: str, choice: str) -> tuple[Spac
     return space, get_space(session, user_id, DEFAULT_SPACE)
 
 
-def _hold(session: Session, space: Space, pool: Space, choice: str) -> Inside:
+def _hold(session: Session, space: Space, pool: Space, choice: str, now: datetime) -> Inside:
     """Return what is in a locked space, locked as well in the usual order, with what can be restored there.
 
     The space is locked against everything then.
     """
-    was_in = Forgotten.row["space_id"].astext == str(space.id)
-    restorable = select(Forgotten.id).where(Forgotten.user_id == space.user_id, was_in).order_by(Forgotten.id)
-    session.execute(restorable.with_for_update()).all()
+    session.execute(restorable(space, now).with_for_update()).all()
     mine = (Conversation.user_id == space.user_id, Conversation.space_id == space.id)
     session.execute(select(Conversation.id).where(*mine).order_by(Conversation.id).with_for_update()).all()
     # Whatever else could come into the space, a conversation, an entity, a token, needs a share of this lock. So does
     # who writes to a conversation of it, which is why those are locked before; one that has come since is not expected.
     whole = select(Space.id).where(Space.user_id == space.user_id, Space.id == space.id)
     session.execute(whole.with_for_update()).all()
-    inside = look(session, space, pool)
+    inside = look(session, space, pool, now)
     ids = [row.id for row in inside.memories]
     if choice == "move":
         # The pool's soft cap may take any of its own.

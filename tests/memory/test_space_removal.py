@@ -14,7 +14,7 @@ from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, purge, restore
+from memory.forget import UNDO_WINDOW, forget, purge, restore, set_aside_expired
 from memory.journal import record_tool_call
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
@@ -289,6 +289,19 @@ def test_who_writes_to_other_spaces_does_not_wait_for_one_to_be_forgotten(book, 
         lock_space(session, book.user_id, "default")
         (done,) = at_once(lambda: remove("forget", word))
     assert done["memories_forgotten"] == 1
+
+
+def test_a_space_goes_beside_a_purge_of_what_expired_there(book, remove):
+    now = utc_now()
+    book.write(TEXT, space="second", expires_at=now + timedelta(milliseconds=1))
+    with book.session() as session:
+        assert set_aside_expired(session, book.user_id, now=now + timedelta(milliseconds=2)) == 1
+    found = book.contents("second")
+    assert found.restorable == 0
+    with book.session() as session:
+        session.execute(text("SELECT FROM forgotten FOR UPDATE"))
+        (done,) = at_once(lambda: remove("forget", found.digest))
+    assert done["restorable_dropped"] == 0
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
