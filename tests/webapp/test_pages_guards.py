@@ -58,6 +58,16 @@ def test_a_form_that_is_cut_off_stores_nothing(app: Flask, ada) -> None:
     assert "penicillin" not in browser.get("/memories").text
 
 
+def test_a_form_with_a_field_that_is_too_large_is_not_taken_without_it(app: Flask, client: FlaskClient, ada) -> None:
+    browser = at_browser(app, ada)
+    fields = {"tags": "x" * (app.config["MAX_FORM_MEMORY_SIZE"] + 1), "text": "The heron is violet."}
+    for form in (fields, dict.fromkeys((f"tag{number}" for number in range(1_500)), "x") | {"text": fields["text"]}):
+        assert browser.post("/remember", data=form, content_type="multipart/form-data").status_code == 413
+        stranger = client.post("/remember", data=form, content_type="multipart/form-data")
+        assert (stranger.status_code, stranger.location.split("?")[0]) == (303, "/login")
+    assert "The heron is violet." not in browser.get("/memories").text
+
+
 @pytest.mark.parametrize("path", ["/remember", "/incognito/start", "/incognito/end", f"/memories/{NOBODYS_ID}/forget"])
 def test_a_stranger_cannot_write(client: FlaskClient, path: str) -> None:
     assert client.post(path).location.startswith("/login")

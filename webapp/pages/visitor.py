@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from uuid import UUID
@@ -64,10 +63,16 @@ def guarded(name: str) -> Blueprint:
 
 def login_required() -> Response | None:
     """Set `g.credential`, `g.visitor` and `g.zone` from the cookie, or send the visitor to the login."""
-    # The form is waited for before the database is asked anything. The view says of one that is too large that it is.
-    with suppress(RequestEntityTooLarge):
+    too_large: RequestEntityTooLarge | None = None
+    # The form is waited for before the database is asked anything.
+    try:
         _ = request.form
+    except RequestEntityTooLarge as error:
+        too_large = error
     if recognise():
+        if too_large is not None:
+            # Asked for again, the form would have what comes after the field that is too large, and lack that alone.
+            raise too_large
         return None
     cookie.clear()
     if request.endpoint in _BY_THEMSELVES or (request.endpoint in _SAVED_IN_PLACE and wants_fragment()):
