@@ -14,6 +14,7 @@ from sqlalchemy import text
 
 from memory.database import make_engine
 from webapp.extensions import db
+from webapp.pages.forms import LARGEST_FORM
 
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
@@ -66,6 +67,18 @@ def test_a_form_with_a_field_that_is_too_large_is_not_taken_without_it(app: Flas
         stranger = client.post("/remember", data=form, content_type="multipart/form-data")
         assert (stranger.status_code, stranger.location.split("?")[0]) == (303, "/login")
     assert "The heron is violet." not in browser.get("/memories").text
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b"])
+@pytest.mark.parametrize(("method", "path"), [("POST", "/remember"), ("GET", "/memories"), ("POST", "/login")])
+def test_of_a_stranger_is_read_what_a_form_holds(client: FlaskClient, method: str, path: str, kind: str) -> None:
+    form = io.BytesIO(b'--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n' + b"&a" * LARGEST_FORM)
+    chunks = {"headers": {"Transfer-Encoding": "chunked"}, "environ_overrides": {"wsgi.input_terminated": True}}
+    sent: list[dict[str, Any]] = [{"content_length": len(form.getbuffer())}, chunks]
+    for each in sent:
+        form.seek(0)
+        client.open(path, method=method, input_stream=form, content_type=kind, **each)
+        assert form.tell() <= LARGEST_FORM
 
 
 @pytest.mark.parametrize("path", ["/remember", "/incognito/start", "/incognito/end", f"/memories/{NOBODYS_ID}/forget"])

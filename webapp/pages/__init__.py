@@ -39,12 +39,14 @@ from webapp.pages import (
     tokens,
     visitor,
 )
+from webapp.pages.forms import LARGEST_FORM
 
 
 def register(app: Flask) -> None:
     """Mount every blueprint of the pages, with what all templates share."""
     headers.init_app(app)
     filters.init_app(app)
+    app.before_request(_limit_form)
     for module in (
         auth,
         appearance,
@@ -74,6 +76,12 @@ def register(app: Flask) -> None:
     ):
         app.register_blueprint(module.bp)
     app.before_request(_recognise_astray)
+
+
+def _limit_form() -> None:
+    """Take no more than a form may hold: it is read before anybody knows who sends it, and put apart in memory."""
+    if not request.path.startswith("/v1/"):
+        request.max_content_length = LARGEST_FORM
 
 
 def _recognise_astray() -> Response | None:

@@ -19,6 +19,8 @@ PolicyName = Literal["balanced", "specified"]
 
 # What the search page takes. A question stands in an address, and of those no server reads more than some thousands.
 LONGEST_QUESTION = 2_000
+# Bytes of a form, whoever sends it: a text or document of 64 KiB, with three characters for each byte, takes 192 KiB.
+LARGEST_FORM = 1024 * 1024
 
 
 class SearchForm(BaseModel):
