@@ -236,8 +236,11 @@ def _redirect(response: Response) -> Response:
     if response.status_code != HTTPStatus.PERMANENT_REDIRECT or not _asks_a_program():
         return response
     found = problem(HTTPStatus.PERMANENT_REDIRECT, "this address is spelled otherwise: see Location")
-    found.headers["Location"] = response.headers["Location"]
-    return found
+    # In its place: it has headers by now, such as those that protect it.
+    response.data = found.data
+    response.mimetype = PROBLEM_TYPE
+    response.headers["Cache-Control"] = found.headers["Cache-Control"]
+    return response
 
 
 def _unexpected(_error: Exception) -> Response:
