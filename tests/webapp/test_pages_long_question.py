@@ -93,6 +93,7 @@ def sent(host: str, *lines: str) -> tuple[int, str, dict[str, Any]]:
         (("POST /v1/tools HTTP/1.1", "Expect: zebras"), 417),
         ((f"GET /v1/tools?q={'zebras' * 2_000} HTTP/1.1",), 414),
         (("GET /v1/tools HTTP/1.1", f"X-Animals: {'zebras' * 4_000}"), 431),
+        (("", "GET /v1/tools HTTP/1.1", f"X-Animals: {'zebras' * 4_000}"), 431),
     ],
 )
 def test_what_is_no_http_is_told_as_a_problem_and_logged_without_its_words(host, home, lines, status) -> None:

@@ -55,9 +55,10 @@ _TOO_LONG_FOR = {
     HTTPStatus.REQUEST_URI_TOO_LONG: f"the address is longer than {LONGEST_LINE} bytes",
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "there are too many headers, or one is too long",
 }
-# Bytes of a request that tell whether a program's interface is asked: a method, and the beginning of a path.
+# Bytes of a request that tell whether a program's interface is asked: a method, and the beginning of a path. An empty
+# line may come before them.
 _BEGINNING = 64
-_OF_PROGRAMS = re.compile(rb"\S+ +/v1[/?\s]")
+_OF_PROGRAMS = re.compile(rb"(?:\r\n)?\S+ +/v1[/?\s]")
 _STATUS: dict[type[ParseException], HTTPStatus] = {
     LimitRequestLine: HTTPStatus.REQUEST_URI_TOO_LONG,
     LimitRequestHeaders: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
