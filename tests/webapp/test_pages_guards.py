@@ -69,6 +69,17 @@ def test_a_form_with_a_field_that_is_too_large_is_not_taken_without_it(app: Flas
     assert "The heron is violet." not in browser.get("/memories").text
 
 
+@pytest.mark.parametrize(("more", "status"), [(0, 201), (LARGEST_FORM, 413)])
+def test_a_form_in_chunks_is_taken_whole_or_not_at_all(app: Flask, ada, more: int, status: int) -> None:
+    form = io.BytesIO(b"text=The+heron+is+violet.&filler=" + b"a" * more + b"&tags=birds")
+    sent = {"headers": {"Transfer-Encoding": "chunked"}, "environ_overrides": {"wsgi.input_terminated": True}}
+    browser = at_browser(app, ada)
+    response = browser.post("/remember", input_stream=form, content_type="application/x-www-form-urlencoded", **sent)
+    page = browser.get("/memories").text
+    assert (response.status_code, "The heron is violet." in page) == (status, status == 201)
+    assert ("birds" in page) == (status == 201)
+
+
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=b"])
 @pytest.mark.parametrize(("method", "path"), [("POST", "/remember"), ("GET", "/memories"), ("POST", "/login")])
 def test_of_a_stranger_is_read_what_a_form_holds(client: FlaskClient, method: str, path: str, kind: str) -> None:

@@ -66,7 +66,9 @@ def login_required() -> Response | None:
     too_large: RequestEntityTooLarge | None = None
     # The form is waited for before the database is asked anything.
     try:
-        _ = request.form
+        if request.form and "Transfer-Encoding" in request.headers:
+            # Of a form in chunks, what is beyond the limit would be left out without a word.
+            request.stream.read(1)
     except RequestEntityTooLarge as error:
         too_large = error
     if recognise():
