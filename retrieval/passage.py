@@ -24,7 +24,7 @@ EMPTY = frozenset(
         will with would you your""",
     )
 )
-_CHAIN = re.compile(r"[^\W\d_]+(?:[-.'\u2019\u2010\u2011][^\W\d_]+)+")
+_CHAIN = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?:[-.'\u2019\u2010\u2011][^\W\d_]+)+")
 # This share of a passage stands before the first of the words that it was chosen for.
 _BEFORE = 0.25
 ELLIPSIS = "…"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import doctest
 import random
+from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval import passage as module
-from retrieval.passage import ELLIPSIS, passage
+from retrieval.passage import ELLIPSIS, found_in, passage
 from retrieval.tokens import count
 
 FILLER = "The committee talked at length about the roof and who would pay for it. "
@@ -30,6 +31,13 @@ def test_the_part_with_the_words_of_the_question_is_shown(question):
 
 def test_the_part_with_a_name_that_is_written_with_signs_is_shown():
     assert "the AT&T contract" in passage(FILLER * 60 + "Then the AT&T contract came up. " + FILLER * 60, "AT&T?", 40)
+
+
+def test_a_long_run_of_letters_is_read_once() -> None:
+    """From each of its letters on it took ten seconds."""
+    begun = process_time()
+    assert found_in("a" * 16_000 + " Node.js", "nodejs or " + "a" * 8_000) == [(16_001, 16_008, "nodej")]
+    assert process_time() - begun < 2
 
 
 def test_a_rare_word_tells_more_than_one_that_is_everywhere():
