@@ -24,7 +24,8 @@ EMPTY = frozenset(
         will with would you your""",
     )
 )
-_CHAIN = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?:[-.'\u2019\u2010\u2011][^\W\d_]+)+")
+# What an apostrophe joins to fewer letters is no name: "What's", "she'd".
+_CHAIN = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?:[-.\u2010\u2011][^\W\d_]+|['\u2019][^\W\d_]{3,})+")
 # This share of a passage stands before the first of the words that it was chosen for.
 _BEFORE = 0.25
 ELLIPSIS = "…"
