@@ -29,7 +29,7 @@ _WIDTHS: dict[int, str] = {
     **{half: unicodedata.normalize("NFKC", chr(half)) for half in range(0xFF61, 0xFFA0)},
     0x3000: " ",
 }
-# What may be one with the character before it: the vowels and ends of Korean syllables, and these marks.
+# What may be one with the character before it, beside marks: the vowels and ends of Korean syllables, and voice marks.
 _JOINING = re.compile("[\u1161-\u1175\u11a8-\u11c2\uff9e\uff9f]")
 
 
@@ -47,13 +47,24 @@ def one_form(text: str) -> str:
 def in_one_form(text: str) -> tuple[str, list[int]]:
     """Return a text in one form, and of each place in it, and of its end, the place in the text that it comes from."""
     pieces, places, begin = [], [], 0
-    for end in range(1, len(text) + 1):
-        if end < len(text) and (unicodedata.combining(text[end]) or _JOINING.match(text[end])):
-            continue
+    while begin < len(text):
+        end = end_of_letter(text, begin)
         pieces.append(one_form(text[begin:end]))
         places += [begin] * len(pieces[-1])
         begin = end
     return "".join(pieces), [*places, len(text)]
+
+
+def end_of_letter(text: str, place: int) -> int:
+    """Return where the character at a place ends with the marks that belong to it.
+
+    >>> end_of_letter("cafe\u0301", 3), end_of_letter("cafe\u0301", 2)
+    (5, 3)
+    """
+    place += 1
+    while place < len(text) and (unicodedata.category(text[place])[0] == "M" or _JOINING.match(text[place])):
+        place += 1
+    return place
 
 
 def words(text: str) -> Iterator[tuple[int, str]]:

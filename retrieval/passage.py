@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from memory.scripts import in_one_form, one_form, words
+from memory.scripts import end_of_letter, in_one_form, one_form, words
 from retrieval import tokens
 from retrieval.about import says_little
 from retrieval.answers import signed, unsigned
@@ -71,10 +71,15 @@ def found_in(text: str, question: str) -> list[tuple[int, int, str]]:
     >>> found_in("The cafe\u0301, I said", "Which café?")
     [(4, 9, 'caf')]
     """
-    if one_form(text) == text:
-        return _found_in(text, one_form(question))
-    plain, places = in_one_form(text)
-    return [(places[start], places[end], root) for start, end, root in _found_in(plain, one_form(question))]
+    plain, places = (text, range(len(text) + 1)) if one_form(text) == text else in_one_form(text)
+    found = _found_in(plain, one_form(question))
+    spans, begin, behind = [], 0, 0
+    for start, end, root in found:
+        # Of one letter's marks, which may be many, several may end a word.
+        if not begin <= (last := places[end - 1]) < behind:
+            begin, behind = last, end_of_letter(text, last)
+        spans.append((places[start], behind, root))
+    return spans
 
 
 def _found_in(text: str, question: str) -> list[tuple[int, int, str]]:

@@ -16,6 +16,7 @@ SAID = {
     "\uff21\uff22\uff0d\uff11\uff12\u3000「\uff01」": "AB-12 「!」",
     unicodedata.normalize("NFD", "한국어 Nguyễn й"): "한국어 Nguyễn й",
     "Basel\u00b9, x\u00b2, \u00bd, \ufb01ne": "Basel\u00b9, x\u00b2, \u00bd, \ufb01ne",
+    "\u09c7\u09be \u1025\u102e": "\u09cb \u1026",
     "\u0301 stands alone": "\u0301 stands alone",
     "plain": "plain",
 }
