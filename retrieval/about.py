@@ -86,6 +86,16 @@ _NO_INITIALS = frozenset(
     AM CA EU GB KB KG KM MAX MB MIN MM NO PM TB TOP UK US
     """.split()  # noqa: SIM905  # As above.
 )
+# What stands behind an amount ("CBD 100 mg").
+_UNIT = re.compile(
+    r"""\s*[%€$£¥°] | \s(?:
+        mg | mcg | [\u00b5\u03bc]g | g | kg | lbs? | oz | ml | cl | dl | l | mm | cm | m | km | kmh | mph | mi | ft
+      | feet | [kmgt]i?b | k?wh? | [km]?hz | volts? | mah | kcal | iu | bpm | rpm | percent | euros? | dollars?
+      | pounds? | (?:mile|met(?:er|re)|lit(?:er|re)|gram|calorie|second|minute|hour|day|week|month|year)s
+      | secs? | mins? | hrs? | h
+    )(?!\w)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 # Whoever writes more words than these with capitals alone means nothing by them.
 _SHOUTED = 4
 # Words that are joined to one name, as programs join them, with no digit.
@@ -281,7 +291,7 @@ def _numbered(text: str) -> Iterator[str]:
     for one, other in pairwise(_TOKEN.finditer(text)):
         head, number, between = one[0], _bare(other[0]), text[one.end() : other.start()]
         initials = _INITIALS.fullmatch(head) and head not in _NO_INITIALS
-        if initials and between.isspace() and _THREE.fullmatch(number):
+        if initials and between.isspace() and _THREE.fullmatch(number) and not _UNIT.match(text, other.end()):
             yield number
 
 

@@ -225,6 +225,9 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("Do I owe EUR 500?", ("500", "eur", "owe"), ("owe",), False),
         ("Is Route 101 or ICE 57 late?", ("101", "57", "late"), ("late",), False),
         ("DO I HAVE 200 BEANS LEFT", ("200", "bean"), ("bean",), False),
+        ("When is the CBD 100 mg due?", ("100", "cbd", "due", "mg"), ("cbd",), False),
+        ("Is it SPF 100%?", ("100", "spf"), ("spf",), False),
+        ("ICE 579 times of the coach", ("579", "coach", "ice", "time"), ("coach", "ice"), True),
     ],
 )
 def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: tuple[str, ...], lacks: bool) -> None:
