@@ -19,6 +19,8 @@ SHORTEST_SECRET = 32
 PREFIX = "COMMONPLACE_"
 # What others read: the file of the secret in its place, `bench http`, and the tests of other memory systems.
 _READ_ELSEWHERE = ("SECRET_KEY_FILE", "TOKEN", "TEST_PEERS")
+# Kubernetes tells every container of a service that is called like us.
+_OF_A_SERVICE = re.compile(rf"{PREFIX}(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_\w+)")
 # These two have names that others know, too.
 _WITHOUT_PREFIX = ("DATABASE_URL", "REDIS_URL")
 # As SQLAlchemy reads them: more than the standard allows may stand in a password.
@@ -100,7 +102,8 @@ def unread(env: Mapping[str, str] | None = None) -> dict[str, str | None]:
     by_end = {each.removeprefix(PREFIX): each for each in sorted(known)}
     found: dict[str, str | None] = {}
     for name in sorted(given):
-        if name.upper().startswith(PREFIX) and name not in known:
+        told = _OF_A_SERVICE.fullmatch(name) or given[name].startswith(("tcp://", "udp://"))
+        if name.upper().startswith(PREFIX) and name not in known and not told:
             near = get_close_matches(name.upper().removeprefix(PREFIX), by_end, n=1)
             found[name] = by_end[near[0]] if near else None
     return found

@@ -6,11 +6,13 @@ from sqlalchemy import Engine, text
 
 # Where rows are found by a tag, a source or a word, plans need samples of these. Of other texts none are taken.
 SAMPLED = ("memories", "postings", "episode_postings", "entity_postings")
-# Where nothing is known of a table's last sample, as after a crash, it may be of any age.
+# What is purged while a sample is taken may be in it and be counted as before it, so that none grows older than a day.
+# Where nothing is known of the last one, as after a crash, it may be of any age.
 _OUTDATED = text("""
     SELECT relname FROM pg_stat_user_tables
     WHERE schemaname = 'public' AND relname = ANY(:tables)
-      AND (n_mod_since_analyze > 0 OR coalesce(last_analyze, last_autoanalyze) IS NULL)
+      AND (n_mod_since_analyze > 0
+        OR coalesce(greatest(last_analyze, last_autoanalyze), '-infinity') < now() - interval '1 day')
     ORDER BY relname
 """)
 # Of an empty table ANALYZE takes no samples, and leaves the last ones; where autovacuum has come by, none is outdated.
@@ -22,6 +24,8 @@ _CLEARED = """
 
 def sample_anew(owner: Engine) -> list[str]:
     """Take new samples of the tables that changed since the last, so that what was purged is in none of them.
+
+    A table whose last samples are older than a day is sampled too.
 
     Returns the names of these tables; one that is being vacuumed is left to the next time. Needs the owner's
     connection. It takes as long for a large table as for a middling one: at most 30,000 of its rows are read.

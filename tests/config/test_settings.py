@@ -37,6 +37,13 @@ def test_what_is_named_like_a_setting_and_read_by_nothing_is_told_with_the_name_
     assert config.unread({f"{PREFIX}home".lower(): "/"}) == {"commonplace_home": "COMMONPLACE_HOME"}
 
 
+def test_what_kubernetes_tells_of_a_service_of_this_name_is_no_setting(env):
+    address = "tcp://10.0.0.7:8765"
+    told = {"PORT": address, "PORT_8765_TCP": address, "PORT_8765_TCP_ADDR": "10.0.0.7", "SERVICE_HOST": "10.0.0.7"}
+    told |= {"SERVICE_PORT": "8765", "SERVICE_PORT_HTTP": "8765"}
+    assert config.unread({**env, **{f"{PREFIX}{name}": value for name, value in told.items()}}) == {}
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
