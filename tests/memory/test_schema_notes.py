@@ -121,28 +121,29 @@ INDEXED = f"""
 """
 
 
+def indexed(engine):
+    with engine.connect() as connection:
+        return connection.scalars(text(INDEXED)).all()
+
+
 def test_the_migration_puts_words_of_scripts_without_blanks_into_every_index_and_takes_them_out(scratch, runtime):
     engine, databases = scratch
     schema.upgrade(engine, databases, runtime.keys, "0018")
 
-    def indexed():
-        with engine.connect() as connection:
-            return [each for (each,) in connection.execute(text(INDEXED))]
-
     with engine.begin() as connection:
         for statement in (*BEFORE[:2], *UNSPACED):
             connection.execute(text(statement))
-    before = indexed()
+    before = indexed(engine)
     assert [each.split()[0] for each in before[0]] == ["cat", "dog", "旅行", "猫がいる"]
     schema.upgrade(engine, databases, runtime.keys)
-    memories, episodes, entities, counted = indexed()
+    memories, episodes, entities, counted = indexed(engine)
     words = ["がい", "いる", "旅", "旅行", "猫", "猫が", "行"]
     assert memories == ["cat 1 of 2", "dog 1 of 2", *(f"{each} 1 of 7" for each in sorted(words))]
     assert episodes == [f"{each} 1 of 4" for each in sorted(["東", "東京", "京", "京へ"])]
     assert entities == ["person 1 of 4", *(f"{each} 1 of 4" for each in sorted(["田", "田中", "中"]))]
     assert counted == ["2", "9", "4"]
     schema.downgrade(engine, databases, "0018")
-    assert indexed() == before
+    assert indexed(engine) == before
 
 
 APART = tuple(
@@ -158,19 +159,15 @@ def test_the_migration_puts_words_in_one_form_into_every_index_and_takes_them_ou
     engine, databases = scratch
     schema.upgrade(engine, databases, runtime.keys, "0020")
 
-    def indexed():
-        with engine.connect() as connection:
-            return [each for (each,) in connection.execute(text(INDEXED))]
-
     with engine.begin() as connection:
         for statement in (*BEFORE[:2], *APART):
             connection.execute(text(statement))
-    before = indexed()
+    before = indexed(engine)
     schema.upgrade(engine, databases, runtime.keys)
-    memories, episodes, entities, counted = indexed()
+    memories, episodes, entities, counted = indexed(engine)
     assert memories == ["café 1 of 3", "cat 1 of 2", "dog 1 of 2", "naïv 1 of 3", "ネコ 1 of 3"]
     assert episodes == ["ab 1 of 1"]
     assert entities == ["person 1 of 2", "åsa 1 of 2"]
     assert counted == ["2", "5", "1"]
     schema.downgrade(engine, databases, "0020")
-    assert indexed() == before
+    assert indexed(engine) == before
