@@ -1,5 +1,8 @@
 """Histories as other programs write them: each element is one message, and comes back as it was given.
 
+The format `openai` has the messages of Chat Completions and the items of Responses, one of which is a message, a call
+of a tool, its output, or a thought: what agents built with the OpenAI Agents SDK keep.
+
 Beside the element, which is kept whole, stand a role and a text to read and to search: what was said; after it the
 calls and results of tools. System prompts and thoughts are that text only where nothing else is.
 """
@@ -28,6 +31,21 @@ _OPENAI_ROLES = {
     "tool": "tool_result",
     "function": "tool_result",
 }
+# The items of Responses that are neither messages nor calls, nor what these gave, with the role that they get. A
+# thought is a step on the way, as a call is, and no reply: what an assistant says is searched.
+_OPENAI_ITEMS = {
+    "reasoning": "tool_call",
+    "compaction": "assistant",
+    "compaction_trigger": "system",
+    "item_reference": "assistant",
+    "additional_tools": "system",
+    "mcp_list_tools": "tool_result",
+    "mcp_approval_response": "tool_result",
+}
+_OPENAI_CALLS = {"mcp_approval_request", "program"}
+# Where an item has what a tool was called with, and what it gave.
+_CALLED_WITH = ("arguments", "input", "action", "actions", "operation", "code", "queries")
+_GIVEN = ("output", "outputs", "results", "error")
 _PROMPTS = frozenset({"system-prompt", "user-prompt"})
 # Who speaks to whom when a call or a result of a tool stands in a history of plain turns.
 _SIDES = {"tool_call": "assistant", "tool_result": "user"}
@@ -55,14 +73,14 @@ class _Parts:
         return "\n\n".join(part for part in shown if part.strip())
 
     def call(self, name: Any, arguments: Any) -> None:
-        self.calls.append(_labelled("tool call", name, arguments))
+        self.calls.append(_labelled("tool call", name, _written(arguments)))
 
     def result(self, name: Any, content: Any) -> None:
-        self.results.append(_labelled("tool result", name, content))
+        self.results.append(_labelled("tool result", name, _value(content)))
 
 
-def _labelled(label: str, name: Any, value: Any) -> str:
-    return " ".join(word for word in (f"[{label}]", str(name or ""), _value(value)) if word)
+def _labelled(label: str, name: Any, text: str) -> str:
+    return " ".join(word for word in (f"[{label}]", str(name or ""), text) if word)
 
 
 def read_element(format_: str, element: Any, where: str) -> Gist:
@@ -84,7 +102,7 @@ def _may_be_empty(format_: str, role: str, element: Element) -> bool:
 
     Pydantic AI asks a model to go on by a request without a prompt.
     """
-    if role not in {"user", "system"}:
+    if role not in {"user", "system"} or (format_ == "openai" and _openai_item(element) is not None):
         return True
     return format_ == "pydantic_ai" and not any(part["part_kind"] in _PROMPTS for part in element["parts"])
 
@@ -95,6 +113,40 @@ def _storable(text: str) -> str:
 
 
 def _openai(element: Element) -> Gist | None:
+    return _openai_item(element) or _openai_message(element)
+
+
+def _openai_item(element: Element) -> Gist | None:
+    """Return the gist of an item of Responses that is no message; None where it is none."""
+    kind, parts = element.get("type"), _Parts()
+    if not isinstance(kind, str):
+        return None
+    if kind.endswith("_output"):
+        given = next((element[key] for key in ("output", "result", "tools") if element.get(key) is not None), None)
+        # One part, as a screenshot, is read as a list of one.
+        parts.result(element.get("name"), [given] if isinstance(given, dict) and "type" in given else given)
+        return Gist("tool_result", parts.content())
+    if kind.endswith("_call") or kind in _OPENAI_CALLS:
+        given = next((element[key] for key in _CALLED_WITH if element.get(key) is not None), None)
+        parts.call(element.get("name") or kind.removesuffix("_call"), given)
+        for result in (element[key] for key in _GIVEN if element.get(key) is not None):
+            parts.result(None, result)
+        # A picture comes as its bytes.
+        if kind == "image_generation_call" and element.get("result"):
+            parts.result(None, [{"type": "image"}])
+        return Gist("tool_call", parts.content())
+    role = _OPENAI_ITEMS.get(kind)
+    if role is None:
+        return None
+    if kind == "reasoning":
+        thoughts = [*_list(element.get("summary")), *_list(element.get("content"))]
+        parts.said.append(_labelled("thought", None, _value(thoughts)))
+    if kind == "mcp_approval_response":
+        parts.result("approved" if element.get("approve") is True else "not approved", element.get("reason"))
+    return Gist(role, parts.content())
+
+
+def _openai_message(element: Element) -> Gist | None:
     role, content = _OPENAI_ROLES.get(str(element.get("role"))), element.get("content")
     if role is None or not isinstance(content, str | list | None):
         return None
@@ -195,7 +247,7 @@ def _text(piece: Any) -> str:
         return piece
     if not isinstance(piece, dict):
         return "" if piece is None else _value(piece)
-    for key in ("text", "refusal", "content"):
+    for key in ("text", "refusal", "content", "logs"):
         if isinstance(piece.get(key), str):
             return str(piece[key])
     kind = str(piece.get("type") or piece.get("kind") or "data")
@@ -211,14 +263,17 @@ def _text(piece: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return arguments or a result as one text."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
+    """Return a result as one text."""
     if isinstance(value, list) and all(isinstance(item, dict) and ("type" in item or "kind" in item) for item in value):
         return "\n".join(_texts(value))
-    return json.dumps(value, ensure_ascii=False)
+    return _written(value)
+
+
+def _written(value: Any) -> str:
+    """Return arguments, or what is no list of parts, as one text."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def to_element(format_: str, role: str, content: str, created_at: datetime) -> Element:

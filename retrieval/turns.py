@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Text, case, cast, select
+from sqlalchemy import Text, case, cast, or_, select
 from sqlalchemy.orm import Session
 
 from memory.models import Conversation, Message
@@ -19,7 +19,10 @@ LONGEST_WAIT = 64
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message. `calls` and `results` are the ids of the calls of tools that it makes and that it answers."""
+    """One message. `calls` and `results` are the ids of the calls of tools that it makes and that it answers.
+
+    A thought stands by itself in histories of OpenAI's Responses, before what it led to.
+    """
 
     id: UUID
     sequence: int
@@ -28,6 +31,7 @@ class Turn:
     token_count: int
     calls: frozenset[str] = frozenset()
     results: frozenset[str] = frozenset()
+    is_thought: bool = False
 
 
 Group = tuple[Turn, ...]
@@ -40,15 +44,18 @@ def read_turns(session: Session, conversation: Conversation, expected: int) -> I
     while True:
         rows = session.execute(_page(conversation, before, page)).all()
         for row in rows:
-            yield Turn(row.id, row.sequence, row.role, row.content, row.token_count, *tool_ids(row.payload))
+            told = (*tool_ids(row.payload), _is_thought(row.payload))
+            yield Turn(row.id, row.sequence, row.role, row.content, row.token_count, *told)
         if len(rows) < page:
             return
         before = rows[-1].sequence
 
 
 def _page(conversation: Conversation, before: int | None, size: int) -> Any:
-    # Of what a caller gave only that travels which may tell of tools.
-    payload = case((cast(Message.payload, Text).contains("tool"), Message.payload)).label("payload")
+    # Of what a caller gave only that travels which may tell of tools or is a thought.
+    given = cast(Message.payload, Text)
+    telling = or_(*(given.contains(word) for word in ("tool", "call", "approval", "reasoning")))
+    payload = case((telling, Message.payload)).label("payload")
     columns = (Message.id, Message.sequence, Message.role, Message.content, Message.token_count, payload)
     statement = select(*columns).where(
         Message.user_id == conversation.user_id, Message.conversation_id == conversation.id
@@ -64,6 +71,16 @@ def tool_ids(payload: Any) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
     calls = [call.get("id") for call in _dicts(payload.get("tool_calls"))]
     results: list[Any] = []
+    match str(payload.get("type") or ""):
+        case "mcp_approval_request":
+            calls.append(payload.get("id"))
+        case "mcp_approval_response":
+            results.append(payload.get("approval_request_id"))
+        # The output of a local shell has its call's id for its own.
+        case kind if kind.endswith("_output"):
+            results.append(payload.get("call_id") or payload.get("id"))
+        case _:
+            calls.append(payload.get("call_id"))
     for part in (payload, *_dicts(payload.get("content")), *_dicts(payload.get("parts"))):
         kind = str(part.get("part_kind") or part.get("type") or "")
         if kind.endswith("tool_use"):
@@ -73,6 +90,10 @@ def tool_ids(payload: Any) -> tuple[frozenset[str], frozenset[str]]:
         else:
             results += [part.get("tool_use_id"), part.get("tool_call_id")]
     return _words(calls), _words(results)
+
+
+def _is_thought(payload: Any) -> bool:
+    return isinstance(payload, dict) and payload.get("type") == "reasoning"
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
@@ -87,7 +108,7 @@ def groups(turns: Iterable[Turn]) -> Iterator[Group]:
     """Yield runs of messages that belong together, given and yielded the newest first, each in the order of saying.
 
     A call of a tool stays with its result, by the id that both have; where there are none, a result stays with all
-    calls and results right before it up to the first call of that run.
+    calls and results right before it up to the first call of that run. A thought stays with what comes after it.
     """
     pending: list[Turn] = []
     unanswered: dict[str, int] = {}
@@ -105,6 +126,9 @@ def groups(turns: Iterable[Turn]) -> Iterator[Group]:
 
 
 def _may_part(older: Turn, newer: Turn) -> bool:
+    # Responses refuse an item without the thought that it came from, and a thought without what it led to.
+    if older.is_thought:
+        return False
     if newer.role == "tool_result":
         return bool(newer.results)
     return newer.role != "tool_call" or bool(newer.calls) or older.role != "tool_call"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -70,6 +71,13 @@ def test_parallel_calls_with_ids_may_part_from_those_before() -> None:
     assert found == [[1, 2], [3, 4]]
 
 
+def test_a_thought_stays_with_what_comes_after_it() -> None:
+    thoughts = [replace(turn(n, "tool_call"), is_thought=True) for n in (2, 3, 6)]
+    said = [turn(1, "user"), turn(4, "tool_call", calls="a"), turn(5, "tool_result", results="a"), turn(7, "assistant")]
+    found = grouped(*sorted([*thoughts, *said], key=lambda each: each.sequence))
+    assert found == [[1], [2, 3, 4, 5], [6, 7]]
+
+
 def test_a_result_whose_call_is_nowhere_does_not_hold_everything() -> None:
     turns = [*(turn(n, "user") for n in range(1, 201)), turn(201, "tool_result", results="z")]
     found = grouped(*turns)
@@ -113,12 +121,17 @@ def test_no_result_is_shown_without_a_call_that_is_there(turns: list[Turn], budg
         ({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1"}]}, set(), {"t1"}),
         ({"kind": "response", "parts": [{"part_kind": "tool-call", "tool_call_id": "p1"}]}, {"p1"}, set()),
         ({"kind": "request", "parts": [{"part_kind": "tool-return", "tool_call_id": "p1"}]}, set(), {"p1"}),
-        ({"tool_calls": [{"id": {"no": "id"}}, 7], "content": "tool"}, set(), set()),
+        ({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look_up"}, {"c1"}, set()),
+        ({"type": "function_call_output", "id": "fco_1", "call_id": "c1", "output": "21"}, set(), {"c1"}),
+        ({"type": "local_shell_call_output", "id": "c1", "output": "21"}, set(), {"c1"}),
+        ({"type": "mcp_approval_request", "id": "a1", "name": "feed"}, {"a1"}, set()),
+        ({"type": "mcp_approval_response", "approval_request_id": "a1", "approve": True}, set(), {"a1"}),
+        ({"type": {}, "tool_calls": [{"id": {"no": "id"}}, 7], "content": "tool"}, set(), set()),
         (["tool"], set(), set()),
         (None, set(), set()),
     ],
 )
-def test_ids_of_tools_are_found_in_three_forms(payload: Any, calls: set[str], results: set[str]) -> None:
+def test_ids_of_tools_are_found_in_every_form(payload: Any, calls: set[str], results: set[str]) -> None:
     assert tool_ids(payload) == (calls, results)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pytest
 from api_agent import Agent, fields, rows
@@ -32,6 +32,7 @@ from pydantic_ai.usage import RequestUsage
 if TYPE_CHECKING:
     from anthropic.types import MessageParam
     from openai.types.chat import ChatCompletionMessageParam
+    from openai.types.responses import ResponseInputItemParam
 
 WHEN = datetime(2026, 3, 1, 9, 30, 0, 123456, tzinfo=UTC)
 
@@ -98,6 +99,112 @@ OPENAI: list[ChatCompletionMessageParam] = [
     {"role": "assistant", "refusal": "I would rather not say."},
     {"role": "function", "name": "weigh", "content": None},
     {"role": "assistant", "content": "Ünsicher \u2028 \x00 \U0001f41d"},
+]
+
+PIXELS = "data:image/png;base64,iVBORw0KGgo="
+# What an agent of the OpenAI Agents SDK keeps: the items of Responses, with what each is to a reader.
+RESPONSES: list[tuple[ResponseInputItemParam, tuple[str, str]]] = [
+    ({"role": "user", "content": "What does a heron weigh?"}, ("user", "What does a heron weigh?")),
+    (
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "I should look it up."}]},
+        ("tool_call", "[thought] I should look it up."),
+    ),
+    ({"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "eHh4"}, ("tool_call", "[thought]")),
+    (
+        {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look_up", "arguments": '{"bird": "heron"}'},
+        ("tool_call", '[tool call] look_up {"bird": "heron"}'),
+    ),
+    (
+        {"type": "custom_tool_call", "call_id": "c2", "name": "sketch", "input": "a heron"},
+        ("tool_call", "[tool call] sketch a heron"),
+    ),
+    ({"type": "function_call_output", "call_id": "c1", "output": "1.5 kg"}, ("tool_result", "[tool result] 1.5 kg")),
+    (
+        {
+            "type": "custom_tool_call_output",
+            "call_id": "c2",
+            "output": [{"type": "input_text", "text": "Here."}, {"type": "input_image", "image_url": PIXELS}],
+        },
+        ("tool_result", "[tool result] Here.\n[image]"),
+    ),
+    (
+        {
+            "type": "web_search_call",
+            "id": "ws_1",
+            "status": "completed",
+            "action": {"type": "search", "query": "egret"},
+        },
+        ("tool_call", '[tool call] web_search {"type": "search", "query": "egret"}'),
+    ),
+    (
+        {"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["egret"], "results": None},
+        ("tool_call", '[tool call] file_search ["egret"]'),
+    ),
+    (
+        {
+            "type": "code_interpreter_call",
+            "id": "ci_1",
+            "status": "completed",
+            "container_id": "k",
+            "code": "print(3 / 2)",
+            "outputs": [{"type": "logs", "logs": "1.5"}, {"type": "image", "url": PIXELS}],
+        },
+        ("tool_call", "[tool call] code_interpreter print(3 / 2)\n\n[tool result] 1.5\n[image]"),
+    ),
+    (
+        {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": "iVBORw0KGgo="},
+        ("tool_call", "[tool call] image_generation\n\n[tool result] [image]"),
+    ),
+    (
+        {
+            "type": "computer_call_output",
+            "call_id": "cc_1",
+            "output": {"type": "computer_screenshot", "image_url": PIXELS},
+        },
+        ("tool_result", "[tool result] [computer_screenshot]"),
+    ),
+    (
+        {
+            "type": "mcp_call",
+            "id": "mcp_1",
+            "server_label": "zoo",
+            "name": "weigh",
+            "arguments": "{}",
+            "output": "1 kg",
+        },
+        ("tool_call", "[tool call] weigh {}\n\n[tool result] 1 kg"),
+    ),
+    (
+        {"type": "mcp_approval_request", "id": "ar_1", "server_label": "zoo", "name": "feed", "arguments": "{}"},
+        ("tool_call", "[tool call] feed {}"),
+    ),
+    (
+        {"type": "mcp_approval_response", "approval_request_id": "ar_1", "approve": False, "reason": "It is fed."},
+        ("tool_result", "[tool result] not approved It is fed."),
+    ),
+    ({"type": "compaction", "encrypted_content": "eHh4"}, ("assistant", "")),
+    (
+        {
+            "type": "message",
+            "id": "msg_1",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "About 1.5 kg.", "annotations": []}],
+        },
+        ("assistant", "About 1.5 kg."),
+    ),
+    (
+        {
+            "type": "message",
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "And this one?"},
+                {"type": "input_image", "image_url": PIXELS, "detail": "auto"},
+                {"type": "input_file", "filename": "birds.pdf", "file_data": "YWJj"},
+            ],
+        },
+        ("user", "And this one?\n\n[image]\n\n[file: birds.pdf]"),
+    ),
 ]
 
 ANTHROPIC: list[MessageParam] = [
@@ -239,6 +346,43 @@ def test_openai_is_readable(talk):
     ]
 
 
+def test_the_items_of_responses_come_back_equal_and_are_readable(talk):
+    items = [item for item, _gist in RESPONSES]
+    assert talk.post({"format": "openai", "history": items}).status_code == 201
+    assert json.dumps(talk.history("openai")) == json.dumps(items)
+    assert gists(talk) == [gist for _item, gist in RESPONSES]
+
+
+def test_a_thought_is_no_reply(talk, ada):
+    talk.post({"format": "openai", "history": [item for item, _gist in RESPONSES]})
+    assert [row.text for row in rows(ada, "SELECT text FROM episodes ORDER BY id")] == [
+        "user: What does a heron weigh?\nassistant: About 1.5 kg."
+    ]
+
+
+@pytest.mark.parametrize(("most", "shown"), [(1, 1), (2, 1), (3, 1), (4, 4), (5, 5)])
+def test_a_context_parts_no_output_from_its_call_and_its_thought(talk, most, shown):
+    items = [RESPONSES[place][0] for place in (0, 1, 3, 5, 16)]
+    talk.post({"format": "openai", "history": items})
+    found = talk.agent.get(f"{talk.path}/context", strategy="window", max_messages=most).json["messages"]
+    assert [each["sequence"] for each in found] == [*range(6 - shown, 6)]
+
+
+def test_every_kind_of_item_of_responses_is_taken(talk):
+    from openai.types.responses.response_input_item_param import ResponseInputItemParam
+
+    kinds = set().union(*(words(get_type_hints(each)["type"]) for each in get_args(ResponseInputItemParam)))
+    items = [{"type": kind, "id": "i"} for kind in sorted(kinds - {"message"})]
+    assert len(items) > 20
+    assert talk.post({"format": "openai", "history": items}).status_code == 201
+    assert talk.history("openai") == items
+
+
+def words(hint: Any) -> set[str]:
+    """Return the words that a type allows."""
+    return {each for each in get_args(hint) if isinstance(each, str)}.union(*(words(each) for each in get_args(hint)))
+
+
 def test_anthropic_is_readable(talk):
     talk.post({"format": "anthropic", "history": ANTHROPIC})
     assert gists(talk) == [
@@ -335,6 +479,7 @@ ODD: tuple[Any, ...] = ([], {}, ["user"], {"request": 1}, 1, True, None)
         ("openai", {"content": "a"}),
         ("openai", {"role": "user", "content": 7}),
         ("openai", "hello"),
+        ("openai", {"type": "human", "content": "a"}),
         ("anthropic", {"role": "tool", "content": "a"}),
         ("anthropic", {"role": "user", "content": None}),
         ("anthropic", {"role": "user"}),
