@@ -104,6 +104,12 @@ def get_message(session: Session, user_id: UUID, conversation_id: UUID, message_
     return message
 
 
+def payloads_of(session: Session, user_id: UUID, ids: Collection[UUID]) -> Sequence[Message]:
+    """Return those of the ids that are messages of the user with their payloads, in the order of their sequence."""
+    mine = select(Message).where(Message.user_id == user_id, Message.id.in_(ids)).order_by(Message.sequence)
+    return session.scalars(mine.options(undefer(Message.payload))).all()
+
+
 def known_messages(
     session: Session, user_id: UUID, ids: Collection[UUID], *, within: UUID | None = None
 ) -> frozenset[UUID]:

@@ -368,6 +368,27 @@ def test_a_context_parts_no_output_from_its_call_and_its_thought(talk, most, sho
     assert [each["sequence"] for each in found] == [*range(6 - shown, 6)]
 
 
+@pytest.mark.parametrize("format_", HISTORIES)
+def test_a_context_comes_in_the_format_that_is_asked_for(talk, format_):
+    history = HISTORIES[format_]
+    talk.post({"format": format_, "history": history})
+    path = f"{talk.path}/context"
+    told = talk.agent.get(path, format=format_, strategy="window").json
+    assert (told.pop("format"), told.pop("history")) == (format_, history)
+    shown = talk.agent.get(path, strategy="window").json
+    assert told == {name: value for name, value in shown.items() if name != "messages"}
+    less = talk.agent.get(path, format=format_, strategy="window", max_messages=3).json["history"]
+    assert 1 <= len(less) <= 3
+    assert less == history[-len(less) :]
+
+
+def test_a_context_in_a_format_asks_for_one(talk):
+    talk.say("First")
+    assert fields(talk.agent.get(f"{talk.path}/context", format="yaml")) == ["format"]
+    told = [talk.agent.get(f"{talk.path}/context", format=each).json["history"] for each in ("plain", "anthropic")]
+    assert told == [[{"role": "user", "content": "First"}]] * 2
+
+
 def test_every_kind_of_item_of_responses_is_taken(talk):
     from openai.types.responses.response_input_item_param import ResponseInputItemParam
 

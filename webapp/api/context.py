@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from flask import Response, jsonify
@@ -12,12 +13,13 @@ from memory.embedding.models import active_model
 from memory.llm import ChatModelError
 from memory.models import Conversation, EmbeddingModel
 from memory.session_state import KEPT, LONGEST_GOAL
+from memory.transcript import payloads_of
 from retrieval.recap import Question
 from retrieval.turns import Turn
 from retrieval.window import MOST_MESSAGES, Answer, History, Summary, Wish, draft, finish
 from webapp.api.blueprint import api_blueprint
-from webapp.api.conversation_answers import FittedHistoryAnswer, StateAnswer
-from webapp.api.conversation_schemas import ConversationPath
+from webapp.api.conversation_answers import FittedAnswer, StateAnswer
+from webapp.api.conversation_schemas import ConversationPath, ShownFormat, element_json
 from webapp.api.schemas import Line, Strict
 from webapp.context import credential, runtime, session, utc_now
 from webapp.conversations import readable_thread, visible_thread
@@ -32,11 +34,15 @@ TOKEN_BUDGET = 4000
 
 
 class HistoryQuery(Strict):
-    """How a history is made to fit. `max_messages` is 50 where `truncate` is not told otherwise."""
+    """How a history is made to fit. `max_messages` is 50 where `truncate` is not told otherwise.
+
+    With `format` it comes as that library writes it.
+    """
 
     token_budget: int = Field(TOKEN_BUDGET, ge=1, le=1_000_000)
     strategy: Literal["truncate", "window", "summarise", "hybrid"] = "hybrid"
     max_messages: int | None = Field(None, ge=1, le=MOST_MESSAGES)
+    format: ShownFormat | None = None
 
 
 class StateQuery(Strict):
@@ -54,13 +60,14 @@ class StateBody(Strict):
 @bp.get(
     "/<uuid:conversation_id>/context",
     summary="A history that fits a token budget",
-    responses={"200": FittedHistoryAnswer},
+    responses={"200": FittedAnswer},
 )
 @needs("read")
 def context(path: ConversationPath, query: HistoryQuery) -> Response:
     """Answer the newest whole messages, with `summarise` and `hybrid` preceded by a summary of what was left out.
 
-    `token_count` is exact, by cl100k, and never over the budget. A call of a tool stays with its result.
+    `token_count` is exact, by cl100k, and never over the budget; it counts what the messages say, not what a `format`
+    has beside it. A call of a tool stays with its result.
     """
     conversation = readable_thread(path.conversation_id).conversation
     states, chat_model, now = runtime().states, runtime().chat_model, utc_now()
@@ -73,13 +80,22 @@ def context(path: ConversationPath, query: HistoryQuery) -> Response:
         embedding_model=_embedding_model(query.strategy),
         chat_model=chat_model.model if chat_model else None,
     )
+    shown = _shown(drafted.turns, query.format)
     # It may be deleted while the model thinks.
     session().expunge(conversation)
     history, to_keep = finish(drafted, _asked(drafted.question))
     if to_keep != kept:
         states.keep_summary(session(), conversation, to_keep, now=now)
         session().commit()
-    return jsonify(_history_json(query.strategy, history))
+    return jsonify({"strategy": query.strategy, **shown, **_history_json(history)})
+
+
+def _shown(turns: Sequence[Turn], format_: str | None) -> dict[str, Any]:
+    """Return the messages of a history, or with a format what that library would call it."""
+    if format_ is None:
+        return {"messages": [_turn_json(turn) for turn in turns]}
+    messages = payloads_of(session(), credential().user_id, [turn.id for turn in turns])
+    return {"format": format_, "history": [element_json(message, format_) for message in messages]}
 
 
 def _embedding_model(strategy: str) -> EmbeddingModel | None:
@@ -100,10 +116,8 @@ def _asked(question: Question | None) -> Answer:
         return Answer(reason=str(error))
 
 
-def _history_json(strategy: str, history: History) -> dict[str, Any]:
+def _history_json(history: History) -> dict[str, Any]:
     return {
-        "strategy": strategy,
-        "messages": [_turn_json(turn) for turn in history.messages],
         "summary": _summary_json(history.summary) if history.summary else None,
         "token_count": history.token_count,
         "left_out": history.left_out,

@@ -228,14 +228,30 @@ class RecapAnswer(BaseModel):
     reason: str | None = Field(description="Why it is not the language model's, where one is configured.")
 
 
-class FittedHistoryAnswer(BaseModel):
-    """A history that fits a token budget, the oldest message first."""
+class FittedHistory(BaseModel):
+    """What a history that fits a token budget says beside its messages."""
 
     strategy: Literal["truncate", "window", "summarise", "hybrid"]
-    messages: list[TurnAnswer]
     summary: RecapAnswer | None
     token_count: int
     left_out: int
+
+
+class FittedMessagesAnswer(FittedHistory):
+    """A history that fits a token budget, the oldest message first."""
+
+    messages: list[TurnAnswer]
+
+
+class FittedFormatAnswer(FittedHistory):
+    """The same as another library writes it."""
+
+    format: str
+    history: list[Any]
+
+
+class FittedAnswer(RootModel[FittedMessagesAnswer | FittedFormatAnswer]):
+    """A history that fits a token budget, with `format` as that library writes it."""
 
 
 class StateTurnAnswer(TurnAnswer):

@@ -26,6 +26,8 @@ from webapp.guards import may_read
 from webapp.operations import as_told
 
 Format = Literal["pydantic_ai", "openai", "anthropic"]
+# `plain` has our own roles.
+ShownFormat = Literal["pydantic_ai", "openai", "anthropic", "plain"]
 
 
 class ConversationPath(BaseModel):
@@ -199,7 +201,7 @@ class MessagesQuery(Strict):
     """A page of messages: after the sequence number `cursor`, or before it where the newest come first."""
 
     order: Literal["asc", "desc"] = "asc"
-    format: Literal["pydantic_ai", "openai", "anthropic", "plain"] | None = None
+    format: ShownFormat | None = None
     payload: bool = False
     limit: int = Field(50, ge=1, le=1000)
     cursor: int | None = Field(None, ge=0, le=2**31 - 1)
