@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
 import socket
 import subprocess
@@ -52,7 +53,8 @@ class Model(ThreadingHTTPServer):
         last = request["messages"][-1]
         if last["role"] != "tool":
             function = {"name": "query_memory", "arguments": json.dumps(self.arguments)}
-            return {"content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": function}]}
+            call = {"id": f"call_{len(self.requests)}", "type": "function", "function": function}
+            return {"content": None, "tool_calls": [call]}
         memories = json.loads(last["content"])["memories"]
         said = f"You told me: {memories[0]['content']} ({memories[0]['context']})." if memories else "I would use pip."
         return {"content": said}
@@ -287,6 +289,40 @@ def test_the_module_stands_alone():
         " for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_example_of_the_readme_carries_a_conversation_on(monkeypatch, base_url, ada, model):
+    from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
+    from openai import AsyncOpenAI
+
+    from integrations.openai_agents import query_memory_tool
+
+    set_tracing_disabled(True)
+    readme = (Path(__file__).parents[2] / "integrations" / "README.md").read_text()
+    (example,) = re.findall(r"```python\n(import httpx\n.*?)```", readme, re.DOTALL)
+    assert "http://127.0.0.1:8765" in example
+    monkeypatch.setenv("TOKEN", ada.token)
+    remember(ada, Draft(PREFERENCE, type="preference"))
+
+    def run() -> list[dict[str, Any]]:
+        client = AsyncOpenAI(base_url=model.url, api_key="none", max_retries=0)
+        tools = [query_memory_tool(base_url, ada.token)]
+        agent = Agent(name="Assistant", tools=tools, model=OpenAIChatCompletionsModel("stub", client))
+        names: dict[str, Any] = {"os": os, "Runner": Runner, "agent": agent}
+        exec(example.replace("http://127.0.0.1:8765", base_url), names)
+        answer = names["server"].get(f"conversations/{names['thread']}/messages", params={"format": "openai"})
+        return list(answer.json()["history"])
+
+    # In a thread of its own, as above.
+    with ThreadPoolExecutor(1) as thread:
+        first, second = thread.submit(run).result(), thread.submit(run).result()
+    kinds = [item.get("type") or item["role"] for item in first]
+    assert kinds == ["user", "function_call", "function_call_output", "message"]
+    assert second[:4] == first
+    assert len(second) == 8
+    # What the model was sent at last has the first turn, its call and what that gave.
+    roles = [each["role"] for each in model.requests[-1]["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant", "tool"]
 
 
 def test_the_example_of_the_readme_makes_an_agent_of_what_it_names(monkeypatch):
