@@ -83,8 +83,9 @@ def forget(
     """
     memory = get_memory(session, user_id, memory_id)
     lock_space_of(session, memory)
-    bury(session, memory, keys, now)
-    texts = [memory.text, *texts_of(session, user_id, [memory.id])]
+    versions = texts_of(session, user_id, [memory.id])
+    bury(session, memory, keys, now, before=versions)
+    texts = [memory.text, *versions]
     if undo is not None:
         row = {**_to_row(memory), LINKS: _links(session, memory)}
         session.add(Forgotten(user_id=user_id, id=memory.id, row=row, purge_at=now + undo))
@@ -310,9 +311,10 @@ def forget_all(
     here; of more nothing can be read or brought back either, and `purge` finds them due: to look for what they say
     takes minutes, and their tombstones, which are many, are all that anyone waits for.
     """
-    for memory in memories:
-        bury(session, memory, keys, now)
     rows = _set_aside(session, user_id, memories, now)
+    for memory in memories:
+        _, *versions = texts_in(rows[memory.id])
+        bury(session, memory, keys, now, before=versions)
     ids = [*rows, *restorable]
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
     _quietly(session, update(Forgotten).where(*mine).values(purge_at=now))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -18,7 +18,7 @@ from memory.addresses import pages, spelled
 from memory.difference import digest_material
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Tombstone
-from memory.text import NEAR, bands, from_signed, hamming, normalise, simhash64, to_signed
+from memory.text import NEAR, bands, folded, folded_digest, from_signed, hamming, normalise, simhash64, to_signed
 from memory.time_zones import short_name, user_zone
 
 LIFETIME = timedelta(hours=24)
@@ -176,24 +176,44 @@ def refusal(session: Session, stone: Tombstone, now: datetime) -> str:
     return f"{said}; until {purge:%H:%M} {short_name(purge)} the forgetting can be undone instead"
 
 
-def bury(session: Session, memory: Memory, keys: Keys, now: datetime) -> None:
-    """Leave a tombstone for 24 hours."""
-    text = spelled(memory.text, lambda _: False)
-    normalised = normalise(text)
-    session.add(
-        Tombstone(
+def bury(session: Session, memory: Memory, keys: Keys, now: datetime, *, before: Collection[str] = ()) -> None:
+    """Leave a tombstone for 24 hours of what a memory says, and of each text that it said `before`.
+
+    Whoever told the memory first may say it again as it was. What another active memory of the space says stays free.
+    """
+    stones: dict[bytes, Tombstone] = {}
+    for said in (memory.text, *_said_here_alone(session, memory, before)):
+        text = spelled(said, lambda _: False)
+        normalised = normalise(text)
+        digest, marks = keys.digest("tombstone", _material(text, normalised)), _marks(keys, text)
+        stones[digest + marks] = Tombstone(
             user_id=memory.user_id,
             space_id=memory.space_id,
             memory_id=memory.id,
-            digest=keys.digest("tombstone", _material(text, normalised)),
-            marks_digest=_marks(keys, text),
+            digest=digest,
+            marks_digest=marks,
             simhash=to_signed(simhash64(normalised)),
             created_at=now,
             expires_at=now + LIFETIME,
         )
+    session.add_all(stones.values())
+
+
+def _said_here_alone(session: Session, memory: Memory, texts: Collection[str]) -> Iterator[str]:
+    digests = {text: folded_digest(folded(text)) for text in texts}
+    if not digests:
+        return
+    others = select(Memory.text_digest).where(
+        Memory.user_id == memory.user_id,
+        Memory.space_id == memory.space_id,
+        Memory.id != memory.id,
+        Memory.status == "active",
+        Memory.text_digest.in_(digests.values()),
     )
+    held = set(session.scalars(others))
+    yield from (text for text, digest in digests.items() if digest not in held)
 
 
 def lift(session: Session, user_id: UUID, memory_id: UUID) -> None:
-    """Remove the tombstone of a memory that is brought back."""
+    """Remove the tombstones of a memory that is brought back."""
     session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.memory_id == memory_id))

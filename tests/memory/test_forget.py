@@ -185,6 +185,24 @@ def test_the_same_text_is_refused_for_a_day(book, drop):
     assert (again.outcome, again.refusal) == ("refused", "tombstone")
 
 
+def test_what_a_memory_said_before_is_refused_too(book, drop, change):
+    memory_id = book.write(SECRET).id
+    change(memory_id, text="The garden gate is green")
+    drop(memory_id, undo=UNDO_WINDOW)
+    assert [book.write(each).refusal for each in (SECRET, "The garden gate is green")] == ["tombstone"] * 2
+    book.do(restore, memory_id)
+    assert book.write(SECRET).outcome == "created"
+
+
+def test_what_another_memory_says_by_now_may_be_said_again(book, drop, change):
+    memory_id = book.write(SECRET).id
+    change(memory_id, text="The garden gate is green")
+    kept = book.write(SECRET).id
+    drop(memory_id)
+    again = book.write(SECRET)
+    assert (again.id, again.outcome) == (kept, "merged")
+
+
 def test_a_refusal_says_until_when_and_how_long_it_can_be_undone(book, drop):
     noon = datetime(2026, 5, 4, 12, tzinfo=UTC)
     drop(book.write(SECRET, now=noon).id, undo=UNDO_WINDOW, now=noon)

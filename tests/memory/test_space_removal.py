@@ -178,10 +178,11 @@ def test_the_memory_that_came_after_a_twin_comes_after_the_pools(book, remove):
 
 
 def test_tombstones_stand_in_the_pool_for_their_day(book, remove):
-    now = utc_now()
-    book.write(TEXT, space="second")
+    now, before = utc_now(), "The meeting is on the roof"
+    changed = book.write(before, space="second").id
+    book.do(update, changed, {"text": TEXT}, keys=book.runtime.keys)
     remove("forget")
-    assert book.write(TEXT, now=now).refusal == "tombstone"
+    assert [book.write(said, now=now).refusal for said in (TEXT, before)] == ["tombstone"] * 2
     assert book.write(TEXT, now=utc_now() + LIFETIME).outcome == "created"
 
 
