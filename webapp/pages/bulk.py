@@ -24,7 +24,7 @@ from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.command_answers import listed
 from webapp.context import credential, runtime, session, utc_now
-from webapp.operations import incognito_spaces, is_incognito, space_for
+from webapp.operations import incognito_spaces, is_incognito, space_for, told_restorables
 from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
@@ -143,8 +143,15 @@ def do() -> Response:
     session().commit()
     if form.act in {"restore", "move"}:
         nudge()
-    number = sum(len(each) for _, each, _ in changed)
     until = utc_now() + UNDO_WINDOW
+    if form.act == "forget":
+        # Who loads the answer again sends the form again: what that forgot the first time can still be brought back.
+        asked = set(form.id[: bulk.MOST])
+        gone = {each.id: each.undo_until for each in told_restorables() if each.id in asked}
+        until = min(gone.values(), default=until)
+        changed = [("restore", list(gone), None)]
+        ids = [*ids, *(gone.keys() - set(ids))]
+    number = sum(len(each) for _, each, _ in changed)
     slips = [
         seal(runtime().keys, Slip(credential().user_id, back, until, tuple(each), about))
         for back, each, about in changed
