@@ -19,9 +19,20 @@ _SAID = {
     "less_than_equal": "must be at most {le}",
     "string_too_long": "must be at most {max_length} characters",
     "bool_parsing": "must be true or false",
+    "date_from_datetime_parsing": "must be a day, such as 2026-03-31",
 }
 _CHOICE = re.compile(r"'([^']*)'")
-_LABELS = {"q": "search text"}
+# As the pages call what their addresses have other names for.
+_LABELS = {
+    "q": "search text",
+    "since": "first day",
+    "until": "last day",
+    "older": "age",
+    "unrecalled": "time not recalled",
+    "embedding": "state of the vector",
+    "success": "outcome",
+    "what": "path or id",
+}
 
 
 def problems(error: ValidationError) -> dict[str, str]:

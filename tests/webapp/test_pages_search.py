@@ -147,8 +147,9 @@ def test_a_choice_that_does_not_exist_is_refused(reader: FlaskClient, query: str
         ("/search?q=a&policy=magic", "The policy must be one of balanced, specified"),
         ("/memories?status=forgotten", "The status must be one of active, superseded, archived, any"),
         ("/memories?q=%00", "The search text must not contain NUL bytes"),
-        ("/record?until=9999-12-31", "The until must be at most 9999-12-30"),
-        ("/memories?pinned=maybe&older=soon", "The pinned must be true or false. The older must be a whole number"),
+        ("/record?until=9999-12-31", "The last day must be at most 9999-12-30"),
+        ("/memories?pinned=maybe&older=soon", "The pinned must be true or false. The age must be a whole number"),
+        ("/record?since=soon", "The first day must be a day, such as 2026-03-31"),
     ],
 )
 def test_what_does_not_fit_is_said_of_its_field_in_plain_words(reader: FlaskClient, address: str, said: str) -> None:
