@@ -127,7 +127,7 @@ def test_a_space_is_added_under_its_name_for_agents(reader: FlaskClient, agent: 
         ({"name": "!!!"}, "The name for agents: cannot be made from this name: give it one"),
         ({"name": "x" * 201}, "The name: must be at most 200 characters"),
         ({"name": "nul\x00"}, "The name: must not contain NUL bytes"),
-        ({}, "The name for agents: must be 1 to 64 lower-case letters"),
+        ({}, "The name: must not be empty"),
     ],
 )
 def test_a_space_that_cannot_be_comes_back_with_its_reason(

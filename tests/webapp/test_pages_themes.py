@@ -75,7 +75,7 @@ def test_a_theme_is_added_under_the_name_it_is_given(reader: FlaskClient, agent:
         ({"display_name": "x" * 201}, "The name: must be at most 200 characters"),
         ({"display_name": "House", "description": "x" * 2001}, "The description: must be at most 2,000 characters"),
         ({"display_name": "nul\x00"}, "The name: must not contain NUL bytes"),
-        ({}, "The name for agents: must be 1 to 64 lower-case letters"),
+        ({}, "The name: must not be empty"),
     ],
 )
 def test_a_theme_that_cannot_be_comes_back_with_its_reason(

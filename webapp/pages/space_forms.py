@@ -11,6 +11,7 @@ from unicodedata import combining, normalize
 from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 
+from memory.errors import InvalidError
 from memory.models import Conversation, Space
 from memory.space_contents import Contents
 from memory.spaces import LONGEST_RETENTION, list_spaces
@@ -46,11 +47,6 @@ class NewSpaceForm(BaseModel):
 
     name: Line = Field("", max_length=200)
     slug: Line = ""
-
-    @property
-    def address(self) -> str:
-        """Return the slug that is asked for."""
-        return self.slug or slug_of(self.name)
 
 
 class SettingsForm(BaseModel):
@@ -122,6 +118,18 @@ def slug_of(name: str) -> str:
     """
     plain = "".join(each for each in normalize("NFKD", name.casefold()) if not combining(each))
     return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-")
+
+
+def address_of(name: str, slug: str, field: str) -> str:
+    """Return the slug that is asked for, else one made of the name.
+
+    Raises `InvalidError` where neither is given, for the `field` of the name, and where the name makes none.
+    """
+    if not name and not slug:
+        raise InvalidError(field, "must not be empty")
+    if not (address := slug or slug_of(name)):
+        raise InvalidError("slug", "cannot be made from this name: give it one of a to z and digits")
+    return address
 
 
 def fates(plan: Mapping[str, int]) -> list[str]:

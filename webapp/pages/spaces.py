@@ -19,7 +19,16 @@ from webapp.htmx import render, wants_fragment
 from webapp.operations import refuse_in_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.notebook_forms import SLIDERS, WEIGHTS, scale_of
-from webapp.pages.space_forms import NewSpaceForm, SettingsForm, WeightsForm, fates, inside, policy_of, rooms
+from webapp.pages.space_forms import (
+    NewSpaceForm,
+    SettingsForm,
+    WeightsForm,
+    address_of,
+    fates,
+    inside,
+    policy_of,
+    rooms,
+)
 from webapp.pages.visitor import guarded
 from webapp.plain import problems
 from webapp.recall import policy_for
@@ -48,13 +57,10 @@ def add() -> Response:
     try:
         refuse_in_incognito(space_for(None).id)
         form = parse(NewSpaceForm, request.form)
-        if form.name and not form.address:
-            raise InvalidError("slug", "cannot be made from this name: give it one of a to z and digits")
+        address = address_of(form.name, form.slug, "name")
         fields = {"name": form.name} if form.name else {}
         cap = runtime().settings.soft_cap
-        space = create_space(
-            session(), who.user_id, form.address, soft_cap=cap, now=utc_now(), actor=who.actor, **fields
-        )
+        space = create_space(session(), who.user_id, address, soft_cap=cap, now=utc_now(), actor=who.actor, **fields)
     except ValidationError as error:
         return _shelf(problems(error))
     except InvalidError as error:

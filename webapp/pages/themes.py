@@ -15,7 +15,7 @@ from webapp.context import credential, session, utc_now
 from webapp.htmx import render
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 from webapp.pages.forms import parse
-from webapp.pages.space_forms import slug_of
+from webapp.pages.space_forms import address_of
 from webapp.pages.spaces import UNKEPT
 from webapp.pages.visitor import guarded
 from webapp.plain import problems
@@ -51,9 +51,7 @@ def add() -> Response:
     try:
         refuse_in_incognito(space_for(None).id)
         form = parse(ThemeForm, request.form)
-        slug = form.slug or slug_of(form.display_name)
-        if form.display_name and not slug:
-            raise InvalidError("slug", "cannot be made from this name: give it one of a to z and digits")
+        slug = address_of(form.display_name, form.slug, "display_name")
         said = form.model_dump(exclude={"slug"})
         theme = create_theme(session(), who.user_id, slug, now=utc_now(), actor=who.actor, **said)
     except ValidationError as error:
