@@ -95,13 +95,18 @@ def go(url: str) -> Response:
     return response
 
 
+def asked_address() -> str:
+    """Return path and query of the request; a question mark at the end of a query is the visitor's own."""
+    return str(request.full_path if request.query_string else request.path)
+
+
 def current_page() -> str:
     """Return path and query of the page that the visitor sees; `/` where the browser does not say."""
     if not wants_fragment() and request.method == "GET":
-        return str(request.full_path).rstrip("?")
+        return asked_address()
     try:
         parts = urlsplit((request.htmx.current_url if wants_fragment() else request.referrer) or "/")
     except ValueError:  # Whatever a client sends.
         return "/"
     ours = wants_fragment() or parts.netloc == request.host
-    return f"{parts.path or '/'}?{parts.query}".rstrip("?") if ours else "/"
+    return f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}" if ours else "/"

@@ -99,12 +99,17 @@ def test_a_stranger_cannot_write(client: FlaskClient, path: str) -> None:
 
 def test_the_login_knows_where_the_stranger_was_going(client: FlaskClient) -> None:
     assert client.get("/search?q=green+tea").location == "/login?next=/search?q%3Dgreen%2Btea"
+    assert client.get("/search?").location == "/login?next=/search"
+    # A browser leaves the question mark of a question as it is.
+    assert client.get("/search?q=tea?").location == "/login?next=/search?q%3Dtea?"
 
 
 def test_htmx_sends_the_whole_window_to_the_login(client: FlaskClient) -> None:
     headers = {**HTMX, "HX-Current-URL": "http://localhost/memories?type=fact"}
     response = client.get("/memories", headers=headers)
     assert response.headers["HX-Redirect"] == "/login?next=/memories?type%3Dfact"
+    typed = client.get("/memories", headers={**HTMX, "HX-Current-URL": "http://localhost/search?q=tea?"})
+    assert typed.headers["HX-Redirect"] == "/login?next=/search?q%3Dtea?"
     odd = client.get("/memories", headers={**HTMX, "HX-Current-URL": "http://["})
     assert odd.headers["HX-Redirect"] == "/login?next=/"
     # A question is asked again, though the page that it was typed on is still the one before it.

@@ -15,6 +15,7 @@ from jinja2.ext import Extension
 from memory.time_zones import short_name
 from retrieval.dates import local
 from webapp.context import utc_now, zone
+from webapp.htmx import asked_address
 from webapp.pages.appearance import CHOICES, chosen
 from webapp.pages.words import ago, counted, mark, ordinal, part
 
@@ -58,7 +59,7 @@ def _version(path: Path) -> str:
 
 
 def _frame() -> dict[str, Any]:
-    here = request.full_path.rstrip("?") if request.method == "GET" else "/"
+    here = asked_address() if request.method == "GET" else "/"
     who = g.get("credential")
     return {
         "visitor": g.get("visitor"),

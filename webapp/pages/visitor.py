@@ -20,7 +20,7 @@ from memory.spaces import DEFAULT_SPACE
 from memory.time_zones import chosen_zone, zone_of
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import answer
-from webapp.htmx import current_page, go, wants_fragment
+from webapp.htmx import asked_address, current_page, go, wants_fragment
 from webapp.operations import is_incognito
 
 SCOPES = frozenset({"read", "write", "forget"})
@@ -81,8 +81,8 @@ def login_required() -> Response | None:
         return answer(HTTPStatus.UNAUTHORIZED, _LOGGED_OUT)
     if request.method == "POST" and not wants_fragment():
         flash(_LEFT_BEHIND, "refused")
-    wanted = request.full_path if request.endpoint in _ASKED_IN_PLACE else current_page()
-    return go(url_for("auth.login", next=wanted.rstrip("?")))
+    wanted = asked_address() if request.endpoint in _ASKED_IN_PLACE else current_page()
+    return go(url_for("auth.login", next=wanted))
 
 
 def recognise() -> bool:
