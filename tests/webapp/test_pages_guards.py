@@ -118,6 +118,22 @@ def test_htmx_sends_the_whole_window_to_the_login(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", ""),
+        *(("POST", f"/{NOBODYS_ID}/{act}") for act in ("run", "move", "duplicate", "remove", "restore", "weights")),
+        ("POST", f"/{NOBODYS_ID}/hits/{NOBODYS_ID}"),
+        ("GET", f"/{NOBODYS_ID}"),
+    ],
+)
+def test_nobody_is_taken_away_from_what_is_typed_in_a_notebook(client: FlaskClient, method: str, path: str) -> None:
+    response = client.open(f"/notebooks/{NOBODYS_ID}/cells{path}", method=method, headers=HTMX)
+    assert response.status_code == 401
+    assert "HX-Redirect" not in response.headers
+    assert "What you wrote is still here" in response.text
+
+
+@pytest.mark.parametrize(
     ("referrer", "back"),
     [
         ("http://localhost/spaces?at=2", "/spaces?at%3D2"),

@@ -26,10 +26,12 @@ from webapp.operations import is_incognito
 SCOPES = frozenset({"read", "write", "forget"})
 # What a page asks while somebody writes: nobody is taken away from what is not saved yet.
 _BY_THEMSELVES = frozenset({"preferences.look"})
-# Where somebody saves what was written; without scripts the page is left anyway, and Back leads to it.
+# Where somebody saves what was written, or does something beside it; without scripts the page is left anyway, and Back
+# leads to it.
 _SAVED_IN_PLACE = frozenset(
     {
-        *("cells.run", "cells.fold", "notebook.rename", "remember.save", "conversations.change"),
+        *("cells.add", "cells.show", "cells.run", "cells.weights", "cells.move", "cells.fold", "cells.duplicate"),
+        *("cells.take_away", "cells.restore", "cells.hit", "notebook.rename", "remember.save", "conversations.change"),
         *("spaces.change", "spaces.weigh", "tokens.create", "playground.call"),
     }
 )
