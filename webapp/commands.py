@@ -205,11 +205,11 @@ def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
         require_scope(SCOPES["recall"])
         return _about(asked, intent)
     found = [intent.id] if intent.id is not None else last_memories(session(), asked.speaker, utc_now())
-    items = listed(found)
     if intent.target == "place":
+        # Counted in the list as it was told: what has been forgotten of it since keeps its place.
         place = intent.place or 0
-        chosen = items[-1:] if place == -1 else items[place - 1 : place] if place else ()
-        items = chosen
+        found = found[-1:] if place == -1 else found[place - 1 : place] if place else ()
+    items = listed(found)
     if not items:
         return CommandResult(
             intent.kind,
@@ -217,7 +217,8 @@ def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
             False,
             "There is no such memory here. Ask me first what I remember about it, then say which one.",
         )
-    if len(items) == 1 and intent.confidence >= SURE and not intent.several:
+    # One that is left of several is not said to be the one that is meant.
+    if len(found) == 1 and intent.confidence >= SURE and not intent.several:
         return act(asked, intent.kind, [items[0].id], None)
     return asking(asked, intent, items)
 

@@ -101,6 +101,19 @@ def test_that_is_what_was_recalled_last(agent, ada, notes):
     assert agent.get(f"/v1/memory/entries/{notes['nuts']}").status_code == 404
 
 
+def test_a_list_keeps_its_numbers_when_one_of_it_is_forgotten(agent, ada):
+    for room in ("hall", "attic", "cellar"):
+        agent.store(f"The carpet of the {room} is worn")
+    embed(ada)
+    told = [memory["id"] for memory in say(agent, "what do you remember about the carpet?")["memories"]]
+    assert say(agent, "forget the first one")["undo"]["ids"] == told[:1]
+    # Sent once more, as the answer was lost.
+    assert say(agent, "forget the first one")["done"] is False
+    assert say(agent, "forget the second one")["undo"]["ids"] == told[1:2]
+    left = say(agent, "forget that")
+    assert (left["done"], left["confirm"]["ids"]) == (False, told[2:])
+
+
 def test_that_is_what_was_stored_last(agent, ada, notes):
     stored = say(agent, "remember that Ada rides a red bicycle")["memories"][0]["id"]
     assert say(agent, "forget that")["undo"]["ids"] == [stored]
