@@ -113,7 +113,7 @@ def create_space(
         raise InvalidError("slug", f"{slug!r} is the address of something else")
     taken = select(Space.id).where(Space.user_id == user_id, Space.slug == slug)
     if session.scalar(taken) is not None:
-        raise ConflictError(f"there is a space {slug!r} already")
+        raise ConflictError(f"there is a space {slug!r} already", "slug")
     space = Space(user_id=user_id, slug=slug, soft_cap=soft_cap)
     space.created_at = space.updated_at = now
     _apply(space, {**fields, "name": fields.get("name") or slug})
@@ -290,7 +290,7 @@ def create_theme(
     """Add a theme; raises `InvalidError` for a bad slug and `ConflictError` when it is taken."""
     check_slug(slug, "slug")
     if session.scalar(select(Theme.id).where(Theme.user_id == user_id, Theme.slug == slug)) is not None:
-        raise ConflictError(f"there is a theme {slug!r} already")
+        raise ConflictError(f"there is a theme {slug!r} already", "slug")
     theme = Theme(
         user_id=user_id,
         slug=slug,

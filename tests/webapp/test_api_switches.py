@@ -440,3 +440,10 @@ def test_spaces_are_neither_added_nor_named_while_incognito(agent, ada):
     assert [(answer.status_code, answer.json["reason"]) for answer in (added, renamed)] == [(409, "incognito")] * 2
     assert agent.ask("PATCH", "/v1/spaces/default", json={"memory_enabled": False}).status_code == 200
     assert [row.name for row in rows(ada, "SELECT name FROM spaces")] == ["Default"]
+
+
+@pytest.mark.parametrize("path", ["/v1/spaces", "/v1/memory/themes"])
+def test_a_name_that_is_taken_is_refused_by_its_field(agent, path):
+    assert agent.post(path, {"slug": "work"}).status_code == 201
+    response = agent.post(path, {"slug": "work"})
+    assert (response.status_code, fields(response)) == (409, ["slug"])

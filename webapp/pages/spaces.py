@@ -66,7 +66,7 @@ def add() -> Response:
     except InvalidError as error:
         return _shelf({error.field: error.message})
     except ConflictError as error:
-        return _shelf({"slug": str(error)})
+        return _shelf({"slug": error.message})
     except RefusedError:
         return _shelf({"name": UNKEPT})
     session().commit()

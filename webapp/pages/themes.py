@@ -59,7 +59,7 @@ def add() -> Response:
     except InvalidError as error:
         return _shelf(problem={error.field: error.message})
     except ConflictError as error:
-        return _shelf(problem={"slug": str(error)})
+        return _shelf(problem={"slug": error.message})
     except RefusedError:
         return _closed()
     session().commit()
