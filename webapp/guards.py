@@ -128,11 +128,20 @@ def object_required() -> None:
         abort(problem(HTTPStatus.BAD_REQUEST, "the JSON is nested too deeply"))
     except UnsupportedMediaType:
         abort(problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body with Content-Type: application/json"))
-    except BadRequest:
-        abort(problem(HTTPStatus.BAD_REQUEST, "the body is not valid JSON"))
+    except BadRequest as error:
+        told = "a number has too many digits" if _is_too_long(error) else "the body is not valid JSON"
+        abort(problem(HTTPStatus.BAD_REQUEST, told))
     if not isinstance(body, dict):
         found = [{"field": "body", "message": "must be a JSON object"}]
         abort(problem(HTTPStatus.UNPROCESSABLE_ENTITY, "body: must be a JSON object", errors=found))
+
+
+def _is_too_long(error: BaseException) -> bool:
+    """Tell whether a body could not be read for an integer of more digits than Python converts."""
+    while error.__context__ is not None:
+        error = error.__context__
+    # What is no JSON, or no Unicode, is told by kinds of errors of their own.
+    return type(error) is ValueError
 
 
 def _is_big() -> bool:
