@@ -83,6 +83,9 @@ def part_of(app, schema, field):
         ("CommandBody", "text"),
         ("PreferencesBody", "document"),
         ("IncognitoBody", "session"),
+        ("StateBody", "goal"),
+        ("ConversationBody", "external_id"),
+        ("SpacePatch", "name"),
     ],
 )
 def test_a_text_that_must_say_something_is_described_so(app, schema, field):

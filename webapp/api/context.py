@@ -20,7 +20,7 @@ from retrieval.window import MOST_MESSAGES, Answer, History, Summary, Wish, draf
 from webapp.api.blueprint import api_blueprint
 from webapp.api.conversation_answers import FittedAnswer, StateAnswer
 from webapp.api.conversation_schemas import ConversationPath, ShownFormat, element_json
-from webapp.api.schemas import Line, Strict
+from webapp.api.schemas import NotBlank, Strict
 from webapp.context import credential, runtime, session, utc_now
 from webapp.conversations import readable_thread, visible_thread
 from webapp.guards import may_read, needs
@@ -54,7 +54,7 @@ class StateQuery(Strict):
 class StateBody(Strict):
     """What the conversation is after now; null for nothing."""
 
-    goal: Line | None = Field(max_length=LONGEST_GOAL)
+    goal: NotBlank | None = Field(max_length=LONGEST_GOAL)
 
 
 @bp.get(

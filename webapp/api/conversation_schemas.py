@@ -20,7 +20,7 @@ from memory.models import Conversation, Message
 from memory.payloads import check_json
 from memory.threads import Thread
 from memory.transcript import EpisodeOf
-from webapp.api.schemas import Happened, Line, MemoryRole, Omittable, Patch, Strict, moment, outcome_json
+from webapp.api.schemas import Happened, Line, MemoryRole, NotBlank, Omittable, Patch, Strict, moment, outcome_json
 from webapp.context import utc_now
 from webapp.guards import may_read
 from webapp.operations import as_told
@@ -49,7 +49,7 @@ class ConversationBody(Omittable):
     conversation is resumed wherever it is.
     """
 
-    external_id: Line | None = Field(None, min_length=1, max_length=256)
+    external_id: NotBlank | None = Field(None, min_length=1, max_length=256)
     space: Line | None = None
     title: Line | None = Field(None, max_length=LONGEST_TITLE)
     metadata: dict[str, Any] = Field(default_factory=dict)

@@ -150,6 +150,7 @@ Overrides = Annotated[
 ]
 # What drafts, spaces and themes check, with messages of their own, is described here and checked there. A character
 # takes a byte at least.
+NotBlank = Annotated[Line, _described(**_NOT_BLANK)]
 Text = Annotated[str, _described(**_NOT_BLANK, maxLength=MAX_TEXT_BYTES)]
 Tag = Annotated[str, _described(**_NOT_BLANK, maxLength=MAX_TAG_LENGTH)]
 Tags = Annotated[list[Tag], _described(maxItems=MAX_TAGS)]
@@ -374,7 +375,7 @@ class SpaceBody(Strict):
 class SpacePatch(Patch):
     """Settings of a space to change."""
 
-    name: Line | None = None
+    name: Annotated[Line, _described(**_NOT_BLANK, maxLength=200)] | None = None
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
     retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
     memory_enabled: bool | None = None
