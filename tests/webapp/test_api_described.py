@@ -293,3 +293,7 @@ def administer(agent, person):
     agent.post("/v1/admin/backfill", {"retry_failed": True})
     agent.get("/v1/admin/backfill")
     agent.get("/v1/admin/telemetry")
+
+
+def test_the_key_of_a_session_is_described_as_no_name(app):
+    assert "no name to send" in part_of(app, "IncognitoAnswer", "session")["description"]

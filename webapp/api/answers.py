@@ -253,7 +253,9 @@ class IncognitoAnswer(BaseModel):
     """Whether a session is incognito."""
 
     incognito: bool
-    session: str
+    session: str = Field(
+        description="What the server keeps the session under. It is no name to send: that is the one that was given."
+    )
     refused_writes: int | None = Field(None, description="How many writes were refused, when it has ended.")
 
 
