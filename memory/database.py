@@ -28,6 +28,12 @@ EF_SEARCH = 64
 # A connection is believed to stand for so long; what lies between may have dropped an idle one without a word.
 TRUSTED = 30.0  # seconds
 _RESTED = "rested_since"
+# A server that has said nothing for so long is asked over another connection whether it is there.
+SILENT = 10.0  # seconds
+CONNECTING = 5  # seconds
+# Over a network a lost link is found out by the kernel, within a minute; where it has not been set otherwise. A Unix
+# socket has none of these, and ignores them.
+_LINK = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 _SET_USER = "SELECT set_config('app.user_id', %(user)s, true)"
 _LIMIT = "time_limit"
 _SET_LIMIT = "SELECT set_config('statement_timeout', %(limit)s, true)"
@@ -80,6 +86,61 @@ def make_engine(url: str, *, pool_size: int = 10, binary: bool = False) -> Engin
     return engine
 
 
+class WatchedConnection(PsycopgConnection[Any]):
+    """Waits for a server for as long as it is there: one that hangs, or that no packet reaches, never answers.
+
+    A statement may take as long as it needs, or waits for a lock; the server itself answers all the same. Where it does
+    not, each wait raises `OperationalError`, and the connection is closed.
+    """
+
+    hurried = False  # Whether what is asked now is nothing that takes long.
+
+    def wait(self, gen: Any, *options: Any, **named: Any) -> Any:
+        """Run a generator of psycopg's to its end; see `psycopg.Connection.wait`."""
+        return super().wait(cast(Any, _Watched(gen, self)), *options, **named)
+
+    def look(self) -> None:
+        """Raise `OperationalError` where the server has gone, whose connection has been silent for long."""
+        if self.hurried or not self._answers_others():
+            self.close()
+            raise pg.OperationalError("the server has not answered for long")
+
+    def _answers_others(self) -> bool:
+        try:
+            password = self.info.password or None
+            PsycopgConnection.connect(self.info.dsn, password=password, connect_timeout=CONNECTING).close()
+        except pg.ConnectionTimeout:
+            return False
+        except pg.OperationalError:
+            # A refusal is an answer, as of a server that has no room for another, or takes nobody in any more.
+            pass
+        return True
+
+
+class _Watched:
+    """A generator of psycopg's that has its connection looked at where the server stays silent.
+
+    No generator itself: psycopg goes on with one that was interrupted, and it would have ended.
+    """
+
+    def __init__(self, gen: Any, connection: WatchedConnection) -> None:
+        self._gen = gen
+        self._connection = connection
+        self._heard = time.monotonic()
+
+    def __next__(self) -> Any:
+        return next(self._gen)
+
+    def send(self, ready: int) -> Any:
+        """Go on with what the socket is ready for: with nothing where an interval of waiting has passed."""
+        if ready:
+            self._heard = time.monotonic()
+        elif time.monotonic() - self._heard >= SILENT:
+            self._connection.look()
+            self._heard = time.monotonic()
+        return self._gen.send(ready)
+
+
 class BinaryCursor(Cursor[Any]):
     """Asks for results in their binary form: a search reads hundreds of ids, moments and numbers, and parsing their
     text takes as long as finding them."""
@@ -107,7 +168,7 @@ def engine_options(pool_size: int = 10, *, binary: bool = False) -> dict[str, An
         "pool_timeout": 10,
         "connect_args": {
             "options": options,
-            "connect_timeout": 5,
+            "connect_timeout": CONNECTING,
             "application_name": "commonplace",
             "cursor_factory": BinaryCursor if binary else Cursor,
         },
@@ -115,10 +176,17 @@ def engine_options(pool_size: int = 10, *, binary: bool = False) -> dict[str, An
 
 
 def listen(engine: Engine) -> None:
-    """Teach each new connection the vector types, and check one that was used before when it is taken again."""
+    """Watch each new connection, teach it the vector types, and check it each time that it is taken again."""
+    _watch(engine)
     _teach_vectors(engine)
     _check_on_checkout(engine)
     _drop_values(engine)
+
+
+def _watch(engine: Engine) -> None:
+    @event.listens_for(engine, "do_connect")
+    def _connect(_dialect: object, _record: object, args: list[Any], options: dict[str, Any]) -> WatchedConnection:
+        return WatchedConnection.connect(*args, **{**_LINK, **options})
 
 
 def _drop_values(engine: Engine) -> None:
@@ -143,15 +211,18 @@ def _check_on_checkout(engine: Engine) -> None:
         record.info[_RESTED] = time.monotonic()
 
     @event.listens_for(engine, "checkout")
-    def _check(connection: PsycopgConnection[Any], record: ConnectionPoolEntry, _proxy: object) -> None:
+    def _check(connection: WatchedConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
         since = record.info.get(_RESTED)
         if since is None or (time.monotonic() - since < TRUSTED and _is_quiet(connection)):
             return
+        connection.hurried = True
         try:
             engine.dialect.do_ping(cast(Any, connection))
         except pg.Error:
             # All that rest in the pool are as old or older.
             raise InvalidatePoolError from None
+        finally:
+            connection.hurried = False
 
 
 def _is_quiet(connection: PsycopgConnection[Any]) -> bool:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import socket
+import tempfile
+import threading
 import traceback
+from contextlib import suppress
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
@@ -130,6 +135,67 @@ def test_a_connection_that_has_rested_for_long_is_asked_first(engine, monkeypatc
     assert (serving(engine), asked) == (pid, [])
     monkeypatch.setattr(memory.database, "TRUSTED", 0.0)
     assert (serving(engine), asked) == (pid, [1])
+
+
+class Freezing:
+    """A way to the server that can be frozen: from then on it takes whoever comes, and passes nothing on."""
+
+    def __init__(self, folder, server):
+        self.frozen = threading.Event()
+        self._server, self._open = str(server), []
+        self._listening = self._kept(socket.socket(socket.AF_UNIX))
+        self._listening.bind(str(folder / server.name))
+        self._listening.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _kept(self, one):
+        self._open.append(one)
+        return one
+
+    def _serve(self):
+        with suppress(OSError):
+            while True:
+                ends = [self._kept(self._listening.accept()[0]), self._kept(socket.socket(socket.AF_UNIX))]
+                ends[1].connect(self._server)
+                for pair in (ends, ends[::-1]):
+                    threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
+
+    def _pass_on(self, source, target):
+        with suppress(OSError):
+            while (said := source.recv(65536)) and not self.frozen.is_set():
+                target.sendall(said)
+
+    def close(self):
+        for one in self._open:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+
+@pytest.fixture
+def way(runtime, monkeypatch):
+    """A frozen way, an engine that goes it, and waits that are soon looked into."""
+    monkeypatch.setattr(memory.database, "SILENT", 0.1)
+    url = make_url(runtime.databases.app)
+    # A path of a socket has no room for the folders of tests.
+    with tempfile.TemporaryDirectory() as folder:
+        made = Freezing(Path(folder), Path(url.query["host"]) / ".s.PGSQL.5432")
+        engine = make_engine(url.update_query_dict({"host": folder}).render_as_string(hide_password=False), pool_size=1)
+        yield made, engine
+        made.close()
+        engine.dispose()
+
+
+def test_a_server_that_freezes_is_not_waited_for(way, monkeypatch):
+    frozen, engine = way
+    with engine.connect() as connection:
+        # A statement that takes long is one to be waited for, whether it runs or waits for a lock.
+        assert connection.scalar(text("SELECT length(pg_sleep(0.25)::text)")) == 0
+        monkeypatch.setattr(memory.database, "CONNECTING", 2)
+        frozen.frozen.set()
+        with pytest.raises(OperationalError, match="has not answered for long"):
+            connection.execute(text("SELECT 1"))
+        assert connection.invalidated
 
 
 SECRET = "the heron code is 4711"
