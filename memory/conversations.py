@@ -258,10 +258,10 @@ def delete_conversation(
     # Memories of any space may come from here, and what they are in is locked before they are.
     lock_spaces(session, user_id)
     conversation = lock_conversation(session, user_id, conversation_id, within=within)
-    # Memories before episodes, as the embedder locks them.
+    # Memories before episodes, as the embedder locks them, and calls before cached vectors, as whoever purges does.
     unlinked = _unlink_memories(session, conversation)
-    episodes = drop_episodes(session, user_id, [conversation_id], keys)
     release_calls(session, [conversation_id])
+    episodes = drop_episodes(session, user_id, [conversation_id], keys)
     session.execute(_quietly(delete(Message).where(*_said_in(conversation))))
     drop_states(session, user_id, [conversation_id])
     done = Deletion(conversation.message_count, episodes, unlinked)

@@ -186,6 +186,8 @@ class _Removal:
             select(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id).order_by(Memory.id)
         ).all()
         ids = [memory.id for memory in memories]
+        # Before what was cached of either, as whoever purges locks them.
+        release_calls(session, self.inside.conversations)
         forget_all(session, user_id, memories, self.inside.forgotten, keys=self.keys, now=self.now)
         self._delete_conversations(self.inside.conversations)
         self._record("memory.forgotten", ids, {"undo_seconds": 0})
@@ -241,13 +243,12 @@ class _Removal:
         self._run(update(Conversation).where(*mine).values(space_id=self.pool.id, **changes))
 
     def _delete_conversations(self, ids: Sequence[UUID]) -> None:
-        """Delete conversations with all that hangs on them, one statement for each kind of thing."""
+        """Delete conversations with all that hangs on them but calls, one statement for each kind of thing."""
         if not ids:
             return
         user_id = self.space.user_id
         drop_states(self.session, user_id, ids)
         drop_episodes(self.session, user_id, ids, self.keys)
-        release_calls(self.session, ids)
         messages = select(Message.id).where(Message.user_id == user_id, among(Message.conversation_id, ids))
         learned = update(Memory).where(Memory.user_id == user_id, Memory.source_message_id.in_(messages))
         self._run(learned.values(source_message_id=None))

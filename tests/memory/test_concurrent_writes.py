@@ -215,6 +215,7 @@ def test_many_kinds_of_writers_do_not_deadlock(book, batch):
 
 
 SAID = "The meeting is in room seven"
+TURN = f"user: {SAID}\nassistant: Thanks"
 
 
 @pytest.fixture
@@ -506,12 +507,16 @@ def test_a_note_that_says_what_is_being_forgotten_is_blanked(book, beside, page)
     assert notes(book) == ([None], ["Untitled"])
 
 
+def cache(book, words):
+    cached = """INSERT INTO cached_embeddings (user_id, model, digest, vector, expires_at)
+        VALUES (app_user(), 'm', :digest, '[1,2,3]', now() + interval '1 hour') RETURNING 1"""
+    book.one(cached, digest=_digest(book.runtime.keys, book.user_id, words))
+
+
 def test_what_is_purged_and_what_is_forgotten_have_one_cached_vector(book, beside, page):
     """Whoever purges has blanked what says it when they come to its vector."""
     keys, memory_id = book.runtime.keys, book.write(SAID).id
-    cached = """INSERT INTO cached_embeddings (user_id, model, digest, vector, expires_at)
-        VALUES (app_user(), 'm', :digest, '[1,2,3]', now() + interval '1 hour') RETURNING 1"""
-    book.one(cached, digest=_digest(keys, book.user_id, SAID))
+    cache(book, SAID)
     done = beside(
         lambda session: notebooks.lock_notebook(session, book.user_id, page[0]),
         lambda: book.do(forget, memory_id, keys=keys),
@@ -522,18 +527,21 @@ def test_what_is_purged_and_what_is_forgotten_have_one_cached_vector(book, besid
 
 
 def test_a_conversation_goes_while_calls_in_it_are_blanked(book, owner):
-    """Its messages go in their own order, and calls name them in any."""
-    keys, gone = book.runtime.keys, book.write(SAID).id
+    """Its messages go in their own order, calls name them in any, and what is blanked had the vector of its turn."""
+    keys, gone = book.runtime.keys, book.write(TURN).id
     with book.session() as session:
         space, now = get_space(session, book.user_id, "default"), utc_now()
         talk = open_conversation(session, book.user_id, space, now=now, actor="test")[0].id
         scribe = Scribe(keys, len, now, "test", "one")
-        said = append(session, book.user_id, talk, [MessageDraft("user", words) for words in ("a", "b")], scribe)
+        turn = [MessageDraft("user", SAID), MessageDraft("assistant", "Thanks")]
+        said = append(session, book.user_id, talk, turn, scribe)
         first, second = (item.message.id for item in said.stored)
-        told = {"tool": "note", "correlation_id": "one", "arguments": {"text": SAID}, "created_at": now}
+        told = {"tool": "note", "correlation_id": "one", "arguments": {"text": TURN}, "created_at": now}
         told |= {"duration_ms": 1.0, "success": True, "conversation_id": talk}
         calls = [record_tool_call(session, book.user_id, message_id=each, **told) for each in (second, None, first)]
     book.do(forget, gone, keys=keys, undo=UNDO)
+    assert TURN in book.all("SELECT searched FROM episodes ORDER BY id")
+    cache(book, TURN)
 
     def sweep():
         with book.session() as session:
