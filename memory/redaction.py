@@ -121,10 +121,7 @@ def _by_inner_word(texts: Collection[str]) -> dict[str, list[str]]:
 
     Words are found many times faster than parts of them. Texts without such a word are left out.
     """
-    words = {
-        text: {match[0] for match in _WORD.finditer(text) if match.start() > 0 and match.end() < len(text)}
-        for text in texts
-    }
+    words = {text: set(_inner_words(text)) for text in texts}
     shared = Counter(word for each in words.values() for word in each)
     inner: dict[str, list[str]] = defaultdict(list)
     for text, each in words.items():
@@ -134,14 +131,27 @@ def _by_inner_word(texts: Collection[str]) -> dict[str, list[str]]:
     return inner
 
 
+def _inner_words(text: str) -> list[str]:
+    """Return the words of a text but one that it begins or ends with."""
+    words = _WORD.findall(text)
+    return words[text[0].isalnum() : len(words) - text[-1].isalnum()]
+
+
 def _signs(texts: Collection[str]) -> dict[str, list[tuple[int, str]]]:
-    """Return each text, and at what offset, by that part of it which the fewest others share: many begin alike."""
-    parts = {text: [text[n : n + SHORTEST_WITHIN] for n in range(len(text) - SHORTEST_WITHIN + 1)] for text in texts}
-    shared = Counter(part for each in parts.values() for part in set(each))
+    """Return each text, and at what offset, by a part of it which few others share: many begin alike."""
     signs: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for text, each in parts.items():
-        sign = min(each, key=lambda part: shared[part])
-        signs[sign].append((each.index(sign), text))
+    # Few parts of each set most texts apart. Of thousands all parts are counted in seconds, and kept for those left.
+    for step in (SHORTEST_WITHIN * 2, 1):
+        places = {text: range(0, len(text) - SHORTEST_WITHIN + 1, step) for text in texts}
+        parts = {text: [text[n : n + SHORTEST_WITHIN] for n in each] for text, each in places.items()}
+        shared = Counter(part for each in parts.values() for part in set(each))
+        texts = []
+        for text, each in parts.items():
+            sign = min(each, key=shared.__getitem__)
+            if step > 1 and shared[sign] > MOST_ASKED:
+                texts.append(text)
+            else:
+                signs[sign].append((step * each.index(sign), text))
     return signs
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
+import tracemalloc
 import unicodedata
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text as text_of
 
@@ -247,6 +249,29 @@ alike = st.sets(st.text("ab", min_size=SHORTEST_WITHIN, max_size=10), min_size=M
 @given(alike, st.text("ab", max_size=40))
 def test_texts_that_are_alike_are_found_as_one_by_one(texts, text):
     assert Needles(texts).in_text(text) == any(needle in text for needle in texts)
+
+
+@settings(max_examples=20)
+@given(st.sets(st.text("ab", min_size=24, max_size=60), min_size=MOST_ASKED + 1, max_size=40), st.data())
+def test_long_texts_that_are_alike_are_found_as_one_by_one(texts, data):
+    needles, text = Needles(texts), data.draw(st.text("ab", max_size=40))
+    assert needles.in_text(text) == any(needle in text for needle in texts)
+    assert needles.in_text(text + data.draw(st.sampled_from(sorted(texts))) + text)
+
+
+def test_of_many_texts_a_few_parts_are_counted():
+    """Each has common words alone, as many notes of one space have; all parts of all took seconds, and the memory."""
+    chance = random.Random(7)
+    words = ["".join(chance.choices("abcdefghij", k=6)) for _ in range(400)]
+    texts = [" ".join(chance.choices(words, k=20)) for _ in range(1000)]
+    tracemalloc.start()
+    try:
+        needles = Needles(texts)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * sum(map(len, texts))
+    assert all(map(needles.in_text, texts))
 
 
 @given(alike, st.data())
