@@ -31,6 +31,8 @@ _IN_ONE = text("conversation_id IS NOT NULL")
 _OF_ONE = text("message_id IS NOT NULL")
 _OF_A_KIND = text("operation IS NOT NULL")
 _BY_A_TOKEN = text("token_id IS NOT NULL")
+_FAILED = text("NOT success")
+_WITH_PATHS = text("affected_paths <> '{}'")
 
 
 class ToolCall(Base):
@@ -57,8 +59,10 @@ class ToolCall(Base):
             "ix_tool_calls_paths",
             text("user_words(user_id, with_folders(affected_paths))"),
             postgresql_using="gin",
-            postgresql_where=text("affected_paths <> '{}'"),
+            postgresql_where=_WITH_PATHS,
         ),
+        Index("ix_tool_calls_failed", "user_id", "created_at", postgresql_where=_FAILED),
+        Index("ix_tool_calls_with_paths", "user_id", "created_at", postgresql_where=_WITH_PATHS),
         Index("ix_tool_calls_conversation", "user_id", "conversation_id", "created_at", postgresql_where=_IN_ONE),
         # Of use to the foreign key alone: a deleted message is looked for here.
         Index("ix_tool_calls_message", "user_id", "message_id", postgresql_where=_OF_ONE),

@@ -213,6 +213,14 @@ def plans_of(owner, much):
     return _plans_of
 
 
+def test_few_calls_are_found_without_reading_the_others(plans_of):
+    now = utc_now()
+    asked = ((list_calls, CallFilters(success=False), "failed"), (affected_paths, CallFilters(), "with_paths"))
+    for ask, filters, index in asked:
+        plans = plans_of(lambda session, user_id, ask=ask, filters=filters: ask(session, user_id, filters, now=now))
+        assert f"ix_tool_calls_{index}" in "\n".join(plans)
+
+
 def test_themes_are_counted_without_reading_their_memories(plans_of):
     (plan,) = plans_of(list_themes)
     assert "Index Only Scan using ix_memories_theme" in plan
