@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, NotFoundError
 from memory.keys import Keys
-from memory.models import Base, Conversation, Memory, RateCount, Revision, Token, User
+from memory.models import Base, Conversation, Forgotten, Memory, RateCount, Revision, Token, User
 from memory.session_state import drop_states
 from memory.spaces import lock_spaces
 
@@ -34,12 +34,14 @@ def erase_user(session: Session, user_id: UUID, *, keys: Keys, now: datetime) ->
     0: if a row were left, `ConflictError` is raised and nothing is deleted. The caller commits. Raises
     `NotFoundError` when there is no such user.
     """
-    # In the order of those who write, who would be waited for while they wait: the token, the space, the memories, then
-    # the user.
+    # In the order of those who write, who would be waited for while they wait: the token, the space, the memories, what
+    # is forgotten, then the user.
     session.execute(select(Token.id).where(Token.user_id == user_id).order_by(Token.id).with_for_update())
     lock_spaces(session, user_id)
     # Searches hold what they write scores of.
     session.execute(select(Memory.id).where(Memory.user_id == user_id).order_by(Memory.id).with_for_update())
+    # Whoever purges holds these, and comes to the calls and cached vectors that tell of them.
+    session.execute(select(Forgotten.id).where(Forgotten.user_id == user_id).order_by(Forgotten.id).with_for_update())
     user = session.get(User, user_id, with_for_update=True)
     if user is None:
         raise NotFoundError("there is no such user")

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from memory.bulk import forget_many, move_many, restore_many
 from memory.capacity import enforce_capacity
@@ -18,12 +19,14 @@ from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.embedding.cache import _digest, drop_cached
+from memory.erase import erase_user
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget, purge, restore, set_aside_expired
 from memory.journal import record_tool_call
 from memory.letting_go import let_go
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
+from memory.models import Forgotten
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
 from memory.remember import remember_many
@@ -557,3 +560,23 @@ def test_a_conversation_goes_while_calls_in_it_are_blanked(book, owner):
         assert (swept.result(30), deleted.result(30).messages) == (1, 2)
     told = book.all("SELECT arguments || jsonb_build_object('in', conversation_id, 'of', message_id) FROM tool_calls")
     assert told == [{"redacted": True, "in": None, "of": None}] * 3
+
+
+def test_a_user_is_erased_while_what_they_forgot_is_purged(book, beside, owner):
+    gone, keys, due = book.write(SAID).id, book.runtime.keys, utc_now() + 2 * UNDO
+    with book.session() as session:
+        told = {"tool": "note", "correlation_id": "one", "arguments": {"text": SAID}, "created_at": utc_now()}
+        record_tool_call(session, book.user_id, duration_ms=1.0, success=True, **told)
+    book.do(forget, gone, keys=keys, undo=UNDO)
+    cache(book, SAID)
+
+    def erase():
+        with Session(owner) as session, session.begin():
+            return erase_user(session, book.user_id, keys=keys, now=due)["left"]
+
+    done = beside(
+        lambda session: session.get(Forgotten, (book.user_id, gone), with_for_update=True),
+        erase,
+        lambda session: purge(session, book.user_id, keys=keys, now=due),
+    )
+    assert done == 0
