@@ -25,7 +25,7 @@ from memory.revisions import texts_of, texts_read
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
 # only where it is the whole of what was said.
 SHORTEST_WITHIN = 8
-# So many texts are looked for one by one; more of them by what sets each apart, once for all.
+# So many texts, or words of them, are looked for one by one; more texts by what sets each apart, once for all.
 MOST_ASKED = 16
 REDACTED: dict[str, Any] = {"redacted": True}
 
@@ -53,8 +53,10 @@ class Needles:
         many = self._within if len(self._within) > MOST_ASKED else ()
         self._inner = _by_inner_word(many)
         self._signs = _signs(set(many).difference(*self._inner.values()))
-        # Some word of many texts is in almost everything, so that asking for them would spare nothing.
-        self._words = {_longest_word(text) for text in bare} if len(bare) <= MOST_ASKED else {""}
+        # Some word of many is in almost everything, so that asking for them would spare nothing. What a memory said in
+        # all of its versions is mostly told by few.
+        words = {_longest_word(text) for text in bare}
+        self._words = words if len(words) <= MOST_ASKED else {""}
 
     def in_text(self, text: str) -> bool:
         """Tell whether one of the texts stands in this one, or is this one if it is short."""

@@ -23,7 +23,7 @@ from memory.redaction import MOST_ASKED, SHORTEST_WITHIN, Needles
 SECRET = 'Ada said "never\n\tagain" in C:\\Zürich'
 BLANK = {"redacted": True}
 # With so many others beside it, every call is read instead of asking the database for each text.
-CROWD = [f"The user prefers the seat with number {n} of the row" for n in range(MOST_ASKED + 5)]
+CROWD = [f"The user prefers the seat with number{n:03} of the row" for n in range(MOST_ASKED + 5)]
 crowds = pytest.mark.parametrize("crowd", [[], CROWD], ids=["few", "many"])
 
 
@@ -232,13 +232,14 @@ def test_the_database_is_asked_for_whatever_may_say_a_text(book):
     assert [written for written, fit in found if not fit] == []
 
 
-def test_only_calls_that_may_say_a_text_are_brought_over_and_read(book, monkeypatch):
+@pytest.mark.parametrize("versions", [(SECRET,), [SECRET, *(f"{SECRET}, {n} in all" for n in range(2 * MOST_ASKED))]])
+def test_only_calls_that_may_say_a_text_are_brought_over_and_read(book, monkeypatch, versions):
     read, look = [], Needles.may_be_in_json
     monkeypatch.setattr(Needles, "may_be_in_json", lambda *given: read.append(given[1]) or look(*given))
     for other in CROWD:
         say(book, arguments={"note": other})
     telling = say(book, arguments={"note": SECRET.upper()})
-    assert blanked(book, [SECRET]) == 1
+    assert blanked(book, versions) == 1
     assert load(book, telling).arguments == BLANK
     assert len(read) == 1
 
