@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
 
-from retrieval.answers import signed
+from retrieval.answers import signed, what_asks
 from retrieval.words import Question
 
 # Lexemes, as the database stems them: what is frequent in questions about anything. Chosen as a list of English, not by
@@ -98,6 +98,16 @@ _UNIT = re.compile(
 )
 # Whoever writes more words than these with capitals alone means nothing by them.
 _SHOUTED = 4
+# What points at something that was said before: "It", or "the ticket".
+_POINTS = re.compile(
+    r"""\b(?:
+        its? | this | that | these | those | them | ones?
+      | (?:the|said)\s+(?:bug|build|case|code|error|incident|invoice|issue|item|job|model|number|order|part|pr|product
+          |request|task|ticket|version)
+      | es | dies\w* | dazu | damit | dafür | davon | daran | darum | ihn | ihm | ce(?:la|ci|lui|lle) | ça
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 # Words that are joined to one name, as programs join them, with no digit.
 _JOINED = re.compile(r"(?=[^\W\d]+\Z)\w*?[^\W\d_]{2}_[^\W\d_]{2}")
 
@@ -110,7 +120,7 @@ class Asked:
     content that are no names, `names` those that are, `times` the dates that name a time. `codes` has for each
     identifier that is asked for ("HERON-42", "#977") the lexemes that tell it from another, `joined` for each without
     digits ("E_TILE_RANGE") those of each of its parts, `whole` all lexemes of each, and of what is written like one
-    ("VN207").
+    ("VN207"). `told_of` says that these stand beside what asks, and that it speaks of something else.
     """
 
     content: dict[int, float]
@@ -121,6 +131,7 @@ class Asked:
     joined: tuple[tuple[frozenset[int], ...], ...] = ()
     whole: tuple[frozenset[int], ...] = ()
     times: frozenset[int] = frozenset()
+    told_of: bool = False
 
     def coverage(self, places: Sequence[int]) -> float:
         """Return the share, in [0, 1], of what the words that count tell which an item with these places has."""
@@ -149,6 +160,8 @@ class Asked:
 
     def lacks_code(self, places: Sequence[int]) -> bool:
         """Tell whether an identifier is asked for that an item does not have."""
+        if self.told_of:
+            return False
         # Of several one is enough.
         if self.codes and not any(code and code.issubset(places) for code in self.codes):
             return True
@@ -177,14 +190,17 @@ def understand(text: str, question: Question) -> Asked:
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC or says_little(each)}
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
-    written = _codes(text)
+    identified, told_of = _identified(text, [lexemes[place] for place in content])
+    written = _codes(identified)
     numbered = (frozenset().union(*(_lexemes_of(each, lexemes, code) for each in code)) for code in written)
     codes = tuple(filter(None, numbered))
     whole = (frozenset().union(*(_parts_of(each, lexemes) for each in code)) for code in written)
-    joined = tuple(_joined(text, lexemes)) if "_" in text else ()
-    named = signed(text)
+    joined = tuple(_joined(identified, lexemes)) if "_" in identified else ()
+    named = signed(identified)
     signs = [frozenset({place}) for place, each in lexemes.items() if each in named]
-    numbers = (frozenset(place for place, each in lexemes.items() if each == number) for number in _numbered(text))
+    numbers = (
+        frozenset(place for place, each in lexemes.items() if each == number) for number in _numbered(identified)
+    )
     codes = (*codes, *signs, *filter(None, numbers))
     written_names = _names(text)
     coded = frozenset().union(*codes, *chain(*joined))
@@ -198,7 +214,27 @@ def understand(text: str, question: Question) -> Asked:
         joined=joined,
         whole=(*filter(None, whole), *signs),
         times=frozenset(place for place in dated - content if lexemes[place] not in _OF_ANY_TIME),
+        told_of=told_of,
     )
+
+
+def _identified(text: str, content: Sequence[str]) -> tuple[str, bool]:
+    """Return the part of a text whose identifiers are asked for, and whether that only stands beside what asks.
+
+    An agent tells where it works before it asks: "On branch ABC-1234. Which quotes does the user prefer?" What asks
+    speaks of something else where it has words of the `content` (lexemes) and points at nothing.
+    """
+    asking = what_asks(text)
+    if _identifies(asking):
+        return asking, False
+    words = [_bare(each) for each in _TOKEN.findall(asking)]
+    own = any(_is_of(lexeme, each) for lexeme in content for each in words)
+    return text, own and asking != text.strip() and _POINTS.search(asking) is None
+
+
+def _identifies(text: str) -> bool:
+    tokens = map(_bare, _TOKEN.findall(text))
+    return bool(_codes(text) or signed(text) or any(_numbered(text)) or any(map(_JOINED.match, tokens)))
 
 
 def meant(text: str) -> str:

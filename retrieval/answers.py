@@ -43,6 +43,14 @@ _ASKS_ALL = re.compile(
     )\b | ^\s*(?:all|list)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Where a sentence ends: not after "Dr.", "St." or "5." (May), nor within "1.4.2" or "settings.py"; after a long number and
+# what closes where a capital begins the next.
+_END = re.compile(
+    r"""(?<=[a-z]{4}\.)\s+ | (?<=[!?])\s+ | \n
+      | (?: (?<=\d{3}\.) | (?<=-\d\d\.) | (?<=[)\]"`\u201d]\.) | (?<=\.[)\]"\u201d]) )\s+(?=[A-Z])""",
+    re.VERBOSE,
+)
+_WORD = re.compile(r"[^\W\d_]+")
 _PARTICLE = 3
 _WHO = re.compile(r"who(?:['\u2019]s| (?:is|was|are|were)) (.+)", re.IGNORECASE)
 # What may stand behind the name: "Who is Ada to me", "Who was Ada again".
@@ -172,6 +180,16 @@ def asks(text: str) -> bool:
     (True, True, False)
     """
     return "?" in text or _SENTENCE.search(text) is not None
+
+
+def what_asks(question: str) -> str:
+    """Return the last sentence that asks, of several; all of what has none: agents tell before they ask.
+
+    >>> what_asks("I am packing. Where is Rex's lead? Thanks!"), what_asks("Rex's lead")
+    ("Where is Rex's lead?", "Rex's lead")
+    """
+    asking = [each.strip() for each in _END.split(question) if "?" in each and _WORD.search(each)]
+    return asking[-1] if asking else question.strip()
 
 
 def only_names(question: str) -> bool:

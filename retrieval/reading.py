@@ -31,6 +31,7 @@ from tokenizers import Tokenizer
 
 from memory.embedding.bundled import MINILM
 from memory.embedding.rounded import Arithmetic, arithmetics
+from retrieval.answers import what_asks
 from retrieval.reader_model import STOPS, WEIGHTS, ReaderModel, open_cross_encoder, read_stops
 
 logger = logging.getLogger(__name__)
@@ -81,8 +82,6 @@ _FOREIGN = frozenset(
     """.split()  # noqa: SIM905  # As above.
 )
 _WORD = re.compile(r"[^\W\d_]+")
-# Where a sentence ends: not after "Dr." or "St.", nor within "1.4.2" or "settings.py".
-_END = re.compile(r"(?<=[a-z]{4}\.)\s+|(?<=[!?])\s+|\n")
 # Also after short words: a part may well end within "Dr. Meyer".
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 # Characters of a text that is read: longer ones would be read in part, and what answers may be in the rest.
@@ -253,16 +252,6 @@ class Reader:
             max(self.model.log_odds(*part, to_the_end=True) or 0.0 for part in self.pieces(*each)) for each in samples
         ]
         return float(np.abs(np.array(found) - arrays["logits"]).max())
-
-
-def what_asks(question: str) -> str:
-    """Return the last sentence that asks, of several; all of what has none: agents tell before they ask.
-
-    >>> what_asks("I am packing. Where is Rex's lead? Thanks!"), what_asks("Rex's lead")
-    ("Where is Rex's lead?", "Rex's lead")
-    """
-    asking = [each.strip() for each in _END.split(question) if "?" in each and _WORD.search(each)]
-    return asking[-1] if asking else question.strip()
 
 
 def shared_reader() -> Reader | None:

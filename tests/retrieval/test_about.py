@@ -227,6 +227,11 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("DO I HAVE 200 BEANS LEFT", ("200", "bean"), ("bean",), False),
         ("When is the CBD 100 mg due?", ("100", "cbd", "due", "mg"), ("cbd",), False),
         ("Is it SPF 100%?", ("100", "spf"), ("spf",), False),
+        ("HERON-57 fails. Who has a boat?", ("-57", "boat", "fail", "heron"), ("boat",), False),
+        ("HERON-57 fails. Who has it?", ("-57", "boat", "fail", "heron"), ("boat",), True),
+        ("HERON-57 fails. Who owns the ticket?", ("-57", "fail", "heron", "own", "ticket"), ("own",), True),
+        ("HERON-57 fails. Whose is HERON-42?", ("-42", "-57", "fail", "heron"), ("-57", "heron"), True),
+        ("HERON-57 fails. Why?", ("-57", "fail", "heron"), ("fail",), True),
         ("ICE 579 times of the coach", ("579", "coach", "ice", "time"), ("coach", "ice"), True),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from retrieval import reader_model, reading
+from retrieval.answers import what_asks
 from retrieval.reader_model import STOPS, WEIGHTS, Stop, read_stops, save_stops
 from retrieval.reading import HOPELESS, CannotReadError, Reader, shared_reader
 from retrieval.silence import SHOWN_EARLY
@@ -106,11 +107,17 @@ def test_a_long_text_is_read_in_parts(reader):
 
 
 @pytest.mark.parametrize(
-    "text", ["When do I see Dr. Meyer?", "What must not go into settings.py?", "Is 1.4.2 out?", "?"]
+    "text",
+    ["When do I see Dr. Meyer?", "What must not go into settings.py?", "Is 1.4.2 out?", "What is on 12. May?", "?"],
 )
 def test_a_full_stop_need_not_end_a_sentence(text):
-    assert reading.what_asks(text) == text
-    assert reading.what_asks(f"I am packing. {text}") == (text if text != "?" else "I am packing. ?")
+    assert what_asks(text) == text
+    assert what_asks(f"I am packing. {text}") == (text if text != "?" else "I am packing. ?")
+
+
+@pytest.mark.parametrize("told", ["I am on ABC-12.", "See #8812.", "It fails (again).", "(It fails.)", "It is late."])
+def test_a_sentence_ends_before_what_asks(told):
+    assert what_asks(f"{told} How old is Rex?") == "How old is Rex?"
 
 
 def test_of_a_long_question_what_asks_is_read(reader):

@@ -107,6 +107,14 @@ def test_an_identifier_brings_what_has_it(shelf):
     assert shelf.found("Where does HERON-43 move the label printer?", near=2, cosine=0.9) == []
 
 
+def test_an_identifier_beside_the_question_is_not_asked_for(shelf):
+    told = "I am in src/tea_v2.py on branch OTTER-1234 (it fails). "
+    assert shelf.found(f"{told}Where is the tea kept?", near=6, cosine=0.3)[0] == TEXTS[1]
+    assert shelf.found(f"{told}What is OTTER-57 about?", near=6, cosine=0.3) == []
+    assert shelf.found("OTTER-57 fails. Which server does it need?", near=6, cosine=0.3) == []
+    assert shelf.found("OTTER-57 is slow. What is HERON-42 about?", near=6, cosine=0.3)[0] == TEXTS[2]
+
+
 def test_other_languages_are_judged_by_the_rules(shelf):
     asked = "Wo liegt der Ersatzschlüssel?"
     assert shelf.found(asked, near=4, cosine=0.5) == [TEXTS[4]]
