@@ -96,6 +96,8 @@ _UNIT = re.compile(
     )(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
 )
+# One word and its number. What has that without the number may be about it: "the BMW".
+_NUMBERED = re.compile(r"\W*([^\W\d_]{2,})[ -]#?(\d{1,3})\W*")
 # Whoever writes more words than these with capitals alone means nothing by them.
 _SHOUTED = 4
 # What points at something that was said before: "It", or "the ticket".
@@ -120,7 +122,9 @@ class Asked:
     content that are no names, `names` those that are, `times` the dates that name a time. `codes` has for each
     identifier that is asked for ("HERON-42", "#977") the lexemes that tell it from another, `joined` for each without
     digits ("E_TILE_RANGE") those of each of its parts, `whole` all lexemes of each, and of what is written like one
-    ("VN207"). `told_of` says that these stand beside what asks, and that it speaks of something else.
+    ("VN207"). `numbers` has for each "ICE 579", and for nothing but "sprint 42", what is before the number, and that;
+    `numbered` are the lexemes of these numbers. `told_of` says that identifiers stand beside what asks, and that it
+    speaks of something else.
     """
 
     content: dict[int, float]
@@ -131,6 +135,8 @@ class Asked:
     joined: tuple[tuple[frozenset[int], ...], ...] = ()
     whole: tuple[frozenset[int], ...] = ()
     times: frozenset[int] = frozenset()
+    numbers: tuple[tuple[str, str], ...] = ()
+    numbered: frozenset[int] = frozenset()
     told_of: bool = False
 
     def coverage(self, places: Sequence[int]) -> float:
@@ -169,6 +175,18 @@ class Asked:
         held = [[not part.isdisjoint(places) for part in parts] for parts in self.joined]
         return any(map(any, held)) and not any(map(all, held))
 
+    def lacks_number(self, places: Sequence[int]) -> bool:
+        """Tell whether an item has none of the numbers that tell what is asked for from another of its name."""
+        return bool(self.numbers) and self.numbered.isdisjoint(places)
+
+    def names_another(self, text: str) -> bool:
+        """Tell whether a text has other numbers alone behind what is asked for with a number: the ICE 597.
+
+        What has the name without a number may be about it.
+        """
+        found = [(number, _numbers_behind(name, text)) for name, number in self.numbers]
+        return any(others for _, others in found) and not any(number in others for number, others in found)
+
 
 NOTHING_ASKED = Asked({}, {}, frozenset(), frozenset())
 # An identifier that is nowhere: no item has it.
@@ -183,9 +201,10 @@ def understand(text: str, question: Question) -> Asked:
     It has none where nothing that is searched has one of its words: then nothing has its identifiers or names either.
     """
     if not question.lexemes:
-        if _codes(text) or any(_numbered(text)):
+        if _codes(text):
             return UNHEARD_OF
-        return replace(NOTHING_ASKED, names=frozenset({_NOWHERE})) if _names(text) else NOTHING_ASKED
+        numbers, names = tuple(_numbered(text)), frozenset({_NOWHERE} if _names(text) else ())
+        return replace(NOTHING_ASKED, names=names, numbers=numbers) if names or numbers else NOTHING_ASKED
     lexemes = dict(enumerate(question.lexemes))
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC or says_little(each)}
@@ -198,12 +217,11 @@ def understand(text: str, question: Question) -> Asked:
     joined = tuple(_joined(identified, lexemes)) if "_" in identified else ()
     named = signed(identified)
     signs = [frozenset({place}) for place, each in lexemes.items() if each in named]
-    numbers = (
-        frozenset(place for place, each in lexemes.items() if each == number) for number in _numbered(identified)
-    )
-    codes = (*codes, *signs, *filter(None, numbers))
+    numbers = () if told_of else tuple(_numbered(identified))
+    codes = (*codes, *signs)
     written_names = _names(text)
-    coded = frozenset().union(*codes, *chain(*joined))
+    numbered_places = {place for place, each in lexemes.items() if any(each == number for _, number in numbers)}
+    coded = frozenset(numbered_places).union(*codes, *chain(*joined))
     names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in written_names)}
     return Asked(
         content={place: question.idfs[place] for place in content},
@@ -214,6 +232,8 @@ def understand(text: str, question: Question) -> Asked:
         joined=joined,
         whole=(*filter(None, whole), *signs),
         times=frozenset(place for place in dated - content if lexemes[place] not in _OF_ANY_TIME),
+        numbers=numbers,
+        numbered=frozenset(numbered_places),
         told_of=told_of,
     )
 
@@ -320,15 +340,25 @@ def _codes(text: str) -> list[list[str]]:
     return found
 
 
-def _numbered(text: str) -> Iterator[str]:
-    """Give the three digits of each "ICE 579". They tell it from another: what has them says little of it for that."""
+def _numbered(text: str) -> Iterator[tuple[str, str]]:
+    """Give each "ICE 579" in two, and "sprint 42" where nothing else is said.
+
+    The number tells it from another: what has it says little of it for that.
+    """
+    if (alone := _NUMBERED.fullmatch(text)) and not (_DATED.fullmatch(low := alone[1].lower()) or low in _GENERIC):
+        yield low, alone[2]
+        return
     if text.isupper() and len(text.split()) > _SHOUTED:
         return
     for one, other in pairwise(_TOKEN.finditer(text)):
         head, number, between = one[0], _bare(other[0]), text[one.end() : other.start()]
         initials = _INITIALS.fullmatch(head) and head not in _NO_INITIALS
         if initials and between.isspace() and _THREE.fullmatch(number) and not _UNIT.match(text, other.end()):
-            yield number
+            yield head.lower(), number
+
+
+def _numbers_behind(name: str, text: str) -> list[str]:
+    return re.findall(rf"(?<![^\W_]){re.escape(name)}[\s#-]{{0,3}}(\d+)", text, re.IGNORECASE)
 
 
 def _joined(text: str, lexemes: dict[int, str]) -> Iterator[tuple[frozenset[int], ...]]:

@@ -43,8 +43,8 @@ _ASKS_ALL = re.compile(
     )\b | ^\s*(?:all|list)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Where a sentence ends: not after "Dr.", "St." or "5." (May), nor within "1.4.2" or "settings.py"; after a long number and
-# what closes where a capital begins the next.
+# Where a sentence ends: not after "Dr.", "St." or "5." (May), nor within "1.4.2" or "settings.py"; after a long
+# number and what closes where a capital begins the next.
 _END = re.compile(
     r"""(?<=[a-z]{4}\.)\s+ | (?<=[!?])\s+ | \n
       | (?: (?<=\d{3}\.) | (?<=-\d\d\.) | (?<=[)\]"`\u201d]\.) | (?<=\.[)\]"\u201d]) )\s+(?=[A-Z])""",

@@ -171,7 +171,10 @@ def in_talk(candidates: Sequence[Candidate]) -> bool:
 
 def _lacking(candidates: Sequence[Candidate], asked: Asked | None) -> frozenset[UUID]:
     """Return what lacks an identifier that is asked for; nothing where all do, as then none is the wrong one."""
-    lacking = frozenset(each.id for each in candidates if asked is not None and asked.lacks_code(each.places))
+    if asked is None:
+        return frozenset()
+    having_none = (each for each in candidates if asked.lacks_code(each.places) or asked.lacks_number(each.places))
+    lacking = frozenset(each.id for each in having_none)
     return lacking if len(lacking) < len(candidates) else frozenset()
 
 

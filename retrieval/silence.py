@@ -98,13 +98,20 @@ class Judge:
         Who names a thing wants whatever is known of it.
         """
         places = scored.candidate.places
-        if self.asked.lacks_code(places):
+        if self.is_another(scored.candidate):
             return False
         return self.asked.has_code(places) or (key_words and scored.coverage > ALL)
 
     def readable(self, scored: Sequence[Scored]) -> list[Scored]:
         """Return those that may answer, in their order: none that lacks the identifier that is asked for."""
-        return [each for each in scored if not self.asked.lacks_code(each.candidate.places)]
+        return [each for each in scored if not self.is_another(each.candidate)]
+
+    def is_another(self, candidate: Candidate) -> bool:
+        """Tell whether a candidate lacks the identifier that is asked for, or has another number of its name.
+
+        Of what was not fetched the number cannot be told.
+        """
+        return self.asked.lacks_code(candidate.places) or self.asked.names_another(candidate.text)
 
     def about(self, scored: Iterable[Scored]) -> Iterator[Scored]:
         """Yield those that are about what is asked, in their order."""
@@ -113,7 +120,7 @@ class Judge:
     def is_about(self, candidate: Candidate) -> bool:
         """Tell whether a candidate is enough to say that the question was answered at all."""
         policy, asked = self.policy, self.asked
-        if asked.lacks_code(candidate.places):
+        if self.is_another(candidate):
             return False
         # Who names a thing by its number wants what is known of it, whatever words that has.
         if asked.has_code(candidate.places):
@@ -148,7 +155,7 @@ class Judge:
             for each in scored
             if not self.talk
             and (each.candidate.cosine or 0.0) >= self.policy.sure_cosine
-            and not self.asked.lacks_code(each.candidate.places)
+            and not self.is_another(each.candidate)
             and not self.asked.other_names(each.candidate.places)
             and self.asked.names_alone(each.candidate.places)
         ]

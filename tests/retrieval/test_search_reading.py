@@ -115,6 +115,16 @@ def test_an_identifier_beside_the_question_is_not_asked_for(shelf):
     assert shelf.found("OTTER-57 is slow. What is HERON-42 about?", near=6, cosine=0.3)[0] == TEXTS[2]
 
 
+def test_a_name_without_its_number_may_be_meant_and_with_another_is_not(runtime, ada):
+    texts = ("The BMW is serviced at Hofer in Landshut", "Sprint-42 ended early", "The MAN 441 is parked in Ulm")
+    shelf = ReadShelf(runtime, ada, texts)
+    assert shelf.found("Where is the BMW 320 serviced?", near=3, cosine=0.5)[0] == texts[0]
+    assert texts[1] in shelf.found("sprint 42", near=3, cosine=0.5)
+    assert shelf.found("sprint 43") == []
+    assert shelf.found("Where is the MAN 414 parked?") == []
+    assert shelf.found("Where is the MAN 441 parked?")[0] == texts[2]
+
+
 def test_other_languages_are_judged_by_the_rules(shelf):
     asked = "Wo liegt der Ersatzschlüssel?"
     assert shelf.found(asked, near=4, cosine=0.5) == [TEXTS[4]]
