@@ -203,8 +203,8 @@ def understand(text: str, question: Question) -> Asked:
     if not question.lexemes:
         if _codes(text):
             return UNHEARD_OF
-        numbers, names = tuple(_numbered(text)), frozenset({_NOWHERE} if _names(text) else ())
-        return replace(NOTHING_ASKED, names=names, numbers=numbers) if names or numbers else NOTHING_ASKED
+        numbers, nowhere = tuple(_numbered(text)), frozenset({_NOWHERE} if _names(text) else ())
+        return replace(NOTHING_ASKED, names=nowhere, numbers=numbers) if nowhere or numbers else NOTHING_ASKED
     lexemes = dict(enumerate(question.lexemes))
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC or says_little(each)}
@@ -220,8 +220,8 @@ def understand(text: str, question: Question) -> Asked:
     numbers = () if told_of else tuple(_numbered(identified))
     codes = (*codes, *signs)
     written_names = _names(text)
-    numbered_places = {place for place, each in lexemes.items() if any(each == number for _, number in numbers)}
-    coded = frozenset(numbered_places).union(*codes, *chain(*joined))
+    behind = frozenset(place for place, each in lexemes.items() if any(each == number for _, number in numbers))
+    coded = behind.union(*codes, *chain(*joined))
     names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in written_names)}
     return Asked(
         content={place: question.idfs[place] for place in content},
@@ -233,7 +233,7 @@ def understand(text: str, question: Question) -> Asked:
         whole=(*filter(None, whole), *signs),
         times=frozenset(place for place in dated - content if lexemes[place] not in _OF_ANY_TIME),
         numbers=numbers,
-        numbered=frozenset(numbered_places),
+        numbered=behind,
         told_of=told_of,
     )
 
