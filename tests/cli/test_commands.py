@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from uuid import uuid4
@@ -265,6 +266,46 @@ def test_a_role_that_may_not_set_up_the_database_is_told_what_it_lacks(run, fres
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "denied" in done.stderr
     assert "must own the database" in done.stderr
+
+
+@pytest.fixture
+def asked_for_passwords(fresh_database) -> Iterator[str]:
+    """A database where the application's role is asked for its password, as a server of its own asks."""
+    url = make_url(fresh_database)
+    write = "COPY (SELECT unnest(string_to_array(%s, E'\\n'))) TO "
+    with psycopg.connect(fresh_database, autocommit=True, cursor_factory=psycopg.ClientCursor) as owner:
+        found = owner.execute("SELECT path, pg_read_file(path) FROM (SELECT current_setting('hba_file') AS path)")
+        path, before = next(found)
+        who = f"{url.database} {url.database}_app"
+        asks = f"local {who} scram-sha-256\nhost {who} all scram-sha-256"
+        try:
+            owner.execute(f"{write} '{path}'", [f"{asks}\n{before.rstrip()}"])
+            owner.execute("SELECT pg_reload_conf()")
+            nobody, deadline = url.set(username=f"{url.database}_app", password="none"), time.monotonic() + 60
+            while time.monotonic() < deadline:
+                # No such role is there yet: that much is told without asking for a password.
+                with pytest.raises(psycopg.OperationalError) as refused:
+                    psycopg.connect(nobody.render_as_string(hide_password=False))
+                if refused.value.pgconn.used_password:
+                    break
+                time.sleep(0.02)
+            yield fresh_database
+        finally:
+            owner.execute(f"{write} '{path}'", [before.rstrip()])
+            owner.execute("SELECT pg_reload_conf()")
+
+
+def test_a_command_with_another_secret_key_shuts_no_server_out_of_its_database(run, asked_for_passwords):
+    here = {**QUICK, "DATABASE_URL": asked_for_passwords}
+    other = {**here, "COMMONPLACE_SECRET_KEY": f"other {SECRET}"}
+    assert run("migrate", **here).returncode == 0
+    app = from_owner_url(asked_for_passwords, Keys(SECRET.encode())).app
+    done = run("backfill", **other)
+    assert (done.returncode, done.stderr.count("\n"), "another one" in done.stderr) == (1, 1, True), done.stderr
+    looked = run("doctor", **other)
+    assert looked.stdout.count("BAD ") == 1
+    assert "set up with another one" in looked.stdout
+    psycopg.connect(app).close()
 
 
 @pytest.mark.parametrize("made", ["memories", "huey_task"])

@@ -26,7 +26,7 @@ def backfill(index: bool, retry_failed: bool, enrich: bool) -> None:
 
     Exits with 1 if something could not be embedded.
     """
-    runtime = migrated_runtime()
+    runtime = migrated_runtime(serves=False)
     if retry_failed:
         retry_failed_of_all(runtime.sessions, utc_now())
     done = _embed(runtime)

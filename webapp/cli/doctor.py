@@ -11,19 +11,19 @@ import click
 from redis import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 import config
 from config import ConfigError, DataFolderError, Settings
 from memory.embedding.backfill import utc_now
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
-from memory.errors import DomainError, ServerError, ServerFolderError
+from memory.errors import DomainError, ServerError, ServerFolderError, first_line
 from memory.llm import ChatModelError
 from memory.revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
-from webapp.cli.wiring import NEWER, unread_variables
+from webapp.cli.wiring import ANOTHER_KEY, NEWER, refuses_password, unread_variables
 
 LEAST_FREE = 500 * 1024 * 1024
 
@@ -78,7 +78,7 @@ def examine() -> Iterator[Finding]:
     for look in (_database, _extension, _schema, _role, _queue, _model, _system_model, _chat_model, _backlog, _unread):
         finding = _examined(look, runtime)
         yield finding
-        if not finding.well and finding.name in {"database", "schema"}:
+        if not finding.well and finding.name in {"database", "schema", "application role"}:
             return
 
 
@@ -130,11 +130,17 @@ def _schema(runtime: Runtime) -> Finding:
 
 
 def _role(runtime: Runtime) -> Finding:
-    with runtime.sessions() as session:
-        row = session.execute(
-            text("SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user")
-        ).one()
-        owned = session.scalar(text("SELECT count(*) FROM pg_tables WHERE tableowner = current_user"))
+    try:
+        with runtime.sessions() as session:
+            row = session.execute(
+                text("SELECT rolname, rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user")
+            ).one()
+            owned = session.scalar(text("SELECT count(*) FROM pg_tables WHERE tableowner = current_user"))
+    except OperationalError as error:
+        advice = "Run `commonplace migrate`."
+        if refuses_password(error):
+            advice = f"{ANOTHER_KEY[0].upper()}{ANOTHER_KEY[1:]}."
+        return Finding("application role", False, first_line(error.orig or error), advice)
     says = f"{row.rolname} owns {owned} tables"
     well = not (row.rolsuper or row.rolbypassrls or owned)
     return Finding("application role", well, says, "It can bypass row-level security: run `commonplace migrate`.")

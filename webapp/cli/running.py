@@ -23,15 +23,17 @@ def warn_of_unread() -> None:
         logger.warning("nothing reads %s: the README lists the settings", said)
 
 
-def migrated_runtime() -> Runtime:
+def migrated_runtime(*, serves: bool = True) -> Runtime:
     """Find or start the database, migrate it if it needs that, and return the runtime.
+
+    For `serves` see `ensure_migrated`.
 
     The command ends where there can be no such local model as the settings name.
     """
     settings = config.load()
     _check_model(settings.embedding_model)
     runtime = build(settings)
-    ensure_migrated(runtime)
+    ensure_migrated(runtime, serves=serves)
     configure(runtime)
     return runtime
 

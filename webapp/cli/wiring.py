@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 import config
 from memory.accounts import find_user
+from memory.errors import first_line
 from memory.revision import current_revision, head_revision, is_newer
 from tasks.store import Store, open_store
 
@@ -23,6 +24,10 @@ _NOT_ALLOWED = (errors.InsufficientPrivilege, errors.FeatureNotSupported)
 _RIGHTS = (
     "the role of DATABASE_URL must own the database and be allowed to create roles, and pgvector must be enabled "
     "there, by a superuser's CREATE EXTENSION vector"
+)
+ANOTHER_KEY = (
+    "its password comes of the secret key, so the database was set up with another one: use that key, or let "
+    "`commonplace migrate` put this one in force, which shuts out servers that run with the other"
 )
 # NULL where there is no such table.
 _MAY_QUEUE = "SELECT has_table_privilege(to_regclass('huey_task'), 'INSERT')"
@@ -35,10 +40,14 @@ def migrated_store() -> Store:
     return store
 
 
-def ensure_migrated(store: Store) -> None:
-    """Migrate the database if it needs that."""
+def ensure_migrated(store: Store, *, serves: bool = False) -> None:
+    """Migrate the database if it needs that.
+
+    One that was set up with another secret key is left as it is, and the command ends, unless it `serves`: a server
+    that runs would be shut out of its database, and whoever runs one command may not know which key that has.
+    """
     if not is_migrated(store):
-        migrate(store)
+        migrate(store, with_any_key=serves)
 
 
 def is_migrated(store: Store) -> bool:
@@ -53,14 +62,23 @@ def is_migrated(store: Store) -> bool:
         return False
 
 
+def refuses_password(error: SQLAlchemyError) -> bool:
+    """Tell whether a connection failed after the database had asked for a password."""
+    failed = getattr(getattr(error, "orig", None), "pgconn", None)
+    return failed is not None and bool(failed.used_password)
+
+
 def unread_variables() -> str:
     """Return in words which environment variables are named like ours and change nothing; empty without one."""
     said = (f"{name} (is {meant} meant?)" if meant else name for name, meant in config.unread().items())
     return ", ".join(said)
 
 
-def migrate(store: Store) -> None:
-    """Bring the schema, the application's role and the queue's tables up to date; the command ends where it cannot."""
+def migrate(store: Store, *, with_any_key: bool = True) -> None:
+    """Bring the schema, the application's role and the queue's tables up to date; the command ends where it cannot.
+
+    That puts the secret key in force, unless not `with_any_key`: then it ends where the database has another one.
+    """
     # Alembic and the queue are heavy, and nearly always there is nothing for them to do.
     from memory import schema  # noqa: PLC0415
     from tasks.app import create_queue_tables  # noqa: PLC0415
@@ -68,6 +86,8 @@ def migrate(store: Store) -> None:
     try:
         with store.databases.as_owner() as engine:
             _check_not_newer(engine)
+            if not with_any_key:
+                _check_key(engine, store)
             schema.upgrade(engine, store.databases, store.keys)
         if store.settings.redis_url is None:
             create_queue_tables(store.databases.owner, store.databases.app_role)
@@ -87,6 +107,19 @@ def _check_not_newer(engine: Engine) -> None:
         found = current_revision(connection)
     if is_newer(found):
         raise click.ClickException(f"the schema is at {found}, this code needs {head_revision()}: {NEWER}")
+
+
+def _check_key(owner: Engine, store: Store) -> None:
+    with owner.connect() as connection:
+        if current_revision(connection) is None:
+            return
+    try:
+        with store.sessions() as session:
+            session.connection()
+    except OperationalError as error:
+        if refuses_password(error):
+            said = f"the role {store.databases.app_role} may not come in ({first_line(error.orig or error)})"
+            raise click.ClickException(f"{said}: {ANOTHER_KEY}") from error
 
 
 @contextmanager
