@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from base64 import urlsafe_b64encode
+import hmac
+from base64 import b64decode, urlsafe_b64encode
 
 from cryptography.fernet import Fernet, InvalidToken
 
@@ -39,3 +40,14 @@ class Keys:
         except InvalidToken:
             message = "a stored credential does not match the secret key: was the key replaced?"
             raise ConflictError(message) from None
+
+
+def is_kept_of(kept: str, password: str) -> bool:
+    """Tell whether `kept` is what PostgreSQL keeps of a password; True for what is not kept as SCRAM-SHA-256."""
+    kind, *parts = kept.replace(":", "$").split("$")
+    if kind != "SCRAM-SHA-256" or len(parts) != 4:
+        return True
+    rounds, salt, stored_key, _server_key = parts
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), b64decode(salt), int(rounds))
+    client_key = hmac.digest(salted, b"Client Key", "sha256")
+    return hmac.compare_digest(hashlib.sha256(client_key).digest(), b64decode(stored_key))

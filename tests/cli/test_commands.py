@@ -112,6 +112,13 @@ def test_doctor_is_content_with_a_sound_installation(run, fresh_database):
     assert done.returncode == 0, done.stdout
     assert "variables" not in done.stdout
     assert "ok   language model: none" in done.stdout
+    assert "ok   secret key" in done.stdout
+
+
+def test_doctor_says_that_the_secret_key_is_another_where_no_password_is_asked_for(run):
+    looked = run("doctor", **QUICK, COMMONPLACE_SECRET_KEY=f"other {SECRET}")
+    assert looked.returncode == 1
+    assert "BAD  secret key: the database was set up with another one" in looked.stdout
 
 
 def test_doctor_says_that_the_database_is_away(run):

@@ -19,11 +19,12 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.errors import DomainError, ServerError, ServerFolderError, first_line
+from memory.keys import is_kept_of
 from memory.llm import ChatModelError
 from memory.revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
-from webapp.cli.wiring import ANOTHER_KEY, NEWER, refuses_password, unread_variables
+from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, refuses_password, unread_variables
 
 LEAST_FREE = 500 * 1024 * 1024
 
@@ -75,7 +76,7 @@ def examine() -> Iterator[Finding]:
         advice = "Make room on the disk, and look again." if full else "Read the log that is named."
         yield Finding("database", False, str(error), advice)
         return
-    for look in (_database, _extension, _schema, _role, _queue, _model, _system_model, _chat_model, _backlog, _unread):
+    for look in _LOOKS:
         finding = _examined(look, runtime)
         yield finding
         if not finding.well and finding.name in {"database", "schema", "application role"}:
@@ -144,6 +145,20 @@ def _role(runtime: Runtime) -> Finding:
     says = f"{row.rolname} owns {owned} tables"
     well = not (row.rolsuper or row.rolbypassrls or owned)
     return Finding("application role", well, says, "It can bypass row-level security: run `commonplace migrate`.")
+
+
+def _key(runtime: Runtime) -> Finding:
+    """Look whether the database was set up with this key: an embedded one lets the role in without its password."""
+    role = runtime.databases.app_role
+    with runtime.databases.as_owner() as engine, engine.connect() as connection:
+        if not connection.scalar(text("SELECT has_table_privilege('pg_authid', 'SELECT')")):
+            # The role could come in, by its password where the server asks for one.
+            return Finding("secret key", True, "the application's role comes in with it")
+        kept = connection.scalar(text("SELECT rolpassword FROM pg_authid WHERE rolname = :role"), {"role": role})
+    if is_kept_of(kept or "", runtime.keys.password(role)):
+        return Finding("secret key", True, "the database was set up with it")
+    lost = "Keys of embedding endpoints cannot be read, and what was forgotten today is not known any more"
+    return Finding("secret key", False, "the database was set up with another one", f"{lost}: {USE_IT}.")
 
 
 def _queue(runtime: Runtime) -> Finding:
@@ -219,3 +234,6 @@ def _unread(runtime: Runtime) -> Finding:
     with runtime.sessions() as session:
         waiting = telemetry(session, utc_now())["enrichment_backlog"]
     return Finding("enrichment", True, f"{waiting} texts wait to be read; `commonplace backfill` reads them")
+
+
+_LOOKS = (_database, _extension, _schema, _role, _key, _queue, _model, _system_model, _chat_model, _backlog, _unread)

@@ -25,10 +25,10 @@ _RIGHTS = (
     "the role of DATABASE_URL must own the database and be allowed to create roles, and pgvector must be enabled "
     "there, by a superuser's CREATE EXTENSION vector"
 )
-ANOTHER_KEY = (
-    "its password comes of the secret key, so the database was set up with another one: use that key, or let "
-    "`commonplace migrate` put this one in force, which shuts out servers that run with the other"
+USE_IT = (
+    "use that key, or let `commonplace migrate` put this one in force, which shuts out servers that run with the other"
 )
+ANOTHER_KEY = f"its password comes of the secret key, so the database was set up with another one: {USE_IT}"
 # NULL where there is no such table.
 _MAY_QUEUE = "SELECT has_table_privilege(to_regclass('huey_task'), 'INSERT')"
 
