@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from evals import once
 from evals.dataset import Collection, DataSet, Item, Question
 from evals.storable import refusal, unfit
 
@@ -53,7 +53,7 @@ class _File(BaseModel):
 def read(path: Path) -> DataSet:
     """Return the cases of a file; raises `ValueError` that says what is wrong, and where."""
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8-sig")), path.stem)
+        return parse(once.loads(path.read_text(encoding="utf-8-sig")), path.stem)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from evals import once
 from evals.dataset import Collection, DataSet, Item, Question
 from evals.locomo import Conversation, Turn, memory_text
 from evals.storable import refusal, unfit
@@ -109,9 +110,11 @@ def parse(lines: Iterable[str], name: str = "jsonl") -> DataSet:
 
 def _record(number: int, line: str) -> _Memory | _Question:
     try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        data = once.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"line {number}: not JSON: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"line {number}: {error}") from None
     try:
         return _LINE.validate_python(data)
     except ValidationError as error:

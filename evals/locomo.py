@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from evals import once
 from evals.storable import refusal, unfit
 
 # The official names of the categories; the last has no answer in the conversation.
@@ -66,7 +67,7 @@ def memory_text(turn: Turn) -> str:
 def read(path: Path) -> list[Conversation]:
     """Return the conversations of a LoCoMo file; raises `ValueError` that says what is wrong, and where."""
     try:
-        return parse(json.loads(path.read_text(encoding="utf-8-sig")))
+        return parse(once.loads(path.read_text(encoding="utf-8-sig")))
     except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{path}: not JSON: {error}") from error
     except ValueError as error:

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from evals import once
 from evals.dataset import Collection, DataSet, Item, Question
 from evals.examine import Examiner
 from evals.means import Measure, compare, measures
@@ -88,12 +89,14 @@ class Answer:
 def read(path: Path) -> tuple[DataSet, tuple[Task, ...]]:
     """Return the memories with the tasks as questions, and the tasks; raises `ValueError` that says what is wrong."""
     try:
-        file = _File.model_validate(json.loads(path.read_text(encoding="utf-8-sig")))
+        file = _File.model_validate(once.loads(path.read_text(encoding="utf-8-sig")))
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise ValueError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path}: not JSON: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     try:
         _check(file)
     except ValueError as error:

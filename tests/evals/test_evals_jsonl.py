@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import codecs
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,7 @@ def test_dates_may_have_a_time_and_a_zone(date: str, moment: datetime) -> None:
         ([memory("m1"), question(relevant="m1")], "line 2: relevant"),
         ([memory("m1"), question(relevant=["m1"], text="Who\ud800?")], "line 2: text: .*is not valid Unicode text"),
         (["[" * 100_000], "line 1: not JSON"),
+        ([memory("m1"), '{"relevant": ["m1"], "relevant": []}'], "line 2: 'relevant' is there twice in one object"),
         ([memory("m1"), question(relevant=["m2"])], "line 2: relevant: user 'user' has no memory 'm2'"),
         ([memory("m1"), question(relevant=["m1"], user="ann")], "line 2: user: 'ann' has no memory"),
         ([memory("m1"), question(relevant=["m1"], nothing=True)], "line 2: nothing"),
@@ -102,6 +104,24 @@ def test_dates_may_have_a_time_and_a_zone(date: str, moment: datetime) -> None:
 def test_what_is_wrong_is_told_by_line_and_field(lines: list[str], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         parse(lines)
+
+
+@pytest.mark.parametrize(
+    ("read_file", "text"),
+    [
+        (load, '{"version": "1", "setups": {"ann": [{"content": "Tea."}], "ann": []}, "cases": []}'),
+        (load, '[{"sample_id": "a", "conversation": {"session_1": [], "session_1": []}}]'),
+        (with_memory.read, '{"version": "1", "memories": [], "memories": [], "tasks": []}'),
+    ],
+    ids=["golden", "locomo", "tasks"],
+)
+def test_what_is_there_twice_is_not_left_out_in_silence(
+    tmp_path: Path, read_file: Callable[[Path], object], text: str
+) -> None:
+    path = tmp_path / "twice.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"twice\.json: '(ann|session_1|memories)' is there twice in one object"):
+        read_file(path)
 
 
 def test_the_example_of_the_docs_is_one() -> None:
