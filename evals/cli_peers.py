@@ -79,6 +79,9 @@ def eval_peers(
     finally:
         # By now whoever reads may have gone.
         click.echo(to_text(found))
+    if not found.differences:
+        # Whoever looks at the exit code alone would take it for a comparison that was won.
+        raise click.ClickException("no peer could be measured")
 
 
 def _folder(environments: Path | None) -> Path:

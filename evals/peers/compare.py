@@ -57,7 +57,8 @@ class Comparison:
         for each in self.peers:
             if each.variant is None:
                 continue
-            lost = [name for name, one in self.differences[each.name].items() if name in PAIRED and one.high < 0]
+            differs = {name: one for name, one in self.differences[each.name].items() if one.differs}
+            lost = [name for name, one in differs.items() if name in PAIRED and one.high < 0]
             took = each.variant.latency
             lost += [name for name in ("p50", "p95") if getattr(took, name) < getattr(mine, name)]
             found += [f"{each.name} is ahead in {', '.join(lost)}"] if lost else []
@@ -125,9 +126,13 @@ def to_text(found: Comparison) -> str:
         _as_silent(found),
         _settings(found.measured),
         _failures(found),
-        "\n".join(found.ahead) or "no peer is ahead in any of these",
+        "\n".join(found.ahead or [_nobody_ahead(found)]),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _nobody_ahead(found: Comparison) -> str:
+    return "no peer is ahead in any of these" if found.differences else "no peer could be measured"
 
 
 def _quality(found: Comparison) -> str:

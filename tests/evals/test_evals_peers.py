@@ -236,6 +236,12 @@ def test_differences_are_ours_less_theirs_and_a_peer_ahead_is_named(comparison: 
     assert comparison.ahead == ["fast is ahead in p50, p95"]
     swapped = Comparison(comparison.data, comparison.peers[0], (comparison.ours,))
     assert swapped.ahead == ["commonplace is ahead in MRR, nDCG@10, p50, p95"]
+    few = [
+        replace(each, outcomes=each.outcomes[3:8]) for each in (swapped.ours.variant, comparison.ours.variant) if each
+    ]
+    mine, theirs = (replace(comparison.ours, name=each.name, variant=each) for each in few)
+    # Five differences are all of one sign by chance in one of sixteen cases.
+    assert Comparison(comparison.data, mine, (theirs,)).ahead == ["commonplace is ahead in p50, p95"]
 
 
 @pytest.fixture
@@ -325,6 +331,15 @@ def test_the_command_measures_ours_and_each_peer_and_names_what_is_missing(envir
     assert mine["stored"] == 5
     assert values["systems"]["mempalace"]["settings"] == "shared words"
     assert values["differences"]["mempalace"]["recall@10"]["cases"] == 4
+
+
+def test_a_comparison_with_nobody_is_none(comparison: Comparison, tmp_path: Path) -> None:
+    assert "no peer is ahead" not in to_text(Comparison(comparison.data, comparison.ours, comparison.peers[2:]))
+    file = tmp_path / "conversation.json"
+    file.write_text(json.dumps([sample()]))
+    done = CliRunner().invoke(eval_group, ["peers", str(file), "--peer", "mem0", "--environments", str(tmp_path)])
+    assert (done.exit_code, "could not run: is not installed" in done.output) == (1, True)
+    assert "no peer could be measured" in done.stdout
 
 
 def test_every_peer_has_an_adapter_and_ranges_of_versions() -> None:
