@@ -18,6 +18,9 @@ from evals.runs import FOLDER
 # MLflow counts its uses and tells its makers, unless it is told not to before it is imported.
 QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_\-./ ]+")
+# Of a category, which may be called as anybody likes: a slash or two dots would make another path of the name.
+_NOT_IN_CATEGORIES = re.compile(r"[^\w\- ]+")
+_LONGEST_CATEGORY = 150
 
 
 def store(home: Path) -> str:
@@ -60,7 +63,10 @@ def parameters(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def metrics(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return the means with their intervals, and the percentiles, of every variant; the main one's without a prefix."""
+    """Return the means with their intervals, and the percentiles, of every variant; the main one's without a prefix.
+
+    Of the main one the means of each category too.
+    """
     found: dict[str, float] = {}
     for variant, values in record.get("variants", {}).items():
         prefix = "" if variant == record.get("main") else f"{variant}/"
@@ -69,6 +75,11 @@ def metrics(record: Mapping[str, Any]) -> dict[str, float]:
                 found[_metric(f"{prefix}{name}" + ("" if part == "mean" else f".{part}"))] = float(each[part])
         for name, value in values.get("latency_ms", {}).items():
             found[_metric(f"{prefix}latency_ms.{name}")] = float(value)
+    main = record.get("variants", {}).get(record.get("main"), {})
+    for category, measured in main.get("by_category", {}).items():
+        called = _NOT_IN_CATEGORIES.sub("-", category)[:_LONGEST_CATEGORY]
+        for name, each in measured.items():
+            found[f"category/{called}/{_metric(name)}"] = float(each["mean"])
     return found
 
 

@@ -19,7 +19,8 @@ MISSING = find_spec("mlflow") is None
 
 
 def record() -> dict[str, Any]:
-    variant = {"measures": {"recall@5": MEASURE}, "latency_ms": {"p50": 9.0}}
+    categories = {"день/..": {"MRR": MEASURE}}
+    variant = {"measures": {"recall@5": MEASURE}, "by_category": categories, "latency_ms": {"p50": 9.0}}
     return {
         "command": "golden",
         "at": "2031-05-08",
@@ -39,6 +40,7 @@ def test_means_intervals_and_percentiles_are_metrics() -> None:
         "latency_ms.p50": 9.0,
         "fusion rrf/recall_at_5": 0.5,
         "fusion rrf/latency_ms.p50": 9.0,
+        "category/день-/MRR": 0.5,
     }
 
 
