@@ -84,7 +84,7 @@ def forget(
     memory = get_memory(session, user_id, memory_id)
     lock_space_of(session, memory)
     versions = texts_of(session, user_id, [memory.id])
-    bury(session, memory, keys, now, before=versions)
+    bury(session, {memory: versions}, keys, now, user_id=user_id, space_id=memory.space_id)
     texts = [memory.text, *versions]
     if undo is not None:
         row = {**_to_row(memory), LINKS: _links(session, memory)}
@@ -302,19 +302,19 @@ def forget_all(
     memories: Sequence[Memory],
     restorable: Collection[UUID],
     *,
+    space_id: UUID,
     keys: Keys,
     now: datetime,
 ) -> None:
     """Take memories out of every read path with no undo, and what could be brought back as well.
 
-    All of them, and what they are in, are locked by the caller, who records it. Up to `PURGED_AT_ONCE` are purged
-    here; of more nothing can be read or brought back either, and `purge` finds them due: to look for what they say
-    takes minutes, and their tombstones, which are many, are all that anyone waits for.
+    All of them, and what they are in, are locked by the caller, who records it. Their tombstones stand in `space_id`.
+    Up to `PURGED_AT_ONCE` are purged here; of more nothing can be read or brought back either, and `purge` finds them
+    due: to look for what they say takes minutes, and their tombstones, which are many, are all that anyone waits for.
     """
     rows = _set_aside(session, user_id, memories, now)
-    for memory in memories:
-        _, *versions = texts_in(rows[memory.id])
-        bury(session, memory, keys, now, before=versions)
+    said = {memory: texts_in(rows[memory.id])[1:] for memory in memories}
+    bury(session, said, keys, now, user_id=user_id, space_id=space_id)
     ids = [*rows, *restorable]
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
     _quietly(session, update(Forgotten).where(*mine).values(purge_at=now))

@@ -188,7 +188,8 @@ class _Removal:
         ids = [memory.id for memory in memories]
         # Before what was cached of either, as whoever purges locks them.
         release_calls(session, self.inside.conversations)
-        forget_all(session, user_id, memories, self.inside.forgotten, keys=self.keys, now=self.now)
+        pool, restorable = self.pool.id, self.inside.forgotten
+        forget_all(session, user_id, memories, restorable, space_id=pool, keys=self.keys, now=self.now)
         self._delete_conversations(self.inside.conversations)
         self._record("memory.forgotten", ids, {"undo_seconds": 0})
         return {}

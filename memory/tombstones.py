@@ -11,11 +11,12 @@ from functools import cached_property
 from unicodedata import category
 from uuid import UUID
 
-from sqlalchemy import delete, select
+from sqlalchemy import ARRAY, Integer, LargeBinary, any_, cast, delete, or_, select
 from sqlalchemy.orm import Session
 
 from memory.addresses import pages, spelled
 from memory.difference import digest_material
+from memory.ids import among
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Tombstone
 from memory.text import NEAR, bands, folded, folded_digest, from_signed, hamming, normalise, simhash64, to_signed
@@ -46,14 +47,17 @@ class Graveyard:
 
         Of several it is the one that stands longest.
         """
+        return max(self.repeated(text, normalised, simhash), key=lambda stone: stone.expires_at, default=None)
+
+    def repeated(self, text: str, normalised: str, simhash: int) -> Iterator[Tombstone]:
+        """Yield each tombstone that `blocks` may return, some of them more than once."""
         if not self.stones:
-            return None
+            return
         said = [_Said(self.keys, text, normalised, simhash)]
         if (whole := spelled(text, self._knows)) != text:
             read = normalise(whole)
             said.append(_Said(self.keys, whole, read, simhash64(read)))
-        found = (stone for each in said for stone in self._like(each) if each.repeats(stone))
-        return max(found, key=lambda stone: stone.expires_at, default=None)
+        yield from (stone for each in said for stone in self._like(each) if each.repeats(stone))
 
     def bars(self, text: str, simhash: int) -> bool:
         """Tell whether a tombstone keeps a stored text away; `simhash` is signed, as its row has it."""
@@ -176,42 +180,76 @@ def refusal(session: Session, stone: Tombstone, now: datetime) -> str:
     return f"{said}; until {purge:%H:%M} {short_name(purge)} the forgetting can be undone instead"
 
 
-def bury(session: Session, memory: Memory, keys: Keys, now: datetime, *, before: Collection[str] = ()) -> None:
-    """Leave a tombstone for 24 hours of what a memory says, and of each text that it said `before`.
+def bury(
+    session: Session,
+    said: Mapping[Memory, Collection[str]],
+    keys: Keys,
+    now: datetime,
+    *,
+    user_id: UUID,
+    space_id: UUID,
+) -> None:
+    """Leave tombstones in a space for 24 hours: of what memories say, and of each text that they said before.
 
-    Whoever told the memory first may say it again as it was. What another active memory of the space says stays free.
+    Whoever told a memory first may say it again as it was. What another active memory of the space says, or what would
+    be merged into one, stays free.
     """
-    stones: dict[bytes, Tombstone] = {}
-    for said in (memory.text, *_said_here_alone(session, memory, before)):
-        text = spelled(said, lambda _: False)
-        normalised = normalise(text)
-        digest, marks = keys.digest("tombstone", _material(text, normalised)), _marks(keys, text)
-        stones[digest + marks] = Tombstone(
-            user_id=memory.user_id,
-            space_id=memory.space_id,
-            memory_id=memory.id,
-            digest=digest,
-            marks_digest=marks,
-            simhash=to_signed(simhash64(normalised)),
-            created_at=now,
-            expires_at=now + LIFETIME,
-        )
-    session.add_all(stones.values())
+    stones: list[Tombstone] = []
+    former: list[tuple[Tombstone, str]] = []
+    for memory, before in said.items():
+        mine: set[bytes] = set()
+        for place, words in enumerate((memory.text, *before)):
+            text = spelled(words, lambda _: False)
+            normalised = normalise(text)
+            stone = Tombstone(
+                user_id=user_id,
+                space_id=space_id,
+                memory_id=memory.id,
+                digest=keys.digest("tombstone", _material(text, normalised)),
+                marks_digest=_marks(keys, text),
+                simhash=to_signed(simhash64(normalised)),
+                created_at=now,
+                expires_at=now + LIFETIME,
+            )
+            if (key := stone.digest + stone.marks_digest) not in mine:
+                mine.add(key)
+                stones.append(stone)
+                if place:
+                    former.append((stone, words))
+    free = _said_by_others(session, {memory.id for memory in said}, former, keys)
+    session.add_all(stone for stone in stones if stone not in free)
 
 
-def _said_here_alone(session: Session, memory: Memory, texts: Collection[str]) -> Iterator[str]:
-    digests = {text: folded_digest(folded(text)) for text in texts}
-    if not digests:
-        return
-    others = select(Memory.text_digest).where(
-        Memory.user_id == memory.user_id,
-        Memory.space_id == memory.space_id,
-        Memory.id != memory.id,
+def _said_by_others(
+    session: Session, buried: Collection[UUID], former: Sequence[tuple[Tombstone, str]], keys: Keys
+) -> set[Tombstone]:
+    """Return those of the tombstones, all of one space, that would keep away what another active memory there says."""
+    if not former:
+        return set()
+    stones = [stone for stone, _ in former]
+    digests = {folded_digest(folded(words)) for _, words in former}
+    per_band = zip(*(bands(from_signed(stone.simhash)) for stone in stones if stone.simhash), strict=True)
+    columns = (Memory.band0, Memory.band1, Memory.band2, Memory.band3)
+    # In one parameter each: of a space that is forgotten there are more than the protocol has room for.
+    others = select(Memory.text, Memory.simhash).where(
+        Memory.user_id == stones[0].user_id,
+        Memory.space_id == stones[0].space_id,
         Memory.status == "active",
-        Memory.text_digest.in_(digests.values()),
+        ~among(Memory.id, buried),
+        or_(
+            Memory.text_digest == any_(cast(list(digests), ARRAY(LargeBinary))),
+            *(
+                column == any_(cast(list(set(one)), ARRAY(Integer)))
+                for column, one in zip(columns, per_band, strict=False)
+            ),
+        ),
     )
-    held = set(session.scalars(others))
-    yield from (text for text, digest in digests.items() if digest not in held)
+    graves = Graveyard(stones, keys)
+    return {
+        stone
+        for text, simhash in session.execute(others)
+        for stone in graves.repeated(text, normalise(text), from_signed(simhash))
+    }
 
 
 def lift(session: Session, user_id: UUID, memory_id: UUID) -> None:

@@ -194,13 +194,14 @@ def test_what_a_memory_said_before_is_refused_too(book, drop, change):
     assert book.write(SECRET).outcome == "created"
 
 
-def test_what_another_memory_says_by_now_may_be_said_again(book, drop, change):
-    memory_id = book.write(SECRET).id
+@pytest.mark.parametrize("first", [SECRET, f"{SECRET}."])
+def test_what_another_memory_says_by_now_may_be_said_again(book, drop, change, first):
+    memory_id = book.write(first).id
     change(memory_id, text="The garden gate is green")
     kept = book.write(SECRET).id
     drop(memory_id)
-    again = book.write(SECRET)
-    assert (again.id, again.outcome) == (kept, "merged")
+    again = [book.write(said) for said in (SECRET, first)]
+    assert [(each.id, each.outcome) for each in again] == [(kept, "merged")] * 2
 
 
 def test_a_refusal_says_until_when_and_how_long_it_can_be_undone(book, drop):

@@ -6,7 +6,7 @@ import threading
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError
 
 from memory.conversations import open_conversation
@@ -184,6 +184,24 @@ def test_tombstones_stand_in_the_pool_for_their_day(book, remove):
     remove("forget")
     assert [book.write(said, now=now).refusal for said in (TEXT, before)] == ["tombstone"] * 2
     assert book.write(TEXT, now=utc_now() + LIFETIME).outcome == "created"
+
+
+def test_what_the_pool_says_may_be_said_again_there(book, remove, change):
+    before = ["The meeting is on the roof", "Nobody has the key of the cellar"]
+    changed = [book.write(said, space="second").id for said in before]
+    for number, memory_id in enumerate(changed):
+        change(memory_id, text=f"{TEXT}, in row {number}")
+    kept = book.write(before[0]).id
+    asked = []
+    engine = book.runtime.sessions.kw["bind"]
+    event.listen(engine, "before_cursor_execute", note := lambda *given: asked.append(given[2]))
+    try:
+        remove("forget")
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    assert [(each.id, each.refusal) for each in map(book.write, before)] == [(kept, None), (None, "tombstone")]
+    # However many are forgotten.
+    assert sum(each.startswith("INSERT INTO tombstones") for each in asked) == 1
 
 
 def forget_in_the_pool(book, said=TEXT):
