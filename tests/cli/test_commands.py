@@ -315,6 +315,20 @@ def test_a_command_with_another_secret_key_shuts_no_server_out_of_its_database(r
     psycopg.connect(app).close()
 
 
+def test_a_database_without_the_role_as_of_a_dump_gets_it_by_any_command(run, asked_for_passwords):
+    here = {**QUICK, "DATABASE_URL": asked_for_passwords}
+    assert run("migrate", **here).returncode == 0
+    app = from_owner_url(asked_for_passwords, Keys(SECRET.encode())).app
+    with psycopg.connect(asked_for_passwords) as owner:
+        owner.execute(f"DROP OWNED BY {make_url(app).username}")
+        owner.execute(f"DROP ROLE {make_url(app).username}")
+    looked = run("doctor", **here)
+    assert (looked.returncode, "another" in looked.stdout) == (1, False), looked.stdout
+    done = run("backfill", **here)
+    assert done.returncode == 0, done.stderr
+    psycopg.connect(app).close()
+
+
 @pytest.mark.parametrize("made", ["memories", "huey_task"])
 def test_a_full_disk_is_no_database_that_does_not_answer(run, fresh_database, made):
     with psycopg.connect(fresh_database) as connection:

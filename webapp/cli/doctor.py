@@ -24,7 +24,7 @@ from memory.llm import ChatModelError
 from memory.revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
-from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, refuses_password, unread_variables
+from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, has_role, refuses_password, unread_variables
 
 LEAST_FREE = 500 * 1024 * 1024
 
@@ -139,7 +139,9 @@ def _role(runtime: Runtime) -> Finding:
             owned = session.scalar(text("SELECT count(*) FROM pg_tables WHERE tableowner = current_user"))
     except OperationalError as error:
         advice = "Run `commonplace migrate`."
-        if refuses_password(error):
+        with runtime.databases.as_owner() as engine, engine.connect() as connection:
+            known = has_role(connection, runtime.databases.app_role)
+        if known and refuses_password(error):
             advice = f"{ANOTHER_KEY[0].upper()}{ANOTHER_KEY[1:]}."
         return Finding("application role", False, first_line(error.orig or error), advice)
     says = f"{row.rolname} owns {owned} tables"

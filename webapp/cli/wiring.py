@@ -8,7 +8,7 @@ from uuid import UUID
 
 import click
 from psycopg import errors
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import NotSupportedError, OperationalError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
@@ -109,9 +109,16 @@ def _check_not_newer(engine: Engine) -> None:
         raise click.ClickException(f"the schema is at {found}, this code needs {head_revision()}: {NEWER}")
 
 
+def has_role(connection: Connection, name: str) -> bool:
+    """Tell whether the server knows a role: one that it does not is asked for a password as well, and refused."""
+    query = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = :role)"
+    return bool(connection.scalar(text(query), {"role": name}))
+
+
 def _check_key(owner: Engine, store: Store) -> None:
     with owner.connect() as connection:
-        if current_revision(connection) is None:
+        # A database that was brought in from elsewhere may be without the role, and nobody comes in with that.
+        if current_revision(connection) is None or not has_role(connection, store.databases.app_role):
             return
     try:
         with store.sessions() as session:
