@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import select
 import time
 from collections.abc import Iterator
@@ -32,8 +34,11 @@ _RESTED = "rested_since"
 SILENT = 10.0  # seconds
 CONNECTING = 5  # seconds
 # Over a network a lost link is found out by the kernel, within a minute; where it has not been set otherwise. A Unix
-# socket has none of these, and ignores them.
-_LINK = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+# socket has none of these, and ignores them. No `tcp_user_timeout`: it ends the link to a server that takes no more of
+# what is sent for so long, as while it waits for a lock with much behind.
+_LINK = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3}
+# What the kernel says by itself where no packet reaches a server.
+_NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 _SET_USER = "SELECT set_config('app.user_id', %(user)s, true)"
 _LIMIT = "time_limit"
 _SET_LIMIT = "SELECT set_config('statement_timeout', %(limit)s, true)"
@@ -111,9 +116,9 @@ class WatchedConnection(PsycopgConnection[Any]):
             PsycopgConnection.connect(self.info.dsn, password=password, connect_timeout=CONNECTING).close()
         except pg.ConnectionTimeout:
             return False
-        except pg.OperationalError:
+        except pg.OperationalError as error:
             # A refusal is an answer, as of a server that has no room for another, or takes nobody in any more.
-            pass
+            return not any(os.strerror(each) in str(error) for each in _NO_WAY)
         return True
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import socket
 import tempfile
 import threading
@@ -11,9 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from psycopg import errors as pg
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
@@ -196,6 +200,21 @@ def test_a_server_that_freezes_is_not_waited_for(way, monkeypatch):
         with pytest.raises(OperationalError, match="has not answered for long"):
             connection.execute(text("SELECT 1"))
         assert connection.invalidated
+
+
+@pytest.mark.parametrize(("code", "waited"), [(errno.EHOSTUNREACH, False), (errno.ECONNREFUSED, True)])
+def test_a_server_that_no_packet_reaches_is_not_waited_for(way, monkeypatch, code, waited):
+    def refuse(*_given, **_named):
+        raise pg.OperationalError(f"connection to server failed: {os.strerror(code)}")
+
+    _, engine = way
+    with engine.connect() as connection:
+        monkeypatch.setattr(psycopg.Connection, "connect", refuse)
+        if waited:
+            assert connection.scalar(text("SELECT length(pg_sleep(0.25)::text)")) == 0
+        else:
+            with pytest.raises(OperationalError, match="has not answered for long"):
+                connection.execute(text("SELECT pg_sleep(5)"))
 
 
 SECRET = "the heron code is 4711"
