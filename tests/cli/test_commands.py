@@ -329,6 +329,17 @@ def test_a_database_without_the_role_as_of_a_dump_gets_it_by_any_command(run, as
     psycopg.connect(app).close()
 
 
+def test_a_role_that_is_kept_out_for_another_reason_has_no_other_secret_key(run, asked_for_passwords):
+    here = {**QUICK, "DATABASE_URL": asked_for_passwords}
+    assert run("migrate", **here).returncode == 0
+    with psycopg.connect(asked_for_passwords) as owner:
+        owner.execute(f"ALTER ROLE {make_url(asked_for_passwords).database}_app CONNECTION LIMIT 0")
+    looked = run("doctor", **here)
+    assert "too many connections" in looked.stdout
+    assert "another one" not in looked.stdout
+    assert "another one" not in run("backfill", **here).stderr
+
+
 @pytest.mark.parametrize("made", ["memories", "huey_task"])
 def test_a_full_disk_is_no_database_that_does_not_answer(run, fresh_database, made):
     with psycopg.connect(fresh_database) as connection:

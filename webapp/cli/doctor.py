@@ -141,7 +141,7 @@ def _role(runtime: Runtime) -> Finding:
         advice = "Run `commonplace migrate`."
         with runtime.databases.as_owner() as engine, engine.connect() as connection:
             known = has_role(connection, runtime.databases.app_role)
-        if known and refuses_password(error):
+        if known and refuses_password(error, runtime.databases.app):
             advice = f"{ANOTHER_KEY[0].upper()}{ANOTHER_KEY[1:]}."
         return Finding("application role", False, first_line(error.orig or error), advice)
     says = f"{row.rolname} owns {owned} tables"

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from uuid import UUID
 
 import click
+import psycopg
 from psycopg import errors
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import NotSupportedError, OperationalError, ProgrammingError, SQLAlchemyError
@@ -14,6 +15,7 @@ from sqlalchemy.orm import Session
 
 import config
 from memory.accounts import find_user
+from memory.database import CONNECTING
 from memory.errors import first_line
 from memory.revision import current_revision, head_revision, is_newer
 from tasks.store import Store, open_store
@@ -62,10 +64,20 @@ def is_migrated(store: Store) -> bool:
         return False
 
 
-def refuses_password(error: SQLAlchemyError) -> bool:
-    """Tell whether a connection failed after the database had asked for a password."""
-    failed = getattr(getattr(error, "orig", None), "pgconn", None)
-    return failed is not None and bool(failed.used_password)
+def refuses_password(error: SQLAlchemyError, url: str) -> bool:
+    """Tell whether the database of a URL refused its password, of whoever could not connect.
+
+    A refusal has no code, its words are in the server's language, and other reasons are told after the password, as
+    that there are too many connections: it is one of the password where another password is answered alike.
+    """
+    refused = error.orig if isinstance(error, OperationalError) else None
+    if not isinstance(refused, errors.OperationalError) or refused.pgconn is None or not refused.pgconn.used_password:
+        return False
+    try:
+        psycopg.connect(url, password="-", connect_timeout=CONNECTING).close()  # noqa: S106 - one to be refused
+    except errors.OperationalError as other:
+        return str(other) == str(refused)
+    return False
 
 
 def unread_variables() -> str:
@@ -124,7 +136,7 @@ def _check_key(owner: Engine, store: Store) -> None:
         with store.sessions() as session:
             session.connection()
     except OperationalError as error:
-        if refuses_password(error):
+        if refuses_password(error, store.databases.app):
             said = f"the role {store.databases.app_role} may not come in ({first_line(error.orig or error)})"
             raise click.ClickException(f"{said}: {ANOTHER_KEY}") from error
 
