@@ -76,9 +76,11 @@ def tool_ids(payload: Any) -> tuple[frozenset[str], frozenset[str]]:
             calls.append(payload.get("id"))
         case "mcp_approval_response":
             results.append(payload.get("approval_request_id"))
-        # The output of a local shell has its call's id for its own.
-        case kind if kind.endswith("_output"):
+        # The output of a local shell has its call's id for its own; what a search for tools found has one of its own.
+        case "local_shell_call_output":
             results.append(payload.get("call_id") or payload.get("id"))
+        case kind if kind.endswith("_output"):
+            results.append(payload.get("call_id"))
         case _:
             calls.append(payload.get("call_id"))
     for part in (payload, *_dicts(payload.get("content")), *_dicts(payload.get("parts"))):

@@ -124,6 +124,7 @@ def test_no_result_is_shown_without_a_call_that_is_there(turns: list[Turn], budg
         ({"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look_up"}, {"c1"}, set()),
         ({"type": "function_call_output", "id": "fco_1", "call_id": "c1", "output": "21"}, set(), {"c1"}),
         ({"type": "local_shell_call_output", "id": "c1", "output": "21"}, set(), {"c1"}),
+        ({"type": "tool_search_output", "id": "tso_1", "call_id": None, "tools": []}, set(), set()),
         ({"type": "mcp_approval_request", "id": "a1", "name": "feed"}, {"a1"}, set()),
         ({"type": "mcp_approval_response", "approval_request_id": "a1", "approve": True}, set(), {"a1"}),
         ({"type": {}, "tool_calls": [{"id": {"no": "id"}}, 7], "content": "tool"}, set(), set()),

@@ -368,6 +368,17 @@ def test_a_context_parts_no_output_from_its_call_and_its_thought(talk, most, sho
     assert [each["sequence"] for each in found] == [*range(6 - shown, 6)]
 
 
+def test_what_a_search_for_tools_found_stays_with_its_search_alone(talk):
+    found: list[dict[str, Any]] = [
+        {"type": f"tool_search_{part}", "id": part, "call_id": None, "execution": "server", **more}
+        for part, more in (("call", {"arguments": {}}), ("output", {"tools": []}))
+    ]
+    talk.post({"format": "openai", "history": [*OPENAI[:3], *found, RESPONSES[16][0]]})
+    path = f"{talk.path}/context"
+    shown = [talk.agent.get(path, strategy="window", max_messages=most).json["messages"] for most in range(1, 6)]
+    assert [len(each) for each in shown] == [1, 1, 3, 4, 5]
+
+
 @pytest.mark.parametrize("format_", HISTORIES)
 def test_a_context_comes_in_the_format_that_is_asked_for(talk, format_):
     history = HISTORIES[format_]
