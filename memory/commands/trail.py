@@ -52,11 +52,12 @@ class Step:
 def last_memories(session: Session, speaker: Speaker, now: datetime) -> Sequence[UUID]:
     """Return the memories that were recalled or stored last, best first; () when that is too long ago.
 
-    () too where the last command, or a person's own search, recalled or stored nothing: what came before is not what is
-    spoken of.
+    () too where the last command, or a person's own search, recalled or stored nothing, or where its record is blank as
+    one of its memories is gone for good: what came before is not what is spoken of.
     """
+    is_blank = _is_blank()
     call = session.execute(
-        select(ToolCall.created_at, ToolCall.affected_ids)
+        select(ToolCall.created_at, ToolCall.affected_ids, is_blank.label("is_blank"))
         .where(
             ToolCall.user_id == speaker.user_id,
             ToolCall.created_at > now - MEMORABLE,
@@ -68,6 +69,7 @@ def last_memories(session: Session, speaker: Speaker, now: datetime) -> Sequence
                 func.cardinality(ToolCall.affected_ids) > 0,
                 and_(ToolCall.tool != TOOL, ToolCall.token_id.is_(None)),
                 and_(ToolCall.tool == TOOL, ToolCall.result["intent"].astext.in_(("recall", "remember"))),
+                is_blank,
             ),
             _said_by(speaker),
         )
@@ -77,7 +79,8 @@ def last_memories(session: Session, speaker: Speaker, now: datetime) -> Sequence
     stored = _last_stored(session, speaker, now)
     if stored is not None and (call is None or stored.created_at > call.created_at):
         return (stored.subject_id,)
-    return call.affected_ids if call is not None else ()
+    # Whose a blank command is, only its conversation tells.
+    return call.affected_ids if call is not None and (speaker.conversation_id or not call.is_blank) else ()
 
 
 def _said_by(speaker: Speaker) -> ColumnElement[bool]:
@@ -94,9 +97,18 @@ def _command_of(speaker: Speaker) -> ColumnElement[bool]:
         # Agents report calls of their own under any name, and with any result.
         ToolCall.origin == "server",
         ToolCall.tool == TOOL,
-        ToolCall.result["session"].astext == speaker.session,
+        # Of a blank one it is not known which session of the token it was: it may have been the last of this one.
+        or_(
+            ToolCall.result["session"].astext == speaker.session,
+            and_(_is_blank(), ToolCall.token_id.is_not_distinct_from(speaker.token_id)),
+        ),
         ToolCall.conversation_id.is_not_distinct_from(speaker.conversation_id),
     )
+
+
+def _is_blank() -> ColumnElement[bool]:
+    """Tell which commands have no record any more but of when they were said, and of what."""
+    return and_(ToolCall.tool == TOOL, func.coalesce(ToolCall.result["redacted"].astext == "true", False))
 
 
 def _last_stored(session: Session, speaker: Speaker, now: datetime) -> Any:

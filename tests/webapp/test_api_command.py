@@ -114,6 +114,23 @@ def test_a_list_keeps_its_numbers_when_one_of_it_is_forgotten(agent, ada):
     assert (left["done"], left["confirm"]["ids"]) == (False, told[2:])
 
 
+@pytest.mark.parametrize("question", [False, True])
+def test_a_list_of_which_one_is_gone_for_good_does_not_give_way_to_the_list_before(agent, ada, question):
+    for thing in ("kettle", "carpet"):
+        for room in ("hall", "attic", "cellar"):
+            agent.store(f"The {thing} of the {room} is worn")
+    embed(ada)
+    before, last = (
+        say(agent, f"forget everything about the {thing}" if question else f"what do you remember about the {thing}?")
+        for thing in ("kettle", "carpet")
+    )
+    assert (len(before["memories"]) >= 2, last["done"]) == (True, not question)
+    assert agent.delete(f"/v1/memory/entries/{last['memories'][0]['id']}").status_code == 200
+    for said in ("yes", "forget the second one", "forget that"):
+        assert say(agent, said)["undo"] is None, said
+    assert memories_of(ada) == 5
+
+
 def test_that_is_what_was_stored_last(agent, ada, notes):
     stored = say(agent, "remember that Ada rides a red bicycle")["memories"][0]["id"]
     assert say(agent, "forget that")["undo"]["ids"] == [stored]
