@@ -8,14 +8,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from typing import NamedTuple
 from unicodedata import category
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Integer, LargeBinary, any_, cast, delete, or_, select
+from sqlalchemy import ARRAY, Integer, LargeBinary, any_, cast, delete, insert, or_, select
 from sqlalchemy.orm import Session
 
 from memory.addresses import pages, spelled
 from memory.difference import digest_material
+from memory.driver import fetch
 from memory.ids import among
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Tombstone
@@ -28,8 +30,24 @@ _PUNCTUATION = ".,;:!?\u2026 "
 _PAUSE = re.compile(r"(?<![.,;:!?\u2026])[.,;:!?\u2026]++(?=\s)")
 _DIGEST = 32  # bytes
 _WORD = re.compile(r"\w")
+_STANDING = """
+SELECT user_id, space_id, memory_id, digest, marks_digest, simhash, created_at, expires_at FROM tombstones
+WHERE user_id = %(user_id)s AND space_id = %(space_id)s AND expires_at > %(now)s"""
 # A digest, or a band of a hash with its number.
 _Trait = bytes | tuple[int, int]
+
+
+class Stone(NamedTuple):
+    """A tombstone without its id: of thousands, as rows of the session they take ten times as long to read."""
+
+    user_id: UUID
+    space_id: UUID
+    memory_id: UUID
+    digest: bytes
+    marks_digest: bytes
+    simhash: int
+    created_at: datetime
+    expires_at: datetime
 
 
 @dataclass(frozen=True)
@@ -39,17 +57,17 @@ class Graveyard:
     A text is compared with those that it shares a digest or a band of its hash with, as many as a space may have.
     """
 
-    stones: Sequence[Tombstone]
+    stones: Sequence[Stone]
     keys: Keys
 
-    def blocks(self, text: str, normalised: str, simhash: int) -> Tombstone | None:
+    def blocks(self, text: str, normalised: str, simhash: int) -> Stone | None:
         """Return the tombstone of this text or of a near-duplicate that differs in nothing that matters.
 
         Of several it is the one that stands longest.
         """
         return max(self.repeated(text, normalised, simhash), key=lambda stone: stone.expires_at, default=None)
 
-    def repeated(self, text: str, normalised: str, simhash: int) -> Iterator[Tombstone]:
+    def repeated(self, text: str, normalised: str, simhash: int) -> Iterator[Stone]:
         """Yield each tombstone that `blocks` may return, some of them more than once."""
         if not self.stones:
             return
@@ -63,14 +81,14 @@ class Graveyard:
         """Tell whether a tombstone keeps a stored text away; `simhash` is signed, as its row has it."""
         return self.blocks(text, normalise(text), from_signed(simhash)) is not None
 
-    def _like(self, said: _Said) -> Iterator[Tombstone]:
+    def _like(self, said: _Said) -> Iterator[Stone]:
         """Return what a text may repeat, some of it more than once."""
         for trait in said.traits():
             yield from self._by_trait.get(trait, ())
 
     @cached_property
-    def _by_trait(self) -> Mapping[_Trait, Sequence[Tombstone]]:
-        found: dict[_Trait, list[Tombstone]] = defaultdict(list)
+    def _by_trait(self) -> Mapping[_Trait, Sequence[Stone]]:
+        found: dict[_Trait, list[Stone]] = defaultdict(list)
         for stone in self.stones:
             traits: list[_Trait] = [stone.digest, *enumerate(bands(from_signed(stone.simhash)))]
             for trait in traits:
@@ -105,7 +123,7 @@ class _Said:
         if self.simhash:
             yield from enumerate(bands(self.simhash))
 
-    def repeats(self, stone: Tombstone) -> bool:
+    def repeats(self, stone: Stone) -> bool:
         near = self.simhash != 0 and hamming(from_signed(stone.simhash), self.simhash) <= NEAR
         same = stone.digest in self._digests
         if not (near or same):
@@ -159,13 +177,11 @@ def _split(digests: bytes) -> list[bytes]:
 
 def graveyard(session: Session, user_id: UUID, space_id: UUID, keys: Keys, now: datetime) -> Graveyard:
     """Load the tombstones of a space that still stand."""
-    statement = select(Tombstone).where(
-        Tombstone.user_id == user_id, Tombstone.space_id == space_id, Tombstone.expires_at > now
-    )
-    return Graveyard(session.scalars(statement).all(), keys)
+    values = {"user_id": user_id, "space_id": space_id, "now": now}
+    return Graveyard([Stone(*row) for row in fetch(session, _STANDING, values)], keys)
 
 
-def refusal(session: Session, stone: Tombstone, now: datetime) -> str:
+def refusal(session: Session, stone: Stone, now: datetime) -> str:
     """Say until when a tombstone keeps its text away, and until when the forgetting can be undone, if it still can.
 
     Both are told by the clocks of the user's time zone.
@@ -194,14 +210,14 @@ def bury(
     Whoever told a memory first may say it again as it was. What another active memory of the space says, or what would
     be merged into one, stays free.
     """
-    stones: list[Tombstone] = []
-    former: list[tuple[Tombstone, str]] = []
+    stones: list[Stone] = []
+    former: list[tuple[Stone, str]] = []
     for memory, before in said.items():
         mine: set[bytes] = set()
         for place, words in enumerate((memory.text, *before)):
             text = spelled(words, lambda _: False)
             normalised = normalise(text)
-            stone = Tombstone(
+            stone = Stone(
                 user_id=user_id,
                 space_id=space_id,
                 memory_id=memory.id,
@@ -217,12 +233,13 @@ def bury(
                 if place:
                     former.append((stone, words))
     free = _said_by_others(session, {memory.id for memory in said}, former, keys)
-    session.add_all(stone for stone in stones if stone not in free)
+    if kept := [stone._asdict() for stone in stones if stone not in free]:
+        session.execute(insert(Tombstone), kept)
 
 
 def _said_by_others(
-    session: Session, buried: Collection[UUID], former: Sequence[tuple[Tombstone, str]], keys: Keys
-) -> set[Tombstone]:
+    session: Session, buried: Collection[UUID], former: Sequence[tuple[Stone, str]], keys: Keys
+) -> set[Stone]:
     """Return those of the tombstones, all of one space, that would keep away what another active memory there says."""
     if not former:
         return set()
