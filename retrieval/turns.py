@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -110,13 +110,14 @@ def groups(turns: Iterable[Turn]) -> Iterator[Group]:
     """Yield runs of messages that belong together, given and yielded the newest first, each in the order of saying.
 
     A call of a tool stays with its result, by the id that both have; where there are none, a result stays with all
-    calls and results right before it up to the first call of that run. A thought stays with what comes after it.
+    calls and results right before it up to the first call of that run. A thought stays with what comes after it. No run
+    without ids, and none of thoughts alone, holds more than `LONGEST_WAIT`.
     """
     pending: list[Turn] = []
     unanswered: dict[str, int] = {}
     for turn in turns:
         unanswered = {call: at for call, at in unanswered.items() if at - turn.sequence <= LONGEST_WAIT}
-        if pending and not unanswered and _may_part(turn, pending[-1]):
+        if pending and not unanswered and _may_part(turn, pending):
             yield tuple(reversed(pending))
             pending = []
         pending.append(turn)
@@ -127,10 +128,14 @@ def groups(turns: Iterable[Turn]) -> Iterator[Group]:
         yield tuple(reversed(pending))
 
 
-def _may_part(older: Turn, newer: Turn) -> bool:
+def _may_part(older: Turn, pending: Sequence[Turn]) -> bool:
+    newer = pending[-1]
     # Responses refuse an item without the thought that it came from, and a thought without what it led to.
     if older.is_thought:
-        return False
+        return len(pending) >= LONGEST_WAIT and all(each.is_thought for each in pending[-LONGEST_WAIT:])
+    # What has no id is held by nothing but its neighbours, and thousands of these are no group.
+    if newer.is_thought or len(pending) >= LONGEST_WAIT:
+        return True
     if newer.role == "tool_result":
         return bool(newer.results)
     return newer.role != "tool_call" or bool(newer.calls) or older.role != "tool_call"

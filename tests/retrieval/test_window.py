@@ -30,6 +30,10 @@ def turn(sequence: int, role: str, calls: str = "", results: str = "", tokens: i
     return Turn(UUID(int=sequence), sequence, role, "", tokens, frozenset(calls), frozenset(results))
 
 
+def thought(sequence: int) -> Turn:
+    return replace(turn(sequence, "tool_call"), is_thought=True)
+
+
 def grouped(*turns: Turn) -> list[list[int]]:
     """Return the sequence numbers of each group, the oldest first."""
     return [[each.sequence for each in group] for group in groups(reversed(turns))][::-1]
@@ -72,10 +76,35 @@ def test_parallel_calls_with_ids_may_part_from_those_before() -> None:
 
 
 def test_a_thought_stays_with_what_comes_after_it() -> None:
-    thoughts = [replace(turn(n, "tool_call"), is_thought=True) for n in (2, 3, 6)]
+    thoughts = [thought(n) for n in (2, 3, 6)]
     said = [turn(1, "user"), turn(4, "tool_call", calls="a"), turn(5, "tool_result", results="a"), turn(7, "assistant")]
     found = grouped(*sorted([*thoughts, *said], key=lambda each: each.sequence))
     assert found == [[1], [2, 3, 4, 5], [6, 7]]
+
+
+@pytest.mark.parametrize(
+    ("made", "largest"),
+    [
+        (thought, 64),
+        (lambda n: turn(n, "tool_call"), 64),
+        (lambda n: turn(n, "tool_result"), 64),
+        # A search of the host's is a call with its result in itself.
+        (lambda n: thought(n) if n % 2 else turn(n, "tool_call"), 2),
+    ],
+    ids=["thoughts", "calls", "results", "searches"],
+)
+def test_a_long_run_does_not_hold_everything(made: Callable[[int], Turn], largest: int) -> None:
+    read = [made(n) for n in range(2000, 0, -1)]
+    left = iter(read)
+    assert len(fitting(groups(left), 100, 100)) > 0
+    assert len(list(left)) > 1700
+    assert {len(each) for each in groups(read)} <= {*range(1, largest + 1)}
+
+
+def test_a_thought_stays_with_what_came_of_it_however_much_that_is() -> None:
+    calls = [replace(turn(n, "tool_call"), calls=frozenset({str(n)})) for n in range(2, 52)]
+    results = [replace(turn(n, "tool_result"), results=frozenset({str(n - 50)})) for n in range(52, 102)]
+    assert [len(each) for each in grouped(thought(1), *calls, *results)] == [101]
 
 
 def test_a_result_whose_call_is_nowhere_does_not_hold_everything() -> None:
