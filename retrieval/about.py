@@ -98,6 +98,11 @@ _UNIT = re.compile(
 )
 # One word and its number. What has that without the number may be about it: "the BMW".
 _NUMBERED = re.compile(r"\W*([^\W\d_]{2,})[ -]#?(\d{1,3})\W*")
+# A word and the numbers behind it: "ICE-579", "Sprint 41 and 42".
+_BEHIND = re.compile(
+    r"(?<![^\W_])([^\W\d_]+)[\s#-]{0,3}(\d+(?:\s*(?:[,/&+\u2013-]|(?:and|or|to|und|oder|bis|et|ou)\b)\s*#?\d+)*)",
+    re.IGNORECASE,
+)
 # Whoever writes more words than these with capitals alone means nothing by them.
 _SHOUTED = 4
 # What points at something that was said before: "It", or "the ticket".
@@ -184,7 +189,10 @@ class Asked:
 
         What has the name without a number may be about it.
         """
-        found = [(number, _numbers_behind(name, text)) for name, number in self.numbers]
+        if not self.numbers:
+            return False
+        behind = _numbers_behind(text)
+        found = [(number, behind.get(name, ())) for name, number in self.numbers]
         return any(others for _, others in found) and not any(number in others for number, others in found)
 
 
@@ -247,9 +255,11 @@ def _identified(text: str, content: Sequence[str]) -> tuple[str, bool]:
     asking = what_asks(text)
     if _identifies(asking):
         return asking, False
+    if asking == text.strip():
+        return text, False
     words = [_bare(each) for each in _TOKEN.findall(asking)]
     own = any(_is_of(lexeme, each) for lexeme in content for each in words)
-    return text, own and asking != text.strip() and _POINTS.search(asking) is None
+    return text, own and _POINTS.search(asking) is None
 
 
 def _identifies(text: str) -> bool:
@@ -357,8 +367,12 @@ def _numbered(text: str) -> Iterator[tuple[str, str]]:
             yield head.lower(), number
 
 
-def _numbers_behind(name: str, text: str) -> list[str]:
-    return re.findall(rf"(?<![^\W_]){re.escape(name)}[\s#-]{{0,3}}(\d+)", text, re.IGNORECASE)
+def _numbers_behind(text: str) -> dict[str, set[str]]:
+    """Return the numbers behind each word of a text, in lower case, with those that are listed after the first."""
+    found: dict[str, set[str]] = {}
+    for name, numbers in _BEHIND.findall(text):
+        found.setdefault(name.lower(), set()).update(re.findall(r"\d+", numbers))
+    return found
 
 
 def _joined(text: str, lexemes: dict[int, str]) -> Iterator[tuple[frozenset[int], ...]]:
