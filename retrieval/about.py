@@ -111,7 +111,8 @@ _POINTS = re.compile(
         its? | this | that | these | those | them | ones?
       | (?:the|said)\s+(?:bug|build|case|code|error|incident|invoice|issue|item|job|model|number|order|part|pr|product
           |request|task|ticket|version)
-      | es | dies\w* | dazu | damit | dafür | davon | daran | darum | ihn | ihm | ce(?:la|ci|lui|lle) | ça
+      | es | er | (?-i:sie | ihr\w*) | sein(?:e[mnrs]?)? | dies\w* | dazu | damit | dafür | davon | daran | darum | ihn
+      | ihm | ils? | elles? | ce(?:la|ci|lui|lle) | ça
     )\b""",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -230,6 +230,10 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("HERON-57 fails. Who has it?", ("-57", "boat", "fail", "heron"), ("boat",), True),
         ("HERON-57 fails. Who owns the ticket?", ("-57", "fail", "heron", "own", "ticket"), ("own",), True),
         ("HERON-57 fails. Whose is HERON-42?", ("-42", "-57", "fail", "heron"), ("-57", "heron"), True),
+        ("Die Maschine HERON-57 streikt. Wo steht sie?", ("-57", "heron", "masch", "steht"), ("steht",), True),
+        ("Der Drucker HERON-57 streikt. Wo steht er?", ("-57", "heron", "druck", "steht"), ("steht",), True),
+        ("HERON-57 est en panne. Où est-elle garée ?", ("-57", "garé", "heron"), ("garé",), True),
+        ("Ich bin auf HERON-57. Können Sie sagen, wo Tee steht?", ("-57", "heron", "steht"), ("steht",), False),
         ("HERON-57 fails. Why?", ("-57", "fail", "heron"), ("fail",), True),
     ],
 )
