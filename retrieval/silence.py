@@ -109,9 +109,11 @@ class Judge:
     def is_another(self, candidate: Candidate) -> bool:
         """Tell whether a candidate lacks the identifier that is asked for, or has another number of its name.
 
-        Of what was not fetched the number cannot be told.
+        What was not fetched is not shown either, and says nothing for what is: it must have the number itself.
         """
-        return self.asked.lacks_code(candidate.places) or self.asked.names_another(candidate.text)
+        if self.asked.lacks_code(candidate.places):
+            return True
+        return self.asked.names_another(candidate.text) if candidate.text else self.asked.lacks_number(candidate.places)
 
     def about(self, scored: Iterable[Scored]) -> Iterator[Scored]:
         """Yield those that are about what is asked, in their order."""

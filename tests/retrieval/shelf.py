@@ -46,9 +46,9 @@ PATIENCE_MS = 60_000.0
 class Shelf:
     """Memories of one person with vectors at right angles to each other, and questions as near as one likes."""
 
-    def __init__(self, runtime, person, texts):
+    def __init__(self, runtime, person, texts, vectors=None):
         self.runtime, self.user_id, self.size = runtime, person.id, len(texts)
-        self.vectors = np.eye(DIMENSIONS, dtype=np.float32)[: self.size]
+        self.vectors = np.eye(DIMENSIONS, dtype=np.float32)[: self.size] if vectors is None else vectors
         self.space_id = stock(runtime, person.id, texts, now=NOW, vectors=self.vectors, settled=False)
         with self.session() as session:
             self.model_id = model_of(session, self.user_id).id

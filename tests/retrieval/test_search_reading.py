@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shelf import Shelf
+from shelf import Shelf, pointing
 
 from retrieval.policy import NAMED
 from retrieval.reading import shared_reader
@@ -123,6 +123,14 @@ def test_a_name_without_its_number_may_be_meant_and_with_another_is_not(runtime,
     assert shelf.found("sprint 43") == []
     assert shelf.found("Where is the MAN 414 parked?") == []
     assert shelf.found("Where is the MAN 441 parked?")[0] == texts[2]
+
+
+def test_another_number_is_kept_silent_among_more_than_are_fetched(runtime, ada):
+    texts = [f"Sprint {number} ended early" for number in range(100, 140)]
+    # All are as alike to the question as notes are that say the same of each.
+    shelf = ReadShelf(runtime, ada, texts, pointing(0, 0.9)[None, :].repeat(len(texts), axis=0))
+    assert shelf.found("sprint 999", cosine=0.6) == []
+    assert shelf.found("sprint 117", cosine=0.6)[0] == texts[17]
 
 
 def test_other_languages_are_judged_by_the_rules(shelf):
