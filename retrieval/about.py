@@ -30,10 +30,12 @@ _GENERIC = frozenset(
     might could would shall must without within upon per
     """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
 )
+# Lexemes, and months as they are written.
 _DATED = re.compile(
     r"""(?:19|20)\d\d | \d{1,2}(?:st|nd|rd|th)?
-    | jan(?:uari)? | feb(?:ruari)? | mar(?:ch)? | apr(?:il)? | may | june? | juli? | aug(?:ust)? | sept?(?:emb)?
-    | oct(?:ob)? | nov(?:emb)? | dec(?:emb)? | (?:mon|tues|wednes|thurs|fri|satur|sun)day
+    | jan(?:uar[iy])? | feb(?:ruar[iy])? | mar(?:ch)? | apr(?:il)? | may | june? | jul[iy]? | aug(?:ust)?
+    | sept?(?:emb(?:er)?)? | oct(?:ob(?:er)?)? | nov(?:emb(?:er)?)? | dec(?:emb(?:er)?)?
+    | (?:mon|tues|wednes|thurs|fri|satur|sun)day
     | spring | summer | autumn | winter | season | year | month | week | weekend | day | morn | even | night
     | yesterday | today | tomorrow | date | time | ago | recent | late | earli""",
     re.VERBOSE,
