@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from datetime import timedelta
 
 from huey import crontab
@@ -20,6 +21,11 @@ logger = logging.getLogger(__name__)
 
 QUEUE_PAUSE = 2.0  # seconds without nudges after one that failed
 queue_breaker = Breaker(QUEUE_PAUSE)
+# A large import, or a provider that takes its time, is embedded for hours. So many threads are at it, as one may wait
+# for a provider; the others are for what must not wait that long: what was forgotten is purged meanwhile.
+EMBEDDING_AT_ONCE = 2
+THREADS = EMBEDDING_AT_ONCE + 2  # of the worker; an index is built for long as well
+_embedding = threading.BoundedSemaphore(EMBEDDING_AT_ONCE)
 
 
 def nudge() -> None:
@@ -42,13 +48,25 @@ def nudge() -> None:
 
 @huey.task()
 def embed_waiting() -> int:
-    """Embed all that is due, then come back for what falls due later: retries and lapsed claims."""
-    backfill = runtime().backfill
-    done = backfill.run()
-    due = backfill.next_due()
+    """Embed all that is due, then come back for what falls due later: retries and lapsed claims.
+
+    While as many threads as may are at it, it is left to them, and looked at again in a second.
+    """
+    done = embed()
+    due = runtime().backfill.next_due()
     if due is not None and not huey.immediate and not huey.scheduled_count():
         embed_waiting.schedule(delay=max(1.0, (due - utc_now()) / timedelta(seconds=1)))
-    return done
+    return done or 0
+
+
+def embed() -> int | None:
+    """Embed all that is due; returns how many rows were settled, None while as many threads as may are at it."""
+    if not _embedding.acquire(blocking=False):
+        return None
+    try:
+        return runtime().backfill.run()
+    finally:
+        _embedding.release()
 
 
 @huey.periodic_task(crontab(minute="*"))

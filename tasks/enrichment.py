@@ -18,7 +18,7 @@ from sqlalchemy.exc import OperationalError
 from memory.embedding.backfill import utc_now
 from memory.enrichment.enrich import Enricher
 from tasks.app import huey, runtime
-from tasks.embedding import embed_waiting, nudge
+from tasks.embedding import embed, embed_waiting, nudge
 from tasks.runtime import Runtime
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,8 @@ def _enrich(current: Runtime, deadline: float) -> int:
     total = 0
     try:
         while time.monotonic() < deadline:
-            _embed_what_is_due(current)
+            if not _embed_what_is_due(current):
+                break
             done = enricher.step()
             total += done
             if not done:
@@ -76,10 +77,10 @@ def _enrich(current: Runtime, deadline: float) -> int:
     return total
 
 
-def _embed_what_is_due(current: Runtime) -> None:
+def _embed_what_is_due(current: Runtime) -> bool:
+    """Embed what is due first; tell whether that was done, and not left to the threads that are at it."""
     due = current.backfill.next_due()
-    if due is not None and due <= utc_now():
-        current.backfill.run()
+    return due is None or due > utc_now() or embed() is not None
 
 
 def _enricher(current: Runtime) -> Enricher:

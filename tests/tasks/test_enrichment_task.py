@@ -12,7 +12,7 @@ from memory.database import user_session
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.remember import remember
-from tasks import enrichment
+from tasks import embedding, enrichment
 from tasks.app import configure, huey
 from tasks.embedding import nudge
 from tasks.enrichment import enrich, enrich_waiting
@@ -81,6 +81,14 @@ def test_vectors_that_are_due_come_first(worker, write, ask, runtime, ada):
     write()
     enrich()
     assert ask("SELECT needs_embedding FROM memories") is False
+
+
+def test_vectors_that_others_are_making_are_left_to_them(worker, write, ask, runtime, ada):
+    runtime.backfill.adopt(ada.id)
+    write()
+    with embedding._embedding, embedding._embedding:
+        assert enrich() == 0
+    assert ask("SELECT needs_embedding FROM memories") is True
 
 
 def test_switched_off_it_reads_nothing(runtime, write, ask):

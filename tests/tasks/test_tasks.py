@@ -16,6 +16,7 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.remember import remember, remember_many
+from tasks import embedding
 from tasks.app import configure, huey
 from tasks.embedding import embed_waiting, nudge, queue_breaker, sweep
 from tasks.upkeep import archive_aged, purge_due
@@ -119,6 +120,16 @@ def test_a_look_comes_back_for_what_falls_due_later(memory_id, ask, database_url
 def test_the_sweep_finds_a_row_whose_nudge_was_lost(memory_id, ask):
     sweep.call_local()
     assert ask("SELECT state FROM embeddings") == "ready"
+
+
+def test_a_long_backlog_leaves_threads_for_all_else(memory_id, ask):
+    with embedding._embedding, embedding._embedding:
+        sweep.call_local()
+        assert ask("SELECT needs_embedding FROM memories") is True
+    # Those who were at it may have looked for the last time already.
+    assert huey.pending_count() + huey.scheduled_count() == 1
+    assert embed_waiting.call_local() == 1
+    assert embedding.THREADS > embedding.EMBEDDING_AT_ONCE
 
 
 @pytest.fixture

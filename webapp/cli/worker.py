@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 
 from memory.errors import first_line
 from tasks.app import ForeignTaskError
+from tasks.embedding import THREADS
 from tasks.registry import configure, huey
 from webapp.cli.children import held_option, is_let_go
 from webapp.cli.loading import allow_ending, in_order, preload
@@ -44,7 +45,9 @@ def worker(held: bool) -> None:
     for reader in ("huey", "huey.consumer.Worker", "huey.consumer.Scheduler"):
         logging.getLogger(reader).addFilter(away)
         logging.getLogger(reader).addFilter(left_out_in_a_line)
-    consumer = huey.create_consumer(workers=2, periodic=True, initial_delay=0.1, max_delay=1.0, scheduler_interval=1)
+    consumer = huey.create_consumer(
+        workers=THREADS, periodic=True, initial_delay=0.1, max_delay=1.0, scheduler_interval=1
+    )
     with in_order():
         consumer.run()
     _join([consumer.scheduler, *(thread for _, thread in consumer.worker_threads)])
