@@ -21,8 +21,9 @@ PAUSE = 30.0
 LARGEST_ANSWER = 1 << 20  # bytes
 _PATH = "/chat/completions"
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
-# Some servers hand out what a reasoning model says to itself, before what it says.
-_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+# Some servers hand out what a reasoning model says to itself, before what it says. It may be all there is, where the
+# model thought for as long as it was given; and begin without its mark, where that ends what the model was asked.
+_THOUGHTS = re.compile(r"\A(?:\s*<think>.*?(?:</think>|\Z)|(?:(?!<think>).)*?</think>)", re.DOTALL)
 
 
 class ChatModelError(Exception):

@@ -65,12 +65,18 @@ def test_without_a_key_none_is_sent(endpoint: ChatEndpoint) -> None:
     assert endpoint.keys == [None]
 
 
-def test_what_a_model_says_to_itself_is_left_out(model: ChatModel, endpoint: ChatEndpoint) -> None:
-    endpoint.said = "<think>\nHm, bees?\n</think>\n\nAda keeps bees.\x00"
+@pytest.mark.parametrize("begun", ["<think>\n", ""])
+def test_what_a_model_says_to_itself_is_left_out(model: ChatModel, endpoint: ChatEndpoint, begun: str) -> None:
+    endpoint.said = f"{begun}Hm, bees?\n</think>\n\nAda keeps bees.\x00"
     assert complete(model) == "Ada keeps bees."
 
 
-@pytest.mark.parametrize("said", ["", "  \n", "<think>only this</think>", None, 7])
+def test_what_is_said_of_thoughts_is_no_thought(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    endpoint.said = "Ada wants <think> and </think> left out."
+    assert complete(model) == endpoint.said
+
+
+@pytest.mark.parametrize("said", ["", "  \n", "<think>only this</think>", "<think>Okay, the user wants", None, 7])
 def test_an_answer_of_nothing_is_none(model: ChatModel, endpoint: ChatEndpoint, said: object) -> None:
     endpoint.said = said
     assert refusal(model) == "the model endpoint answered nothing"
