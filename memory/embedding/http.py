@@ -34,6 +34,8 @@ _WIRES = {
 PROVIDERS = tuple(_WIRES)
 
 _BATCH = 64
+# Numbers: the database keeps no longer vector.
+MOST_DIMENSIONS = 16_000
 # Bytes; 64 vectors of 16,000 numbers, each in all its digits, are 23 million.
 _LARGEST_ANSWER = 1 << 26
 # The endings with which people paste an endpoint; the wire table adds the right one back.
@@ -103,6 +105,9 @@ class HttpEmbedder:
             raise self._error("returned vectors in an unknown shape", permanent=True) from None
         if len(rows) != len(texts):
             raise self._error(f"returned {len(rows)} vectors for {len(texts)} texts", permanent=True)
+        if rows.shape[1] > MOST_DIMENSIONS:
+            longest = f"returned {rows.shape[1]} dimensions, more than the {MOST_DIMENSIONS} that can be kept"
+            raise self._error(longest, permanent=True)
         return rows
 
     def _post(self, body: dict[str, Any]) -> Any:

@@ -807,6 +807,14 @@ def test_a_changed_number_of_dimensions_is_never_stored(work, provider):
     assert "dimensions" in work.book.one("SELECT error FROM embedding_models")
 
 
+def test_vectors_too_long_to_be_kept_end_no_run(work, provider):
+    provider.answer = lambda body: {"data": [{"embedding": [1.0] * 16_001} for _ in body["input"]]}
+    work.write(TEXTS[0])
+    work.backfill.run()
+    assert work.states() == ["pending"]
+    assert "16001 dimensions, more than" in work.book.one("SELECT error FROM embedding_models")
+
+
 def test_other_dimensions_of_the_same_model_are_another_model(work, provider):
     work.write()
     work.backfill.run()
