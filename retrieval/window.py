@@ -202,7 +202,8 @@ def _to_keep(drafted: Draft, answer: Answer) -> Mapping[str, Any]:
     if drafted.extract is not None:
         fresh["extracts"] = _with(drafted.kept.get("extracts", ()), drafted.extract.kept())
     if answer.text and drafted.chat_model:
-        recap = Recap(drafted.upto, answer.text, drafted.chat_model)
+        # As much as is ever shown: a model that goes on beyond what it was allowed would be given all of it again.
+        recap = Recap(drafted.upto, cut_to(answer.text, LARGEST_SUMMARY), drafted.chat_model)
         fresh["recaps"] = _with(drafted.kept.get("recaps", ()), asdict(recap))
     return {**drafted.kept, "form": FORM, **fresh} if fresh else drafted.kept
 

@@ -298,6 +298,11 @@ def test_another_model_is_asked_anew(long: Callable[..., tuple[History, Any]]) -
     assert (third.summary.method, third.summary.text) == ("model", "Notes of tiny.")
 
 
+def test_of_endless_notes_no_more_is_kept_than_is_shown(long: Callable[..., tuple[History, Any]]) -> None:
+    _, kept = long({}, chat_model="tiny", said="Notes without end. " * 50_000)
+    assert [count(each["text"]) <= 600 for each in kept["recaps"]] == [True]
+
+
 def test_only_a_few_summaries_are_kept(long: Callable[..., tuple[History, Any]]) -> None:
     kept: Any = {}
     for budget in range(100, 400, 30):
