@@ -170,8 +170,10 @@ class Backfill:
         self._adopt_unqueued()
         jobs = self._claim()
         with Claims(self._sessions, jobs, self._clock) as claims:
-            for (user_id, model_id), group in groupby(sorted(jobs, key=_model_of), key=_model_of):
-                self._embed_all(user_id, model_id, list(group), claims, away)
+            groups = [list(group) for _, group in groupby(sorted(jobs, key=_model_of), key=_model_of)]
+            # Those of whom little waits come first: a provider may take minutes for what waits of somebody else.
+            for group in sorted(groups, key=len):
+                self._embed_all(*_model_of(group[0]), group, claims, away)
         return len(jobs)
 
     def _embed_all(self, user_id: UUID, model_id: UUID, jobs: list[Job], claims: Claims, away: Away) -> None:

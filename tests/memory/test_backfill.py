@@ -216,6 +216,17 @@ def test_a_large_import_of_one_does_not_make_another_wait(local, runtime, new_pe
     assert (other.waiting(), local.waiting()) == (0, 13)
 
 
+def test_one_new_memory_comes_before_what_a_large_import_takes(work, runtime, provider, new_person, monkeypatch):
+    other = Work(runtime, Book(runtime, new_person("late")), work.providers, work.clock)
+    other.use(provider, api_key="another")
+    work.write()
+    other.write("One new memory")
+    users = [work.book.user_id, other.book.user_id]
+    monkeypatch.setattr(OneUser, "_across_users", lambda *_: users)
+    work.backfill.step()
+    assert [key for _, _, key, _ in provider.requests] == ["Bearer another", None]
+
+
 def test_a_failing_provider_is_tried_again_later(work, provider):
     work.write()
     provider.status = 503
