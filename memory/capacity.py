@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Interval, bindparam, select, text
+from sqlalchemy import Interval, bindparam, func, select, text
 from sqlalchemy.orm import Session
 
 from memory.journal import record
-from memory.models import Space
+from memory.models import Memory, Space
 
 STALE_AFTER = timedelta(hours=24)
 DEFAULT_TAU_DAYS = 7.0
@@ -46,7 +46,7 @@ WITH scored AS (
     SELECT m.id, s.relevance + s.recency + s.importance AS score
     FROM memories m JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
     WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
-      AND NOT m.pinned AND NOT m.manually_saved
+      AND NOT m.pinned AND NOT m.manually_saved AND (m.expires_at IS NULL OR m.expires_at > :now)
     ORDER BY score FETCH FIRST :overage ROWS WITH TIES
 ), lowest AS (
     SELECT m.id FROM memories m JOIN scored ON scored.id = m.id WHERE m.user_id = :user_id
@@ -62,17 +62,20 @@ def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: st
     """Delete the lowest sums of relevance, recency and importance beyond the soft cap and return their ids.
 
     Scores that are missing or older than 24 hours are computed first, with relevance 0. Pinned and manually saved
-    rows are never touched: if they alone exceed the cap, an audit event says so. The caller holds the space's lock.
+    rows are never touched: if they alone exceed the cap, an audit event says so. What has expired and waits for the
+    worker does not count, and is left to it. The caller holds the space's lock.
     """
     # The trigger has counted what was just flushed; the loaded object has not seen it.
     active = session.scalar(select(Space.documents).where(Space.user_id == space.user_id, Space.id == space.id))
     overage = (active or 0) - space.soft_cap
+    if overage > 0:
+        overage -= _expired(session, space, now)
     if overage <= 0:
         return ()
     scope = {"user_id": space.user_id, "space_id": space.id}
     tau = float(space.policy.get("tau_days", DEFAULT_TAU_DAYS)) * 86_400
     session.execute(_REFRESH, {**scope, "now": now, "tau": tau, "stale": STALE_AFTER})
-    trimmed = tuple(session.scalars(_TRIM, {**scope, "overage": overage}))
+    trimmed = tuple(session.scalars(_TRIM, {**scope, "overage": overage, "now": now}))
     details = {"space": space.slug, "ids": [str(memory_id) for memory_id in trimmed]}
     if trimmed:
         record(
@@ -88,3 +91,9 @@ def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: st
         held = {"space": space.slug, "over_cap": overage - len(trimmed)}
         record(session, space.user_id, "memory.trim_blocked", actor=actor, now=now, details=held)
     return trimmed
+
+
+def _expired(session: Session, space: Space, now: datetime) -> int:
+    """Return how many active memories of a space have expired: for what nobody sees, nothing that is seen shall go."""
+    mine = (Memory.user_id == space.user_id, Memory.space_id == space.id, Memory.status == "active")
+    return session.scalar(select(func.count()).select_from(Memory).where(*mine, Memory.expires_at <= now)) or 0

@@ -77,6 +77,19 @@ def test_the_audit_names_what_was_trimmed(book, cap):
     assert book.one("SELECT details -> 'ids' FROM audit_events WHERE action = 'memory.trimmed'") == [str(first)]
 
 
+def test_what_has_expired_takes_nothing_else_along(book, cap):
+    now = utc_now()
+    cap(3)
+    for words in WORDS[:2]:
+        book.write(words, importance=1.0, expires_at=now + timedelta(hours=1))
+    book.write("candles", importance=0.1)
+    later = now + timedelta(hours=2)
+    assert book.write("deserts", now=later).trace.trimmed == ()
+    assert book.write("engines", now=later).trace.trimmed == ()
+    assert len(book.write("forests", now=later).trace.trimmed) == 1
+    assert book.one("SELECT count(*) FROM memories WHERE expires_at IS NOT NULL") == 2
+
+
 @pytest.mark.parametrize("held", [{"manually_saved": True}, {"type": "preference", "manually_saved": True}])
 def test_what_the_user_holds_on_to_is_never_trimmed(book, cap, held):
     kept = book.write("apples", created_at=utc_now() - timedelta(days=900), **held).id
