@@ -50,7 +50,7 @@ def nudge() -> None:
 def embed_waiting() -> int:
     """Embed all that is due, then come back for what falls due later: retries and lapsed claims.
 
-    While as many threads as may are at it, it is left to them, and looked at again in a second.
+    While as many threads as may are at it, it is left to them, and looked at again soon.
     """
     done = embed()
     due = runtime().backfill.next_due()
