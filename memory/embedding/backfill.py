@@ -22,7 +22,7 @@ from memory.database import user_session
 from memory.embedding import queue
 from memory.embedding.base import EmbeddingError
 from memory.embedding.cache import Vector
-from memory.embedding.models import flip_if_complete, note_success, reconcile, rest
+from memory.embedding.models import flip_if_complete, note_success, reconcile, rest, user_models
 from memory.embedding.passages import passages
 from memory.embedding.providers import Providers
 from memory.embedding.queue import Job, Made
@@ -94,6 +94,8 @@ class Backfill:
         # How many rows could not be embedded when they were tried, so far: each counts as often as that was so.
         self.given_back = 0
         self._all_seen: AllSeen | None = None
+        # Whose rows nobody can queue: they have no model, and get one by a setting or by the next sweep.
+        self._without_model: frozenset[UUID] = frozenset()
 
     def sweep(self) -> int:
         """Find what a lost nudge left: users without the right model, memories that nobody queued.
@@ -107,6 +109,7 @@ class Backfill:
                 self._reconcile(user_id)
             self._all_seen = AllSeen(healthy, self._clock() + LOOK_AT_ALL)
         # Nobody else can lack a row: it is made with the model, or with the memory.
+        self._without_model = frozenset()
         lacking = (func.users_with_unqueued_items(), func.users_with_building_models())
         return sum(map(self._sweep_user, sorted({user_id for each in lacking for user_id in self._across_users(each)})))
 
@@ -230,8 +233,14 @@ class Backfill:
             return session.scalar(select(func.next_due_embedding()))
 
     def _adopt_unqueued(self) -> None:
+        # Before each batch, and so after each write of anybody: not all those again for whom there is nothing to do.
         for user_id in self._across_users(func.users_with_unqueued_items()):
-            self._sweep_user(user_id)
+            if user_id not in self._without_model and not self._sweep_user(user_id) and not self._has_model(user_id):
+                self._without_model |= {user_id}
+
+    def _has_model(self, user_id: UUID) -> bool:
+        with user_session(self._sessions, user_id) as session:
+            return bool(user_models(session, user_id))
 
     def _across_users(self, function: Function[Any]) -> Sequence[UUID]:
         with self._sessions() as session:

@@ -614,6 +614,19 @@ def test_a_sweep_costs_no_more_for_those_who_lack_nothing(settled, new_person, r
         event.remove(engine, "before_cursor_execute", note)
 
 
+def test_who_has_no_model_is_looked_at_once_a_sweep(runtime, book, no_model, clock, provider):
+    work = Work(runtime, book, no_model, clock)
+    work.write()
+    work.backfill.run()
+    provider.answer = eight_wide
+    work.use(provider)
+    work.backfill.run()
+    assert work.waiting() == 4
+    work.backfill.sweep()
+    work.backfill.run()
+    assert work.waiting() == 0
+
+
 def test_a_setting_that_nobody_followed_is_followed_within_the_hour(settled, provider):
     work, everyone = settled
     provider.answer = eight_wide
