@@ -73,6 +73,13 @@ def _expected(page: TestResponse) -> str:
     return found.group(1)
 
 
+def _shown(page: TestResponse) -> str:
+    """Return what the form of a space says that it was shown."""
+    found = re.search(r'name="shown"\s+value="([^"]+)"', page.text)
+    assert found is not None
+    return unescape(found.group(1))
+
+
 def _remove(reader: FlaskClient, choice: str) -> TestResponse:
     """Look at what is in the kitchen, then remove it."""
     expect = _expected(reader.get("/spaces/kitchen/delete"))
@@ -178,6 +185,17 @@ def test_all_settings_are_saved(reader: FlaskClient, agent: Agent, kitchen: str)
         "incognito_default": True,
     }
     assert {name: saved[name] for name in wanted} == wanted
+
+
+def test_an_older_tab_saves_what_was_changed_in_it_alone(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    older = {**SETTINGS, "shown": _shown(reader.get("/spaces/kitchen"))}
+    agent.patch("/v1/spaces/kitchen", {"incognito_default": True, "soft_cap": 5000, "name": "Galley"})
+    refused = reader.post("/spaces/kitchen", data={**older, "retention_days": "many"})
+    assert _shown(refused) == older["shown"]
+    reader.post("/spaces/kitchen", data={**older, "retention_days": "30"})
+    saved = agent.get("/v1/spaces/kitchen").json
+    found = [saved[name] for name in ("incognito_default", "soft_cap", "name", "retention_days")]
+    assert found == [True, 5000, "Galley", 30]
 
 
 def test_htmx_gets_the_saved_space_alone(reader: FlaskClient, kitchen: str) -> None:

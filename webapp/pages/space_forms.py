@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import combining, normalize
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, Json
 from sqlalchemy import func, select
 
 from memory.errors import InvalidError
@@ -50,8 +51,12 @@ class NewSpaceForm(BaseModel):
 
 
 class SettingsForm(BaseModel):
-    """The settings of a space, all of them; a box that is not ticked is sent as nothing."""
+    """The settings of a space, all of them; a box that is not ticked is sent as nothing.
 
+    `shown` has them as they were when the form was shown.
+    """
+
+    shown: Json[dict[str, Any]] = {}
     name: Line = Field(max_length=200)
     soft_cap: int = Field(ge=1, le=10_000_000)
     retention_days: int = Field(ge=0, le=LONGEST_RETENTION)
@@ -59,8 +64,18 @@ class SettingsForm(BaseModel):
     incognito_default: bool = False
 
     def changes(self, space: Space) -> dict[str, Any]:
-        """Return what differs from the space."""
-        return {name: value for name, value in self.model_dump().items() if value != getattr(space, name)}
+        """Return what was changed in the form and differs from the space.
+
+        What was left as it was shown stays as it is by now: else an older tab would undo what was set elsewhere.
+        """
+        given = self.model_dump(exclude={"shown"})
+        changed = {name: value for name, value in given.items() if name not in self.shown or value != self.shown[name]}
+        return {name: value for name, value in changed.items() if value != getattr(space, name)}
+
+
+def as_shown(space: Space) -> str:
+    """Return the settings of a space as its form says that it was shown them."""
+    return json.dumps({name: getattr(space, name) for name in SettingsForm.model_fields if name != "shown"})
 
 
 class WeightsForm(BaseModel):
