@@ -349,6 +349,17 @@ def test_an_unchanged_form_changes_nothing(reader: FlaskClient, talk: Talk) -> N
     assert talk.head() == before
 
 
+def test_an_older_tab_changes_what_was_changed_in_it_alone(reader: FlaskClient, talk: Talk, ada) -> None:
+    add_space(ada, "kitchen")
+    found = re.search(r'name="shown"\s+value="([^"]+)"', reader.get(_page(talk)).text)
+    older = {"title": SAID, "space": "default", "shown": unescape(found.group(1)) if found else "{}"}
+    reader.post(_page(talk), data={"title": "The wall", "space": "kitchen"})
+    refused = reader.post(_page(talk), data={**older, "title": "x" * 501})
+    assert older["shown"] in unescape(refused.text)
+    reader.post(_page(talk), data={**older, "title": "The roof"})
+    assert (talk.head()["title"], talk.head()["space"]) == ("The roof", "kitchen")
+
+
 def test_an_empty_title_gives_the_automatic_one_back(reader: FlaskClient, talk: Talk) -> None:
     reader.post(_page(talk), data={"title": "The wall"})
     reader.post(_page(talk), data={"title": ""})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar, get_origin
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, Json
 from werkzeug.datastructures import MultiDict
 
 from memory.browse import Filters
@@ -95,6 +96,20 @@ class RememberForm(BaseModel):
         # A form sends its line ends as CR LF.
         text = self.text.replace("\r\n", "\n")
         return Draft(text=text, type=self.type, theme=self.theme, tags=tags, manually_saved=self.saved)
+
+
+class ShownForm(BaseModel):
+    """A form that says what its fields held when it was shown: a JSON object in the field `shown`."""
+
+    shown: Json[dict[str, Any]] = {}
+
+    def touched(self, given: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what of the fields `given` was changed in the form, and is otherwise `now`.
+
+        What was left as it was shown stays as it is by now: else an older tab would undo what was changed elsewhere.
+        """
+        changed = {name: value for name, value in given.items() if name not in self.shown or value != self.shown[name]}
+        return {name: value for name, value in changed.items() if value != now[name]}
 
 
 def parse(form: type[F], values: MultiDict[str, str]) -> F:

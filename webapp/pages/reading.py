@@ -20,6 +20,7 @@ from webapp.api.schemas import Line, Question
 from webapp.context import credential, session, utc_now
 from webapp.conversations import find_threads
 from webapp.operations import incognito_spaces
+from webapp.pages.forms import ShownForm
 
 THREADS = 30
 MESSAGES = 40
@@ -67,17 +68,18 @@ class EpisodesForm(BaseModel):
     cursor: Place | None = None
 
 
-class ThreadForm(BaseModel):
+class ThreadForm(ShownForm):
     """What to change of a conversation; what is left out stays."""
 
     title: Line | None = None
     space: Line | None = None
 
     def changes(self, thread: Thread) -> dict[str, str]:
-        """Return what differs from the conversation: saving a form unchanged must not fix the automatic title."""
+        """Return what was changed in the form: saved unchanged, it must not fix the automatic title."""
         now = {"title": thread.conversation.title, "space": thread.space}
-        given = self.model_dump(exclude_none=True)
-        return {name: value for name, value in given.items() if " ".join(value.split()) != now[name]}
+        given = self.model_dump(exclude_none=True, exclude={"shown"})
+        plain = {name: " ".join(value.split()) for name, value in given.items()}
+        return {name: given[name] for name in self.touched(plain, now)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import combining, normalize
 
-from pydantic import BaseModel, Field, Json
+from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 
 from memory.errors import InvalidError
@@ -19,6 +18,7 @@ from memory.spaces import LONGEST_RETENTION, list_spaces
 from retrieval.policy import Fusion, Policy, PolicyError
 from webapp.api.schemas import Line
 from webapp.context import credential, session
+from webapp.pages.forms import ShownForm
 from webapp.pages.notebook_forms import WEIGHTS
 from webapp.pages.words import counted
 from webapp.recall import policy_for
@@ -50,13 +50,9 @@ class NewSpaceForm(BaseModel):
     slug: Line = ""
 
 
-class SettingsForm(BaseModel):
-    """The settings of a space, all of them; a box that is not ticked is sent as nothing.
+class SettingsForm(ShownForm):
+    """The settings of a space, all of them; a box that is not ticked is sent as nothing."""
 
-    `shown` has them as they were when the form was shown.
-    """
-
-    shown: Json[dict[str, Any]] = {}
     name: Line = Field(max_length=200)
     soft_cap: int = Field(ge=1, le=10_000_000)
     retention_days: int = Field(ge=0, le=LONGEST_RETENTION)
@@ -64,18 +60,13 @@ class SettingsForm(BaseModel):
     incognito_default: bool = False
 
     def changes(self, space: Space) -> dict[str, Any]:
-        """Return what was changed in the form and differs from the space.
-
-        What was left as it was shown stays as it is by now: else an older tab would undo what was set elsewhere.
-        """
-        given = self.model_dump(exclude={"shown"})
-        changed = {name: value for name, value in given.items() if name not in self.shown or value != self.shown[name]}
-        return {name: value for name, value in changed.items() if value != getattr(space, name)}
+        """Return what was changed in the form and differs from the space."""
+        return self.touched(self.model_dump(exclude={"shown"}), settings_of(space))
 
 
-def as_shown(space: Space) -> str:
-    """Return the settings of a space as its form says that it was shown them."""
-    return json.dumps({name: getattr(space, name) for name in SettingsForm.model_fields if name != "shown"})
+def settings_of(space: Space) -> dict[str, Any]:
+    """Return the settings of a space, as its form shows them."""
+    return {name: getattr(space, name) for name in SettingsForm.model_fields if name != "shown"}
 
 
 class WeightsForm(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import Any
 
@@ -24,11 +25,11 @@ from webapp.pages.space_forms import (
     SettingsForm,
     WeightsForm,
     address_of,
-    as_shown,
     fates,
     inside,
     policy_of,
     rooms,
+    settings_of,
 )
 from webapp.pages.visitor import guarded
 from webapp.plain import problems
@@ -183,7 +184,7 @@ def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
     context["room"] = next(room for room in rooms() if room.space.id == space.id)
     context |= {"fixed": space.slug == DEFAULT_SPACE, "fusions": FUSIONS, "sliders": SLIDERS, "scale_of": scale_of}
     context |= {"policy": policy_of(space), "usual": policy_for({}, None)}
-    context["shown"] = as_shown(space)
+    context["shown"] = json.dumps(settings_of(space))
     context["others"] = {name: value for name, value in sorted(space.policy.items()) if name not in WEIGHTS}
     return render("spaces/space.html", "spaces/_space.html", status, **context)
 
