@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -148,6 +149,22 @@ def scrolls_sideways() -> Callable[..., list[tuple[str, int]]]:
                 if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
                     found.append((address, width))
         return found
+
+    return find
+
+
+@pytest.fixture
+def contrast() -> Callable[[str, str], float]:
+    """Return how well one colour is seen on another, both as `rgb(r, g, b)`: from 1 to 21, as WCAG reckons it."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(each) / 255 for each in re.findall(r"\d+", colour)[:3]]
+        red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    def find(one: str, other: str) -> float:
+        lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+        return (lighter + 0.05) / (darker + 0.05)
 
     return find
 

@@ -206,12 +206,21 @@ def test_remember_shows_the_trace(log_in: LogIn, reader: Any, scripts: bool) -> 
 
 
 @BOTH
-def test_incognito_closes_and_opens_the_notebook(log_in: LogIn, reader: Any, scripts: bool) -> None:
+def test_incognito_closes_and_opens_the_notebook(
+    log_in: LogIn, reader: Any, scripts: bool, contrast: Callable[[str, str], float]
+) -> None:
     page = log_in(reader, at="/search?q=hazelnuts", java_script_enabled=scripts)
     page.get_by_role("button", name="Go incognito").click()
     expect(page.get_by_role("region", name="Incognito")).to_be_visible()
     expect(page.get_by_text("Ada is allergic")).to_have_count(0)
-    page.get_by_role("region", name="Incognito").get_by_role("button", name="End incognito").click()
+    end = page.get_by_role("region", name="Incognito").get_by_role("button", name="End incognito")
+    if scripts:
+        end.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        expect(end).to_be_focused()
+        ring = end.evaluate("(each) => getComputedStyle(each).outlineColor")
+        assert contrast(ring, page.locator(".banner").evaluate("(each) => getComputedStyle(each).backgroundColor")) >= 3
+    end.click()
     expect(page.get_by_text("Ada is allergic")).to_be_visible()
 
 
