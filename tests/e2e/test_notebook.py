@@ -521,12 +521,13 @@ def test_the_handle_of_a_cell_is_seen(
     assert contrast(handle, paper) >= 4.5
 
 
-def test_a_table_in_a_note_has_columns(log_in: LogIn, library: Any) -> None:
+def test_a_table_in_a_note_has_columns_and_code_in_it_is_seen_whole(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
     note = _new(page, "Note")
-    note.get_by_label("Markdown").fill("| hive | honey |\n|---|---|\n| north | 12 |")
+    note.get_by_label("Markdown").fill("| hive | honey |\n|---|---|\n| north | 12 |\n\n```\n" + "hum " * 200 + "\n```")
     note.get_by_role("button", name="Save").click()
     expect(note.locator("td").first).to_have_css("padding-right", re.compile("[1-9]"))
+    assert note.locator("pre").evaluate("(each) => each.scrollWidth <= each.clientWidth")
 
 
 LABELS = """() => {
