@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from api_agent import rows
 from pages_browser import HTMX, at_browser, stored
@@ -47,6 +49,18 @@ def test_the_self_test_tells_that_nobody_sees_others(desk, ada):
 def test_a_backfill_is_started_and_audited(desk, root):
     assert desk.post("/admin/backfill").status_code == 303
     assert len(rows(root, "SELECT FROM audit_events WHERE action = 'backfill.started'")) == 1
+
+
+def test_an_alarm_is_announced_once(desk, ada):
+    stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    with ada.session() as session:
+        session.execute(text("UPDATE embeddings SET state = 'error', vector = NULL, error = 'away', attempts = 6"))
+    stored(ada, "The hive is warm")
+    page = desk.get("/admin").text
+    again = desk.get(re.search(r'hx-get="(/admin/state[^"]*)"', page).group(1), headers=HTMX).text
+    assert ('role="alert"' in page, 'role="alert"' in again) == (True, False)
+    assert all("given up on: look" in each for each in (page, again))
 
 
 def test_what_failed_is_tried_again_for_everybody(desk, ada):

@@ -68,7 +68,10 @@ def index() -> Response:
 
 @bp.get("/admin/state")
 def state() -> Response:
-    """Answer how the work goes; the fragment asks again by itself while something waits."""
+    """Answer how the work goes; the fragment asks again by itself while something waits.
+
+    `told` is how many alarms the page has already: only where there are more by now are they announced.
+    """
     return render("admin/state.html", "admin/_state.html", **_state())
 
 
@@ -121,7 +124,8 @@ def _back(said: str, **more: str | None) -> Response:
 
 def _state() -> dict[str, Any]:
     numbers = telemetry(session(), utc_now())
-    known = {"counted": COUNTED.values(), "queue": _queue(), "provider": _provider()}
+    told = request.args.get("told", 0, type=int)
+    known = {"told": told, "counted": COUNTED.values(), "queue": _queue(), "provider": _provider()}
     return {"numbers": numbers, "alerts": alerts_of(numbers, reads=runtime().settings.enrichment), **known}
 
 
