@@ -380,6 +380,11 @@ def test_the_field_that_is_wrong_has_the_focus(log_in: LogIn, reader: Any) -> No
     expect(page.locator("input[name=scopes]").first).to_be_focused()
 
 
+# How far beneath the error that which has the focus begins.
+BENEATH = """() => document.activeElement.getBoundingClientRect().top
+    - document.querySelector("#flash").getBoundingClientRect().bottom"""
+
+
 def test_an_error_is_seen_however_far_down_the_page(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at="/memories")
     page.set_viewport_size({"width": 390, "height": 300})
@@ -387,6 +392,10 @@ def test_an_error_is_seen_however_far_down_the_page(log_in: LogIn, reader: Any) 
     page.evaluate("document.dispatchEvent(new CustomEvent('htmx:sendError', {bubbles: true}))")
     assert page.evaluate("scrollY") > 300
     expect(page.get_by_text("The server does not answer.")).to_be_in_viewport(ratio=1)
+    page.locator("main a, main button").last.focus()
+    for _ in range(12):
+        page.keyboard.press("Shift+Tab")
+        assert page.evaluate(BENEATH) >= 0
 
 
 def test_an_error_is_no_longer_said_once_it_is_over(log_in: LogIn, reader: Any) -> None:
