@@ -26,6 +26,8 @@ queue_breaker = Breaker(QUEUE_PAUSE)
 EMBEDDING_AT_ONCE = 2
 THREADS = EMBEDDING_AT_ONCE + 2  # of the worker; an index is built for long as well
 _embedding = threading.BoundedSemaphore(EMBEDDING_AT_ONCE)
+# Somebody was turned away, and those who are at it may have looked for the last time already: they look once more.
+_turned_away = threading.Event()
 
 
 def nudge() -> None:
@@ -50,7 +52,7 @@ def nudge() -> None:
 def embed_waiting() -> int:
     """Embed all that is due, then come back for what falls due later: retries and lapsed claims.
 
-    While as many threads as may are at it, it is left to them, and looked at again soon.
+    While as many threads as may are at it, it is left to them.
     """
     done = embed()
     due = runtime().backfill.next_due()
@@ -61,9 +63,21 @@ def embed_waiting() -> int:
 
 def embed() -> int | None:
     """Embed all that is due; returns how many rows were settled, None while as many threads as may are at it."""
+    done = _embed()
+    if done is None:
+        _turned_away.set()
+        # The last of them may have ended before it could see that.
+        done = _embed()
+    while done is not None and _turned_away.is_set() and (more := _embed()) is not None:
+        done += more
+    return done
+
+
+def _embed() -> int | None:
     if not _embedding.acquire(blocking=False):
         return None
     try:
+        _turned_away.clear()
         return runtime().backfill.run()
     finally:
         _embedding.release()

@@ -132,6 +132,27 @@ def test_a_long_backlog_leaves_threads_for_all_else(memory_id, ask):
     assert embedding.THREADS > embedding.EMBEDDING_AT_ONCE
 
 
+def test_who_is_at_it_looks_again_for_who_was_turned_away(runtime, ada, ask, monkeypatch):
+    # Something else is tried again later: no other look is put on the schedule.
+    embed_waiting.schedule(delay=600)
+    huey.add_schedule(huey.dequeue())
+    run = runtime.backfill.run
+
+    def run_and_be_late():
+        done = run()
+        monkeypatch.setattr(runtime.backfill, "run", run)
+        with user_session(runtime.sessions, ada.id) as session:
+            draft = Draft("Ada keeps bees behind the house")
+            remember(session, ada.id, "default", draft, keys=runtime.keys, now=utc_now(), actor="t")
+        with embedding._embedding:
+            assert embed_waiting.call_local() == 0
+        return done
+
+    monkeypatch.setattr(runtime.backfill, "run", run_and_be_late)
+    assert embed_waiting.call_local() == 1
+    assert ask("SELECT needs_embedding FROM memories") is False
+
+
 @pytest.fixture
 def queue_down(runtime):
     """A queue whose database does not answer, as the task's process sees it."""
