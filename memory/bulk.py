@@ -11,6 +11,7 @@ from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 from memory import edit
+from memory.capacity import expired_in
 from memory.drafts import MAX_TAGS
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget, places_of, restore
@@ -140,7 +141,9 @@ def move_many(
     names = {each.id: each.slug for each in session.scalars(select(Space).where(Space.user_id == user_id))}
     if not target.memory_enabled:
         raise RefusedError("memory_off", f"memory is off in the space {space!r}")
-    room = max(target.soft_cap - target.documents, 0)
+    room = target.soft_cap - target.documents
+    if len(memories) > room:
+        room = max(room + expired_in(session, target, now), 0)
     if len(memories) > room:
         raise RefusedError("soft_cap", f"the space {space!r} has room for {room} more memories")
     stones = graveyard(session, user_id, target.id, keys, now)

@@ -69,7 +69,7 @@ def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: st
     active = session.scalar(select(Space.documents).where(Space.user_id == space.user_id, Space.id == space.id))
     overage = (active or 0) - space.soft_cap
     if overage > 0:
-        overage -= _expired(session, space, now)
+        overage -= expired_in(session, space, now)
     if overage <= 0:
         return ()
     scope = {"user_id": space.user_id, "space_id": space.id}
@@ -93,7 +93,7 @@ def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: st
     return trimmed
 
 
-def _expired(session: Session, space: Space, now: datetime) -> int:
+def expired_in(session: Session, space: Space, now: datetime) -> int:
     """Return how many active memories of a space have expired: for what nobody sees, nothing that is seen shall go."""
     mine = (Memory.user_id == space.user_id, Memory.space_id == space.id, Memory.status == "active")
     return session.scalar(select(func.count()).select_from(Memory).where(*mine, Memory.expires_at <= now)) or 0

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Row, Select, func, intersect, literal, or_
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session, aliased
 
+from memory.ids import among
 from memory.keys import Keys
 from memory.models import STATUSES, Conversation, Entity, Forgotten, Memory, Space, Token
 from memory.spaces import DEFAULT_SPACE, get_space
@@ -99,8 +100,14 @@ def _held(memory: Any) -> ColumnElement[bool]:
     return or_(memory.pinned, memory.manually_saved)
 
 
+_COUNTS = (func.count(), func.count().filter(~_held(Memory)))
+
+
 def _twins(session: Session, space: Space, pool: Space) -> Sequence[Row[Any]]:
-    """Return the active memories that the pool has as well: `id`, `held`, and `twin_id`, `twin_held` of the pool's."""
+    """Return the active memories that the pool has as well.
+
+    `id`, `held` and `expires_at` are theirs, `twin_id` and `twin_held` are of the pool's.
+    """
     if space.id == pool.id:
         return []
     # By the index of texts alone: of all memories of both, few are the same.
@@ -112,7 +119,8 @@ def _twins(session: Session, space: Space, pool: Space) -> Sequence[Row[Any]]:
     )
     both = intersect(here, there).cte("both").prefix_with("MATERIALIZED")
     twin = aliased(Memory)
-    columns = (Memory.id, _held(Memory).label("held"), twin.id.label("twin_id"), _held(twin).label("twin_held"))
+    twins = (twin.id.label("twin_id"), _held(twin).label("twin_held"))
+    columns = (Memory.id, _held(Memory).label("held"), Memory.expires_at, *twins)
     same = (twin.user_id == Memory.user_id) & (twin.space_id == pool.id) & (twin.text_digest == both.c.text_digest)
     statement = (
         _within(space, Memory, *columns)
@@ -152,7 +160,7 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
         "tokens": len(tokens),
         "forgotten": len(forgotten),
     }
-    plans = _plans(session, space, pool, stones, memories["loose"], total) if space.id != pool.id else {}
+    plans = _plans(session, space, pool, stones, memories["loose"], total, now) if space.id != pool.id else {}
     named = [[str(each) for each in ids] for ids in (entities, tokens, forgotten)]
     digested = json.dumps([memories["digest"], conversations["digest"], *named, plans])
     return Contents(
@@ -197,13 +205,20 @@ def _digest(item_id: Any, *states: Any) -> ColumnElement[str | None]:
 
 
 def _plans(
-    session: Session, space: Space, pool: Space, stones: Graveyard, loose: int, total: Mapping[str, int]
+    session: Session,
+    space: Space,
+    pool: Space,
+    stones: Graveyard,
+    loose: int,
+    total: Mapping[str, int],
+    now: datetime,
 ) -> Plans:
     twins = _twins(session, space, pool)
     merged = {row.id for row in twins}
     kept_away = [row for row in barred(session, space, stones) if row.id not in merged]
     coming = total["active"] - len(twins) - len(kept_away)
     loose_coming = loose - sum(not row.held for row in (*twins, *kept_away))
+    expired, loose_expired = _expired(session, space, [row.id for row in (*twins, *kept_away)], now)
     gone = {"entities_dropped": total["entities"], "tokens_revoked": total["tokens"]}
     taken = select(func.count()).select_from(_renamed(space, pool).order_by(None).subquery())
     renamed = {"conversations_renamed": session.scalar(taken) or 0}
@@ -211,7 +226,7 @@ def _plans(
         "move": {
             "memories_moved": total["memories"] - len(twins),
             "memories_merged": len(twins),
-            "memories_trimmed": _trimmed(session, pool, twins, loose_coming, coming),
+            "memories_trimmed": _trimmed(session, pool, twins, loose_coming - loose_expired, coming - expired, now),
             **({"memories_archived": len(kept_away)} if kept_away else {}),
             "conversations_moved": total["conversations"],
             **renamed,
@@ -235,14 +250,26 @@ def _plans(
     }
 
 
-def _trimmed(session: Session, pool: Space, twins: Sequence[Row[Any]], loose_coming: int, coming: int) -> int:
+def _expired(session: Session, space: Space, without: Sequence[UUID], now: datetime) -> tuple[int, int]:
+    """Return how many other active memories of a space have expired, and how many of these nothing holds."""
+    due = (Memory.status == "active", Memory.expires_at <= now, ~among(Memory.id, without))
+    every, loose = session.execute(_within(space, Memory, *_COUNTS).where(*due).order_by(None)).one()
+    return every, loose
+
+
+def _trimmed(
+    session: Session, pool: Space, twins: Sequence[Row[Any]], loose_coming: int, coming: int, now: datetime
+) -> int:
     """Return how many memories the pool's soft cap would take after a move; what is pinned or saved stays.
 
-    `coming` and `loose_coming` are how many active ones are added there, and how many of these nothing holds.
+    `coming` and `loose_coming` are how many active ones in force are added there, and how many of these nothing holds.
     """
-    counts = (func.count(), func.count().filter(~_held(Memory)))
-    of_pool = _within(pool, Memory, *counts).where(Memory.status == "active").order_by(None)
-    there, loose_there = (int(each) for each in session.execute(of_pool).one())
+    of_pool = _within(pool, Memory, *_COUNTS).where(Memory.status == "active").order_by(None)
+    there, loose_there = session.execute(of_pool).one()
+    # One that has expired is in force again with what is merged into it.
+    revived = [row.twin_id for row in twins if row.expires_at is None or row.expires_at > now]
+    expired, loose_expired = _expired(session, pool, revived, now)
     # One that is held lends that to the pool's own that it is merged into.
     kept_now = {row.twin_id for row in twins if row.held and not row.twin_held}
-    return min(loose_coming + loose_there - len(kept_now), max(0, coming + there - pool.soft_cap))
+    loose: int = loose_coming + loose_there - loose_expired - len(kept_now)
+    return min(loose, max(0, coming + int(there) - expired - pool.soft_cap))

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
+from memory.bulk import move_many
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
@@ -88,6 +89,13 @@ def test_what_has_expired_takes_nothing_else_along(book, cap):
     assert book.write("engines", now=later).trace.trimmed == ()
     assert len(book.write("forests", now=later).trace.trimmed) == 1
     assert book.one("SELECT count(*) FROM memories WHERE expires_at IS NOT NULL") == 2
+
+
+def test_what_has_expired_keeps_nothing_out(book, cap, second_space):
+    cap(1)
+    book.write("apples", expires_at=utc_now() - timedelta(minutes=1))
+    moved = book.write("bridges", space=second_space).id
+    assert book.do(move_many, [moved], "default", keys=book.runtime.keys) == {second_space: [moved]}
 
 
 @pytest.mark.parametrize("held", [{"manually_saved": True}, {"type": "preference", "manually_saved": True}])

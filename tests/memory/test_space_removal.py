@@ -251,6 +251,28 @@ def test_what_was_forgotten_in_the_pool_takes_no_room_there(book, remove):
     assert remove()["memories_trimmed"] == 0
 
 
+def test_what_has_expired_takes_no_room_in_the_pool(book, remove):
+    with book.session() as session:
+        get_space(session, book.user_id, "default").soft_cap = 2
+    past = utc_now() - timedelta(minutes=1)
+    for said, space in (("The fair is over", "default"), ("The sale is over", "second")):
+        book.write(said, space=space, expires_at=past)
+    for said, space in ((TEXT, "default"), ("The lawn is mown on Fridays", "second")):
+        book.write(said, space=space)
+    assert book.contents("second").plans["move"]["memories_trimmed"] == 0
+    assert remove()["memories_trimmed"] == 0
+
+
+def test_what_has_expired_takes_room_once_its_twin_brings_it_back(book, remove):
+    with book.session() as session:
+        get_space(session, book.user_id, "default").soft_cap = 1
+    book.write(TEXT, expires_at=utc_now() - timedelta(minutes=1))
+    for said in (TEXT, "The lawn is mown on Fridays"):
+        book.write(said, space="second")
+    assert book.contents("second").plans["move"]["memories_trimmed"] == 1
+    assert remove()["memories_trimmed"] == 1
+
+
 def test_a_removal_is_asked_again_once_what_was_forgotten_in_the_pool_may_come(book, remove):
     book.do(forget, book.write(TEXT).id, keys=book.runtime.keys, now=utc_now() - LIFETIME + timedelta(seconds=60))
     book.write(TEXT, space="second")
