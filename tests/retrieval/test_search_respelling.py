@@ -12,7 +12,7 @@ import pytest
 from evals.examine import Vectors
 from evals.stock import model_of, stock
 from memory.database import user_session
-from retrieval import respelling
+from retrieval import respelling, slips
 from retrieval.policy import NAMED, policy_from
 from retrieval.query import Dense, Query
 from retrieval.reading import shared_reader
@@ -424,7 +424,7 @@ def test_a_long_question_is_compared_with_what_is_known_word_by_word():
     spent = []
     for _ in range(3):
         begun = process_time()
-        found = list(respelling._unknown(" ".join(f"{each}endings" for each in words), words))
+        found = list(slips.unknown_words(" ".join(f"{each}endings" for each in words), words))
         assert len(found) == len(words)
         spent.append(process_time() - begun)
     assert min(spent) < 0.06

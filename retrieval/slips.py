@@ -1,0 +1,104 @@
+"""Words that a question has and no memory, and how many slips one word is from another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache
+from pathlib import Path
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from memory.embedding.bundled import MINILM
+from retrieval.about import GERMAN
+from retrieval.codes import TOKEN
+from retrieval.passage import EMPTY, without_marks
+
+# A word with the signs within it: "node.js", an address, a path.
+CHUNK = re.compile(r"[^\W_](?:[\w.@+/:-]*[^\W_])?")
+# So many letters has a word that may be misspelled.
+LEAST_WORD = 4
+# A stem is at most so much shorter than its word.
+_ENDING = 3
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "\u0131": "i"}
+)
+_WRITTEN_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+
+
+def unknown_words(question: str, known: Sequence[str], *, least: int = LEAST_WORD) -> Iterator[re.Match[str]]:
+    """Give the words of at least so many letters, with a capital one less, of which nothing has the stem.
+
+    Not those of any question: among notes in English the German "nicht" is no slip of "night".
+    """
+    heard, stems = frozenset(known), stems_of(known)
+    wholes = [each.span() for each in CHUNK.finditer(question) if not each[0].isalpha() and each[0].lower() in heard]
+    for found in TOKEN.finditer(question):
+        word, low = found[0], found[0].lower()
+        if any(start <= found.start() < end for start, end in wholes):
+            continue  # Part of what is there as a whole: "node" of "node.js".
+        if not word.isalpha() or len(word) < least - word[0].isupper() or low in EMPTY or low in GERMAN:
+            continue
+        if not has_stem(low, stems):
+            yield found
+
+
+def stems_of(lexemes: Iterable[str]) -> frozenset[tuple[str, int]]:
+    """Return with what a word of each lexeme begins, and how long that lexeme is: its last letter may be another."""
+    return frozenset((each[:-1] or each, len(each)) for each in lexemes)
+
+
+def has_stem(word: str, stems: AbstractSet[tuple[str, int]]) -> bool:
+    """Tell whether a word has one of the stems that `stems_of` gives, with at most three letters behind it."""
+    # A long question has as many lexemes as words: to compare each with each took a third of a second.
+    low = word.lower()
+    shortest = max(1, len(low) - _ENDING)
+    return (len(low) <= _ENDING + 1 and (low[:1], 1) in stems) or any(
+        (low[: length - 1], length) in stems for length in range(max(2, shortest), len(low) + 2)
+    )
+
+
+def beginnings(word: str) -> Iterator[str]:
+    """Give what a word begins with in small letters, the shortest first, the whole last."""
+    low = word.lower()
+    return (low[:end] for end in range(1, len(low) + 1))
+
+
+def is_unusual(word: str) -> bool:
+    """Tell whether a word has a capital first, a letter that English has not, or is none of its texts."""
+    return word[0].isupper() or not word.isascii() or word.lower() not in english()
+
+
+@cache
+def english() -> frozenset[str]:
+    """Return the words that English texts have, and names among them: those that the bundled model's vocabulary has."""
+    lines = (Path(MINILM) / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(each for each in lines if each.isalpha())
+
+
+def slips_between(folded: frozenset[str], words: Sequence[str], most: int) -> list[int | None]:
+    """Return how many slips lie between a word and each of others, their accents aside; None where more than `most`.
+
+    One that begins otherwise is another word.
+    """
+    forms = [(form, place) for place, word in enumerate(words) for form in folded_forms(word)]
+    found: list[int | None] = [None] * len(words)
+    for one in folded:
+        # All at once: they are hundreds, and each call from here takes longer than the rest.
+        near = process.extract(one, [form for form, _ in forms], scorer=OSA.distance, score_cutoff=most, limit=None)
+        for form, off, number in near:
+            place = forms[number][1]
+            before = found[place]
+            if form[:1] == one[:1] and (before is None or off < before):
+                found[place] = off
+    return found
+
+
+def folded_forms(word: str) -> frozenset[str]:
+    """Return the ways to write a word without accents: "ö" as "o" or as "oe"."""
+    if word.isascii():
+        return frozenset({word})
+    plain = word.translate(_LETTERS)
+    return frozenset(without_marks(each.translate(_LETTERS)) for each in (plain, word.translate(_WRITTEN_OUT)))
