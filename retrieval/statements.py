@@ -98,6 +98,11 @@ _READINGS = {MEMORIES: _MEMORY, EPISODES: _EPISODE, ENTITIES: _ENTITY}
 
 _NARROWED = "JOIN {items} m ON m.user_id = x.user_id AND m.id = x.{item}{narrows}"
 
+# Keeps the planner to one look into the index for each word: taking user and space to have nothing to do with one
+# another, it holds a space among those of many users for next to empty, and would read all that it has. Not where the
+# scope is many conversations, which each word would look up anew.
+_APIECE = " OFFSET 0"
+
 # The distance itself is selected, not the cosine: an expression that is also the sort key is worked out once a row.
 # A vector that is there is ready, and that is cheaper to ask of every row than what its state says.
 _NEAREST = """
@@ -142,7 +147,7 @@ WITH scope AS MATERIALIZED ({statistics}
             x.length / s.mean_length, %(longest)s::float8
         )))) AS score
     FROM scope s CROSS JOIN words w CROSS JOIN LATERAL (
-        SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme
+        SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme{apiece}
     ) x {narrowed}
     GROUP BY x.{item} ORDER BY score DESC, id LIMIT %(depth)s
 )
@@ -158,7 +163,7 @@ WITH words AS MATERIALIZED (
     SELECT q.lexeme COLLATE "C" AS lexeme FROM unnest(to_tsvector('english'::regconfig, in_words(%(question)s::text))) q
 )
 SELECT x.{item} FROM words w CROSS JOIN LATERAL (
-    SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme
+    SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme{apiece}
 ) x {narrowed}
 GROUP BY x.{item} HAVING count(*) = (SELECT count(*) FROM words) ORDER BY x.{item} DESC LIMIT %(most)s
 """
@@ -195,7 +200,8 @@ ORDER BY f.often / (f.often + %(k1)s::float8 * (1 - %(b)s::float8 + %(b)s::float
 # come how often it has which of the question's words, and the distance that the semantic leg did not say; the CASE
 # spares looking up what is known. Words and ids are gathered as one: a join of the two, of which nobody can foretell
 # how few the words are, would compare each with each. Every place is above 0; asking for that lets the planner expect
-# three words instead of ten, without which it would rather read all postings of a small database.
+# three words instead of ten, without which it would rather read all postings of a small database. Each row, too, is
+# looked up by itself.
 _POOL = """
 WITH pool AS MATERIALIZED (
     SELECT l.id FROM unnest(%(listed)b::uuid[]) AS l(id){beside}
@@ -210,18 +216,21 @@ WITH pool AS MATERIALIZED (
         SELECT x.{item}, w.place - 1, x.tf, x.length FROM words w CROSS JOIN LATERAL (
             SELECT * FROM {postings} x
             WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme COLLATE "C"
-              AND x.{item} = ANY(ARRAY(SELECT p.id FROM pool p))
+              AND x.{item} = ANY(ARRAY(SELECT p.id FROM pool p)){apiece}
         ) x
     ) y GROUP BY y.id
 )
 SELECT m.id, m.created_at, {ranked}, s.places, s.counts,
        coalesce(s.length, (SELECT sum(cardinality(t.positions)) FROM unnest(m.tsv) t), 0)::float8 AS length,
        least(e.vector <=> %(vector)s::halfvec, {nearest_passage}) AS distance
-FROM said s
-JOIN {items} m ON m.user_id = %(user_id)s AND m.id = s.id AND {served}{narrows}
-LEFT JOIN {vectors} e ON e.user_id = %(user_id)s
-  AND e.{item} = CASE WHEN s.id <> ALL(%(near)b::uuid[]) AND %(vector)s::halfvec IS NOT NULL THEN s.id END
-  AND e.model_id = %(model_id)s AND e.vector IS NOT NULL
+FROM said s CROSS JOIN LATERAL (
+    SELECT * FROM {items} m WHERE m.user_id = %(user_id)s AND m.id = s.id OFFSET 0
+) m LEFT JOIN LATERAL (
+    SELECT * FROM {vectors} e WHERE e.user_id = %(user_id)s
+      AND e.{item} = CASE WHEN s.id <> ALL(%(near)b::uuid[]) AND %(vector)s::halfvec IS NOT NULL THEN s.id END
+      AND e.model_id = %(model_id)s AND e.vector IS NOT NULL OFFSET 0
+) e ON true
+WHERE {served}{narrows}
 """
 
 _BESIDE = """
@@ -239,7 +248,7 @@ SELECT {text} AS text FROM (
     SELECT x.{item} AS id, sum(char_length(p.first) * char_length(p.first)) AS n
     FROM unnest(%(first)s::text[], %(last)s::text[]) AS p(first, last) CROSS JOIN LATERAL (
         SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope}
-          AND x.lexeme >= p.first COLLATE "C" AND x.lexeme <= p.last COLLATE "C"
+          AND x.lexeme >= p.first COLLATE "C" AND x.lexeme <= p.last COLLATE "C"{apiece}
     ) x GROUP BY x.{item} ORDER BY n DESC, x.{item} LIMIT %(most)s
 ) f JOIN {items} m ON m.user_id = %(user_id)s AND m.id = f.id AND {served}{narrows}
 ORDER BY f.n DESC, m.id
@@ -294,11 +303,12 @@ WITH scope AS MATERIALIZED ({statistics}
     SELECT q.lexeme COLLATE "C" AS lexeme FROM unnest(to_tsvector('english'::regconfig, %(name)s::text)) q
 ), held AS MATERIALIZED (
     SELECT x.{item} AS id FROM parts w CROSS JOIN LATERAL (
-        SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme
+        SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = w.lexeme{apiece}
     ) x GROUP BY x.{item} HAVING count(*) = (SELECT count(*) FROM parts)
     UNION
     SELECT x.{item} FROM unnest(to_tsvector('english'::regconfig, %(written_out)s::text)) q CROSS JOIN LATERAL (
-        SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = q.lexeme COLLATE "C"
+        SELECT * FROM {postings} x
+        WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = q.lexeme COLLATE "C"{apiece}
     ) x
 ), found AS MATERIALIZED (
     SELECT m.id FROM held h JOIN {items} m ON m.user_id = %(user_id)s AND m.id = h.id AND {served}{narrows}
@@ -457,7 +467,7 @@ def wide_statement(shelf: Shelf, *, saving: bool) -> str:
 
 
 def _filled(template: str, shelf: Shelf, *, filtered: bool = False, **words: str) -> str:
-    names = {**asdict(shelf), **words}
+    names = {**asdict(shelf), "apiece": "" if shelf is EPISODES else _APIECE, **words}
     reading = {key: value.format_map(names) for key, value in asdict(_READINGS[shelf]).items()}
     if not filtered:
         reading["narrows"] = ""
