@@ -250,8 +250,8 @@ SELECT {text} AS text FROM (
         SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope}
           AND x.lexeme >= p.first COLLATE "C" AND x.lexeme <= p.last COLLATE "C"{apiece}
     ) x GROUP BY x.{item} ORDER BY n DESC, x.{item} LIMIT %(most)s
-) f JOIN {items} m ON m.user_id = %(user_id)s AND m.id = f.id AND {served}{narrows}
-ORDER BY f.n DESC, m.id
+) f CROSS JOIN LATERAL (SELECT * FROM {items} m WHERE m.user_id = %(user_id)s AND m.id = f.id OFFSET 0) m
+WHERE {served}{narrows} ORDER BY f.n DESC, m.id
 """
 
 # The words of a scope with a first letter, or with one that only other languages have, and how many items have each.
@@ -337,13 +337,18 @@ ORDER BY m.created_at DESC, m.id LIMIT %(depth)s
 # `place`th.
 _WIDE = """
 SELECT m.id, {shown}, halfvec_send(coalesce(p.vector, e.vector)) AS vector, p.place
-FROM {items} m {joined}
-LEFT JOIN {vectors} e ON e.user_id = m.user_id AND e.{item} = m.id AND e.model_id = %(model_id)s
+FROM unnest(%(ids)b::uuid[]) AS i(id) CROSS JOIN LATERAL (
+    SELECT * FROM {items} m WHERE m.user_id = %(user_id)s AND m.id = i.id OFFSET 0
+) m {joined}
+LEFT JOIN LATERAL (
+    SELECT * FROM {vectors} e
+    WHERE e.user_id = %(user_id)s AND e.{item} = i.id AND e.model_id = %(model_id)s OFFSET 0
+) e ON true
 LEFT JOIN LATERAL (
     SELECT x.vector, x.place FROM unnest(e.passages) WITH ORDINALITY AS x(vector, place)
     WHERE %(vector)s::halfvec IS NOT NULL ORDER BY x.vector <=> %(vector)s::halfvec LIMIT 1
 ) p ON true
-WHERE m.user_id = %(user_id)s AND m.id = ANY(%(ids)b::uuid[]) AND {served}
+WHERE {served}
 """
 
 # Lost scores are computed again, so a transaction that writes nothing else need not wait for the disk, nor for who is

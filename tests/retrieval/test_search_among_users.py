@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import numpy as np
 import psycopg
@@ -15,70 +16,75 @@ from evals.stock import model_of, stock
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.shelves import MEMORIES
-from retrieval.statements import pool_statement
+from retrieval.statements import keyword_statement, pool_statement, spelled_statement, wide_statement
 
-USERS, EACH = 6, 150
-LISTED = 20
+USERS, EACH = 14, 40
+LISTED = 12
+WORDS = 3
 
 
 @pytest.fixture(scope="module")
-def crowd(runtime, new_person, database_url):
-    """Some users with as many memories each, of whom the first one asks."""
-    words, chance = WordModel(seed=3), np.random.default_rng(3)
-    vectors = chance.standard_normal((EACH, 384)).astype(np.float32)
+def space(runtime, new_person, database_url):
+    """Some users have as many memories each; what a search asks of the space of one of them."""
+    words, vectors = WordModel(seed=3), np.random.default_rng(3).standard_normal((EACH, 384)).astype(np.float32)
     persons = [new_person("ada", soft_cap=EACH) for _ in range(USERS)]
     spaces = [
         stock(runtime, each.id, words.texts(EACH), now=utc_now(), vectors=vectors, settled=False) for each in persons
     ]
     with psycopg.connect(database_url, autocommit=True) as owner:
         owner.execute("ANALYZE memories, embeddings, postings")
-    return persons[0].id, spaces[0]
-
-
-def scans(node):
-    """Give each reading of a table: which, and how many rows of it were looked at."""
-    if table := node.get("Relation Name"):
-        removed = sum(node.get(f"Rows Removed by {why}", 0) for why in ("Filter", "Index Recheck"))
-        yield table, (node["Actual Rows"] + removed) * node["Actual Loops"]
-    for child in node.get("Plans", ()):
-        yield from scans(child)
-
-
-def test_what_is_listed_is_looked_up_by_its_key_and_its_words(runtime, crowd):
-    user_id, space_id = crowd
+    user_id, space_id = persons[0].id, spaces[0]
     with user_session(runtime.sessions, user_id) as session:
-        newest = "SELECT id FROM memories WHERE space_id = :space ORDER BY id DESC LIMIT :listed"
-        listed = list(session.execute(text(newest), {"space": space_id, "listed": LISTED}).scalars())
-        often = (
-            "SELECT lexeme FROM postings WHERE space_id = :space GROUP BY lexeme ORDER BY count(*) DESC, lexeme LIMIT 3"
+        newest = text("SELECT id FROM memories WHERE space_id = :space ORDER BY id DESC LIMIT :listed")
+        listed = list(session.execute(newest, {"space": space_id, "listed": LISTED}).scalars())
+        rarest = text(
+            "SELECT lexeme FROM postings WHERE space_id = :s GROUP BY lexeme ORDER BY count(*), lexeme LIMIT :n"
         )
-        lexemes = list(session.execute(text(often), {"space": space_id}).scalars())
-        values = {
-            "user_id": user_id,
-            "space_id": space_id,
-            "model_id": model_of(session, user_id).id,
-            "now": utc_now(),
-            "listed": listed,
-            "best": listed[:3],
-            "near": listed[:5],
-            "lexemes": lexemes,
-            "vector": HalfVector(np.ones(384)).to_text(),
-        }
-        driver = session.connection().connection.driver_connection
-        names = list(values)
-        places = {f"%({name}){kind}": f"${names.index(name) + 1}" for name in names for kind in "sb"}
-        statement = re.sub(
-            r"%\(\w+\)[sb]", lambda found: places[found[0]], pool_statement(MEMORIES, filtered=False, beside=True)
-        )
-        # What is asked so often is planned once, for anybody's values.
-        driver.execute("SET LOCAL plan_cache_mode = force_generic_plan")
-        driver.execute(f"PREPARE pool AS {statement}")
-        given = psycopg.ClientCursor(driver).mogrify(", ".join(["%s"] * len(values)), list(values.values()))
-        ((plan,),) = driver.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE pool({given})").fetchall()
-        driver.execute("DEALLOCATE pool")
-    looked_at = {}
-    for table, rows in scans(plan[0]["Plan"]):
-        looked_at[table] = looked_at.get(table, 0) + rows
-    assert looked_at["memories"] <= LISTED + 1
-    assert looked_at["embeddings"] <= LISTED
-    assert looked_at["postings"] <= LISTED * len(lexemes)
+        lexemes = list(session.execute(rarest, {"s": space_id, "n": WORDS}).scalars())
+        model_id = model_of(session, user_id).id
+    asked = {"question": " ".join(lexemes), "lexemes": lexemes, "first": lexemes, "last": lexemes, "depth": LISTED}
+    found = {"listed": listed, "best": listed[:3], "near": listed[:5], "ids": listed, "most": LISTED}
+    numbers = {"k1": 1.2, "b": 0.75, "longest": 2.0, "long_text": 2000, "now": utc_now()}
+    scope = {"user_id": user_id, "space_id": space_id, "model_id": model_id}
+    return {**scope, **numbers, **asked, **found, "vector": HalfVector(np.ones(384)).to_text()}
+
+
+def rows_read(driver, statement, values):
+    """Return how many rows of each table a statement looks at that is planned once, for anybody's values."""
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)[sb]", statement)))
+    numbered = re.sub(r"%\((\w+)\)[sb]", lambda found: f"${names.index(found[1]) + 1}", statement)
+    driver.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+    driver.execute(f"PREPARE asked AS {numbered}")
+    given = psycopg.ClientCursor(driver).mogrify(", ".join(["%s"] * len(names)), [values[name] for name in names])
+    ((plan,),) = driver.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE asked({given})").fetchall()
+    driver.execute("DEALLOCATE asked")
+    read = Counter()
+    nodes = [plan[0]["Plan"]]
+    while nodes:
+        node = nodes.pop()
+        nodes += node.get("Plans", ())
+        if table := node.get("Relation Name"):
+            removed = sum(node.get(f"Rows Removed by {why}", 0) for why in ("Filter", "Index Recheck"))
+            read[table] += (node["Actual Rows"] + removed) * node["Actual Loops"]
+    return read
+
+
+@pytest.mark.parametrize(
+    ("statement", "looks"),
+    [
+        (pool_statement(MEMORIES, filtered=False, beside=True), 1),
+        (wide_statement(MEMORIES, saving=False), 1),
+        (keyword_statement(MEMORIES, filtered=False), 2),
+        (spelled_statement(MEMORIES, filtered=False), 1),
+    ],
+    ids=["pool", "wide", "keyword", "spelled"],
+)
+def test_what_is_listed_is_looked_up_by_its_key_and_its_words(runtime, space, statement, looks):
+    with user_session(runtime.sessions, space["user_id"]) as session:
+        read = rows_read(session.connection().connection.driver_connection, statement, space)
+    assert sum(read.values()) > 0
+    # The neighbours of the best may come with them.
+    assert read["memories"] <= LISTED + 2 * len(space["best"])
+    assert read["embeddings"] <= LISTED
+    # Rare as they are, few memories have each of these words.
+    assert read["postings"] <= looks * LISTED * WORDS
