@@ -272,6 +272,22 @@ def test_migrations_go_down_to_nothing_and_up_again(scratch, runtime):
     schema.upgrade(engine, databases, runtime.keys)
     with engine.connect() as connection:
         assert (current_revision(connection), schema.differences(connection)) == (head_revision(), [])
+    # As two of them had left it before they were amended.
+    whole = rights_of(engine, databases.app_role)
+    schema.downgrade(engine, databases, "0023")
+    with engine.begin() as connection:
+        connection.execute(text("DROP FUNCTION users_with_building_models()"))
+        connection.execute(text("DROP FUNCTION calls_on(text, integer)"))
+        connection.execute(text("DROP INDEX ix_tool_calls_paths"))
+        connection.execute(text("DROP FUNCTION with_folders(text[])"))
+        for table in ("embeddings", "episode_embeddings", "entity_embeddings"):
+            connection.execute(text(f"DROP INDEX ix_{table}_due"))
+            for name, columns in (("due", "user_id, due_at"), ("due_any", "due_at")):
+                index = f"CREATE INDEX ix_{table}_{name} ON {table} ({columns}) WHERE state = 'pending'"
+                connection.execute(text(index))
+    schema.upgrade(engine, databases, runtime.keys)
+    with engine.connect() as connection:
+        assert (schema.differences(connection), rights_of(engine, databases.app_role)) == ([], whole)
 
 
 def test_addresses_are_written_as_the_driver_reads_them(runtime):

@@ -62,6 +62,11 @@ def upgrade() -> None:
         op.execute(f"REVOKE EXECUTE ON FUNCTION {name}(text, integer) FROM PUBLIC")
     op.drop_index("ix_memories_order", table_name="memories")
     op.create_index(*ORDER, postgresql_include=TOLD)
+    index_paths()
+
+
+def index_paths() -> None:
+    """Let calls be found by a path, or a folder that it is in; needs `user_words`."""
     op.execute(WITH_FOLDERS)
     words, given = sa.text("user_words(user_id, with_folders(affected_paths))"), sa.text("affected_paths <> '{}'")
     op.create_index(PATHS, "tool_calls", [words], postgresql_using="gin", postgresql_where=given)
