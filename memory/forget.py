@@ -17,7 +17,7 @@ from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, NotFoundError, RefusedError
 from memory.ids import among
-from memory.journal import record, redact
+from memory.journal import record, redact, release_calls
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Tombstone
 from memory.notebooks.notebooks import drop_removed
@@ -288,8 +288,14 @@ def _lock_marked(session: Session, user_id: UUID, ids: Collection[UUID], *, wait
     return session.scalars(rows.execution_options(populate_existing=True)).all()
 
 
-def _blank(session: Session, memory_ids: Sequence[UUID], needles: Needles, marked: Sequence[Forgotten]) -> None:
-    redact(session, memory_ids, needles)
+def _blank(
+    session: Session,
+    memory_ids: Sequence[UUID],
+    needles: Needles,
+    marked: Sequence[Forgotten],
+    conversation_ids: Sequence[UUID] = (),
+) -> None:
+    redact(session, memory_ids, needles, conversation_ids)
     for forgotten in marked:
         links = forgotten.row[LINKS]
         kept = [mark for mark in links[_MARKS] if not needles.in_text(mark[1])]
@@ -303,10 +309,13 @@ def forget_all(
     restorable: Collection[UUID],
     *,
     space_id: UUID,
+    conversation_ids: Sequence[UUID],
     keys: Keys,
     now: datetime,
 ) -> None:
     """Take memories out of every read path with no undo, and what could be brought back as well.
+
+    Calls are untied from these conversations, which the caller is about to delete.
 
     All of them, and what they are in, are locked by the caller, who records it. Their tombstones stand in `space_id`.
     Up to `PURGED_AT_ONCE` are purged here; of more nothing can be read or brought back either, and `purge` finds them
@@ -320,7 +329,10 @@ def forget_all(
     _quietly(session, update(Forgotten).where(*mine).values(purge_at=now))
     if len(ids) <= PURGED_AT_ONCE:
         here = select(Forgotten).where(*mine).order_by(Forgotten.id).execution_options(populate_existing=True)
-        _purge(session, user_id, session.scalars(here).all(), keys=keys, now=now)
+        due = session.scalars(here).all()
+        _purge(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids)
+    # Before what was cached, as whoever purges locks them.
+    release_calls(session, conversation_ids)
     drop_cached(session, user_id, [text for row in rows.values() for text in texts_in(row)], keys)
 
 
@@ -386,7 +398,15 @@ def purge_forgotten(session: Session, user_id: UUID, memory_id: UUID, *, keys: K
     return row
 
 
-def _purge(session: Session, user_id: UUID, due: Sequence[Forgotten], *, keys: Keys, now: datetime) -> int:
+def _purge(
+    session: Session,
+    user_id: UUID,
+    due: Sequence[Forgotten],
+    *,
+    keys: Keys,
+    now: datetime,
+    conversation_ids: Sequence[UUID] = (),
+) -> int:
     """Remove these for good, all of them locked by the caller, and whatever tells of them; returns how many are gone.
 
     Those stay that are told of by a mark which another transaction holds: that may be purging as well, and what its
@@ -406,7 +426,7 @@ def _purge(session: Session, user_id: UUID, due: Sequence[Forgotten], *, keys: K
     if not said:
         return 0
     # In one go, as each locks what it blanks in the order that everyone does.
-    _blank(session, list(said), needles, marked)
+    _blank(session, list(said), needles, marked, conversation_ids)
     # Of what was forgotten once more: it may have been asked for in its own words since.
     drop_cached(session, user_id, [text for texts in said.values() for text in texts], keys)
     session.flush()

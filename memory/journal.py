@@ -27,19 +27,23 @@ _HELD = "SELECT id FROM memories WHERE user_id = %(user_id)s AND id = ANY(%(ids)
 __all__ = ["hold", "record", "record_tool_call", "redact", "release_calls"]
 
 
-def redact(session: Session, memory_ids: Sequence[UUID], needles: Needles) -> int:
+def redact(
+    session: Session, memory_ids: Sequence[UUID], needles: Needles, conversation_ids: Sequence[UUID] = ()
+) -> int:
     """Blank every tool call that tells of one of the memories, and every cell of a notebook that says a text.
 
-    Returns how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits.
+    The calls of these conversations are locked as well, for `release_calls`. Returns how many calls were blanked. Works
+    with the user whom the transaction is confined to; the caller commits.
     """
     blank(session, needles)
-    return redact_calls(session, memory_ids, needles)
+    return redact_calls(session, memory_ids, needles, conversation_ids)
 
 
 def release_calls(session: Session, conversation_ids: Sequence[UUID]) -> None:
     """Untie calls from conversations, and their messages, that are about to be deleted.
 
-    The foreign keys would do so message by message, in an order of their own.
+    The foreign keys would do so message by message, in an order of their own. Who blanks calls as well in the same
+    transaction does that before, with the conversations.
     """
     session.execute(select(func.release_tool_calls(conversation_ids)))
 

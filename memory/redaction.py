@@ -173,10 +173,13 @@ class Secrets:
         return self.needles.in_value([call.arguments, call.result, call.error, call.affected_paths])
 
 
-def redact(session: Session, memory_ids: Sequence[UUID], needles: Needles) -> int:
+def redact(
+    session: Session, memory_ids: Sequence[UUID], needles: Needles, conversation_ids: Sequence[UUID] = ()
+) -> int:
     """Blank every tool call of the user that names one of the memories or carries one of the texts.
 
-    Returns how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits.
+    The calls of these conversations, which the caller is about to release, are locked with them in one order. Returns
+    how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits.
     """
     if not memory_ids and not needles:
         return 0
@@ -188,6 +191,8 @@ def redact(session: Session, memory_ids: Sequence[UUID], needles: Needles) -> in
         some = select(*_COLUMNS).where(_MINE, ToolCall.id.in_(candidates[start : start + _AT_ONCE]))
         for call in session.execute(some):
             found.look_at(call, secrets)
+    if conversation_ids:
+        session.execute(select(func.hold_tool_calls(found.calls, conversation_ids)))
     if not found.calls:
         return 0
     return session.scalar(select(func.redact_tool_calls(found.calls, found.saying, sorted(found.paths)))) or 0

@@ -16,7 +16,7 @@ from memory.conversations import drop_episodes
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.forget import forget_all
 from memory.ids import among
-from memory.journal import record, release_calls
+from memory.journal import record
 from memory.keys import Keys
 from memory.models import (
     Conversation,
@@ -186,10 +186,16 @@ class _Removal:
             select(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id).order_by(Memory.id)
         ).all()
         ids = [memory.id for memory in memories]
-        # Before what was cached of either, as whoever purges locks them.
-        release_calls(session, self.inside.conversations)
-        pool, restorable = self.pool.id, self.inside.forgotten
-        forget_all(session, user_id, memories, restorable, space_id=pool, keys=self.keys, now=self.now)
+        forget_all(
+            session,
+            user_id,
+            memories,
+            self.inside.forgotten,
+            space_id=self.pool.id,
+            conversation_ids=self.inside.conversations,
+            keys=self.keys,
+            now=self.now,
+        )
         self._delete_conversations(self.inside.conversations)
         self._record("memory.forgotten", ids, {"undo_seconds": 0})
         return {}

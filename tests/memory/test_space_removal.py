@@ -332,6 +332,42 @@ def test_who_writes_to_other_spaces_does_not_wait_for_one_to_be_forgotten(book, 
     assert done["memories_forgotten"] == 1
 
 
+def test_a_space_goes_beside_a_forgetting_that_blanks_the_same_calls(book, owner, remove):
+    """What both lock they lock in one order: who waits for a call holds none that comes after it."""
+    book.write(TEXT, space="second")
+    talk = converse(book, "second")
+    call = {"tool": "note", "correlation_id": "one", "arguments": {"text": TEXT}, "created_at": utc_now()}
+    with book.session() as session:
+        ids = [
+            record_tool_call(session, book.user_id, **call, duration_ms=1.0, success=True, conversation_id=place)
+            for place in (None, talk)
+        ]
+    word, done = book.contents("second").digest, []
+    # Ids of the same millisecond are in any order.
+    mine, first, last = {"user_id": book.user_id}, min(ids), max(ids)
+    untied = text("UPDATE tool_calls SET conversation_id = NULL WHERE user_id = :user_id AND id = :id")
+    tied = text("UPDATE tool_calls SET conversation_id = :talk WHERE user_id = :user_id AND id = :id")
+    with owner.begin() as connection:
+        connection.execute(untied, {**mine, "id": first})
+        connection.execute(tied, {**mine, "id": last, "talk": talk})
+    thread = threading.Thread(target=lambda: done.append(remove("forget", word)))
+    with owner.begin() as holding:
+        locked = text("SELECT id FROM tool_calls WHERE user_id = :user_id AND id = :id FOR UPDATE SKIP LOCKED")
+        assert holding.scalar(locked, {**mine, "id": first}) == first
+        thread.start()
+        waits = text(
+            "SELECT pg_stat_clear_snapshot(), EXISTS (SELECT FROM pg_stat_activity a "
+            "WHERE pg_backend_pid() = ANY(pg_blocking_pids(a.pid))) AS waits"
+        )
+        while thread.is_alive() and not holding.execute(waits).one().waits:
+            thread.join(0.01)
+        with owner.begin() as other:
+            assert other.scalar(locked, {**mine, "id": last}) == last
+    thread.join(60)
+    assert done[0]["conversations_deleted"] == 1
+    assert book.all("SELECT arguments FROM tool_calls WHERE conversation_id IS NULL") == [REDACTED, REDACTED]
+
+
 def test_a_space_goes_beside_a_purge_of_what_expired_there(book, remove):
     now = utc_now()
     book.write(TEXT, space="second", expires_at=now + timedelta(milliseconds=1))
