@@ -101,7 +101,10 @@ def parse(lines: Iterable[str], name: str = "jsonl") -> DataSet:
                 found.questions.append((number, each))
     known = _known(found.memories)
     questions = list(_questions(found.questions, known))
-    collections = [_collection(user, [each for _, each in found.memories if each.user == user]) for user in known]
+    owned: dict[str, list[_Memory]] = {user: [] for user in known}
+    for _, each in found.memories:
+        owned[each.user].append(each)
+    collections = [_collection(user, memories) for user, memories in owned.items()]
     if not questions:
         raise ValueError("there is no question with evidence, nor one that must bring nothing")
     unscored = len(found.questions) - len(questions)
