@@ -170,6 +170,7 @@ def _get(holder: object, key: str, kind: type, where: str, default: Any = None) 
     value = holder.get(key, default)
     if value is None:
         raise ValueError(f"{where}: {key} is missing")
-    if not isinstance(value, kind):
+    # True would pass for 1.
+    if not isinstance(value, kind) or isinstance(value, bool):
         raise ValueError(f"{where}: {key} must be of type {kind.__name__}, not {type(value).__name__}")
     return value

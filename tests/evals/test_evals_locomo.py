@@ -80,6 +80,7 @@ def said(when: str, *turns: dict[str, str]) -> list[dict[str, Any]]:
         ([sample(qa=[question(" ", 4, [])])], "conv-1, question 1: question: must not be empty"),
         ([sample(qa=[question("Why\x00?", 4, [])])], "conv-1, question 1: question: must not contain NUL"),
         ([sample(qa=[question("Why?", 6, [])])], "conv-1, question 1: category must be 1 to 5, not 6"),
+        ([sample(qa=[question("Why?", True, [])])], "category must be of type int, not bool"),
         ([sample(qa=[question("Why?", "4", [])])], "category must be of type int, not str"),  # type: ignore[arg-type]
         ([sample(conversation={"session_1": [{}]})], "conv-1, session_1: session_1_date_time is missing"),
         (
