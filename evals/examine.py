@@ -15,6 +15,7 @@ from evals.errors import MeasureError
 from evals.places import Place, Placed
 from evals.scores import Outcome, grouped
 from memory.database import act_as
+from memory.embedding.base import EmbeddingError
 from memory.embedding.models import active_model
 from retrieval.about import meant
 from retrieval.policy import Policy
@@ -61,9 +62,12 @@ class Examiner:
     warm: dict[UUID, Dense] = field(default_factory=dict)
 
     def warm_up(self, questions: Sequence[Question]) -> None:
-        """Make the vector of every question; raises `MeasureError` where there is no model."""
-        for question in questions:
-            self.dense(self.placed.places[question.collection]).embedder.embed_one(meant(question.text))
+        """Make the vector of every question; raises `MeasureError` where there is no model, or none that answers."""
+        try:
+            for question in questions:
+                self.dense(self.placed.places[question.collection]).embedder.embed_one(meant(question.text))
+        except EmbeddingError as error:
+            raise MeasureError(f"the embedding model made no vector: {error}") from error
 
     def dense(self, place: Place) -> Dense:
         """Return what embeds the questions of a place's owner."""

@@ -100,8 +100,13 @@ def test_the_command_warns_of_few_marks_and_keeps_no_text(
     monkeypatch.setenv("COMMONPLACE_SECRET_KEY", runtime.settings.secret_key.decode())
     result = CliRunner().invoke(eval_group, ["marks", "--email", str(email)])
     with user_session(runtime.sessions, user_id) as session:
+        away = "provider_type = 'openai', endpoint_url = 'http://127.0.0.1:9/v1'"
+        session.execute(text(f"UPDATE embedding_models SET {away}"))
+    unanswered = CliRunner().invoke(eval_group, ["marks", "--email", str(email), "--no-save"])
+    with user_session(runtime.sessions, user_id) as session:
         session.execute(text("UPDATE embedding_models SET state = 'building'"))
     stopped = CliRunner().invoke(eval_group, ["marks", "--email", str(email), "--no-save"])
+    assert (unanswered.exit_code, "Error: the embedding model made no vector" in unanswered.stderr) == (1, True)
     assert (stopped.exit_code, "Error: there is no embedding model" in stopped.stderr) == (1, True)
     assert (result.exit_code, "Only 2 marked questions" in result.stderr) == (0, True), result.output
     (run_file,) = (kept / "evals").iterdir()
