@@ -75,8 +75,17 @@ class Output:
         keep = partial(runs.save, config.load().home, record, now=started) if self.save else None
         kept = hand_over(keep, record, self.path, text)
         if self.mlflow:
-            mlflow_log.log(config.load().home, record)
+            _log(record)
         return kept
+
+
+def _log(record: Mapping[str, Any]) -> None:
+    """Log a run to MLflow, or say on stderr why not: what is still to come of a run does not depend on it."""
+    try:
+        mlflow_log.log(config.load().home, record)
+    except Exception as error:  # MLflow lets through what its database, its files and its server raise.
+        lines = str(error).splitlines() or [""]
+        click.echo(f"Warning: the run was not logged to MLflow: {type(error).__name__}: {lines[0]}", err=True)
 
 
 def _run_in(_context: click.Context, _option: click.Parameter, path: Path | None) -> Run | None:

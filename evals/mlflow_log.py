@@ -5,11 +5,15 @@ SQLite, as MLflow 3 refuses to open a folder of plain files unless it is told to
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +48,30 @@ def log(home: Path, record: Mapping[str, Any]) -> None:
         import mlflow  # noqa: PLC0415
 
         mlflow.set_tracking_uri(store(home))
-        name = str(record["command"])
-        if mlflow.get_experiment_by_name(name) is None:
-            mlflow.create_experiment(name, artifact_location=artifacts(home))
-        mlflow.set_experiment(name)
+        mlflow.set_experiment(_experiment(home, str(record["command"])))
         with mlflow.start_run(run_name=f"{record['data']['name']} {record['at']}"):
             mlflow.log_params(parameters(record))
             mlflow.log_metrics(metrics(record))
             mlflow.log_dict(dict(record), "run.json")
+
+
+def _experiment(home: Path, command: str) -> str:
+    """Return the name of the experiment for a command's runs, which is made where there is none.
+
+    One that was deleted keeps its name until it is cleared away, and takes no run: then the next is called `golden 2`.
+    """
+    import mlflow  # noqa: PLC0415
+
+    # Two that begin at once would both make the tables, and the experiment.
+    with (home / FOLDER / "mlflow.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name in chain([command], (f"{command} {number}" for number in count(2))):
+            found = mlflow.get_experiment_by_name(name)
+            if found is None:
+                mlflow.create_experiment(name, artifact_location=artifacts(home))
+            if found is None or found.lifecycle_stage == "active":
+                return name
+    raise AssertionError("there is always a next name")
 
 
 def parameters(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,11 +96,26 @@ def metrics(record: Mapping[str, Any]) -> dict[str, float]:
         for name, value in values.get("latency_ms", {}).items():
             found[_metric(f"{prefix}latency_ms.{name}")] = float(value)
     main = record.get("variants", {}).get(record.get("main"), {})
-    for category, measured in main.get("by_category", {}).items():
-        called = _NOT_IN_CATEGORIES.sub("-", category)[:_LONGEST_CATEGORY]
+    by_category = main.get("by_category", {})
+    called = _called(by_category)
+    for category, measured in by_category.items():
         for name, each in measured.items():
-            found[f"category/{called}/{_metric(name)}"] = float(each["mean"])
+            found[f"category/{called[category]}/{_metric(name)}"] = float(each["mean"])
     return found
+
+
+def _called(categories: Iterable[str]) -> dict[str, str]:
+    """Return what MLflow takes for each category; one that would be called as another is gets a digest.
+
+    >>> _called(["a-b", "a/b", "c/d"])
+    {'a-b': 'a-b', 'a/b': 'a-b c14cddc0', 'c/d': 'c-d'}
+    """
+    named = {each: _NOT_IN_CATEGORIES.sub("-", each)[:_LONGEST_CATEGORY] for each in categories}
+    times = Counter(named.values())
+    return {
+        each: name if each == name or times[name] == 1 else f"{name} {sha256(each.encode()).hexdigest()[:8]}"
+        for each, name in named.items()
+    }
 
 
 def _metric(name: str) -> str:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 
 from evals import golden
 from evals.cli import eval_group
+from evals.cli_output import Output
 from evals.mlflow_log import metrics, parameters, serve_command
 
 MEASURE = {"mean": 0.5, "low": 0.25, "high": 0.75, "cases": 4}
@@ -44,6 +46,20 @@ def test_means_intervals_and_percentiles_are_metrics() -> None:
     }
 
 
+def test_categories_that_mlflow_would_call_alike_are_told_apart() -> None:
+    run = record()
+    run["variants"]["balanced"]["by_category"] = {each: {"MRR": MEASURE} for each in ("a-b", "a/b", "a.b", "ab" * 99)}
+    found = [name for name in metrics(run) if name.startswith("category/")]
+    assert (len(found), "category/a-b/MRR" in found) == (4, True)
+
+
+def test_what_mlflow_refuses_takes_nothing_along(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (kept / "evals" / "mlflow.db").mkdir(parents=True)
+    run_file = Output(None, None, save=True, mlflow=True).finish("golden", "1.000", record(), started=datetime.now(UTC))
+    assert run_file is not None
+    assert "Warning: the run was not logged to MLflow: " in capsys.readouterr().err
+
+
 def test_the_policy_that_was_measured_is_parameters() -> None:
     found = parameters(record())
     assert (found["k1"], found["limit"], found["version"], found["data"]) == (1.2, 10, "9.9", "golden")
@@ -72,11 +88,16 @@ from evals.mlflow_log import log, store
 log(Path(sys.argv[1]), json.loads(sys.argv[2]))
 log(Path(sys.argv[1]), json.loads(sys.argv[2]))
 import mlflow
+first = mlflow.get_experiment_by_name("golden")
+mlflow.delete_experiment(first.experiment_id)
+log(Path(sys.argv[1]), json.loads(sys.argv[2]))
+afterwards = mlflow.search_runs(experiment_names=["golden 2"], output_format="list")
+mlflow.tracking.MlflowClient().restore_experiment(first.experiment_id)
 runs = mlflow.search_runs(experiment_names=["golden"], output_format="list")
 whole = mlflow.artifacts.load_dict(runs[0].info.artifact_uri + "/run.json")
-print(len(runs), runs[0].data.metrics["recall_at_5"], whole["at"])
+print(len(afterwards), len(runs), runs[0].data.metrics["recall_at_5"], whole["at"])
 """
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path), json.dumps(record())], capture_output=True, text=True, check=False
     )
-    assert done.stdout.split() == ["2", "0.5", "2031-05-08"], done.stderr
+    assert done.stdout.split() == ["1", "2", "0.5", "2031-05-08"], done.stderr
