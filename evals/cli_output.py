@@ -44,8 +44,8 @@ class Output:
     def check(self, data: DataSet) -> None:
         """Look, before anything is measured, whether the other run is one of these data.
 
-        Raises `click.UsageError` where it has none of the questions. Where it is of data of another kind or name, a
-        line on stderr says so: questions are paired by their ids.
+        Raises `click.UsageError` where it has none of the questions. Where it is of data of another kind or name, or of
+        other lines where these name the questions, a line on stderr says so: questions are paired by their ids.
         """
         if self.against is None:
             return
@@ -55,6 +55,9 @@ class Output:
         if any(theirs and theirs != each for each, theirs in zip(mine, self.against.data, strict=True)):
             here, there = " ".join(mine), " ".join(self.against.data)
             click.echo(f"Warning: {self.against.name} is of {there}, not of {here}; only ids are compared", err=True)
+        elif data.lines and self.against.lines and data.lines != self.against.lines:
+            told = f"{self.against.name} is of another {data.name}, or of one that has changed since"
+            click.echo(f"Warning: {told}; questions without an id are paired by their lines", err=True)
 
     def finish(self, command: str, text: str, values: Mapping[str, Any], *, started: datetime) -> Path | None:
         """Compare, keep and print a run; return the file that it is kept in, None where it is not."""

@@ -66,7 +66,8 @@ class DataSet:
     """`unscored` counts the questions whose evidence is missing.
 
     `kind` is golden, locomo, jsonl, persons, notes or marks. With `persons` each collection belongs to a person of its
-    own, else all of them to one. `ignored` names what the file has that means nothing here.
+    own, else all of them to one. `ignored` names what the file has that means nothing here. `lines` is a digest of the
+    file where questions are called by their lines in it, empty where none is.
     """
 
     kind: str
@@ -76,6 +77,7 @@ class DataSet:
     unscored: int = 0
     persons: bool = False
     ignored: tuple[str, ...] = ()
+    lines: str = ""
 
     @property
     def size(self) -> int:
@@ -102,6 +104,7 @@ def joined(sets: Sequence[DataSet]) -> DataSet:
         questions=tuple(questions),
         unscored=sum(each.unscored for each in sets),
         persons=any(each.persons for each in sets),
+        lines="".join(each.lines for each in sets),
     )
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -91,8 +92,9 @@ def parse(lines: Iterable[str], name: str = "jsonl") -> DataSet:
     The memories of each user are a collection. A question without relevant ids is not scored, unless it says that
     nothing must be returned.
     """
-    found = _Read([], [])
+    found, digest = _Read([], []), sha256()
     for number, line in enumerate(lines, start=1):
+        digest.update(f"{number} {line.strip()}\n".encode("utf-8", "surrogatepass"))
         if line.strip():
             each = _record(number, line)
             if isinstance(each, _Memory):
@@ -108,7 +110,9 @@ def parse(lines: Iterable[str], name: str = "jsonl") -> DataSet:
     if not questions:
         raise ValueError("there is no question with evidence, nor one that must bring nothing")
     unscored = len(found.questions) - len(questions)
-    return DataSet("jsonl", name, tuple(collections), tuple(questions), unscored=unscored, persons=True)
+    # Of all that the file has: that of its questions alone could be guessed.
+    told = digest.hexdigest() if any(each.id is None for _, each in found.questions) else ""
+    return DataSet("jsonl", name, tuple(collections), tuple(questions), unscored=unscored, persons=True, lines=told)
 
 
 def _record(number: int, line: str) -> _Memory | _Question:

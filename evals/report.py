@@ -159,6 +159,7 @@ def to_dict(report: Report) -> dict[str, Any]:
             "memories": data.size,
             "questions": len(data.questions),
             "unscored": data.unscored,
+            "lines": data.lines,
         },
         "passed": not why,
         "reasons": why,

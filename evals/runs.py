@@ -38,6 +38,11 @@ class Run:
         return str(found.get("kind", "")), str(found.get("name", ""))
 
     @property
+    def lines(self) -> str:
+        """Return the digest of a file whose questions are called by their lines; empty where the run does not tell."""
+        return str(self.values.get("data", {}).get("lines", ""))
+
+    @property
     def when(self) -> str:
         """Return the minute in which the run began, in UTC."""
         return str(self.values.get("at", ""))[:16].replace("T", " ")
@@ -103,7 +108,8 @@ class Run:
 
     def is_of_data_of(self, other: Run) -> bool:
         """Tell whether two runs are of the same data, as far as they say: equal ids are of the same question then."""
-        return all(not mine or not theirs or mine == theirs for mine, theirs in zip(self.data, other.data, strict=True))
+        pairs = zip((*self.data, self.lines), (*other.data, other.lines), strict=True)
+        return all(not mine or not theirs or mine == theirs for mine, theirs in pairs)
 
     def has_all_in_means(self, name: str, left_out: frozenset[str]) -> bool:
         """Tell whether a measure of all questions but those left out is one of those alone that are in its mean."""

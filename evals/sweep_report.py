@@ -87,6 +87,7 @@ def to_values(sweep: Sweep) -> dict[str, Any]:
             "name": sweep.data.name,
             "memories": sweep.data.size,
             "questions": len(sweep.questions),
+            "lines": sweep.data.lines,
         },
         "main": "chosen",
         "variants": {"chosen": _variant(sweep.chosen), "default": _variant(sweep.default)},

@@ -14,9 +14,11 @@ from evals_data import sample
 
 from evals import golden, with_memory
 from evals.cli import eval_group
+from evals.cli_output import Output
 from evals.datasets import LANGUAGES, is_held_out, load
 from evals.jsonl import parse
 from evals.persons import UNSEEN
+from evals.runs import Run
 
 DOCS = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text()
 
@@ -50,6 +52,20 @@ def test_many_users_are_read_in_the_time_of_one() -> None:
 
 def test_a_question_may_stand_before_its_memory() -> None:
     assert parse([question(relevant=["m1"]), memory("m1")]).questions[0].id == "line 1"
+
+
+def test_questions_called_by_their_lines_are_compared_with_a_warning_after_a_change(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = [memory("m1"), question(relevant=["m1"]), question("Who has a dog?", nothing=True)]
+    before, after = parse(file), parse([memory("m2"), *file])
+    old = Run("old.json", {"data": {"name": "jsonl", "lines": before.lines}, "cases": {"line 3": {"MRR": 1.0}}})
+    output = Output(None, old, save=False, mlflow=False)
+    output.check(parse(file))
+    assert capsys.readouterr().err == ""
+    output.check(after)
+    assert "old.json is of another jsonl, or of one that has changed since" in capsys.readouterr().err
+    assert parse([memory("m1"), question(relevant=["m1"], id="q")]).lines == ""
 
 
 def test_nothing_must_be_said_or_the_question_is_not_scored() -> None:
@@ -223,6 +239,7 @@ def test_the_command_measures_keeps_and_ends_with_the_verdict(tmp_path: Path, ke
     assert [means[name] for name in wanted] == [1.0] * 5
     assert {"keyword alone", "bm25s (reference)"} <= run["variants"].keys()
     assert run["settings"]["policies"]["balanced"]["fusion"] == "convex"
+    assert run["data"]["lines"] == load(file).lines != ""
     assert "flowerpot" not in json.dumps(run)
 
 

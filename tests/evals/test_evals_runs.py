@@ -135,10 +135,12 @@ def test_old_runs_that_do_not_tell_what_stands_apart_are_not_compared() -> None:
         ({"kind": "jsonl", "name": "notes"}, 1),
         ({"name": "notes"}, 1),
         ({}, 1),
+        ({"kind": "jsonl", "name": "notes", "lines": "c0ffee"}, 1),
+        ({"kind": "jsonl", "name": "notes", "lines": "decade"}, 0),
         ({"kind": "jsonl", "name": "letters"}, 0),
         ({"kind": "golden", "name": "notes"}, 0),
     ],
 )
 def test_runs_of_other_data_are_not_compared_though_ids_are_equal(data: dict[str, str], pairs: int) -> None:
-    first = measured({"1": 0.5}, 1, data={"kind": "jsonl", "name": "notes"})
+    first = measured({"1": 0.5}, 1, data={"kind": "jsonl", "name": "notes", "lines": "c0ffee"})
     assert [len(found) for found in differences([first, measured({"1": 1.0}, 1, data=data)])] == [pairs]
