@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -153,9 +154,9 @@ def save(home: Path, values: Mapping[str, Any], *, now: datetime, kind: str = FO
 def latest(home: Path, most: int) -> list[Run]:
     """Return the newest runs first, at most so many, without their questions; what cannot be read is left out."""
     folder = home / FOLDER
-    paths = sorted(folder.glob("*.json"), reverse=True)[:most] if folder.is_dir() else []
-    found = (_outlined(each) for each in paths if _NAME.fullmatch(each.name))
-    return [each for each in found if each is not None]
+    kept = (each for each in folder.glob("*.json") if _NAME.fullmatch(each.name)) if folder.is_dir() else ()
+    found = (_outlined(each) for each in sorted(kept, reverse=True))
+    return list(islice((each for each in found if each is not None), most))
 
 
 def _outlined(path: Path) -> Run | None:

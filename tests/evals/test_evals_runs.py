@@ -38,6 +38,9 @@ def test_two_runs_of_one_second_are_both_kept(tmp_path: Path) -> None:
 def test_the_newest_come_first_and_no_more_than_asked(tmp_path: Path) -> None:
     for hours in (1, 3, 2):
         save(tmp_path, values(at=str(hours)), now=NOW + timedelta(hours=hours))
+    # What else lies there, as what `--json` wrote and a run that was cut off, takes no other's place.
+    for other in ("mine", "sweep", f"{NOW + timedelta(hours=9):%Y%m%dT%H%M%SZ}-cut-off"):
+        (tmp_path / FOLDER / f"{other}.json").write_text("{")
     assert [each.values["at"] for each in latest(tmp_path, 2)] == ["3", "2"]
 
 
