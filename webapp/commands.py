@@ -249,22 +249,24 @@ def _answered(asked: Asked, intent: Intent) -> CommandResult:
 
 
 def _undo(asked: Asked, intent: Intent) -> CommandResult:
-    step = last_change(session(), asked.speaker, utc_now())
+    gone = intent.target == "gone"
+    step = last_change(session(), asked.speaker, utc_now(), gone=gone)
     if step is None:
-        return CommandResult("undo", intent.confidence, False, _nothing_to_undo())
+        return CommandResult("undo", intent.confidence, False, _nothing_to_undo(gone=gone))
     plan = step.result["undo"]
     if intent.confidence < SURE:
         return CommandResult("undo", intent.confidence, False, "Shall I undo the last thing that I did? Say: undo.")
     return act(asked, plan["action"], [UUID(each) for each in plan["ids"]], plan["space"]).of_step(step.id)
 
 
-def _nothing_to_undo() -> str:
+def _nothing_to_undo(*, gone: bool) -> str:
     """Say that no command can be undone, and what was forgotten elsewhere and can still be brought back."""
     number = len(told_restorables()) if "forget" in credential().scopes else 0
     if not number:
-        return "There is nothing to undo in the last ten minutes."
+        return f"There is nothing to {'bring back from' if gone else 'undo in'} the last ten minutes."
     what, it = ("A memory was", "it") if number == 1 else (f"{number} memories were", "them")
+    none = "took anything away that I can bring back" if gone else "can be undone"
     return (
-        f"None of my commands of the last ten minutes can be undone. {what} forgotten elsewhere: you can restore "
+        f"None of my commands of the last ten minutes {none}. {what} forgotten elsewhere: you can restore "
         f"{it} under Memories."
     )

@@ -25,9 +25,9 @@ Kind = Literal[
     "cancel",
     "none",
 ]
-# What is meant: the last memory, all of the last ones, one of a list, one by its id, whatever fits some words, or all
-# that there is.
-Target = Literal["nothing", "last", "all", "place", "id", "about", "text", "everything"]
+# What is meant: the last memory, all of the last ones, one of a list, one by its id, whatever fits some words, all
+# that there is, or what is no longer there.
+Target = Literal["nothing", "last", "all", "place", "id", "about", "text", "everything", "gone"]
 
 # From here on a sentence is taken at its word; from the second on it is asked what it meant.
 SURE = 0.8

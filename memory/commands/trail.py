@@ -23,6 +23,7 @@ ANSWERABLE = timedelta(minutes=5)
 _TOOLS = ("memory_search", "query_memory", "memory_add", "memory_get", "memory_update", "memory_context", TOOL)
 _STORING = ("memory.created", "memory.merged")
 _FEW = 20
+_GIVING_BACK = frozenset({"restore", "pin", "memory_on"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +142,22 @@ def _steps(session: Session, speaker: Speaker, since: datetime) -> list[Step]:
     return [Step(*row) for row in session.execute(statement)]
 
 
-def last_change(session: Session, speaker: Speaker, now: datetime) -> Step | None:
-    """Return the last command that can still be undone and was not."""
+def last_change(session: Session, speaker: Speaker, now: datetime, *, gone: bool = False) -> Step | None:
+    """Return the last command that can still be undone and was not.
+
+    With `gone` it is the last whose undo gives something back: who wants that must not lose what came since.
+    """
     undone: set[str] = set()
     for step in _steps(session, speaker, now - UNDOABLE):
         if "undid" in step.result:
             undone.add(step.result["undid"])
-        elif "undo" in step.result and str(step.id) not in undone:
+        elif "undo" in step.result and str(step.id) not in undone and (not gone or _gives_back(step)):
             return step
     return None
+
+
+def _gives_back(step: Step) -> bool:
+    return step.result["undo"]["action"] in _GIVING_BACK
 
 
 def open_question(session: Session, speaker: Speaker, now: datetime) -> dict[str, Any] | None:

@@ -164,6 +164,16 @@ def test_a_forgotten_memory_comes_back_by_a_word_and_only_once(agent, notes):
     assert say(agent, "undo")["done"] is False
 
 
+def test_who_wants_something_back_loses_nothing_that_came_since(agent, ada, notes):
+    say(agent, f"forget {notes['nuts']}")
+    say(agent, "remember that my aunt lives in Graz")
+    back = say(agent, "restore what you just forgot")
+    assert (back["answer"], listed(back)) == ("I remember again “Ada is allergic to hazelnuts”.", {notes["nuts"]})
+    again = say(agent, "bring it back")
+    assert (again["done"], again["answer"]) == (False, "There is nothing to bring back from the last ten minutes.")
+    assert memories_of(ada) == 4
+
+
 def test_the_undo_ends_after_ten_minutes(agent, ada, notes):
     until = say(agent, f"forget {notes['nuts']}")["undo"]["until"]
     assert timedelta(minutes=9) < datetime.fromisoformat(until) - utc_now() <= timedelta(minutes=10)
