@@ -250,6 +250,10 @@ def _answered(asked: Asked, intent: Intent) -> CommandResult:
 
 def _undo(asked: Asked, intent: Intent) -> CommandResult:
     gone = intent.target == "gone"
+    if not gone and open_question(session(), asked.speaker, utc_now()) is not None:
+        # Who is asked and says so means the question, and not what was done before it.
+        answer = "I have only asked: nothing was changed. Say undo again to undo what I did before."
+        return CommandResult("cancel", intent.confidence, True, answer)
     step = last_change(session(), asked.speaker, utc_now(), gone=gone)
     if step is None:
         return CommandResult("undo", intent.confidence, False, _nothing_to_undo(gone=gone))

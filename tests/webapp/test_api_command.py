@@ -314,6 +314,15 @@ def test_a_spoken_no_ends_the_question(agent, ada, notes):
     assert memories_of(ada) == 3
 
 
+def test_an_undo_in_answer_to_a_question_undoes_nothing_before_it(agent, ada, notes):
+    say(agent, "remember that my aunt lives in Graz")
+    say(agent, "forget what I said about the bakery")
+    answer = say(agent, "undo")
+    assert (answer["intent"], answer["answer"][:34]) == ("cancel", "I have only asked: nothing was cha")
+    assert (memories_of(ada), say(agent, "yes")["done"], memories_of(ada)) == (4, False, 4)
+    assert say(agent, "undo")["answer"] == "I no longer remember “my aunt lives in Graz”."
+
+
 def test_one_of_the_list_can_be_chosen(agent, ada, notes):
     second = say(agent, "forget what I told you about the bakery")["memories"][1]["id"]
     assert say(agent, "forget the second one")["undo"]["ids"] == [second]
