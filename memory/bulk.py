@@ -14,7 +14,7 @@ from memory import edit
 from memory.capacity import expired_in
 from memory.drafts import MAX_TAGS
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import forget, places_of, restore
+from memory.forget import find_twin, forget, places_of, restore
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import EntityMention, Memory, PossibleUpdate, Space
@@ -150,7 +150,9 @@ def move_many(
     moved: dict[str, list[UUID]] = defaultdict(list)
 
     def act(memory: Memory) -> bool:
-        if _is_tied(session, memory) or _has_twin(session, memory, target):
+        if _is_tied(session, memory):
+            return False
+        if memory.status == "active" and find_twin(session, memory, target.id, memory.text_digest, now) is not None:
             return False
         if stones.bars(memory.text, memory.simhash):
             return False
@@ -185,13 +187,3 @@ def _is_tied(session: Session, memory: Memory) -> bool:
         or session.scalar(linked.limit(1)) is not None
         or session.scalar(newer.limit(1)) is not None
     )
-
-
-def _has_twin(session: Session, memory: Memory, target: Space) -> bool:
-    twin = select(Memory.id).where(
-        Memory.user_id == memory.user_id,
-        Memory.space_id == target.id,
-        Memory.text_digest == memory.text_digest,
-        Memory.status == "active",
-    )
-    return memory.status == "active" and session.scalar(twin.limit(1)) is not None

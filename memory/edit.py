@@ -14,7 +14,7 @@ from memory.drafts import Draft, check_status
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, InvalidError, RefusedError
-from memory.forget import UNDO_WINDOW, get_memory
+from memory.forget import UNDO_WINDOW, find_twin, get_memory
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import AuditEvent, Memory, Space
@@ -118,13 +118,13 @@ def update(
     space = lock_space_of(session, memory, *([older_id] if older_id else []))
     if not space.memory_enabled and VERSIONED.intersection(changes):
         raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
-    older = _superseded(session, memory, older_id) if older_id else None
+    older = _superseded(session, memory, older_id, now) if older_id else None
     freed = _freed(session, memory) if "supersedes" in changes and older is None else None
     # All that may refuse comes before the first change: a caller that goes on must not store half of one.
     rewritten = _fingerprinted(session, space, memory, draft, keys, now) if "text" in changes else None
-    _refuse_twin(session, memory, rewritten, changes.get("status") or memory.status)
+    _refuse_twin(session, memory, rewritten, changes.get("status") or memory.status, now)
     if freed is not None:
-        _refuse_twin(session, freed[0], None, freed[1])
+        _refuse_twin(session, freed[0], None, freed[1], now)
     before, were = content_of(session, memory), _values(memory, changes)
     gained = _gained_by_saving(session, space, memory, changes)
     linked = _link(memory, older, freed, now) if "supersedes" in changes else {}
@@ -256,10 +256,11 @@ def _apply(
         memory.importance = draft.importance
 
 
-def _superseded(session: Session, memory: Memory, older_id: UUID) -> Memory:
+def _superseded(session: Session, memory: Memory, older_id: UUID, now: datetime) -> Memory:
     """Return the memory that is to be superseded, which must not supersede this one, however indirectly."""
     older = session.get(Memory, (memory.user_id, older_id))
-    if older is None or older.space_id != memory.space_id:
+    expired = older is not None and older.expires_at is not None and older.expires_at <= now
+    if older is None or expired or older.space_id != memory.space_id:
         raise InvalidError("supersedes", "there is no such memory in this space")
     if reaches(session, memory.user_id, older.id, memory.id):
         raise InvalidError("supersedes", "must be another memory, and none that this one was superseded by")
@@ -299,18 +300,11 @@ def _link(memory: Memory, older: Memory | None, freed: tuple[Memory, str] | None
     return {"older": str(other.id), "was": was, "became": status} if was != status else {}
 
 
-def _refuse_twin(session: Session, memory: Memory, rewritten: Prepared | None, status: str) -> None:
+def _refuse_twin(session: Session, memory: Memory, rewritten: Prepared | None, status: str, now: datetime) -> None:
     """Refuse to make a second active memory of one text in a space."""
     if status != "active":
         return
-    twin = session.scalar(
-        select(Memory.id).where(
-            Memory.user_id == memory.user_id,
-            Memory.space_id == memory.space_id,
-            Memory.text_digest == (rewritten.digest if rewritten else memory.text_digest),
-            Memory.status == "active",
-            Memory.id != memory.id,
-        )
-    )
+    digest = rewritten.digest if rewritten else memory.text_digest
+    twin = find_twin(session, memory, memory.space_id, digest, now)
     if twin is not None:
         raise ConflictError(f"another memory of this space has this text: {twin}")

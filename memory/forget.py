@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -118,7 +118,7 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
         raise RefusedError(
             "memory_off", f"memory is off in the space {space.slug!r}: turn it on to bring anything back"
         )
-    _refuse_twin(session, memory)
+    _refuse_twin(session, memory, now)
     _keep_source(session, memory)
     lift(session, user_id, memory_id)
     session.delete(forgotten)
@@ -164,15 +164,28 @@ def _keep_source(session: Session, memory: Memory) -> None:
             memory.source_message_id = None
 
 
-def _refuse_twin(session: Session, memory: Memory) -> None:
-    twin = select(Memory.id).where(
-        Memory.user_id == memory.user_id,
-        Memory.space_id == memory.space_id,
-        Memory.text_digest == memory.text_digest,
-        Memory.status == "active",
-    )
-    if memory.status == "active" and session.scalar(twin) is not None:
+def _refuse_twin(session: Session, memory: Memory, now: datetime) -> None:
+    if memory.status == "active" and find_twin(session, memory, memory.space_id, memory.text_digest, now) is not None:
         raise ConflictError("the same text was stored again since")
+
+
+def find_twin(session: Session, memory: Memory, space_id: UUID, text_digest: bytes, now: datetime) -> UUID | None:
+    """Return the active memory of a locked space that has this text, beside the one that is to have it there.
+
+    One that has expired keeps nobody away: it is set aside, as the worker would in a minute.
+    """
+    twin = session.scalar(
+        select(Memory).where(
+            Memory.user_id == memory.user_id,
+            Memory.space_id == space_id,
+            Memory.text_digest == text_digest,
+            Memory.status == "active",
+            Memory.id != memory.id,
+        )
+    )
+    if twin is None or set_aside(session, memory.user_id, [twin], now):
+        return None
+    return twin.id
 
 
 def _links(session: Session, memory: Memory) -> dict[str, Any]:
@@ -342,9 +355,16 @@ def set_aside_expired(session: Session, user_id: UUID, *, now: datetime, most: i
     Their spaces are locked until the transaction ends, which a purge is too long for. What is in a space that another
     transaction holds is left for the next time.
     """
-    expired = _expired(session, user_id, now, most)
-    _set_aside(session, user_id, expired, now)
-    return len(expired)
+    return len(set_aside(session, user_id, _expired(session, user_id, now, most), now))
+
+
+def set_aside(session: Session, user_id: UUID, memories: Iterable[Memory], now: datetime) -> Collection[UUID]:
+    """Take those of the memories that have expired to where `purge` finds them due; returns their ids.
+
+    Their spaces are locked by the caller.
+    """
+    expired = [each for each in memories if each.expires_at is not None and each.expires_at <= now]
+    return _set_aside(session, user_id, expired, now).keys()
 
 
 def _set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now: datetime) -> Mapping[UUID, Row]:

@@ -24,6 +24,7 @@ from memory.drafts import (
     merged_words,
 )
 from memory.embedding.queue import enqueue
+from memory.forget import set_aside
 from memory.ids import new_id
 from memory.importance import Importance, Term, assess, repeat_boost
 from memory.journal import record
@@ -140,8 +141,12 @@ class _Writer:
 
     def load(self, items: Sequence[Prepared]) -> None:
         """Fetch every row that a draft may meet: by digest, by one of the four bands, by template."""
-        for memory in self._load_near(items):
-            self._remember_row(memory)
+        near = self._load_near(items)
+        # What has expired is not said again by who says the same: with it, what it said before would come back.
+        expired = set_aside(self.session, self.space.user_id, near, self.now)
+        for memory in near:
+            if memory.id not in expired:
+                self._remember_row(memory)
         for memory in self._load_alike(items):
             self._remember_template(memory)
         self._last = self._load_last()
@@ -151,7 +156,7 @@ class _Writer:
         scope = (Memory.user_id == self.space.user_id, Memory.space_id == self.space.id)
         return self.session.scalar(select(Memory).where(*scope).order_by(Memory.id.desc()).limit(1))
 
-    def _load_near(self, items: Sequence[Prepared]) -> Iterable[Memory]:
+    def _load_near(self, items: Sequence[Prepared]) -> Sequence[Memory]:
         columns = (Memory.band0, Memory.band1, Memory.band2, Memory.band3)
         wanted = [{bands(item.simhash)[n] for item in items if item.simhash} for n in range(4)]
         statement = select(Memory).where(
@@ -163,7 +168,7 @@ class _Writer:
                 *(column.in_(values) for column, values in zip(columns, wanted, strict=True)),
             ),
         )
-        return self.session.scalars(statement.execution_options(populate_existing=True))
+        return self.session.scalars(statement.execution_options(populate_existing=True)).all()
 
     def _load_alike(self, items: Sequence[Prepared]) -> Iterable[Memory]:
         """Return the newest few rows of each template, the oldest first, however many share it."""

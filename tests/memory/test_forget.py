@@ -12,7 +12,7 @@ from sqlalchemy import inspect, text
 from memory.bulk import forget_many, move_many, restore_many
 from memory.edit import update
 from memory.embedding.backfill import utc_now
-from memory.errors import ConflictError, NotFoundError
+from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.export import export
 from memory.forget import UNDO_WINDOW, forget, purge, redact_all, restore, set_aside_expired
 from memory.ids import new_id
@@ -759,3 +759,46 @@ def test_what_is_said_again_does_not_expire_with_what_was_said_before(book):
     with book.session() as session:
         purge_expired(session, book, now=utc_now() + timedelta(minutes=2))
     assert book.load(memory_id) is not None
+
+
+@pytest.fixture
+def lapsed(book):
+    """Store what has expired, and still waits for the worker."""
+
+    def _lapsed(said, space="default", before=None):
+        then = utc_now() - timedelta(hours=1)
+        fields = {"now": then, "expires_at": utc_now() - timedelta(minutes=1)}
+        memory_id = book.write(before or said, space, **fields).id
+        if before is not None:
+            book.do(update, memory_id, {"text": said, "pinned": True}, keys=book.runtime.keys, now=then)
+        return memory_id
+
+    return _lapsed
+
+
+def test_what_has_expired_keeps_no_text_away(book, drop, change, lapsed, second_space):
+    edited, shelved = book.write("The door is green").id, book.write("The gate is open").id
+    gone, moving = book.write("The lamp is lit").id, book.write("The bell is loud").id
+    change(shelved, status="archived")
+    drop(gone, UNDO_WINDOW)
+    for said in ("The door is blue", "The gate is open", "The lamp is lit"):
+        lapsed(said)
+    lapsed("The bell is loud", second_space)
+    change(edited, text="The door is blue")
+    change(shelved, status="active")
+    book.do(restore, gone)
+    assert book.do(move_many, [moving], second_space, keys=book.runtime.keys) == {"default": [moving]}
+    assert set(book.all("SELECT id FROM memories")) == {edited, shelved, gone, moving}
+
+
+def test_what_has_expired_is_not_superseded(book, change, lapsed):
+    old, new = lapsed("The door is blue"), book.write("The house has two floors").id
+    with pytest.raises(InvalidError):
+        change(new, supersedes=old, text="The door is blue")
+
+
+def test_what_has_expired_does_not_come_back_with_what_is_said_again(book, lapsed):
+    old = lapsed("The door code is 4321", before="The door code is 1234")
+    said = book.write("The door code is 4321")
+    assert (said.outcome, book.load(old), book.load(said.id).pinned) == ("created", None, False)
+    assert book.all("SELECT text FROM revisions") == []
