@@ -25,7 +25,7 @@ from memory.redaction import Needles
 from memory.revisions import LINKS, VERSIONS, packed, packed_by_memory, texts_in, texts_of, unpacked
 from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of
 from memory.succession import reaches
-from memory.tombstones import bury, lift
+from memory.tombstones import bury, lift, undo_until
 
 UNDO_WINDOW = timedelta(minutes=10)
 # What a forgotten row has beside its columns: see `_links`.
@@ -51,12 +51,8 @@ class Restorable:
     id: UUID
     space_id: UUID
     type: str
+    forgotten_at: datetime
     undo_until: datetime
-
-    @property
-    def forgotten_at(self) -> datetime:
-        """Return when it was forgotten."""
-        return self.undo_until - UNDO_WINDOW
 
 
 def get_memory(session: Session, user_id: UUID, memory_id: UUID) -> Memory:
@@ -77,7 +73,7 @@ def forget(
     actor: str,
     undo: timedelta | None = None,
 ) -> Forgetting:
-    """Take a memory out of every read path; with `undo`, it can be restored that long.
+    """Take a memory out of every read path; with `undo`, it can be restored that long, or until it expires.
 
     Deleting the row takes its vectors, scores, versions, links and index entries along. Raises `NotFoundError`.
     """
@@ -86,9 +82,12 @@ def forget(
     versions = texts_of(session, user_id, [memory.id])
     bury(session, {memory: versions}, keys, now, user_id=user_id, space_id=memory.space_id)
     texts = [memory.text, *versions]
+    until = None
     if undo is not None:
         row = {**_to_row(memory), LINKS: _links(session, memory)}
-        session.add(Forgotten(user_id=user_id, id=memory.id, row=row, purge_at=now + undo))
+        forgotten = Forgotten(user_id=user_id, id=memory.id, row=row, purge_at=now + undo)
+        session.add(forgotten)
+        until = undo_until(forgotten)
     else:
         redact_all(session, user_id, [memory.id], texts)
     # After what tells of it, as whoever purges locks them.
@@ -97,19 +96,19 @@ def forget(
     details = {"undo_seconds": int(undo.total_seconds()) if undo else 0}
     record(session, user_id, "memory.forgotten", actor=actor, now=now, subject_id=memory_id, details=details)
     session.flush()
-    return Forgetting(memory_id, now + undo if undo else None)
+    return Forgetting(memory_id, until)
 
 
 def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, actor: str) -> Memory:
     """Undo a forgetting inside its window.
 
-    Raises `NotFoundError` when the window has closed, `ConflictError` as `lock_spaces_of` does and when the same text
-    was stored since, `RefusedError` when memory is off in its space: to forget is possible there, to store again is not
-    until it is on.
+    Raises `NotFoundError` when the window has closed or the memory has expired, `ConflictError` as `lock_spaces_of`
+    does and when the same text was stored since, `RefusedError` when memory is off in its space: to forget is possible
+    there, to store again is not until it is on.
     """
     space = next(iter(lock_spaces_of(session, user_id, places_of(user_id, [memory_id]))), None)
     forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
-    if space is None or forgotten is None or forgotten.purge_at <= now:
+    if space is None or forgotten is None or undo_until(forgotten) <= now:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
     row = dict(forgotten.row)
     links = row.pop(LINKS)
@@ -147,8 +146,10 @@ def list_restorable(
 ) -> Sequence[Restorable]:
     """Return what `restore` can bring back, of these ids or of all; what was forgotten last comes first."""
     space_id, kind = Forgotten.row["space_id"].astext, Forgotten.row["type"].astext
-    statement = select(Forgotten.id, space_id, kind, Forgotten.purge_at).where(
-        Forgotten.user_id == user_id, Forgotten.purge_at > now
+    # As `undo_until`.
+    until = func.least(Forgotten.purge_at, Forgotten.row["expires_at"].astext.cast(Forgotten.purge_at.type))
+    statement = select(Forgotten.id, space_id, kind, Forgotten.purge_at - UNDO_WINDOW, until).where(
+        Forgotten.user_id == user_id, until > now
     )
     if ids is not None:
         statement = statement.where(Forgotten.id.in_(ids))

@@ -190,10 +190,16 @@ def refusal(session: Session, stone: Stone, now: datetime) -> str:
     expiry = stone.expires_at.astimezone(zone)
     said = f"forgotten less than 24 hours ago, and is refused until {expiry:%Y-%m-%d %H:%M} {short_name(expiry)}"
     forgotten = session.get(Forgotten, (stone.user_id, stone.memory_id))
-    if forgotten is None or forgotten.purge_at <= now:
+    if forgotten is None or (until := undo_until(forgotten)) <= now:
         return said
-    purge = forgotten.purge_at.astimezone(zone)
-    return f"{said}; until {purge:%H:%M} {short_name(purge)} the forgetting can be undone instead"
+    until = until.astimezone(zone)
+    return f"{said}; until {until:%H:%M} {short_name(until)} the forgetting can be undone instead"
+
+
+def undo_until(forgotten: Forgotten) -> datetime:
+    """Return until when a forgetting can be undone: what expires before its undo has passed does not come back."""
+    expires_at = forgotten.row["expires_at"]
+    return forgotten.purge_at if expires_at is None else min(forgotten.purge_at, datetime.fromisoformat(expires_at))
 
 
 def bury(

@@ -14,7 +14,7 @@ from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.export import export
-from memory.forget import UNDO_WINDOW, forget, purge, redact_all, restore, set_aside_expired
+from memory.forget import UNDO_WINDOW, forget, list_restorable, purge, redact_all, restore, set_aside_expired
 from memory.ids import new_id
 from memory.journal import record_tool_call
 from memory.letting_go import let_go
@@ -774,6 +774,23 @@ def lapsed(book):
         return memory_id
 
     return _lapsed
+
+
+def test_an_undo_ends_with_what_it_would_bring_back(book, drop):
+    now = utc_now()
+    expires_at = now + timedelta(minutes=2)
+    gone = drop(book.write(SECRET, expires_at=expires_at).id, UNDO_WINDOW, now=now)
+    (told,) = list_restorable_of(book, now)
+    assert (gone.undo_until, told.undo_until, told.forgotten_at) == (expires_at, expires_at, now)
+    assert f"until {expires_at:%H:%M} UTC" in book.write(SECRET, now=now).trace.reason
+    assert list_restorable_of(book, expires_at) == []
+    with pytest.raises(NotFoundError):
+        book.do(restore, gone.id, now=expires_at)
+
+
+def list_restorable_of(book, now):
+    with book.session() as session:
+        return list_restorable(session, book.user_id, now=now)
 
 
 def test_what_has_expired_keeps_no_text_away(book, drop, change, lapsed, second_space):

@@ -148,7 +148,7 @@ def do() -> Response:
         # Who loads the answer again sends the form again: what that forgot the first time can still be brought back.
         asked = set(form.id[: bulk.MOST])
         gone = {each.id: each.undo_until for each in told_restorables() if each.id in asked}
-        until = min(gone.values(), default=until)
+        until = max(gone.values(), default=until)
         changed = [("restore", list(gone), None)]
         ids = [*ids, *(gone.keys() - set(ids))]
     number = sum(len(each) for _, each, _ in changed)

@@ -37,4 +37,5 @@ def restorables() -> Restorables:
 
 def _slip(found: Sequence[Restorable]) -> str:
     ids: tuple[UUID, ...] = tuple(each.id for each in found[: bulk.MOST])
-    return seal(runtime().keys, Slip(credential().user_id, "restore", found[0].undo_until, ids))
+    until = max(each.undo_until for each in found)
+    return seal(runtime().keys, Slip(credential().user_id, "restore", until, ids))
