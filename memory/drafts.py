@@ -68,6 +68,16 @@ def is_unseen(text: str) -> bool:
     return all(character in _UNSEEN or category(character) in _UNSEEN_KINDS for character in text)
 
 
+def without_unseen(text: str) -> str:
+    """Return a text without what nobody sees between its letters: joiners, soft hyphens, tags, variation selectors.
+
+    White space stays, as controls do.
+    """
+    if text.isascii():
+        return text
+    return "".join(each for each in text if each not in _UNSEEN and category(each) != "Cf")
+
+
 def check_text(text: str, field: str = "text", *, most: int = MAX_TEXT_BYTES) -> None:
     """Refuse what cannot be stored whole: nothing but white space, NUL, half a surrogate pair, over `most` bytes."""
     if not text.strip():

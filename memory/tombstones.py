@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -16,7 +16,9 @@ from sqlalchemy import ARRAY, Integer, LargeBinary, any_, cast, delete, insert, 
 from sqlalchemy.orm import Session
 
 from memory.addresses import pages, spelled
+from memory.caseless import caseless
 from memory.difference import digest_material
+from memory.drafts import without_unseen
 from memory.driver import fetch
 from memory.ids import among
 from memory.keys import Keys
@@ -71,11 +73,12 @@ class Graveyard:
         """Yield each tombstone that `blocks` may return, some of them more than once."""
         if not self.stones:
             return
-        said = [_Said(self.keys, text, normalised, simhash)]
-        if (whole := spelled(text, self._knows)) != text:
-            read = normalise(whole)
-            said.append(_Said(self.keys, whole, read, simhash64(read)))
-        yield from (stone for each in said for stone in self._like(each) if each.repeats(stone))
+        said = {text: _Said(self.keys, text, normalised, simhash)}
+        for whole in _spellings(text, self._knows):
+            if whole not in said:
+                read = normalise(whole)
+                said[whole] = _Said(self.keys, whole, read, simhash64(read))
+        yield from (stone for each in said.values() for stone in self._like(each) if each.repeats(stone))
 
     def bars(self, text: str, simhash: int) -> bool:
         """Tell whether a tombstone keeps a stored text away; `simhash` is signed, as its row has it."""
@@ -138,13 +141,22 @@ class _Said:
     @cached_property
     def _digests(self) -> frozenset[bytes]:
         read = self.normalised or self.text
-        # All: a tombstone of an earlier version stands for the text with its end, or with its commas.
-        forms = {read, _trimmed(read), _material(self.text, self.normalised)}
+        material = _material(self.text, self.normalised)
+        # All: a tombstone of an earlier version stands for the text with its end, with its commas, or with its case.
+        forms = {read, _trimmed(read), material, caseless(material)}
         return frozenset(self.keys.digest("tombstone", form) for form in forms)
 
     @cached_property
     def _marks(self) -> list[bytes]:
         return _split(_marks(self.keys, self.text))
+
+
+def _spellings(text: str, known: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
+    """Return a text with its addresses spelled out, and once more without what nobody sees in it, if there is any.
+
+    What nobody sees may stand in a word, or between two.
+    """
+    return [spelled(each, known) for each in dict.fromkeys((text, without_unseen(text) or text))]
 
 
 def _material(text: str, normalised: str) -> str:
@@ -220,14 +232,14 @@ def bury(
     former: list[tuple[Stone, str]] = []
     for memory, before in said.items():
         mine: set[bytes] = set()
-        for place, words in enumerate((memory.text, *before)):
-            text = spelled(words, lambda _: False)
+        texts = (memory.text, *before)
+        for place, words, text in ((n, each, form) for n, each in enumerate(texts) for form in _spellings(each)):
             normalised = normalise(text)
             stone = Stone(
                 user_id=user_id,
                 space_id=space_id,
                 memory_id=memory.id,
-                digest=keys.digest("tombstone", _material(text, normalised)),
+                digest=keys.digest("tombstone", caseless(_material(text, normalised))),
                 marks_digest=_marks(keys, text),
                 simhash=to_signed(simhash64(normalised)),
                 created_at=now,

@@ -261,6 +261,24 @@ def test_a_text_with_other_commas_and_capitals_is_refused(book, drop, said, agai
     assert book.write(again).refusal == "tombstone"
 
 
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        ("The safe opens with heron", "The safe opens with he\u200bron"),
+        ("The safe opens with he\u00adron", "The safe opens with heron"),
+        ("The\u200bsafe\u200bopens\u200bwith\u200bheron", "The safe opens with heron"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0628\u0631\u0648\u0645",
+            "\u0645\u06cc\u062e\u0648\u0627\u0647\u0645 \u0628\u0631\u0648\u0645",
+        ),
+        ("The safe\u2019s in Hauptstra\u00dfe", "THE SAFE\u2019S IN HAUPTSTRASSE"),
+    ],
+)
+def test_a_text_that_differs_in_what_nobody_sees_or_in_capitals_is_refused(book, drop, said, again):
+    drop(book.write(said).id)
+    assert book.write(again).refusal == "tombstone"
+
+
 @pytest.mark.parametrize("again", ["Meet at 35, then leave", "Meet at 3:5, then leave", "Meet at 3.5, then go"])
 def test_a_text_with_another_number_or_word_between_its_commas_is_not_refused(book, drop, again):
     drop(book.write("Meet at 3.5, then leave").id)
