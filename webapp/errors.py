@@ -109,6 +109,8 @@ def _message(found: Mapping[str, Any]) -> str:
             return f"must have at least {said['min_length']}, not {said['actual_length']}"
         case "model_type" | "dict_type":
             return "must be a JSON object"
+        case "string_unicode":
+            return "is not valid Unicode text"
         case "value_error":
             return str(said["error"])
         case _:

@@ -627,6 +627,11 @@ def test_a_bad_body_is_refused(agent, body, field):
     assert fields(agent.post(COMMAND, body)) == [field]
 
 
+def test_half_a_character_is_refused_in_the_words_that_every_endpoint_has(agent):
+    response = agent.post(COMMAND, {"text": "remember that the cat \ud83d sleeps"})
+    assert response.json["errors"] == [{"field": "text", "message": "is not valid Unicode text"}]
+
+
 def test_the_command_is_documented(client):
     paths = client.get("/v1/openapi.json").json["paths"]
     assert "200" in paths[COMMAND]["post"]["responses"]
