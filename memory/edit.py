@@ -237,6 +237,8 @@ def _apply(
     now: datetime,
     actor: str,
 ) -> None:
+    # Forms and older versions bring the type along; only one that is another may pin what somebody has unpinned.
+    wished = "manually_saved" in changes or changes.get("type", memory.type) != memory.type
     for name in ("type", "expires_at", "manually_saved"):
         if name in changes:
             setattr(memory, name, getattr(draft, name))
@@ -248,7 +250,7 @@ def _apply(
         memory.theme_id = themes.get(draft.theme or "")
     if "status" in changes:
         memory.status = changes["status"]
-    if {"type", "manually_saved"} & set(changes):
+    if wished:
         apply_pinning_policy(memory)
     if changes.get("pinned", memory.pinned) != memory.pinned:
         _set_pinned(session, space, memory, changes["pinned"], changes, now=now, actor=actor)

@@ -7,7 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from memory.edit import pin, update
+from memory.edit import bring_back, pin, update
 from memory.embedding import queue
 from memory.embedding.backfill import utc_now
 from memory.embedding.models import Target, reconcile
@@ -279,6 +279,8 @@ def unpinned(book):
 
 def test_an_unpinned_memory_stays_unpinned_when_something_else_changes(book, change, unpinned):
     change(unpinned, tags=["tea"])
+    change(unpinned, text="I prefer tea at noon", type="preference")
+    book.do(bring_back, unpinned, 1, keys=book.runtime.keys)
     assert not book.load(unpinned).pinned
 
 
