@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import unicodedata
 
+_PUNCTUATION = ".,;:!?\u2026 "
+
 
 def caseless(text: str) -> str:
     """Return the text in NFKC, without any case, white space folded to one space.
@@ -20,3 +22,8 @@ def caseless(text: str) -> str:
 def without_case(text: str) -> str:
     """Return the text in NFKC and without case; white space stays."""
     return unicodedata.normalize("NFKC", text).casefold()
+
+
+def trimmed(text: str) -> str:
+    """Return a text without the punctuation at its end, which whoever says it again may leave out or add."""
+    return text.rstrip(_PUNCTUATION) or text

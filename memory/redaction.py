@@ -16,7 +16,7 @@ from sqlalchemy import Select, cast, func, or_, select
 from sqlalchemy import Text as SqlText
 from sqlalchemy.orm import Session
 
-from memory.caseless import caseless, without_case
+from memory.caseless import caseless, trimmed, without_case
 from memory.ids import among
 from memory.models import Forgotten, Memory, ToolCall
 from memory.patterns import pattern
@@ -44,10 +44,10 @@ _ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 
 class Needles:
-    """Texts to be found in other texts and in JSON, whatever their case, white space and Unicode form."""
+    """Texts to be found in other texts and in JSON, whatever their case, white space, Unicode form and end."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        bare = {caseless(text) for text in texts}
+        bare = {_without_end(caseless(text)) for text in texts}
         self._whole = {text for text in bare if len(text) < SHORTEST_WITHIN}
         self._within = bare - self._whole
         many = self._within if len(self._within) > MOST_ASKED else ()
@@ -112,6 +112,12 @@ class Needles:
         # A short text is the whole of a string: nothing but white space stands between the quote and it.
         whole = any(f'"{text}' in bare or f'" {text}' in bare for text in self._whole)
         return whole or self._stands_in(bare)
+
+
+def _without_end(text: str) -> str:
+    """Return a text without the punctuation at its end, unless it would then be too short to be looked for within."""
+    rest = trimmed(text)
+    return rest if len(rest) >= SHORTEST_WITHIN else text
 
 
 def _longest_word(text: str) -> str:

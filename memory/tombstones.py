@@ -16,7 +16,7 @@ from sqlalchemy import ARRAY, Integer, LargeBinary, any_, cast, delete, insert, 
 from sqlalchemy.orm import Session
 
 from memory.addresses import pages, spelled
-from memory.caseless import caseless
+from memory.caseless import caseless, trimmed
 from memory.difference import digest_material
 from memory.drafts import without_unseen
 from memory.driver import fetch
@@ -27,7 +27,6 @@ from memory.text import NEAR, bands, folded, folded_digest, from_signed, hamming
 from memory.time_zones import short_name, user_zone
 
 LIFETIME = timedelta(hours=24)
-_PUNCTUATION = ".,;:!?\u2026 "
 # From the beginning of a run alone, or a text of dots would take the square of its length.
 _PAUSE = re.compile(r"(?<![.,;:!?\u2026])[.,;:!?\u2026]++(?=\s)")
 _DIGEST = 32  # bytes
@@ -143,7 +142,7 @@ class _Said:
         read = self.normalised or self.text
         material = _material(self.text, self.normalised)
         # All: a tombstone of an earlier version stands for the text with its end, with its commas, or with its case.
-        forms = {read, _trimmed(read), material, caseless(material)}
+        forms = {read, trimmed(read), material, caseless(material)}
         return frozenset(self.keys.digest("tombstone", form) for form in forms)
 
     @cached_property
@@ -166,12 +165,7 @@ def _material(text: str, normalised: str) -> str:
     """
     if pages(text) and not _WORD.search(normalised):
         return "".join(sign for sign in normalised if category(sign) == "So")
-    return " ".join(_PAUSE.sub("", _trimmed(normalised or text)).split())
-
-
-def _trimmed(text: str) -> str:
-    """Return a text without the punctuation at its end, which whoever says it again may leave out or add."""
-    return text.rstrip(_PUNCTUATION) or text
+    return " ".join(_PAUSE.sub("", trimmed(normalised or text)).split())
 
 
 def _marks(keys: Keys, text: str) -> bytes:

@@ -173,6 +173,15 @@ def test_a_text_with_quotes_and_lines_is_found_in_the_calls(book, drop):
     assert book.one("SELECT arguments FROM tool_calls") == {"redacted": True}
 
 
+def test_a_text_is_found_wherever_it_was_said_without_its_full_stop(book, drop, owner, noted):
+    secret = SECRET.replace("flowerpot", "cistern")
+    memory_id = book.write(f"{secret}.").id
+    noted(secret, book.write("Another memory").id)
+    call(book, {"content": secret.upper()})
+    drop(memory_id)
+    assert "cistern" not in everything(owner).lower()
+
+
 def test_calls_of_others_are_not_redacted(book, bobs_book, drop):
     call(bobs_book, {"content": SECRET})
     drop(book.write(SECRET).id)
