@@ -84,13 +84,16 @@ def tag_many(
 def set_status_many(
     session: Session, user_id: UUID, ids: Sequence[UUID], *, archived: bool, keys: Keys, now: datetime, actor: str
 ) -> list[UUID]:
-    """Archive active memories, or make archived ones active; returns those that changed."""
-    before, after = ("active", "archived") if archived else ("archived", "active")
+    """Archive active memories, or make others active; returns those that changed.
+
+    What another memory supersedes stays so; where that is gone, nothing else brings it back.
+    """
 
     def act(memory: Memory) -> bool:
-        if memory.status != before:
+        if (memory.status == "active") != archived or (memory.status == "superseded" and _has_newer(session, memory)):
             return False
-        edit.update(session, user_id, memory.id, {"status": after}, keys=keys, now=now, actor=actor)
+        status = {"status": "archived" if archived else "active"}
+        edit.update(session, user_id, memory.id, status, keys=keys, now=now, actor=actor)
         return True
 
     return _each(session, lock_memories(session, user_id, ids), act)
@@ -181,9 +184,9 @@ def _is_tied(session: Session, memory: Memory) -> bool:
         PossibleUpdate.user_id == memory.user_id,
         or_(PossibleUpdate.memory_id == memory.id, PossibleUpdate.older_id == memory.id),
     )
+    return memory.supersedes is not None or session.scalar(linked.limit(1)) is not None or _has_newer(session, memory)
+
+
+def _has_newer(session: Session, memory: Memory) -> bool:
     newer = select(Memory.id).where(Memory.user_id == memory.user_id, Memory.supersedes == memory.id)
-    return (
-        memory.supersedes is not None
-        or session.scalar(linked.limit(1)) is not None
-        or session.scalar(newer.limit(1)) is not None
-    )
+    return session.scalar(newer.limit(1)) is not None

@@ -7,6 +7,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from memory.bulk import set_status_many
 from memory.edit import bring_back, pin, update
 from memory.embedding import queue
 from memory.embedding.backfill import utc_now
@@ -160,6 +161,15 @@ def test_the_newer_supersedes_the_older(book, change, memory_id):
     newer = book.write("The bees are gone").id
     change(newer, supersedes=memory_id)
     assert (book.load(newer).supersedes, book.load(memory_id).status) == (memory_id, "superseded")
+
+
+def test_what_nothing_supersedes_any_more_can_be_made_active(book, change, memory_id):
+    newer, keys = book.write("Ada has a parrot").id, book.runtime.keys
+    change(newer, supersedes=memory_id)
+    assert book.do(set_status_many, [memory_id], archived=False, keys=keys) == []
+    book.do(forget, newer, keys=keys)
+    assert book.do(set_status_many, [memory_id], archived=False, keys=keys) == [memory_id]
+    assert book.load(memory_id).status == "active"
 
 
 def test_a_memory_cannot_supersede_itself(change, memory_id):
