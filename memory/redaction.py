@@ -6,9 +6,9 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -40,7 +40,13 @@ _COLUMNS = (
 _MINE = ToolCall.user_id == func.app_user()
 _AT_ONCE = 1000
 _WORD = re.compile(r"[^\W_]+")
-_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+# Those of JSON, and the one more of programs that write a text in single quotes; whole words are of nothing else.
+_ESCAPES = re.compile(r"""(?:\\(?:u[0-9a-fA-F]{4}|["'/\\bfnrt]))+""")
+# A sign that is written by its number in JSON which is a text within JSON: no letter of a word stands there as it is.
+_BY_NUMBER = r"\\\\u[0-9a-fA-F]{4}"
+_HAS_BY_NUMBER = re.compile(_BY_NUMBER)
+# JSON may stand as text in JSON that does so itself.
+DEEPEST_QUOTED = 4
 
 
 class Needles:
@@ -61,11 +67,18 @@ class Needles:
     def in_text(self, text: str) -> bool:
         """Tell whether one of the texts stands in this one, or is this one if it is short."""
         bare = caseless(text)
-        return bare in self._whole or self._stands_in(bare)
+        return bare in self._whole or self._stands_in(bare) or self._is_quoted_in(text)
 
     def __bool__(self) -> bool:
         """Tell whether there is any text to be found."""
         return bool(self._whole or self._within)
+
+    def _is_quoted_in(self, text: str) -> bool:
+        """Tell whether one of the texts is said in JSON that a text is, as arguments of calls often are."""
+        if text.lstrip().startswith(("{", "[")):
+            with suppress(ValueError, RecursionError):
+                return self.in_value(json.loads(text))
+        return any(self._stands_in(caseless(said)) for said in _quoted(text))
 
     def _stands_in(self, text: str) -> bool:
         if self._inner or self._signs:
@@ -92,12 +105,16 @@ class Needles:
         if isinstance(value, str):
             return self.in_text(value)
         if isinstance(value, dict):
-            return any(self._stands_in(caseless(key)) or self.in_value(inner) for key, inner in value.items())
+            return any(self._is_key(key) or self.in_value(inner) for key, inner in value.items())
         return isinstance(value, list) and any(self.in_value(inner) for inner in value)
+
+    def _is_key(self, key: str) -> bool:
+        return self._stands_in(caseless(key)) or self._is_quoted_in(key)
 
     def pattern(self) -> str | None:
         """Return what fits every JSON that `may_be_in_json` may find one of the texts in; None for too many texts."""
-        return pattern(self._words)
+        fitting = pattern(self._words)
+        return f"{fitting}|{_BY_NUMBER}" if fitting is not None else None
 
     def may_be_in_json(self, written: str) -> bool:
         """Tell whether one of the texts may stand in a value that is written as JSON; if not, it stands nowhere in it.
@@ -106,9 +123,12 @@ class Needles:
         """
         # Letters and digits are written as they are.
         plain = without_case(written)
-        if not any(word in plain for word in self._words):
+        if not any(word in plain for word in self._words) and not _HAS_BY_NUMBER.search(written):
             return False
-        bare = caseless(_ESCAPE.sub(lambda escape: _meant(escape[0]), written))
+        if "\\\\" in written:
+            # JSON may stand in it as text: of that, little is seen without taking it apart. One value is on each line.
+            return any(self.in_value(json.loads(value)) for value in written.split("\n"))
+        bare = caseless(_unescaped(written))
         # A short text is the whole of a string: nothing but white space stands between the quote and it.
         whole = any(f'"{text}' in bare or f'" {text}' in bare for text in self._whole)
         return whole or self._stands_in(bare)
@@ -118,6 +138,19 @@ def _without_end(text: str) -> str:
     """Return a text without the punctuation at its end, unless it would then be too short to be looked for within."""
     rest = trimmed(text)
     return rest if len(rest) >= SHORTEST_WITHIN else text
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """Yield a text with what is escaped in it as it is meant; nothing where there is no such thing."""
+    for _ in range(DEEPEST_QUOTED):
+        if "\\" not in text:
+            return
+        text = _unescaped(text)
+        yield text
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPES.sub(lambda escapes: _meant(escapes[0]), text)
 
 
 def _longest_word(text: str) -> str:
@@ -260,9 +293,9 @@ def _read(
         yield from session.execute(statement.where(ToolCall.id.in_(ids[start : start + _AT_ONCE])))
 
 
-@cache
-def _meant(escape: str) -> str:
-    return str(json.loads(f'"{escape}"'))
+def _meant(escapes: str) -> str:
+    without = escapes.replace(r"\'", "'")
+    return str(json.loads(f'"{without}"'))
 
 
 def secrets_of(session: Session, user_id: UUID, now: datetime) -> Secrets | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import tracemalloc
 import unicodedata
 
@@ -59,6 +60,8 @@ SAID = {
     "in wide letters": {"arguments": {"content": SECRET.replace("again", "\uff41\uff47\uff41\uff49\uff4e")}},
     "a name in decomposed signs": {"arguments": {unicodedata.normalize("NFD", SECRET): 1}},
     "a path in decomposed signs": {"affected_paths": [unicodedata.normalize("NFD", f"Notes/{SECRET}.md")]},
+    "in JSON as text": {"arguments": {"body": json.dumps({"content": SECRET})}},
+    "in JSON as text of JSON": {"result": [json.dumps([json.dumps({SECRET: 1}), None])]},
     "a result": {"result": {"content": SECRET}},
     "a bare result": {"result": SECRET},
     "an error": {"error": f"cannot write {SECRET}", "success": False},
@@ -193,6 +196,15 @@ def test_no_text_in_a_value_is_missed_where_that_is_written_as_json(before, behi
         assert needles.may_be_in_json(json.dumps(value, ensure_ascii=False)) >= needles.in_value(value)
 
 
+# As JSON that is a text of JSON itself, or as programs write it.
+QUOTED = (
+    lambda text: json.dumps({"a": text}),
+    lambda text: re.sub(r"\\u[0-9a-f]{4}", lambda found: "\\u" + found[0][2:].upper(), json.dumps({"a": text})),
+    lambda text: json.dumps([json.dumps({text: 1}), 1]),
+    lambda text: repr({"a": f"{text}'\""}),
+    # Nested deeper than can be taken apart.
+    lambda text: "[" * 900 + json.dumps(text) + "]" * 900,
+)
 WRITTEN = (
     str.upper,
     str.title,
@@ -220,11 +232,24 @@ SAID = (
 )
 
 
+@pytest.mark.parametrize("form", QUOTED)
+def test_a_text_is_found_in_json_that_is_a_text(form):
+    for text in SAID:
+        value = {"arguments": form(text)}
+        for needles in (Needles([text]), Needles([text, *CROWD])):
+            if len(caseless(text)) >= SHORTEST_WITHIN:
+                assert needles.in_value(value), text
+                assert needles.may_be_in_json(json.dumps(value, ensure_ascii=False)), text
+
+
 def test_the_database_is_asked_for_whatever_may_say_a_text(book):
-    rows = [(text, json.dumps([form(text)], ensure_ascii=False), Needles([text])) for text in SAID for form in WRITTEN]
+    said = [(text, json.dumps([form(text)], ensure_ascii=False)) for text in SAID for form in (*WRITTEN, *QUOTED)]
+    rows = [(text, written, Needles([text])) for text, written in said]
     asked = [(text, needles.pattern(), written) for text, written, needles in rows if needles.may_be_in_json(written)]
     assert {text for text, _, _ in asked} == set(SAID)
-    assert [text for text, pattern, _ in asked if pattern is None] == ["\U0001f600"] * len(WRITTEN)
+    without = [text for text, pattern, _ in asked if pattern is None]
+    assert set(without) == {"\U0001f600"}
+    assert len(without) >= len(WRITTEN)
     fits = text_of("SELECT w, w ~ p FROM unnest(CAST(:p AS text[]), CAST(:w AS text[])) AS t(p, w)")
     patterns, values = zip(*[(pattern, written) for _, pattern, written in asked if pattern], strict=True)
     with book.session() as session:
