@@ -37,6 +37,7 @@ _OPENAI_ITEMS = {
     "reasoning": "tool_call",
     "compaction": "assistant",
     "compaction_trigger": "system",
+    "configuration_update": "system",
     "item_reference": "assistant",
     "additional_tools": "system",
     "mcp_list_tools": "tool_result",
@@ -119,6 +120,9 @@ def _openai(element: Element) -> Gist | None:
 def _openai_item(element: Element) -> Gist | None:
     """Return the gist of an item of Responses that is no message; None where it is none."""
     kind, parts = element.get("type"), _Parts()
+    if kind is None and isinstance(element.get("id"), str) and element.keys() <= {"id", "type"}:
+        # The only item that may leave its type out and is no message.
+        kind = "item_reference"
     if not isinstance(kind, str):
         return None
     if kind.endswith("_output"):
