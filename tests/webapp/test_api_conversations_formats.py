@@ -400,6 +400,17 @@ def test_a_context_in_a_format_asks_for_one(talk):
     assert told == [[{"role": "user", "content": "First"}]] * 2
 
 
+def test_what_says_nothing_is_not_said_anew_to_a_library_that_refuses_it(talk):
+    said = [{"role": "user", "content": "First"}, {"role": "assistant", "content": ""}, {"type": "compaction"}]
+    given = [{"role": "assistant", "content": []}]
+    talk.post({"format": "openai", "history": said})
+    talk.post({"format": "anthropic", "history": given})
+    assert talk.history("anthropic") == [said[0], *given]
+    context = talk.agent.get(f"{talk.path}/context", format="anthropic").json
+    assert (context["history"], context["left_out"]) == ([said[0], *given], 0)
+    assert talk.history("openai") == [*said, {"role": "assistant", "content": ""}]
+
+
 def test_every_kind_of_item_of_responses_is_taken(talk):
     from openai.types.responses.response_input_item_param import ResponseInputItemParam
 

@@ -19,7 +19,7 @@ from retrieval.turns import Turn
 from retrieval.window import MOST_MESSAGES, Answer, History, Summary, Wish, draft, finish
 from webapp.api.blueprint import api_blueprint
 from webapp.api.conversation_answers import FittedAnswer, StateAnswer
-from webapp.api.conversation_schemas import ConversationPath, ShownFormat, element_json
+from webapp.api.conversation_schemas import ConversationPath, ShownFormat, history_json
 from webapp.api.schemas import NotBlank, Strict
 from webapp.context import credential, runtime, session, utc_now
 from webapp.conversations import readable_thread, visible_thread
@@ -36,7 +36,8 @@ TOKEN_BUDGET = 4000
 class HistoryQuery(Strict):
     """How a history is made to fit. `max_messages` is 50 where `truncate` is not told otherwise.
 
-    With `format` it comes as that library writes it.
+    With `format` it comes as that library writes it; in that of Anthropic, which takes no empty message, those that say
+    nothing and were not given in it are left out.
     """
 
     token_budget: int = Field(TOKEN_BUDGET, ge=1, le=1_000_000)
@@ -95,7 +96,7 @@ def _shown(turns: Sequence[Turn], format_: str | None) -> dict[str, Any]:
     if format_ is None:
         return {"messages": [_turn_json(turn) for turn in turns]}
     messages = payloads_of(session(), credential().user_id, [turn.id for turn in turns])
-    return {"format": format_, "history": [element_json(message, format_) for message in messages]}
+    return {"format": format_, "history": history_json(messages, format_)}
 
 
 def _embedding_model(strategy: str) -> EmbeddingModel | None:

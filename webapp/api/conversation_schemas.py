@@ -273,11 +273,18 @@ def message_json(message: Message, *, payload: bool = False) -> dict[str, Any]:
     }
 
 
-def element_json(message: Message, format_: str) -> Any:
-    """Return a message in a format: as it was given, or said anew where it was given in another."""
-    if message.payload_format == format_:
-        return message.payload
-    return to_element(format_, message.role, message.content, message.created_at)
+def history_json(messages: Sequence[Message], format_: str) -> list[Any]:
+    """Return messages in a format: as they were given, or said anew where they were given in another.
+
+    Anthropic's library refuses a history with an empty message in it: said anew there, one that says nothing is left
+    out.
+    """
+    own = [message.payload_format == format_ for message in messages]
+    return [
+        message.payload if given else to_element(format_, message.role, message.content, message.created_at)
+        for message, given in zip(messages, own, strict=True)
+        if given or message.content or format_ != "anthropic"
+    ]
 
 
 def stored_json(stored: Stored) -> dict[str, Any]:

@@ -31,8 +31,8 @@ from webapp.api.conversation_schemas import (
     MessagePath,
     MessagesQuery,
     conversation_json,
-    element_json,
     episode_json,
+    history_json,
     message_json,
     thread_json,
 )
@@ -124,7 +124,10 @@ def delete(path: ConversationPath) -> Response:
 )
 @needs("read")
 def read_messages(path: ConversationPath, query: MessagesQuery) -> Response:
-    """Answer a page of messages, or with `format` the same page as a history of that library."""
+    """Answer a page of messages, or with `format` the same page as a history of that library.
+
+    In that of Anthropic, which takes no empty message, those that say nothing and were not given in it are left out.
+    """
     readable_thread(path.conversation_id)
     page = list_messages(
         session(),
@@ -136,8 +139,13 @@ def read_messages(path: ConversationPath, query: MessagesQuery) -> Response:
         with_payload=query.payload or query.format is not None,
     )
     if query.format is not None:
-        shown = [element_json(message, query.format) for message in page.messages]
-        return jsonify({"format": query.format, "history": shown, "next_cursor": page.next_cursor})
+        return jsonify(
+            {
+                "format": query.format,
+                "history": history_json(page.messages, query.format),
+                "next_cursor": page.next_cursor,
+            }
+        )
     shown = [message_json(message, payload=query.payload) for message in page.messages]
     return jsonify({"messages": shown, "next_cursor": page.next_cursor})
 
