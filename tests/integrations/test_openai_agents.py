@@ -131,7 +131,8 @@ def ask(model) -> Callable[..., Run]:
             agent = Agent(
                 name="Assistant",
                 instructions=GUIDANCE,
-                tools=[query_memory_tool(base_url, token, **more)],
+                # Most of these are not about time, and a busy machine may take longer than an agent likes to wait.
+                tools=[query_memory_tool(base_url, token, **{"timeout": 30.0, **more})],
                 model=OpenAIChatCompletionsModel("stub", client),
             )
             started = time.perf_counter()
