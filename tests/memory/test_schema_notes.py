@@ -146,10 +146,12 @@ def test_the_migration_puts_words_of_scripts_without_blanks_into_every_index_and
     assert indexed(engine) == before
 
 
+# With what is cut where it is longer than the parser reads at once.
+LONG_RUN = "x" * 300
 APART = tuple(
     statement.replace("猫がいる", "ﾈｺ, cafe\u0301")
     .replace("田中", "A\u030asa")
-    .replace("東京へ", "\uff21\uff22")
+    .replace("東京へ", f"\uff21\uff22 {LONG_RUN}_y")
     .replace("旅行", "nai\u0308ve")
     for statement in UNSPACED
 )
@@ -166,8 +168,8 @@ def test_the_migration_puts_words_in_one_form_into_every_index_and_takes_them_ou
     schema.upgrade(engine, databases, runtime.keys)
     memories, episodes, entities, counted = indexed(engine)
     assert memories == ["café 1 of 3", "cat 1 of 2", "dog 1 of 2", "naïv 1 of 3", "ネコ 1 of 3"]
-    assert episodes == ["ab 1 of 1"]
+    assert episodes == [f"{each} 1 of 4" for each in ("ab", LONG_RUN[255:], LONG_RUN[:255], "y")]
     assert entities == ["person 1 of 2", "åsa 1 of 2"]
-    assert counted == ["2", "5", "1"]
+    assert counted == ["2", "5", "4"]
     schema.downgrade(engine, databases, "0020")
     assert indexed(engine) == before

@@ -1,4 +1,4 @@
-"""A word is the same word however its letters were put together, and however wide they are."""
+"""What the index makes of a text: one word however its letters were put together, and in time whatever it has."""
 
 from __future__ import annotations
 
@@ -43,3 +43,33 @@ def test_places_lead_back_to_what_was_written(said, form):
     assert plain == form
     assert (places[0], places[-1], len(places)) == (0, len(said), len(form) + 1)
     assert [one_form(said[begin:end]) for begin, end in pairwise(places)] == list(form)
+
+
+# Each alone takes the database's own parser from ten seconds to a minute.
+REREAD = {"a_": 24_000, "~/": 24_000, "/.": 24_000, "<!-- a ": 64_000}
+
+
+@pytest.mark.parametrize(("sign", "length"), REREAD.items())
+def test_no_text_is_read_again_and_again(owner, sign, length):
+    said = f"goat --> {sign * (length // len(sign))} sheep"
+    with owner.connect() as connection:
+        connection.execute(text("SET LOCAL statement_timeout = '5s'"))
+        found = connection.scalar(text("SELECT to_tsvector('english', in_words(:said))::text"), {"said": said})
+    assert "'goat'" in found
+    assert "'sheep'" in found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "see src/snake_case.py, ~/notes/to_do.txt and me_too@example.org",
+        "<!-- a comment --> before <!-- another -->" + " and after" * 100,
+        f"https://example.org/{'path/' * 40}snake_case",
+        "plain words " * 1000,
+    ],
+)
+def test_what_is_read_once_is_read_as_it_is(owner, said):
+    with owner.connect() as connection:
+        assert connection.scalar(text("SELECT parsable(:said)"), {"said": said}) == said
+        assert connection.scalar(text("SELECT in_words(:said)"), {"said": said}) == said
