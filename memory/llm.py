@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from memory.breaker import Breaker
-from memory.whole_answers import TooLargeError, TooSlowError, pause_asked, read_whole
+from memory.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
 TIMEOUT = 20.0
 # An endpoint that has just failed is left alone so long, or every request would wait for it in turn.
@@ -121,7 +121,8 @@ class ChatModel:
         if not (key.isascii() and key.isprintable()):
             # The HTTP library would quote such a key in its own error.
             raise ChatModelError("the API key of the model has characters that a header cannot carry")
-        return httpx.Client(timeout=self.timeout, headers={"Authorization": f"Bearer {key}"} if key else {})
+        authorization = {"Authorization": f"Bearer {key}"} if key else {}
+        return httpx.Client(timeout=self.timeout, headers={**ENCODINGS, **authorization})
 
     @cached_property
     def _breaker(self) -> Breaker:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import time
+import zlib
+from collections.abc import Callable
 
 import httpx
 
+# What is asked of an endpoint; whatever it sends instead is refused.
+ENCODINGS = {"Accept-Encoding": "gzip"}
 # So long an endpoint is believed at most that asks to be left alone.
 LONGEST_PAUSE = 3600.0  # seconds
 
@@ -23,17 +27,36 @@ def read_whole(response: httpx.Response, *, most: int, until: float) -> bytes:
     """Return the body of a streamed response, decoded: at most `most` bytes, by `until` on the monotonic clock.
 
     The HTTP library bounds the wait for each part and neither the number of parts nor what they come to: an endpoint
-    that sends a byte now and then would hold its caller for ever. The last part may take the client's own time-out
-    longer. Raises `TooLargeError`, `TooSlowError` and what `httpx` does.
+    that sends a byte now and then would hold its caller for ever, and a few bytes that were compressed twice come to
+    gigabytes. The last part may take the client's own time-out longer. Raises `TooLargeError`, `TooSlowError`, and what
+    `httpx` does: `DecodingError` also for an encoding that is not one of `ENCODINGS`.
     """
-    received = bytearray()
-    for part in response.iter_bytes():
-        received += part
+    received, unpacked = bytearray(), _unpacking(response)
+    for part in response.iter_raw():
+        received += unpacked(part, most + 1 - len(received))
         if len(received) > most:
             raise TooLargeError
         if time.monotonic() > until:
             raise TooSlowError
     return bytes(received)
+
+
+def _unpacking(response: httpx.Response) -> Callable[[bytes, int], bytes]:
+    """Return what decodes the next part of a body, to at most so many bytes of it (more than 0)."""
+    encoding = response.headers.get("Content-Encoding", "").strip().lower()
+    if encoding in {"", "identity"}:
+        return lambda part, most: part[:most]
+    if encoding not in {"gzip", "x-gzip"}:
+        raise httpx.DecodingError("the answer is in an encoding that was not asked for")
+    gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+    def unpacked(part: bytes, most: int) -> bytes:
+        try:
+            return gzip.decompress(part, most)
+        except zlib.error as error:
+            raise httpx.DecodingError(str(error)) from None
+
+    return unpacked
 
 
 def pause_asked(response: httpx.Response) -> float:

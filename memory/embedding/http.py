@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.embedding.base import EmbeddingError, encodable, unit
-from memory.whole_answers import TooLargeError, TooSlowError, pause_asked, read_whole
+from memory.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class HttpEmbedder:
         self._embed_url = _address(endpoint_url, _WIRES[provider].embed)
         self._health_url = _address(endpoint_url, _WIRES[provider].health)
         self._timeout = timeout
-        self._client = httpx.Client(timeout=timeout, headers=_headers(api_key))
+        self._client = httpx.Client(timeout=timeout, headers={**ENCODINGS, **_headers(api_key)})
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row per text: shape (len(texts), dim); (0, dimensions or 0) without texts.
@@ -93,7 +93,9 @@ class HttpEmbedder:
         A custom endpoint has no health address: there, any answer but a server error will do.
         """
         try:
-            status = self._client.get(self._health_url, timeout=timeout).status_code
+            # The body says no more, and may come slowly or without an end.
+            with self._client.stream("GET", self._health_url, timeout=timeout) as response:
+                status = response.status_code
         except (httpx.HTTPError, UnicodeError):
             return False
         return status < 500 if self.provider == "custom_http" else 200 <= status < 300

@@ -216,5 +216,13 @@ def test_a_slow_server_is_not_healthy(provider: Provider) -> None:
     assert not embedder(provider, "llamacpp").healthy(timeout=0.05)
 
 
+def test_what_a_healthy_server_goes_on_to_say_is_not_waited_for(provider: Provider) -> None:
+    provider.drip = 0.5
+    started = time.monotonic()
+    assert embedder(provider, "llamacpp").healthy(timeout=5)
+    # To its end it would take eight seconds.
+    assert time.monotonic() - started < 5
+
+
 def test_a_missing_server_is_not_healthy() -> None:
     assert not HttpEmbedder("llamacpp", "http://127.0.0.1:9", "small", None, None).healthy()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import time
+import tracemalloc
 from collections.abc import Iterator
 
 import pytest
@@ -105,6 +108,28 @@ def test_an_endpoint_that_drips_is_given_up(hurried: ChatModel, endpoint: ChatEn
     assert refusal(hurried) == "the model endpoint did not finish in time"
     # To its end it would take half a minute.
     assert time.monotonic() - began < 10
+
+
+def test_an_answer_may_be_compressed(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    answer = json.dumps({"choices": [{"message": {"content": "Notes."}}]}).encode()
+    endpoint.body, endpoint.headers = gzip.compress(answer), {"Content-Encoding": "gzip"}
+    assert complete(model) == "Notes."
+
+
+def test_what_was_compressed_is_never_whole_in_memory(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    endpoint.body, endpoint.headers = gzip.compress(bytes(1 << 26)), {"Content-Encoding": "gzip"}
+    tracemalloc.start()
+    try:
+        assert refusal(model) == "the model endpoint answered too much"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "deflate", "br"])
+def test_an_encoding_that_was_not_asked_for_is_refused(model: ChatModel, endpoint: ChatEndpoint, encoding: str) -> None:
+    endpoint.body, endpoint.headers = gzip.compress(gzip.compress(b"{}")), {"Content-Encoding": encoding}
+    assert refusal(model) == "the model endpoint did not answer (DecodingError)"
 
 
 def test_an_endless_answer_is_given_up(model: ChatModel, endpoint: ChatEndpoint) -> None:
