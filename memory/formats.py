@@ -50,6 +50,7 @@ _GIVEN = ("output", "outputs", "results", "error")
 _PROMPTS = frozenset({"system-prompt", "user-prompt"})
 # Who speaks to whom when a call or a result of a tool stands in a history of plain turns.
 _SIDES = {"tool_call": "assistant", "tool_result": "user"}
+_RESULT = "tool result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class _Parts:
         self.calls.append(_labelled("tool call", name, _written(arguments)))
 
     def result(self, name: Any, content: Any) -> None:
-        self.results.append(_labelled("tool result", name, _value(content)))
+        self.results.append(_labelled(_RESULT, name, _value(content)))
 
 
 def _labelled(label: str, name: Any, text: str) -> str:
@@ -281,9 +282,15 @@ def _written(value: Any) -> str:
 
 
 def to_element(format_: str, role: str, content: str, created_at: datetime) -> Element:
-    """Return a message that was not given in this format, as this format would say it; `plain` has our own roles."""
+    """Return a message that was not given in this format, as this format would say it; `plain` has our own roles.
+
+    Elsewhere the result of a tool stands on the user's side, and says what it is.
+    """
     if format_ == "plain":
         return {"role": role, "content": content}
+    # Without a label, what a page or a file told a tool would be the user's own word to a model.
+    if role == "tool_result" and not content.startswith(f"[{_RESULT}]"):
+        content = _labelled(_RESULT, None, content)
     if format_ == "openai":
         return {"role": _SIDES.get(role, role), "content": content}
     if format_ == "anthropic":
