@@ -38,6 +38,8 @@ _BATCH = 64
 MOST_DIMENSIONS = 16_000
 # Bytes; 64 vectors of 16,000 numbers, each in all its digits, are 23 million.
 _LARGEST_ANSWER = 1 << 26
+# What an answer may be made of for each text: parsed, the smallest values take twenty times the bytes they are sent in.
+_MOST_VALUES = 2 * MOST_DIMENSIONS
 # The endings with which people paste an endpoint; the wire table adds the right one back.
 _ENDINGS = ("/", "/embeddings", "/api/embed", "/v1", "/")
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
@@ -129,6 +131,8 @@ class HttpEmbedder:
             transient = status >= 500 or status in _RETRIABLE
             message = f"answered HTTP {status}"
             raise self._error(message, permanent=not transient, away=status in _AWAY, pause=pause)
+        if sum(map(answer.count, (b",", b"[", b"{"))) > _MOST_VALUES * len(body["input"]):
+            raise self._error("answered too much", permanent=True)
         try:
             return json.loads(answer)
         except (ValueError, RecursionError):

@@ -1,5 +1,6 @@
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -214,6 +215,17 @@ def test_a_loading_server_is_not_healthy(provider: Provider) -> None:
 def test_a_slow_server_is_not_healthy(provider: Provider) -> None:
     provider.delay = 0.3
     assert not embedder(provider, "llamacpp").healthy(timeout=0.05)
+
+
+def test_an_answer_of_endless_small_values_is_not_parsed(provider: Provider) -> None:
+    payload = b'{"embeddings": [' + b"[]," * 1_000_000 + b"[]]}"
+    provider.answer = lambda _: payload
+    tracemalloc.start()
+    try:
+        assert str(refusal(embedder(provider))).endswith("answered too much")
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(payload)
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_a_healthy_server_goes_on_to_say_is_not_waited_for(provider: Provider) -> None:
