@@ -68,6 +68,8 @@ _KIN = frozenset(
 _KANA = re.compile(r"[\u3041-\u309f]")
 # A date, a span of years or an amount, which is written with the same signs as an identifier.
 _NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
+# But the number of a file or a case: no fraction or date has five digits, or four with a zero before them.
+_FILED = re.compile(r"(?!1/)\d{1,4}/(?:\d{5,}|0\d{3,})|\d{5,}/\d{2,4}")
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){2,3}")
 _DATE = re.compile(r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.\d\d")
 _AMOUNT = re.compile(
@@ -75,6 +77,8 @@ _AMOUNT = re.compile(
     re.VERBOSE,
 )
 _LETTERED = re.compile(r"[^\W\d_]{1,5}\d{2,}[^\W\d_]?")
+# The sign of a radio station or a car: capitals on both sides of the digits.
+_CALL_SIGN = re.compile(r"[A-ZÄÖÜ]{1,3}\d{1,3}[A-ZÄÖÜ]{2,4}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # What stands before the digits of a number plate ("FR-KM 2078"), which may look like a year.
 _PLATE = re.compile(r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}")
@@ -343,7 +347,8 @@ def _codes(text: str) -> list[list[str]]:
             end = each.end()
             continue
         # The last group of a long number may be short.
-        if not _is_code(token) and not (beside and len(found[-1]) > 1 and re.fullmatch(r"\d\d+", token)):
+        named = _is_code(token) or _CALL_SIGN.fullmatch(each[0][: len(token)])
+        if not named and not (beside and len(found[-1]) > 1 and re.fullmatch(r"\d\d+", token)):
             continue
         if beside:
             found[-1].append(token)
@@ -394,7 +399,7 @@ def _is_code(token: str) -> bool:
     """
     if _AMOUNT.fullmatch(token):
         return False
-    if _LETTERED.fullmatch(token):
+    if _LETTERED.fullmatch(token) or _FILED.fullmatch(token):
         return True
     if _VERSION.fullmatch(token):
         return _DATE.fullmatch(token) is None

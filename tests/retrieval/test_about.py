@@ -235,6 +235,14 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("HERON-57 est en panne. Où est-elle garée ?", ("-57", "garé", "heron"), ("garé",), True),
         ("Ich bin auf HERON-57. Können Sie sagen, wo Tee steht?", ("-57", "heron", "steht"), ("steht",), False),
         ("HERON-57 fails. Why?", ("-57", "fail", "heron"), ("fail",), True),
+        ("VK6OM", ("vk6om", "vk6mo"), ("vk6mo",), True),
+        ("Have I worked VK6OM?", ("vk6om", "work"), ("vk6om",), False),
+        ("Who drives AB123CD?", ("ab123cd", "drive"), ("drive",), True),
+        ("Is the B2B shop open?", ("b2b", "open", "shop"), ("open", "shop"), False),
+        ("permit 25/01878", ("25/01878", "permit"), ("permit",), True),
+        ("case 12345/26", ("12345/26", "case"), ("case",), True),
+        ("Was it 120/80, 1/1000 or 1/25000?", ("1/1000", "1/25000", "120/80"), (), False),
+        ("the win11pro licence", ("licenc", "win11pro"), ("licenc",), False),
     ],
 )
 def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: tuple[str, ...], lacks: bool) -> None:
