@@ -122,6 +122,8 @@ _POINTS = re.compile(
     )\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Of "emergency" the index has "emerg".
+_TELLING_STEM = 5
 # Words that are joined to one name, as programs join them, with no digit.
 _JOINED = re.compile(r"(?=[^\W\d]+\Z)\w*?[^\W\d_]{2}_[^\W\d_]{2}")
 
@@ -265,7 +267,7 @@ def _identified(text: str, content: Sequence[str]) -> tuple[str, bool]:
     if asking == text.strip():
         return text, False
     words = [_bare(each) for each in _TOKEN.findall(asking)]
-    own = any(_is_of(lexeme, each) for lexeme in content for each in words)
+    own = any(_is_of(lexeme, each) or _begins(lexeme, each) for lexeme in content for each in words)
     return text, own and _POINTS.search(asking) is None
 
 
@@ -333,6 +335,11 @@ def _bare(token: str) -> str:
 def _is_of(lexeme: str, name: str) -> bool:
     """Tell whether a lexeme is the stem of a name: stems lose an ending, and end in i instead of y."""
     return name.startswith(lexeme[:-1] or lexeme) and len(name) - len(lexeme) <= 3
+
+
+def _begins(lexeme: str, word: str) -> bool:
+    """Tell whether a word begins with a lexeme so long that it is its stem, however much the word has lost."""
+    return len(lexeme) >= _TELLING_STEM and word.startswith(lexeme)
 
 
 def _codes(text: str) -> list[list[str]]:

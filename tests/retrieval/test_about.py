@@ -235,6 +235,7 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("HERON-57 est en panne. Où est-elle garée ?", ("-57", "garé", "heron"), ("garé",), True),
         ("Ich bin auf HERON-57. Können Sie sagen, wo Tee steht?", ("-57", "heron", "steht"), ("steht",), False),
         ("HERON-57 fails. Why?", ("-57", "fail", "heron"), ("fail",), True),
+        ("HERON-57 fails. Is there an emergency exit?", ("-57", "emerg", "fail", "heron"), ("emerg",), False),
         ("VK6OM", ("vk6om", "vk6mo"), ("vk6mo",), True),
         ("Have I worked VK6OM?", ("vk6om", "work"), ("vk6om",), False),
         ("Who drives AB123CD?", ("ab123cd", "drive"), ("drive",), True),
