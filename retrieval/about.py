@@ -8,11 +8,11 @@ date that a memory does repeat counts for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
 
-from retrieval.answers import signed, what_asks
+from retrieval.answers import asks, signed, what_asks
 from retrieval.words import Question
 
 # Lexemes, as the database stems them: what is frequent in questions about anything. Chosen as a list of English, not by
@@ -103,12 +103,30 @@ _UNIT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # One word and its number. What has that without the number may be about it: "the BMW".
+_DOTTED = r"\d+(?:\.\d+)*"
+_NUMBER = r"\d{1,3}(?:\.\d{1,3}){0,3}"
 _NUMBERED = re.compile(r"\W*([^\W\d_]{2,})[ -]#?(\d{1,3})\W*")
-# A word and the numbers behind it: "ICE-579", "Sprint 41 and 42".
+# The same within more words: no day, time, share or number of more digits.
+_PAIRED = re.compile(rf"(?<![\w-])([^\W\d_]{{2,}})[ -]#?({_NUMBER})(?![\w%/-]|[:.,]\d)")
+# A word and the numbers behind it: "ICE-579", "Sprint 41 and 42", "Ubuntu 24.04".
 _BEHIND = re.compile(
-    r"(?<![^\W_])([^\W\d_]+)[\s#-]{0,3}(\d+(?:\s*(?:[,/&+\u2013-]|(?:and|or|to|und|oder|bis|et|ou)\b)\s*#?\d+)*)",
-    re.IGNORECASE,
+    r"""(?<![^\W_])([^\W\d_]+)[\s#-]{0,3}
+    (\d+(?:\.\d+)*(?:\s*(?:[,/&+\u2013-]|(?:and|or|to|und|oder|bis|et|ou)\b)\s*\#?\d+(?:\.\d+)*)*)""",
+    re.IGNORECASE | re.VERBOSE,
 )
+# Of these numbers, those between which others are meant.
+_THROUGH = re.compile(r"(\d{1,4})\s*(?:[\u2013-]|(?:to|bis)\b)\s*(\d{1,4})(?!\.?\d)", re.IGNORECASE)
+# Behind a number that tells no thing from another of its name: "12 May", "7:30"; and "2 rooms".
+_DAY_OR_TIME = re.compile(
+    r"""(?:st|nd|rd|th)?[ -](?:of\s+)?(?:
+        jan | feb | mar | apr | may | june? | july? | aug | sept? | oct | nov | dec
+      | (?:jan|febr)uary | march | april | august | (?:sept|nov|dec)ember | october
+    )(?![^\W_]) | :\d""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MANY = re.compile(r" [^\W\d_]{2,}s(?![^\W_])")
+# So many are looked at, and so many numbers lie between two.
+_MOST_PAIRS, _LONGEST_SPAN = 8, 1000
 # Whoever writes more words than these with capitals alone means nothing by them.
 _SHOUTED = 4
 # What points at something that was said before: "It", or "the ticket".
@@ -137,8 +155,9 @@ class Asked:
     identifier that is asked for ("HERON-42", "#977") the lexemes that tell it from another, `joined` for each without
     digits ("E_TILE_RANGE") those of each of its parts, `whole` all lexemes of each, and of what is written like one
     ("VN207"). `numbers` has for each "ICE 579", and for nothing but "sprint 42", what is before the number, and that;
-    `numbered` are the lexemes of these numbers. `told_of` says that identifiers stand beside what asks, and that it
-    speaks of something else.
+    `paired` the same for each "house 9" and "Ubuntu 24.04" among other words. `numbered` are the lexemes of the numbers
+    that what was not read must have, None where it need not have any. `told_of` says that identifiers stand beside what
+    asks, and that it speaks of something else.
     """
 
     content: dict[int, float]
@@ -150,7 +169,8 @@ class Asked:
     whole: tuple[frozenset[int], ...] = ()
     times: frozenset[int] = frozenset()
     numbers: tuple[tuple[str, str], ...] = ()
-    numbered: frozenset[int] = frozenset()
+    numbered: frozenset[int] | None = None
+    paired: tuple[tuple[str, str], ...] = ()
     told_of: bool = False
 
     def coverage(self, places: Sequence[int]) -> float:
@@ -191,18 +211,23 @@ class Asked:
 
     def lacks_number(self, places: Sequence[int]) -> bool:
         """Tell whether an item has none of the numbers that tell what is asked for from another of its name."""
-        return bool(self.numbers) and self.numbered.isdisjoint(places)
+        return self.numbered is not None and self.numbered.isdisjoint(places)
 
     def names_another(self, text: str) -> bool:
         """Tell whether a text has other numbers alone behind what is asked for with a number: the ICE 597.
 
         What has the name without a number may be about it.
         """
-        if not self.numbers:
+        if not self.numbers and not self.paired:
             return False
         behind = _numbers_behind(text)
-        found = [(number, behind.get(name, ())) for name, number in self.numbers]
-        return any(others for _, others in found) and not any(number in others for number, others in found)
+        # Of "firmware 1.42 is fine, 1.43 is not" the second number is of the same name.
+        held = frozenset(re.findall(_DOTTED, text)) if self.paired else frozenset()
+        for pairs, also in ((self.numbers, frozenset[str]()), (self.paired, held)):
+            found = [(number, behind[name]) for name, number in pairs if name in behind]
+            if found:
+                return not any(_is_among(number, others | also) for number, others in found)
+        return False
 
 
 NOTHING_ASKED = Asked({}, {}, frozenset(), frozenset())
@@ -221,24 +246,29 @@ def understand(text: str, question: Question) -> Asked:
         if _codes(text):
             return UNHEARD_OF
         numbers, nowhere = tuple(_numbered(text)), frozenset({_NOWHERE} if _names(text) else ())
-        return replace(NOTHING_ASKED, names=nowhere, numbers=numbers) if nowhere or numbers else NOTHING_ASKED
+        numbered = frozenset[int]() if numbers else None
+        found = replace(NOTHING_ASKED, names=nowhere, numbers=numbers, numbered=numbered)
+        return found if nowhere or numbers else NOTHING_ASKED
     lexemes = dict(enumerate(question.lexemes))
     dated = {place for place, each in lexemes.items() if _DATED.fullmatch(each)}
     generic = {place for place, each in lexemes.items() if each in _GENERIC or says_little(each)}
     content = lexemes.keys() - dated - generic or lexemes.keys() - generic or set(lexemes)
     identified, told_of = _identified(text, [lexemes[place] for place in content])
     written = _codes(identified)
-    numbered = (frozenset().union(*(_lexemes_of(each, lexemes, code) for each in code)) for code in written)
-    codes = tuple(filter(None, numbered))
+    with_digits = (frozenset().union(*(_lexemes_of(each, lexemes, code) for each in code)) for code in written)
+    codes = tuple(filter(None, with_digits))
     whole = (frozenset().union(*(_parts_of(each, lexemes) for each in code)) for code in written)
     joined = tuple(_joined(identified, lexemes)) if "_" in identified else ()
     named = signed(identified)
     signs = [frozenset({place}) for place, each in lexemes.items() if each in named]
     numbers = () if told_of else tuple(_numbered(identified))
     codes = (*codes, *signs)
+    paired = () if told_of else tuple(_paired(identified, [lexemes[place] for place in content - dated]))
     written_names = _names(text)
-    behind = frozenset(place for place, each in lexemes.items() if any(each == number for _, number in numbers))
-    coded = behind.union(*codes, *chain(*joined))
+    # A question may be answered by what says it in other words: "in even weeks".
+    needed = {number for _, number in (numbers if asks(text) else (*numbers, *paired))}
+    numbered = frozenset(place for place, each in lexemes.items() if each in needed)
+    coded = numbered.union(*codes, *chain(*joined))
     names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in written_names)}
     return Asked(
         content={place: question.idfs[place] for place in content},
@@ -250,7 +280,8 @@ def understand(text: str, question: Question) -> Asked:
         whole=(*filter(None, whole), *signs),
         times=frozenset(place for place in dated - content if lexemes[place] not in _OF_ANY_TIME),
         numbers=numbers,
-        numbered=behind,
+        numbered=numbered if needed else None,
+        paired=paired,
         told_of=told_of,
     )
 
@@ -382,12 +413,42 @@ def _numbered(text: str) -> Iterator[tuple[str, str]]:
             yield head.lower(), number
 
 
+def _paired(text: str, content: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Give each "house 9" of a question, where the word is one of the `content` (lexemes), with its number."""
+    for found in islice(_PAIRED.finditer(text), _MOST_PAIRS):
+        name, end = found[1].lower(), found.end()
+        counts = _is_amount(text, end) or _MANY.match(text, end)
+        if not counts and any(_is_of(each, name) for each in content):
+            yield name, found[2]
+
+
+def _is_amount(text: str, end: int) -> bool:
+    """Tell whether a number that ends there is an amount, a day or a time."""
+    return _UNIT.match(text, end) is not None or _DAY_OR_TIME.match(text, end) is not None
+
+
 def _numbers_behind(text: str) -> dict[str, set[str]]:
-    """Return the numbers behind each word of a text, in lower case, with those that are listed after the first."""
+    """Return the numbers behind each word of a text, in lower case, with those that are listed after the first.
+
+    Of "week 3-5" it has what lies between.
+    """
     found: dict[str, set[str]] = {}
-    for name, numbers in _BEHIND.findall(text):
-        found.setdefault(name.lower(), set()).update(re.findall(r"\d+", numbers))
+    for each in _BEHIND.finditer(text):
+        if _is_amount(text, each.end()):
+            continue
+        numbers = found.setdefault(each[1].lower(), set())
+        numbers.update(re.findall(_DOTTED, each[2]))
+        for first, last in _THROUGH.findall(each[2]):
+            if 0 < int(last) - int(first) < _LONGEST_SPAN:
+                numbers.update(map(str, range(int(first), int(last))))
     return found
+
+
+def _is_among(number: str, others: Collection[str]) -> bool:
+    """Tell whether a number or version is one of others, or what one begins with: 24.04.1 is a 24.04, and a 24."""
+    if number in others:
+        return True
+    return any(each.startswith(f"{number}.") or number.startswith(f"{each}.") for each in others)
 
 
 def _joined(text: str, lexemes: dict[int, str]) -> Iterator[tuple[frozenset[int], ...]]:

@@ -96,6 +96,21 @@ _RECENT = re.compile(
     r"\b(?:(?P<day>today|yesterday)|(?P<which>last|this)\s+(?P<unit>week|month|year))\b", re.IGNORECASE
 )
 _SEASON = re.compile(rf"\blast\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
+# A day as digits write it; with the month first or last.
+_IN_DIGITS = re.compile(
+    rf"""(?<![\w.-])(?:
+        (?P<first_year>{_YEAR_TEXT})-(?P<month>\d\d)(?:-\d\d)?
+      | (?P<one>\d\d?)(?P<sign>[./])(?P<other>\d\d?)(?P=sign)(?P<last_year>{_YEAR_TEXT})
+    )(?![\w-])""",
+    re.VERBOSE,
+)
+# What holds beyond the time that it names.
+_OF_OTHERS_TOO = re.compile(
+    rf"""\b(?:every | each | jede[nrs]? | chaque)\b | \s[-\u2013]\s
+      | \b(?:since | until | till | from | by | before | after | between | through | seit | bis | ab | vor | nach
+      | depuis | jusqu\w* | avant | apr[eè]s)\s+(?:[^\s.;]+\s+){{0,3}}(?:\d | {"|".join(_MONTHS)})""",
+    re.IGNORECASE | re.VERBOSE,
+)
 # A question of these and a date asks for whatever there is of that time.
 _WHATEVER = frozenset(
     """
@@ -143,6 +158,31 @@ def match(hint: DateHint, created_at: datetime) -> float:
     named = {part: weight for part, weight in _WEIGHTS.items() if getattr(hint, part) is not None}
     fitting = sum(weight for part, weight in named.items() if getattr(hint, part) == getattr(moment, part))
     return fitting / sum(named.values()) if named else 0.0
+
+
+def says_another(hint: DateHint, text: str) -> bool:
+    """Tell whether a text names other months or years than the named one of a hint, and none that it may be of.
+
+    What says from when or until when something holds may hold in any month, and so may what tells of several.
+
+    >>> told = ("Monthly use: 212 kWh in June", "June: 200, July: 212", "10 kWh more since June")
+    >>> [says_another(DateHint(month=7), each) for each in told]
+    [True, False, False]
+    """
+    if _OF_OTHERS_TOO.search(text):
+        return False
+    months: set[int] = set()
+    years: set[int] = set()
+    for found in _NAMED.finditer(text):
+        # Lower case, these are words of any text.
+        if found["month"].lower() not in _AMBIGUOUS or found["month"][0].isupper():
+            months.add(_MONTHS.index(found["month"][:3].lower()) + 1)
+    for day in _IN_DIGITS.finditer(text):
+        years.add(int(day["first_year"] or day["last_year"]))
+        months |= {int(each) for each in day.group("month", "one", "other") if each and int(each) <= len(_MONTHS)}
+    years |= {int(each) for each in _YEAR.findall(text)}
+    another_month = hint.month is not None and bool(months) and hint.month not in months
+    return another_month or (hint.year is not None and bool(years) and hint.year not in years)
 
 
 def alone(question: str, now: datetime) -> Period | None:

@@ -14,7 +14,7 @@ from retrieval.about import Asked
 from retrieval.answers import unquoted
 from retrieval.fusion import clip, evidence, fuse, keyword_share
 from retrieval.policy import Policy
-from retrieval.silence import log_odds
+from retrieval.silence import SHOWN_EARLY, log_odds
 from retrieval.types import Candidate, Score, Scored
 
 _DAY = 86_400.0
@@ -129,8 +129,9 @@ def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: 
     """Rank the few whose texts are read once more.
 
     A question for a time is answered by what says one, and any question by what has become of a thing before what was.
-    What was read and does not answer stands back behind what does. What nobody read stands between, by the mean of what
-    was read: it may say that the answer has changed.
+    What was read and does not answer stands back behind what does, and so does what has another number than the thing
+    that is asked for. What nobody read stands between, by the mean of what was read: it may say that the answer has
+    changed.
     """
     read = [log_odds(each.candidate.sureness) for each in scored if each.candidate.sureness is not None]
     likeliest, usual = max(read, default=0.0), sum(read) / max(1, len(read))
@@ -138,6 +139,8 @@ def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: 
     again = []
     for each in scored:
         sureness = each.candidate.sureness
+        if sureness is None and each.asked is not None and each.asked.names_another(each.candidate.text):
+            sureness = SHOWN_EARLY
         behind = policy.reading_weight * (likeliest - (usual if sureness is None else log_odds(sureness)))
         again.append(_again(each, policy, now, when=when, behind=behind))
     return in_order(again)

@@ -146,7 +146,12 @@ class _Run:
             bound, now = worded.question.bound, self.source.now
             asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
             judge = Judge(
-                policy, asked, talk=in_talk(pool), wants_all=wants_all(question), only_names=only_names(question)
+                policy,
+                asked,
+                talk=in_talk(pool),
+                wants_all=wants_all(question),
+                only_names=only_names(question),
+                hint=None if asks(question) else dates.parse(unquoted(question), now),
             )
             reads = self._reads()
             # What is read may answer however little speaks for it; but who somebody is tells what has the name.
@@ -312,6 +317,9 @@ class _Run:
         reader = self.reader() if self._may_read(judge) else None
         if reader is not None and reader.can_take(question):
             best = judge.readable(weighed)[: self._reads()]
+            judge = replace(
+                judge, outranked=any(judge.asked.names_another(each.candidate.text) for each in weighed[:1])
+            )
             return self._is_read(reader, judge, scored, best, dense, question)
         return self._is_about(judge, scored, dense, question)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from retrieval.about import Asked
+from retrieval.dates import DateHint, match, says_another
 from retrieval.policy import Policy
 from retrieval.types import Candidate, Scored
 
@@ -27,7 +28,8 @@ class Judge:
     """Judges what was found for a question, by the numbers that `Policy.sure_cosine` describes.
 
     `talk` says that turns are judged, which say half of what they mean. `wants_all` says that each of several memories
-    is wanted, `only_names` that the question names a thing and asks nothing of it.
+    is wanted, `only_names` that the question names a thing and asks nothing of it. `hint` is the time that it names.
+    `outranked` says that the best of all has another number than what is asked for, so that what is read stands behind.
     """
 
     policy: Policy
@@ -35,6 +37,8 @@ class Judge:
     talk: bool = False
     wants_all: bool = False
     only_names: bool = False
+    hint: DateHint | None = None
+    outranked: bool = False
 
     @property
     def is_asked_for(self) -> bool:
@@ -64,7 +68,8 @@ class Judge:
             each for each in best if each.candidate.sureness is not None and (not each.is_faint or self.is_likely(each))
         ]
         return any(
-            log_odds(each.candidate.sureness or 0.0) - (BEHIND if place else 0.0) >= log_odds(self._least_reading(each))
+            log_odds(each.candidate.sureness or 0.0) - (BEHIND if place or self.outranked else 0.0)
+            >= log_odds(self._least_reading(each))
             for place, each in enumerate(read)
         )
 
@@ -111,13 +116,41 @@ class Judge:
 
         What was not fetched is not shown either, and says nothing for what is: it must have the number itself.
         """
-        if self.asked.lacks_code(candidate.places):
+        if self.asked.lacks_code(candidate.places) or self._is_of_another_time(candidate):
             return True
         return self.asked.names_another(candidate.text) if candidate.text else self.asked.lacks_number(candidate.places)
 
+    def _is_of_another_time(self, candidate: Candidate) -> bool:
+        """Tell whether a candidate tells of another time than a question which only names one: "kWh in August".
+
+        What that was in September answers a question that asks, if anything does: whether it did is for the reader.
+        """
+        if self.hint is None or not self.only_names or match(self.hint, candidate.created_at) == 1:
+            return False
+        if candidate.text:
+            return says_another(self.hint, candidate.text)
+        return self.asked.lacks_date(candidate.places)
+
     def about(self, scored: Iterable[Scored]) -> Iterator[Scored]:
-        """Yield those that are about what is asked, in their order."""
-        return (each for each in scored if self.is_about(each.candidate))
+        """Yield those that are about what is asked, in their order.
+
+        Where what is asked for is there, but with another number or of another time, what has none of its words is not
+        about it for being a little alike.
+        """
+        scored = list(scored)
+        fetched = (each.candidate for each in scored if each.candidate.text)
+        elsewhere = self._tells_apart and any(self.is_another(each) for each in fetched)
+        for each in scored:
+            if self.is_about(each.candidate) and not (elsewhere and self._is_only_alike(each.candidate)):
+                yield each
+
+    @property
+    def _tells_apart(self) -> bool:
+        return bool(self.asked.numbers or self.asked.paired) or (self.hint is not None and self.only_names)
+
+    def _is_only_alike(self, candidate: Candidate) -> bool:
+        alike = (candidate.cosine or 0.0) >= max(self.policy.named_cosine, self.policy.sure_cosine)
+        return not alike and self.asked.content.keys().isdisjoint(candidate.places)
 
     def is_about(self, candidate: Candidate) -> bool:
         """Tell whether a candidate is enough to say that the question was answered at all."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import NOW
 
-from retrieval.dates import DateHint, Period, alone, match, parse
+from retrieval.dates import DateHint, Period, alone, match, parse, says_another
 
 ZONES = [UTC, *map(ZoneInfo, ("Pacific/Kiritimati", "Pacific/Apia", "Pacific/Pago_Pago", "America/Santiago"))]
 
@@ -333,3 +333,27 @@ def test_whoever_asks_for_more_does_not_ask_for_a_time_alone(question):
 def test_a_time_never_fails_even_at_the_edges_of_the_calendar(question, now, zone):
     period = alone(question, now.replace(tzinfo=zone))
     assert period is None or period.start < period.end
+
+
+@pytest.mark.parametrize(
+    ("text", "another"),
+    [
+        ("Paid on 2026-06-30", True),
+        ("Paid on 30.6.2026", True),
+        ("Paid on 07/06/2026", False),
+        ("You may march on", False),
+        ("In May, at noon", True),
+        ("Every June", False),
+        ("Open from the end of May", False),
+        ("June - September", False),
+        ("Trip to Spain in 2024", False),
+        ("July", False),
+    ],
+)
+def test_a_text_may_tell_of_another_time(text, another):
+    assert says_another(DateHint(month=7), text) is another
+
+
+def test_a_text_may_tell_of_another_year():
+    assert says_another(DateHint(year=2026, month=7), "July 2024")
+    assert not says_another(DateHint(year=2026), "Field day 2024 and 2026")

@@ -264,6 +264,16 @@ def test_a_change_is_no_news_elsewhere(other):
     assert after_change([LIVED[0], replace(LIVED[1], **other)]) == [1, 2]
 
 
+def test_what_has_another_number_stands_behind():
+    found = [
+        candidate(1, bm25=5.0, places=(0,), text="Sprint 42 ended"),
+        candidate(2, bm25=4.8, places=(0,), text="A sprint takes a week"),
+    ]
+    for question, expected in (("Who joins sprint 43?", [2, 1]), ("Who joins sprint 42?", [1, 2])):
+        ranked = asked_for(found, question, "sprint", policy=PLAIN)
+        assert ids(look_again(ranked, PLAIN, question=question, now=NOW)) == expected
+
+
 WEAK = [candidate(1, cosine=0.27, bm25=1.0), candidate(2, cosine=0.22)]
 
 

@@ -116,13 +116,31 @@ def test_an_identifier_beside_the_question_is_not_asked_for(shelf):
 
 
 def test_a_name_without_its_number_may_be_meant_and_with_another_is_not(runtime, ada):
-    texts = ("The BMW is serviced at Hofer in Landshut", "Sprint-42 ended early", "The MAN 441 is parked in Ulm")
+    texts = (
+        *("The BMW is serviced at Hofer in Landshut", "Sprint-42 ended early", "The MAN 441 is parked in Ulm"),
+        *("Handover of house 7 is at ten", "4,310 kWh in September", "The laptop runs Ubuntu 24.04", "Grey roof tiles"),
+    )
     shelf = ReadShelf(runtime, ada, texts)
     assert shelf.found("Where is the BMW 320 serviced?", near=3, cosine=0.5)[0] == texts[0]
     assert texts[1] in shelf.found("sprint 42", near=3, cosine=0.5)
     assert shelf.found("sprint 43") == []
     assert shelf.found("Where is the MAN 414 parked?") == []
     assert shelf.found("Where is the MAN 441 parked?")[0] == texts[2]
+    assert shelf.found("What happened in sprint 43?", near=1, cosine=0.5) == []
+    assert shelf.found("handover house 7")[0] == texts[3]
+    assert shelf.found("handover house 11", near=6, cosine=0.35) == [], "tiles are a little alike, and no house"
+    assert shelf.found("Ubuntu 24.04")[0] == shelf.found("ubuntu 24")[0] == texts[5]
+    assert shelf.found("ubuntu 22.04", near=5, cosine=0.5) == []
+
+
+def test_key_words_of_a_time_bring_nothing_of_another(runtime, ada):
+    texts = ("4,310 kWh in September", "Grey roof tiles", "Rent paid since June: 900 euros")
+    # Stored on the first of June.
+    shelf = ReadShelf(runtime, ada, texts)
+    assert shelf.found("kWh in September")[0] == texts[0]
+    assert shelf.found("kWh in August", near=1, cosine=0.35) == [], "tiles are a little alike, and no kWh"
+    assert shelf.found("rent in July", near=2, cosine=0.5)[0] == texts[2], "what holds since June may hold in July"
+    assert shelf.found("kWh in June", near=0, cosine=0.5)[0] == texts[0], "that is when it was noted"
 
 
 def test_another_number_is_kept_silent_among_more_than_are_fetched(runtime, ada):

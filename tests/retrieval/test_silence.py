@@ -49,6 +49,12 @@ def test_one_that_is_likely_is_enough_and_the_others_take_nothing_from_it():
     assert not is_answered(0.19, 0.19)
 
 
+def test_where_the_first_has_another_number_all_that_is_read_must_be_surer():
+    read = [found(0.21, has_all=False)]
+    assert Judge(POLICY, KEYS).is_answered(read)
+    assert not Judge(POLICY, KEYS, outranked=True).is_answered(read)
+
+
 def test_behind_the_first_one_must_be_surer():
     assert not is_answered(0.01, 0.3)
     assert is_answered(0.01, 0.45)
