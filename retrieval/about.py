@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
 
 from retrieval.answers import asks, signed, what_asks
+from retrieval.codes import UNIT
 from retrieval.words import Question
 
 # Lexemes, as the database stems them: what is frequent in questions about anything. Chosen as a list of English, not by
@@ -91,16 +92,6 @@ _NO_INITIALS = frozenset(
     MYR NGN NOK NZD PEN PHP PKR PLN RON RSD RUB SEK SGD THB TND TRY TWD TZS UAH UGX USD VND XAF XOF ZAR
     AM CA EU GB KB KG KM MAX MB MIN MM NO PM TB TOP UK US
     """.split()  # noqa: SIM905  # As above.
-)
-# What stands behind an amount ("CBD 100 mg").
-_UNIT = re.compile(
-    r"""\s*[%€$£¥°] | \s(?:
-        mg | mcg | [\u00b5\u03bc]g | g | kg | lbs? | oz | ml | cl | dl | l | mm | cm | m | km | kmh | mph | mi | ft
-      | feet | [kmgt]i?b | k?wh? | [km]?hz | volts? | mah | kcal | iu | bpm | rpm | percent | euros? | dollars?
-      | pounds? | (?:mile|met(?:er|re)|lit(?:er|re)|gram|calorie|second|minute|hour|day|week|month|year)s
-      | secs? | mins? | hrs? | h
-    )(?!\w)""",
-    re.IGNORECASE | re.VERBOSE,
 )
 # One word and its number. What has that without the number may be about it: "the BMW".
 _DOTTED = r"\d+(?:\.\d+)*"
@@ -409,7 +400,7 @@ def _numbered(text: str) -> Iterator[tuple[str, str]]:
     for one, other in pairwise(_TOKEN.finditer(text)):
         head, number, between = one[0], _bare(other[0]), text[one.end() : other.start()]
         initials = _INITIALS.fullmatch(head) and head not in _NO_INITIALS
-        if initials and between.isspace() and _THREE.fullmatch(number) and not _UNIT.match(text, other.end()):
+        if initials and between.isspace() and _THREE.fullmatch(number) and not UNIT.match(text, other.end()):
             yield head.lower(), number
 
 
@@ -424,7 +415,7 @@ def _paired(text: str, content: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _is_amount(text: str, end: int) -> bool:
     """Tell whether a number that ends there is an amount, a day or a time."""
-    return _UNIT.match(text, end) is not None or _DAY_OR_TIME.match(text, end) is not None
+    return UNIT.match(text, end) is not None or _DAY_OR_TIME.match(text, end) is not None
 
 
 def _numbers_behind(text: str) -> dict[str, set[str]]:

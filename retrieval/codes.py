@@ -31,6 +31,20 @@ _THOUSANDS = re.compile(
     r"(?<![\w.,'\u2019-])(?P<whole>[1-9]\d{0,2}(?:[.,'\u2019\u00a0\u202f]\d{3}){1,4}|[1-9]\d{3,14})"
     r"(?:[.,](?P<rest>\d\d?))?(?![\w'\u2019-]|[.,]\d)"
 )
+# What stands behind an amount ("CBD 100 mg").
+UNIT = re.compile(
+    r"""\s*[%€$£¥°] | \s(?:
+        mg | mcg | [\u00b5\u03bc]g | g | kg | lbs? | oz | ml | cl | dl | l | mm | cm | m | km | kmh | mph | mi | ft
+      | feet | [kmgt]i?b | k?wh? | [km]?hz | volts? | mah | kcal | iu | bpm | rpm | percent | euros? | dollars?
+      | pounds? | (?:mile|met(?:er|re)|lit(?:er|re)|gram|calorie|second|minute|hour|day|week|month|year)s
+      | secs? | mins? | hrs? | h
+    )(?!\w)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# A measure with a decimal, which some write with more zeros: 145.6 MHz, 145.600 MHz. Without its unit it may be a
+# version, which has other ones: 3.1, 3.10.
+_DECIMAL = re.compile(r"(?<![\w.,])(?P<whole>\d{1,6})(?P<point>[.,])(?P<part>\d{0,5}[1-9])(?P<zeros>0*)(?![\d.,]\d|\d)")
+_MOST_ZEROS, _THOUSAND = 4, 3
 _BETWEEN_THOUSANDS = r"[.,'\u2019\u00a0\u202f]?"
 # Words of up to four letters that stand beside numbers and are no part of them.
 _SMALL = frozenset(
@@ -85,6 +99,24 @@ def amounts_in(question: str) -> Iterator[Thing]:
             cents = rf"[.,]{rest}"
         pattern = rf"(?<![\w.,'\u2019-]){_BETWEEN_THOUSANDS.join(groups)}{cents}(?![\w'\u2019-]|[.,]\d)"
         yield Thing(found.start(), found[0], probes, re.compile(pattern))
+
+
+def measures_in(question: str) -> Iterator[Thing]:
+    """Give the measures with decimals, which may have more or fewer zeros behind these.
+
+    Three digits behind what is asked for may be thousands, and so may those behind a comma: 2,500 kg is no 2,5 kg.
+    """
+    for found in _DECIMAL.finditer(question):
+        whole, point, part = found.group("whole", "point", "part")
+        unit = UNIT.match(question, found.end())
+        if unit is None or len(part + found["zeros"]) == _THOUSAND:
+            continue
+        parts = [part + "0" * more for more in range(_MOST_ZEROS + 1)]
+        if point == ",":
+            parts = [each for each in parts if len(each) != _THOUSAND]
+        pattern = rf"(?<![\w.,]){whole}[{point}](?:{'|'.join(parts)})(?=\s*{re.escape(unit[0].strip())})"
+        probes = [*(f"{whole}.{each}" for each in parts), *parts]
+        yield Thing(found.start(), found[0], probes, re.compile(pattern, re.IGNORECASE))
 
 
 def codes_in(question: str) -> Iterator[Thing]:

@@ -14,7 +14,7 @@ from itertools import chain, islice
 
 from memory.driver import fetch
 from retrieval.candidates import Source
-from retrieval.codes import LONGEST, PLAIN, TOKEN, VERSION, Thing, amounts_in, codes_in, days_in
+from retrieval.codes import LONGEST, PLAIN, TOKEN, VERSION, Thing, amounts_in, codes_in, days_in, measures_in
 from retrieval.compounds import Otherwise, apart, joined
 from retrieval.passage import stem
 from retrieval.slips import (
@@ -117,11 +117,11 @@ def rewritten(question: str, spellings: Iterable[Spelling]) -> str:
 
 
 def _written(source: Source, question: str) -> Iterator[Spelling]:
-    """Give days, then codes and amounts elsewhere: a day looks like a code, and may be one in another text."""
+    """Give days, then all else elsewhere: a day looks like a code, and may be one in another text."""
     days = list(_things_written(source, days_in(question)))
     yield from days
     taken = {place for each in days for place in range(each.start, each.start + len(each.asked))}
-    for things in (codes_in(question), amounts_in(question)):
+    for things in (measures_in(question), codes_in(question), amounts_in(question)):
         rest = (each for each in things if taken.isdisjoint(range(each.start, each.start + len(each.asked))))
         written = list(_things_written(source, rest))
         yield from written

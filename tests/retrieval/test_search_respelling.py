@@ -271,9 +271,12 @@ def test_the_sign_within_a_value_may_be_another(ask_values):
         ("What is 3,180.90 euros?", "kiln"),
         ("3180,90 euros", "kiln"),
         ("What was 15,300.99 euros?", "boat"),
+        ("What cost 10,5 euros?", "lamp"),
+        ("What weighs 2.45 kg?", "mast"),
+        ("What takes 12.7500 litres?", "oil"),
     ],
 )
-def test_thousands_are_found_whatever_parts_them(ask_values, question, name):
+def test_an_amount_is_found_whatever_parts_its_thousands_and_with_more_zeros(ask_values, question, name):
     found, warnings = ask_values(question)
     assert (found[:1], len(warnings)) == ([name], 1)
 
@@ -293,6 +296,12 @@ def test_a_version_is_found_with_and_without_its_letter(ask_values):
         "What costs 12,40 euros?",
         "Who paid 250000 crowns?",
         "What took 12400 euros?",
+        "What weighs 2,45 kg?",
+        "What costs 2.45 euros?",
+        "What costs 1,24 euros?",
+        "What takes 12.7 litres?",
+        "What cost 10.05 euros?",
+        "Which Heron is 4.120?",
     ],
 )
 def test_a_part_of_a_number_is_another_number(ask_values, question):
