@@ -117,7 +117,7 @@ _DAY_OR_TIME = re.compile(
 )
 _MANY = re.compile(r" [^\W\d_]{2,}s(?![^\W_])")
 # So many are looked at, and so many numbers lie between two.
-_MOST_PAIRS, _LONGEST_SPAN = 8, 1000
+_MOST_PAIRS, _LONGEST_SPAN = 8, 100
 # Whoever writes more words than these with capitals alone means nothing by them.
 _SHOUTED = 4
 # What points at something that was said before: "It", or "the ticket".
@@ -429,7 +429,7 @@ def _numbers_behind(text: str) -> dict[str, set[str]]:
             continue
         numbers = found.setdefault(each[1].lower(), set())
         numbers.update(re.findall(_DOTTED, each[2]))
-        for first, last in _THROUGH.findall(each[2]):
+        for first, last in set(_THROUGH.findall(each[2])):
             if 0 < int(last) - int(first) < _LONGEST_SPAN:
                 numbers.update(map(str, range(int(first), int(last))))
     return found

@@ -289,6 +289,14 @@ def test_a_question_of_nothing_but_names_with_numbers_is_soon_told_from_each_tex
     assert process_time() - start < 5, "where each is looked for by itself it takes 20 seconds"
 
 
+def test_a_long_text_of_nothing_but_spans_is_soon_told_from_what_is_asked_for() -> None:
+    found = of("Who joins sprint 143?", {"sprint": 1.0})
+    start = process_time()
+    assert found.names_another("sprint 1-999 " * 5000)
+    assert found.names_another("sprint " + "1-999, " * 9000)
+    assert process_time() - start < 2, "where all that lies between is written out each time it takes four seconds"
+
+
 def test_another_number_is_known_where_no_word_is() -> None:
     assert understand("ICE 579", Question()).names_another("ICE597")
 
