@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from memory.database import user_session
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.remember import remember_many
+
 pytestmark = pytest.mark.e2e
 
 LogIn = Callable[..., Page]
@@ -101,6 +106,20 @@ def test_the_focus_stays_where_a_memory_went_for_good(log_in: LogIn, reader: Any
     expect(page.get_by_role("button", name="Undo")).to_be_focused()
     page.get_by_role("button", name="For good, now").press("Enter")
     expect(page.get_by_text("Gone for good.")).to_be_focused()
+
+
+def test_back_ticks_no_memory_in_the_place_of_another(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/memories?q=ada")
+    page.locator(".desk-pick input").nth(1).check()
+    page.get_by_text("Do something to several at once").click()
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("heading", name="Pin 1 memory?")).to_be_visible()
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        drafts = [Draft(text="Ada plays the viola on Thursdays.")]
+        remember_many(session, reader.id, "default", drafts, keys=reader.runtime.keys, now=utc_now(), actor="test")
+    page.go_back()
+    expect(page.locator(".entry")).to_have_count(3)
+    expect(page.locator(".desk-pick input:checked")).to_have_count(0)
 
 
 @BOTH
