@@ -73,10 +73,10 @@ def _expected(page: TestResponse) -> str:
     return found.group(1)
 
 
-def _shown(page: TestResponse) -> str:
-    """Return what the form of a space says that it was shown."""
-    found = re.search(r'name="shown"\s+value="([^"]+)"', page.text)
-    return unescape(found.group(1)) if found else "{}"
+def _shown(page: TestResponse, form: int = 0) -> str:
+    """Return what a form of a space says that it was shown: that of its settings, or with 1 that of its ranking."""
+    found = re.findall(r'name="shown"\s+value="([^"]+)"', page.text)
+    return unescape(found[form]) if len(found) > form else "{}"
 
 
 def _remove(reader: FlaskClient, choice: str) -> TestResponse:
@@ -267,6 +267,15 @@ def test_a_ranking_is_saved_as_far_as_it_differs(reader: FlaskClient, agent: Age
     response = reader.post("/spaces/kitchen/weights", data={**WEIGHTS, "beta": "0.5", "fusion": "rrf"})
     assert (response.status_code, response.location) == (303, "/spaces/kitchen")
     assert _weights(agent) == {"min_score": 0.2, "beta": 0.5, "fusion": "rrf"}
+
+
+def test_an_older_tab_ranks_by_what_was_changed_in_it_alone(reader: FlaskClient, agent: Agent, kitchen: str) -> None:
+    older = {**WEIGHTS, "shown": _shown(reader.get("/spaces/kitchen"), 1)}
+    agent.patch("/v1/spaces/kitchen", {"policy": {"alpha": 2, "fusion": "rrf", "min_score": 0.2}})
+    refused = reader.post("/spaces/kitchen/weights", data={**older, "beta": "11"})
+    assert _shown(refused, 1) == older["shown"]
+    reader.post("/spaces/kitchen/weights", data={**older, "beta": "0.5"})
+    assert _weights(agent) == {"alpha": 2, "fusion": "rrf", "min_score": 0.2, "beta": 0.5}
 
 
 def test_a_space_can_rank_as_spaces_begin(reader: FlaskClient, agent: Agent, kitchen: str) -> None:

@@ -102,6 +102,18 @@ def test_a_theme_is_described_anew(reader: FlaskClient, agent: Agent, ada) -> No
     assert _done(ada) == ["theme.created", "theme.changed"]
 
 
+def test_an_older_tab_says_of_a_theme_what_was_changed_in_it_alone(reader: FlaskClient, agent: Agent) -> None:
+    agent.store("The tiles are sage green", theme="house")
+    shown = re.search(r'name="shown"\s+value="([^"]+)"', reader.get("/themes?change=house").text)
+    older = {"display_name": "House", "shown": unescape(shown.group(1)) if shown else "{}"}
+    reader.post("/themes/house", data={"display_name": "Home", "description": "Tiles and taps"})
+    refused = reader.post("/themes/house", data={**older, "description": "x" * 2001})
+    assert older["shown"] in unescape(refused.text)
+    reader.post("/themes/house", data=older)
+    reader.post("/themes/house", data={**older, "description": "Walls"})
+    assert [(each["display_name"], each["description"]) for each in _known(agent)] == [("Home", "Walls")]
+
+
 def test_a_description_that_cannot_be_comes_back_with_its_reason(reader: FlaskClient, agent: Agent) -> None:
     agent.post("/v1/memory/themes", {"slug": "house"})
     response = reader.post("/themes/house", data={"display_name": "Home", "description": "x" * 2001})

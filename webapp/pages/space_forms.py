@@ -69,7 +69,7 @@ def settings_of(space: Space) -> dict[str, Any]:
     return {name: getattr(space, name) for name in SettingsForm.model_fields if name != "shown"}
 
 
-class WeightsForm(BaseModel):
+class WeightsForm(ShownForm):
     """How a space ranks, as sliders of a notebook set it: the fusion and each number."""
 
     fusion: Fusion
@@ -80,14 +80,16 @@ class WeightsForm(BaseModel):
     mmr_lambda: float
     rrf_k: int
 
-    def over(self, weights: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the weights of a space with these, those left out that are so anyway.
+    def over(self, space: Space) -> dict[str, Any]:
+        """Return the weights of a space with what was changed in the form, those left out that are so anyway.
 
         What has no field here stays. Raises `PolicyError`.
         """
-        others = {name: value for name, value in weights.items() if name not in WEIGHTS}
+        now = weights_of(space)
+        wanted = {**now, **self.touched(self.model_dump(exclude={"shown"}), now)}
+        others = {name: value for name, value in space.policy.items() if name not in WEIGHTS}
         usual = policy_for(others, None)
-        kept = {**others, **{name: value for name, value in self if value != getattr(usual, name)}}
+        kept = {**others, **{name: value for name, value in wanted.items() if value != getattr(usual, name)}}
         policy_for(kept, None)
         return kept
 
@@ -98,6 +100,12 @@ def policy_of(space: Space) -> Policy:
         return policy_for(space.policy, None)
     except PolicyError:
         return policy_for({}, None)
+
+
+def weights_of(space: Space) -> dict[str, Any]:
+    """Return how a space ranks, as its form shows it."""
+    policy = policy_of(space)
+    return {name: getattr(policy, name) for name in WEIGHTS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from webapp.pages.space_forms import (
     policy_of,
     rooms,
     settings_of,
+    weights_of,
 )
 from webapp.pages.visitor import guarded
 from webapp.plain import problems
@@ -110,7 +111,7 @@ def weigh(slug: str) -> Response:
     """Save how the space ranks, or let it rank as spaces begin; the form comes back where a number does not fit."""
     space, who = _space_at(slug), credential()
     try:
-        kept = {} if "reset" in request.form else parse(WeightsForm, request.form).over(space.policy)
+        kept = {} if "reset" in request.form else parse(WeightsForm, request.form).over(space)
     except ValidationError as error:
         return _room(space, HTTPStatus.UNPROCESSABLE_ENTITY, typed=request.form, problem=problems(error))
     except PolicyError as error:
@@ -184,7 +185,7 @@ def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
     context["room"] = next(room for room in rooms() if room.space.id == space.id)
     context |= {"fixed": space.slug == DEFAULT_SPACE, "fusions": FUSIONS, "sliders": SLIDERS, "scale_of": scale_of}
     context |= {"policy": policy_of(space), "usual": policy_for({}, None)}
-    context["shown"] = json.dumps(settings_of(space))
+    context |= {"shown": json.dumps(settings_of(space)), "shown_weights": json.dumps(weights_of(space))}
     context["others"] = {name: value for name, value in sorted(space.policy.items()) if name not in WEIGHTS}
     return render("spaces/space.html", "spaces/_space.html", status, **context)
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import Any
 
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from memory.errors import ConflictError, InvalidError, RefusedError
+from memory.models import Theme
 from memory.spaces import create_theme, describe_theme, get_theme, list_themes
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
-from webapp.pages.forms import parse
+from webapp.pages.forms import ShownForm, parse
 from webapp.pages.space_forms import address_of
 from webapp.pages.spaces import UNKEPT
 from webapp.pages.visitor import guarded
@@ -26,12 +28,16 @@ bp = guarded("themes")
 MOST = 100
 
 
-class ThemeForm(BaseModel):
+class ThemeForm(ShownForm):
     """A theme in words; the slug of a new one follows from its name where it is left out."""
 
     display_name: Line = Field("", max_length=200)
     description: Line = Field("", max_length=2000)
     slug: Line = ""
+
+    def said(self) -> dict[str, Any]:
+        """Return what the theme is called and what belongs to it."""
+        return self.model_dump(include={"display_name", "description"})
 
 
 @bp.get("/themes")
@@ -52,8 +58,7 @@ def add() -> Response:
         refuse_in_incognito(space_for(None).id)
         form = parse(ThemeForm, request.form)
         slug = address_of(form.display_name, form.slug, "display_name")
-        said = form.model_dump(exclude={"slug"})
-        theme = create_theme(session(), who.user_id, slug, now=utc_now(), actor=who.actor, **said)
+        theme = create_theme(session(), who.user_id, slug, now=utc_now(), actor=who.actor, **form.said())
     except ValidationError as error:
         return _shelf(problem=problems(error))
     except InvalidError as error:
@@ -76,12 +81,18 @@ def change(slug: str) -> Response:
         return _closed(slug)
     theme = get_theme(session(), who.user_id, slug, outside=incognito_spaces())
     try:
-        said = parse(ThemeForm, request.form).model_dump(exclude={"slug"})
+        form = parse(ThemeForm, request.form)
     except ValidationError as error:
         return _shelf(changing=theme, problem=problems(error))
+    now = _said(theme)
+    said = {**now, **form.touched(form.said(), now)}
     describe_theme(session(), who.user_id, slug, now=utc_now(), actor=who.actor, **said)
     session().commit()
     return _to("Saved.")
+
+
+def _said(theme: Theme) -> dict[str, Any]:
+    return {"display_name": theme.display_name, "description": theme.description}
 
 
 def _to(said: str) -> Response:
@@ -103,6 +114,7 @@ def _closed(slug: str = "") -> Response:
 
 def _shelf(**more: Any) -> Response:
     context = {"changing": None, "problem": {}, "given": request.form, **more}
+    context["shown"] = json.dumps(_said(context["changing"])) if context["changing"] else ""
     named = request.args.get("q", "").replace("\x00", "").strip()[:64]
     outside = incognito_spaces()
     themes = list_themes(session(), credential().user_id, outside=outside, named=named, most=MOST)
