@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from memory.conversations import open_conversation
+from memory.conversations import change_conversation, open_conversation
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
-from memory.spaces import create_space, get_space
+from memory.spaces import create_space, get_space, update_space
 from webapp.pages.reading import THREADS
 
 pytestmark = pytest.mark.e2e
@@ -122,6 +123,25 @@ def test_a_conversation_is_renamed_and_moved(log_in: LogIn, talker: Any, scripts
     expect(page).to_have_title("Boxes · Commonplace")
     page.goto("/conversations?space=kitchen")
     expect(page.get_by_role("link", name="Boxes")).to_be_visible()
+
+
+def test_back_shows_what_was_changed_elsewhere_meanwhile(log_in: LogIn, talker: Any) -> None:
+    page = log_in(talker, at="/spaces/kitchen")
+    _open(page)
+    talk = UUID(page.url.rpartition("/")[2])
+    page.goto("/memories")
+    now, by = utc_now(), "test"
+    with user_session(talker.runtime.sessions, talker.id) as session:
+        kitchen = get_space(session, talker.id, "kitchen")
+        change_conversation(session, talker.id, talk, {"space": kitchen}, now=now, actor=by)
+        changes = {"memory_enabled": False, "policy": {"fusion": "rrf"}}
+        update_space(session, talker.id, "kitchen", changes, now=now, actor=by)
+    page.go_back()
+    expect(page.locator("#conversations-head").get_by_label("Space")).to_have_value("kitchen")
+    page.go_back()
+    page.go_back()
+    expect(page.get_by_label("memory is on")).not_to_be_checked()
+    expect(page.get_by_label("Fusion", exact=True)).to_have_value("rrf")
 
 
 @BOTH
