@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from api_agent import Agent, add_space, rows
@@ -60,6 +62,30 @@ def test_a_test_answers_htmx_with_the_form_alone(browser, endpoint):
     answer = browser.post("/providers/test", data=form(endpoint), headers=HTMX).text
     assert answer.lstrip().startswith('<section id="providers-setting"')
     assert f'value="{endpoint.url}"' in answer
+
+
+def test_an_older_tab_does_not_overwrite_what_was_set_meanwhile(ada, browser, endpoint):
+    shown = unescape(re.search(r'name="shown" value="([^"]+)"', browser.get("/providers").text).group(1))
+    older = form(endpoint, shown=shown, model="loom-7")
+    assert browser.post("/providers", data=form(endpoint, enabled="", shown=shown)).status_code == 303
+    tried = browser.post("/providers/test", data=older, headers=HTMX).text
+    refused = browser.post("/providers", data=older)
+    assert refused.status_code == 422
+    assert f"meanwhile it was set to loom-5 at {endpoint.url}. Save again" in unescape(refused.text)
+    assert [tuple(row) for row in rows(ada, "SELECT model, enabled FROM provider_settings")] == [("loom-5", False)]
+    again = [re.search(r'name="shown" value="([^"]+)"', each).group(1) for each in (tried, refused.text)]
+    assert unescape(again[0]) == shown
+    browser.post("/providers/remove")
+    assert "meanwhile it was removed" in browser.post("/providers", data={**older, "shown": unescape(again[1])}).text
+    assert browser.post("/providers", data={**older, "shown": "{}"}).status_code == 303
+    # Enter twice is no other tab.
+    assert browser.post("/providers", data=older).status_code == 303
+
+
+def test_who_tests_an_endpoint_after_the_session_ended_stays_where_it_is_typed(browser, endpoint):
+    browser.post("/logout")
+    answer = browser.post("/providers/test", data=form(endpoint), headers=HTMX)
+    assert (answer.status_code, "HX-Redirect" in answer.headers) == (401, False)
 
 
 def test_a_saved_endpoint_is_filled_while_the_old_model_serves(ada, browser, endpoint):

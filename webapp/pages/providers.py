@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import Any
 
@@ -9,11 +10,12 @@ from flask import Response, flash, make_response, redirect, request, url_for
 from pydantic import ValidationError
 
 from memory.embedding.http import PROVIDERS
+from memory.embedding.providers import setting_of
 from memory.errors import InvalidError
 from webapp.api.schemas import ProviderBody
-from webapp.context import session
+from webapp.context import credential, session
 from webapp.htmx import render
-from webapp.pages.forms import parse
+from webapp.pages.forms import ShownForm, parse
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
 from webapp.plain import problems
@@ -30,14 +32,27 @@ NAMES = {
 }
 
 
-class ProviderForm(ProviderBody):
+# What the form shows of a setting: all but its key.
+_SHOWN = ("provider_type", "endpoint_url", "model", "dimensions", "enabled")
+
+
+class ProviderForm(ShownForm, ProviderBody):
     """An endpoint as a form gives it: a box that is not ticked is sent as nothing, a blank key is the stored one."""
 
     enabled: bool = False
 
     def fields(self) -> dict[str, Any]:
         """Return the endpoint with its key."""
-        return {**self.model_dump(), "api_key": self.api_key or stored_key(self.endpoint_url)}
+        key = self.api_key or stored_key(self.endpoint_url)
+        return {**self.model_dump(exclude={"shown"}), "api_key": key}
+
+    def is_overtaken(self, now: dict[str, Any]) -> bool:
+        """Tell whether something else is set by now than when the form was shown, and than the form says.
+
+        Of two endpoints nothing is taken together: the key of one would be sent to the other.
+        """
+        said = {name: getattr(self, name) for name in _SHOWN}
+        return "shown" in self.model_fields_set and now not in (self.shown, said)
 
 
 @bp.get("/providers")
@@ -56,7 +71,9 @@ def progress() -> Response:
 def change() -> Response:
     """Save the endpoint, and begin to re-embed."""
     try:
-        form = parse(ProviderForm, request.form)
+        form, now = parse(ProviderForm, request.form), _shown()
+        if form.is_overtaken(now):
+            return _desk({"endpoint_url": _overtaken(now)}, shown=json.dumps(now))
         save(form.fields())
     except ValidationError as error:
         return _desk(problems(error))
@@ -92,6 +109,16 @@ def again() -> Response:
     return _back(f"Trying {counted(retried, 'vector')} again." if retried else "Nothing has failed.")
 
 
+def _shown() -> dict[str, Any]:
+    own = setting_of(session(), credential().user_id)
+    return {} if own is None else {name: getattr(own, name) for name in _SHOWN}
+
+
+def _overtaken(now: dict[str, Any]) -> str:
+    model = f"set to {now['model']} at {shown_address(now['endpoint_url'])}" if now else "removed"
+    return f"Nothing was saved: meanwhile it was {model}. Save again to put this in its place."
+
+
 def _back(said: str) -> Response:
     flash(said)
     return make_response(redirect(url_for("providers.index"), HTTPStatus.SEE_OTHER))
@@ -101,6 +128,7 @@ def _context(problem: dict[str, str]) -> dict[str, Any]:
     kinds = [(kind, NAMES[kind]) for kind in PROVIDERS]
     given = request.form if request.method == "POST" else None
     fixed = {"kinds": kinds, "names": NAMES, "shown_address": shown_address, "trial": None}
+    fixed["shown"] = given["shown"] if given and "shown" in given else json.dumps(_shown())
     return {"standing": standing(), "given": given, "problem": problem, **fixed}
 
 
