@@ -32,7 +32,7 @@ _SAVED_IN_PLACE = frozenset(
     {
         *("cells.add", "cells.show", "cells.run", "cells.weights", "cells.move", "cells.fold", "cells.duplicate"),
         *("cells.take_away", "cells.restore", "cells.hit", "notebook.rename", "remember.save", "conversations.change"),
-        *("spaces.change", "spaces.weigh", "tokens.create", "playground.call"),
+        *("spaces.change", "spaces.weigh", "tokens.create", "playground.call", "providers.test"),
     }
 )
 # What htmx asks without having left the page, and what the visitor wants to read after the login all the same.
