@@ -112,6 +112,17 @@ def test_a_tag_with_a_comma_stays_whole_as_long_as_nobody_touches_it(ada, browse
     assert rows(ada, "SELECT tags FROM memories WHERE id = :id", id=pair[0])[0].tags == ["weird", "tag"]
 
 
+def test_a_text_that_nobody_touches_keeps_its_blanks_and_line_ends(ada, browser):
+    text = "\n  Milk\r\nbread\reggs  \n"
+    address = f"/memories/{stored(ada, text)}/edit"
+    form = {"text": "Milk\r\nbread\r\neggs", "type": "fact"}
+    assert flashes(browser.get(browser.post(address, data=form).location)).count("Changed.") == 1
+    assert [tuple(row) for row in rows(ada, "SELECT text, type FROM memories")] == [(text, "fact")]
+    assert flashes(browser.get(browser.post(address, data=form).location)).count("Nothing changed.") == 1
+    browser.post(address, data={**form, "text": "Milk\r\nbread"})
+    assert rows(ada, "SELECT text FROM memories")[0].text == "Milk\nbread"
+
+
 def test_the_form_holds_what_there_is(browser, pair):
     assert "flowerpot number 3" in browser.get(f"/memories/{pair[0]}/edit").text
 

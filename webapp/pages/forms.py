@@ -112,6 +112,11 @@ class ShownForm(BaseModel):
         return {name: value for name, value in changed.items() if value != now[name]}
 
 
+def by_lines(text: str) -> str:
+    """Return a text with the line ends that a browser makes of it, and a form sends back as CR LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def parse(form: type[F], values: MultiDict[str, str]) -> F:
     """Return the filled form; a blank field counts as left out. Raises pydantic's `ValidationError`."""
     lists = {name for name, field in form.model_fields.items() if get_origin(field.annotation) is list}

@@ -30,7 +30,7 @@ from webapp.operations import (
     visible_entry,
 )
 from webapp.pages.beside import beside_list
-from webapp.pages.forms import RememberForm, parse
+from webapp.pages.forms import RememberForm, by_lines, parse
 from webapp.pages.history import past_of
 from webapp.pages.queries import opened
 from webapp.pages.recalls import recalled_of
@@ -173,7 +173,10 @@ def save(memory_id: UUID) -> Response:
         if not shown and not written:
             return _form(entry, overtaken=True)
         form = parse(RememberForm, request.form)
-        changes: dict[str, Any] = {"text": form.text.replace("\r\n", "\n"), "type": form.type, "theme": form.theme}
+        changes: dict[str, Any] = {"type": form.type, "theme": form.theme}
+        # Blanks at its ends, and line ends of another kind, do not come back from a browser.
+        if (text := by_lines(form.text)) != by_lines(entry.memory.text).strip():
+            changes["text"] = text
         # A tag may have a comma, which divides tags here: as long as nobody touches them they stay whole.
         if form.tags != ", ".join(entry.memory.tags):
             changes["tags"] = [tag.strip() for tag in form.tags.split(",") if tag.strip()]
@@ -220,7 +223,7 @@ def _is_as_written(entry: Entry) -> bool:
     given, memory = request.form, entry.memory
     tags = [tag.strip() for tag in given.get("tags", "").split(",") if tag.strip()]
     return (
-        given.get("text", "").replace("\r\n", "\n").strip() == memory.text
+        by_lines(given.get("text", "")).strip() == by_lines(memory.text).strip()
         and given.get("type") == memory.type
         and given.get("theme", "").strip() == (entry.theme or "")
         and ", ".join(tags) == ", ".join(memory.tags)

@@ -202,12 +202,7 @@ def _posted(row: Preferences | None) -> str:
     """Return the document of the form, or the one in force where they differ in nothing but their line ends."""
     # A form sends its line ends as CR LF.
     document = request.form.get("document", "").replace("\r\n", "\n")
-    return row.document if row is not None and _by_lines(row.document) == document else document
-
-
-def _by_lines(document: str) -> str:
-    """Return a document with the line ends that a browser makes of it."""
-    return document.replace("\r\n", "\n").replace("\r", "\n")
+    return row.document if row is not None and forms.by_lines(row.document) == document else document
 
 
 def _desk(
@@ -240,7 +235,7 @@ def preview_of(document: str) -> Preview:
 
 
 def _wrong(error: PreferencesError, document: str) -> list[Wrong]:
-    lines = _by_lines(document).split("\n")
+    lines = forms.by_lines(document).split("\n")
     return [Wrong(complaint, _written(complaint.line, lines)) for complaint in error.complaints]
 
 
