@@ -312,6 +312,16 @@ def test_a_message_is_shown_as_it_was_sent(reader: FlaskClient, talk: Talk) -> N
     assert '{ "tool": "größe", "broken": "<b>" }' in _plain(reader.get(_link(page, "as it was sent")))
 
 
+def test_a_thought_is_called_one_and_no_call(reader: FlaskClient, talk: Talk) -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Which shop?"}]}
+    called = {"type": "function_call", "call_id": "c1", "name": "look_up", "arguments": "{}"}
+    assert talk.post({"format": "openai", "history": [thought, called]}).status_code == 201
+    assert re.findall(r"<strong>([^<]+)</strong>\s*<a [^>]*>#[34]<", reader.get(_page(talk)).text) == [
+        "thought",
+        "tool call",
+    ]
+
+
 def test_a_huge_payload_is_shown_in_part(reader: FlaskClient, agent: Agent, talk: Talk) -> None:
     talk.say("", role="assistant", payload="x" * (LONGEST_SENT + 1))
     page = reader.get(f"{_page(talk)}/messages/3")
