@@ -239,6 +239,19 @@ def test_dark_systems_get_dark_paper(log_in: LogIn, library: Any) -> None:
     assert _paper(log_in(library, color_scheme="dark")) != _paper(log_in(library, color_scheme="light"))
 
 
+def test_what_is_chosen_is_seen_in_the_colours_of_the_system(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at="/search", forced_colors="active")
+    for chosen, other, property_ in (
+        (".nav a[aria-current]", ".nav a:not([aria-current])", "borderBottomColor"),
+        (".switch [aria-pressed=true]", ".switch [aria-pressed=false]", "backgroundColor"),
+    ):
+        seen, unseen = (
+            page.locator(each).first.evaluate(f"(each) => getComputedStyle(each).{property_}")
+            for each in (chosen, other)
+        )
+        assert seen != unseen, chosen
+
+
 def _paper(page: Page) -> str:
     return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
