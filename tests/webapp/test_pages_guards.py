@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 from typing import Any
 from urllib.parse import unquote
 
@@ -42,6 +44,18 @@ def test_no_connection_is_held_while_a_form_comes(app: Flask, ada) -> None:
     response = browser.post("/remember", content_type="application/x-www-form-urlencoded", **sent)
     assert response.status_code == 201
     assert "The heron is violet." in browser.get("/memories").text
+
+
+def test_a_page_that_somebody_else_left_open_does_nothing_for_who_logs_in_after(app: Flask, ada, bob) -> None:
+    browser, form = at_browser(app, bob), {"text": "The heron is violet."}
+    theirs, own = (
+        json.loads(re.findall(r"<body hx-headers='([^']+)'", each.get("/remember").text)[0])
+        for each in (at_browser(app, ada), browser)
+    )
+    refused = browser.post("/remember", data=form, headers={**HTMX, **theirs})
+    assert (refused.status_code, "else has logged in since" in refused.text) == (409, True)
+    assert "heron" not in browser.get("/memories").text
+    assert browser.post("/remember", data=form, headers={**HTMX, **own}).status_code == 201
 
 
 def test_a_form_that_is_cut_off_stores_nothing(app: Flask, ada) -> None:

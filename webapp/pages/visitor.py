@@ -38,6 +38,8 @@ _SAVED_IN_PLACE = frozenset(
 # What htmx asks without having left the page, and what the visitor wants to read after the login all the same.
 _ASKED_IN_PLACE = frozenset({"search.index"})
 _LOGGED_OUT = "you are logged out. What you wrote is still here: log in in another tab, then send it again"
+# htmx sends along whose page it is on.
+_SOMEBODY_ELSE = "somebody else has logged in since, in this browser: nothing was done. What you wrote is still here"
 _LEFT_BEHIND = (
     "You were logged out, so nothing was saved. Most browsers still have what you wrote: log in in another tab, "
     "go back in this one, and send it again."
@@ -50,6 +52,7 @@ _LOCAL = re.compile(r"/(?![/\\])[^\s\\\x00-\x1f]*")
 class Visitor:
     """What the frame of a page shows of its reader: plain values, so that it also stands when the database is away."""
 
+    id: str
     name: str
     email: str
     incognito: bool
@@ -77,6 +80,8 @@ def login_required() -> Response | None:
         if too_large is not None:
             # Asked for again, the form would have what comes after the field that is too large, and lack that alone.
             raise too_large
+        if request.headers.get("X-Commonplace-Visitor", g.visitor.id) != g.visitor.id:
+            return answer(HTTPStatus.CONFLICT, _SOMEBODY_ELSE)
         return None
     cookie.clear()
     if request.endpoint in _BY_THEMSELVES or (request.endpoint in _SAVED_IN_PLACE and wants_fragment()):
@@ -97,7 +102,7 @@ def recognise() -> bool:
     # The shared pool alone is asked for; spaces of their own say on their own pages that they are off.
     pool = select(Space.memory_enabled, chosen_zone(user.id)).where(Space.user_id == user.id)
     memory_enabled, zone_name = session().execute(pool.where(Space.slug == DEFAULT_SPACE)).one_or_none() or (None, None)
-    g.visitor = Visitor(user.display_name, user.email, is_incognito(None), memory_enabled is False)
+    g.visitor = Visitor(str(user.id), user.display_name, user.email, is_incognito(None), memory_enabled is False)
     g.zone = zone_of(zone_name)
     return True
 
