@@ -114,6 +114,14 @@ def test_an_older_tab_says_of_a_theme_what_was_changed_in_it_alone(reader: Flask
     assert [(each["display_name"], each["description"]) for each in _known(agent)] == [("Home", "Walls")]
 
 
+def test_a_description_in_lines_stays_so_where_the_name_alone_is_changed(reader: FlaskClient, agent: Agent) -> None:
+    agent.post("/v1/memory/themes", {"slug": "house", "description": "Rooms\nand tiles "})
+    shown = re.search(r'name="shown"\s+value="([^"]+)"', reader.get("/themes?change=house").text)
+    form = {"shown": unescape(shown.group(1)) if shown else "{}", "description": "Roomsand tiles "}
+    reader.post("/themes/house", data={**form, "display_name": "Home"})
+    assert [(each["display_name"], each["description"]) for each in _known(agent)] == [("Home", "Rooms\nand tiles ")]
+
+
 def test_a_description_that_cannot_be_comes_back_with_its_reason(reader: FlaskClient, agent: Agent) -> None:
     agent.post("/v1/memory/themes", {"slug": "house"})
     response = reader.post("/themes/house", data={"display_name": "Home", "description": "x" * 2001})

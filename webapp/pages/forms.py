@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar, get_origin
@@ -108,8 +109,14 @@ class ShownForm(BaseModel):
 
         What was left as it was shown stays as it is by now: else an older tab would undo what was changed elsewhere.
         """
-        changed = {name: value for name, value in given.items() if name not in self.shown or value != self.shown[name]}
+        shown = {name: _as_sent_back(value) for name, value in self.shown.items()}
+        changed = {name: value for name, value in given.items() if name not in shown or value != shown[name]}
         return {name: value for name, value in changed.items() if value != now[name]}
+
+
+def _as_sent_back(value: Any) -> Any:
+    """Return what comes of a value in a field of one line that nobody touches."""
+    return re.sub(r"[\r\n]", "", value).strip() if isinstance(value, str) else value
 
 
 def by_lines(text: str) -> str:
