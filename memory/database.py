@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self, cast
 from uuid import UUID
 
 from pgvector.psycopg import register_vector
@@ -99,6 +99,11 @@ class WatchedConnection(PsycopgConnection[Any]):
     """
 
     hurried = False  # Whether what is asked now is nothing that takes long.
+
+    @classmethod
+    def connect(cls, *args: Any, **options: Any) -> Self:
+        """Connect as `psycopg.Connection.connect` does, over a link that the kernel looks after."""
+        return super().connect(*args, **{**_LINK, **options})
 
     def wait(self, gen: Any, *options: Any, **named: Any) -> Any:
         """Run a generator of psycopg's to its end; see `psycopg.Connection.wait`."""
@@ -191,7 +196,7 @@ def listen(engine: Engine) -> None:
 def _watch(engine: Engine) -> None:
     @event.listens_for(engine, "do_connect")
     def _connect(_dialect: object, _record: object, args: list[Any], options: dict[str, Any]) -> WatchedConnection:
-        return WatchedConnection.connect(*args, **{**_LINK, **options})
+        return WatchedConnection.connect(*args, **options)
 
 
 def _drop_values(engine: Engine) -> None:

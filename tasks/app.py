@@ -14,6 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 import config
+from memory.database import CONNECTING, WatchedConnection
 from tasks.runtime import Runtime
 
 # Any number will do, as long as nothing else in this database locks it.
@@ -49,7 +50,10 @@ def runtime() -> Runtime:
 
 
 def _connect() -> psycopg.Connection[Any]:
-    return psycopg.connect(runtime().databases.app, connect_timeout=5, application_name="commonplace-queue")
+    # Watched, as a write waits for its nudge, and the worker's threads for the next task.
+    return WatchedConnection.connect(
+        runtime().databases.app, connect_timeout=CONNECTING, application_name="commonplace-queue"
+    )
 
 
 def _make() -> Huey:

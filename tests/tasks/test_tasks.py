@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import pickle
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy import event, text
 
+import memory.database
 from memory.database import user_session
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
@@ -174,6 +176,17 @@ def test_a_queue_that_is_down_is_logged_once(queue_down, caplog):
     nudge()
     nudge()
     assert caplog.text.count("not nudged") == 1
+
+
+def test_a_queue_whose_server_hangs_is_not_waited_for(monkeypatch):
+    def refuse(*_given, **_named):
+        raise psycopg.OperationalError(f"connection to server failed: {os.strerror(errno.EHOSTUNREACH)}")
+
+    nudge()
+    monkeypatch.setattr(memory.database, "SILENT", 0.1)
+    monkeypatch.setattr(psycopg.Connection, "connect", refuse)
+    with pytest.raises(psycopg.OperationalError, match="has not answered for long"):
+        huey.storage.sql("SELECT pg_sleep(2)")
 
 
 @pytest.fixture
