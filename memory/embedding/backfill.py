@@ -101,12 +101,15 @@ class Backfill:
         """Find what a lost nudge left: users without the right model, memories that nobody queued.
 
         Returns how many rows were queued. Every user is looked at by the first sweep of a process, where the system's
-        endpoint has come or gone, and else once an hour: a setting is followed when it is made.
+        endpoint has come or gone or the clock was set back, and else once an hour: a setting is followed when it is
+        made.
         """
-        healthy = self._providers.system_healthy()
-        if self._all_seen is None or self._all_seen.healthy != healthy or self._clock() >= self._all_seen.until:
+        healthy, seen = self._providers.system_healthy(), self._all_seen
+        if seen is None or seen.healthy != healthy or not timedelta() < seen.until - self._clock() <= LOOK_AT_ALL:
             for user_id in self._across_users(func.all_users()):
                 self._reconcile(user_id)
+                with user_session(self._sessions, user_id) as session:
+                    queue.bring_forward(session, user_id, self._clock())
             self._all_seen = AllSeen(healthy, self._clock() + LOOK_AT_ALL)
         # Nobody else can lack a row: it is made with the model, or with the memory.
         self._without_model = frozenset()

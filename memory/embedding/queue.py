@@ -21,6 +21,7 @@ from sqlalchemy import TextClause, text
 from sqlalchemy.orm import Session
 
 from memory.shelves import MEMORIES, SHELVES, Shelf
+from memory.whole_answers import LONGEST_PAUSE
 
 MAX_ATTEMPTS = 6
 # A claim whose worker was killed falls due again after this. A worker that lives renews its claims well before, so
@@ -140,6 +141,15 @@ _WAKE = text("""
 UPDATE embedding_models SET rests_until = NULL WHERE user_id = :user_id AND rests_until IS NOT NULL RETURNING id
 """)
 
+# Nothing is put off for so long on purpose.
+_TOO_LATE = """
+UPDATE {vectors} SET due_at = :now WHERE user_id = :user_id AND state = 'pending' AND due_at > :latest
+"""
+
+_RESTS_TOO_LONG = text("""
+UPDATE embedding_models SET rests_until = NULL WHERE user_id = :user_id AND rests_until > :latest
+""")
+
 # Those that wait for their next try as well: whoever asks has mended what kept them waiting.
 _RETRY_FAILED = """
 UPDATE {vectors} SET state = 'pending', attempts = 0, error = NULL, due_at = :now
@@ -163,6 +173,13 @@ def retry_failed(session: Session, user_id: UUID, now: datetime) -> int:
     """Let rows that failed or whose model rests be tried at once, given up on or not; return how many."""
     rested = wake(session, user_id)
     return _changed_on_all(session, _RETRY_FAILED, {"user_id": user_id, "now": now, "rested": rested})
+
+
+def bring_forward(session: Session, user_id: UUID, now: datetime) -> None:
+    """Let be tried at once what waits for a time that a clock which was ahead has set."""
+    latest = now + timedelta(seconds=LONGEST_PAUSE)
+    session.execute(_RESTS_TOO_LONG, {"user_id": user_id, "latest": latest})
+    _changed_on_all(session, _TOO_LATE, {"user_id": user_id, "now": now, "latest": latest})
 
 
 def wake(session: Session, user_id: UUID) -> list[UUID]:

@@ -583,6 +583,20 @@ def test_a_lost_nudge_is_found_by_the_sweep(work):
     assert work.states() == ["pending"] * 4
 
 
+def test_what_a_clock_that_was_ahead_put_off_is_embedded_once_it_is_right(work, provider):
+    right = work.clock.now
+    work.clock.now += timedelta(hours=9)
+    provider.status = 503
+    work.write()
+    work.backfill.sweep()
+    work.backfill.run()
+    assert work.book.one("SELECT min(due_at) FROM embeddings") > right + timedelta(hours=8)
+    work.clock.now, provider.status = right, 200
+    work.backfill.sweep()
+    work.backfill.run()
+    assert work.states() == ["ready"] * 4
+
+
 @pytest.fixture
 def settled(local):
     """A person whose memories all have their vectors, and a backfill for everybody that has swept once."""
