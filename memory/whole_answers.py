@@ -6,6 +6,8 @@ import re
 import time
 import zlib
 from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 import httpx
 
@@ -60,6 +62,20 @@ def _unpacking(response: httpx.Response) -> Callable[[bytes, int], bytes]:
 
 
 def pause_asked(response: httpx.Response) -> float:
-    """Return the seconds, at most an hour, that an answer asks to wait: 0 where it names none, or a date."""
+    """Return the seconds, at most an hour, that an answer asks to wait: 0 where it names none.
+
+    A date is taken by the clock of whoever answers, as the answer tells it.
+    """
     asked = response.headers.get("Retry-After", "")
-    return min(float(asked), LONGEST_PAUSE) if re.fullmatch("[0-9]{1,9}", asked) else 0.0
+    if re.fullmatch("[0-9]{1,9}", asked):
+        return min(float(asked), LONGEST_PAUSE)
+    until, now = _moment(asked), _moment(response.headers.get("Date", ""))
+    return min(max((until - now).total_seconds(), 0.0), LONGEST_PAUSE) if until and now else 0.0
+
+
+def _moment(date: str) -> datetime | None:
+    """Return what a date of HTTP stands for, in whichever of its three forms; None for anything else."""
+    try:
+        return parsedate_to_datetime(date).replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -4,12 +4,14 @@ import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from local_provider import Answer, Provider, openai_shape, vector
 
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
+from memory.whole_answers import pause_asked
 
 
 def ollama_shape(body: dict[str, Any]) -> dict[str, Any]:
@@ -135,6 +137,25 @@ def test_dimensions_that_change_between_batches_are_a_permanent_error(provider: 
 def test_the_status_decides_whether_to_try_again(provider: Provider, status: int, permanent: bool) -> None:
     provider.status = status
     assert refusal(embedder(provider)).permanent is permanent
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        ("120", 120),
+        ("99999", 3600),
+        ("Fri, 27 Nov 2026 12:30:00 GMT", 1800),
+        ("Friday, 27-Nov-26 12:30:00 GMT", 1800),
+        ("Fri Nov 27 12:30:00 2026", 1800),
+        ("Fri, 27 Nov 2026 15:00:00 GMT", 3600),
+        ("Fri, 27 Nov 2026 11:00:00 GMT", 0),
+        ("Fri, 99 Nov 2026 12:30:00 GMT", 0),
+        ("soon", 0),
+    ],
+)
+def test_a_pause_is_asked_for_in_seconds_or_by_a_date(asked: str, seconds: float) -> None:
+    headers = {"Date": "Fri, 27 Nov 2026 12:00:00 GMT", "Retry-After": asked}
+    assert pause_asked(httpx.Response(429, headers=headers)) == seconds
 
 
 def test_a_time_out_is_transient(provider: Provider) -> None:
