@@ -81,7 +81,7 @@ class _Server(PostgresServer):
         self._instances.pop(self.pgdata, None)
         found = PostmasterInfo.read_from_pgdata(self.pgdata)
         if found is None or not found.is_running():
-            begins = self.log.stat().st_size if self.log.exists() else 0
+            begins = _size(self.log)
             try:
                 status = _start(self)
             except subprocess.TimeoutExpired:
@@ -145,7 +145,7 @@ class EmbeddedServer:
         log, has_ended = self._pgdata / "log", False
         try:
             while True:
-                begins = log.stat().st_size if log.exists() else 0
+                begins = _size(log)
                 # Until it is started, nobody is on the list of its users, and nobody would stop it.
                 with undisturbed(), contextlib.suppress(_RecoveringError):
                     return PostgresServer._instances.get(self._pgdata) or _Server(self._pgdata)
@@ -202,11 +202,13 @@ class EmbeddedServer:
 
         Raises `ServerError` where it does not start.
         """
+        reason = ""
         with self._reviving, PostgresServer._lock:
             self._drop_stale_files()
             for attempt in range(ATTEMPTS):
                 if self.left() or self.gone():
                     return
+                begins = _size(self._server.log)
                 found = self._started()
                 # Not waited for here, where all others of this machine are kept waiting.
                 self.awaited = found is not None and found.status == "starting"
@@ -214,9 +216,10 @@ class EmbeddedServer:
                     self._server._postmaster_info = found
                 if found:
                     return
-                logger.warning("PostgreSQL did not start again yet (attempt %d)", attempt + 1)
+                reason = _last_words(self._server.log, begins) or "it does not say why"
+                logger.warning("PostgreSQL did not start again yet (attempt %d): %s", attempt + 1, reason)
                 time.sleep(0.5)
-        raise ServerError(f"PostgreSQL does not start again; its log is {self.folder / 'log'}")
+        raise ServerError(f"PostgreSQL does not start again: {reason}. Its log is {self.folder / 'log'}")
 
     def _started(self) -> PostmasterInfo | None:
         """Try to start the server, unless one is starting; return it if it is ready, or on its way.
@@ -386,6 +389,14 @@ def _is_starting(folder: Path) -> bool:
     except (AssertionError, ValueError, OSError):
         return False  # Half of it is written, or it is gone.
     return found is not None and found.status == "starting" and _is_postgres(found.pid)
+
+
+def _size(log: Path) -> int:
+    """Return the bytes of a log, 0 where there is none."""
+    try:
+        return log.stat().st_size
+    except OSError:
+        return 0
 
 
 def _last_words(log: Path, begins: int) -> str:

