@@ -26,7 +26,7 @@ from memory.embedding.models import flip_if_complete, note_success, reconcile, r
 from memory.embedding.passages import passages
 from memory.embedding.providers import Providers
 from memory.embedding.queue import Job, Made
-from memory.errors import DomainError
+from memory.errors import DomainError, first_line
 from memory.models import EmbeddingModel, Memory
 from memory.shelves import MEMORIES, Shelf
 
@@ -380,9 +380,9 @@ class Claims:
         while not self._done.wait(queue.LEASE.total_seconds() / 3):
             try:
                 self.renew()
-            except SQLAlchemyError:
+            except SQLAlchemyError as error:
                 # The next round tries again; if none gets through, the claims lapse, which costs work but no row.
-                logger.warning("claims were not renewed", exc_info=True)
+                logger.warning("claims were not renewed: %s", first_line(error))
 
     def renew(self) -> None:
         """Renew what is not settled yet."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 from local_provider import openai_shape
 from memory_book import Book
 from sqlalchemy import event, text
+from sqlalchemy.orm import sessionmaker
 
-from memory.database import user_session
+from memory.database import make_engine, user_session
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding import backfill, queue
@@ -574,6 +576,22 @@ def test_what_is_settled_is_renewed_no_more(work, runtime):
     work.clock.now += queue.LEASE
     claims.renew()
     assert len(work.claim()) == 1
+
+
+def test_claims_that_are_not_renewed_are_told_in_a_line(work, monkeypatch, caplog):
+    work.write(TEXTS[0])
+    work.backfill.sweep()
+    jobs = work.claim()
+    monkeypatch.setattr(queue, "LEASE", timedelta(milliseconds=30))
+    away = make_engine("postgresql://nobody@127.0.0.1:9/nothing_test")
+    deadline = time.monotonic() + 30
+    with Claims(sessionmaker(away), jobs, work.clock):
+        while not caplog.records and time.monotonic() < deadline:
+            time.sleep(0.01)
+    said = caplog.records[0]
+    assert said.getMessage().startswith("claims were not renewed: (psycopg.OperationalError) connection")
+    assert said.exc_info is None
+    assert "\n" not in said.getMessage()
 
 
 def test_a_lost_nudge_is_found_by_the_sweep(work):
