@@ -13,6 +13,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 import warnings
@@ -37,6 +38,9 @@ logger = logging.getLogger(__name__)
 
 DATABASE = "commonplace"
 PID_FILE = "postmaster.pid"
+VERSION_FILE = "PG_VERSION"
+# How the folder is called, within the server's, in which its files are made first.
+HALF_MADE = ".initdb-"
 SOCKET_LOCKS = ".s.PGSQL.*.lock"
 # The system identifier, which its control file begins with.
 _IDENTIFIER_BYTES = 8
@@ -71,14 +75,39 @@ class _Server(PostgresServer):
     The library takes a folder with a space in its name for two, and logs all that the server has ever logged.
     """
 
+    def ensure_pgdata_inited(self) -> None:
+        """Fill the folder unless it holds a database.
+
+        That takes seconds, and the library believes a folder with a version in it to be whole. What is made in a folder
+        of its own is moved up with the version last: where all is killed meanwhile, the next start begins anew.
+        """
+        whole = self.pgdata
+        # The library has noted it as made, which it is at the end alone.
+        self._instances.pop(whole, None)
+        if not (whole / VERSION_FILE).exists():
+            # The server of a folder that was deleted may still run, and would take the new one's files for its own.
+            for process in psutil.process_iter():
+                if _is_postgres(process.pid):
+                    _end_postmaster(process, whole)
+            _remove_half_made(whole)
+            self.pgdata = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=whole))
+            try:
+                super().ensure_pgdata_inited()
+                for each in sorted(self.pgdata.iterdir(), key=lambda path: path.name == VERSION_FILE):
+                    each.rename(whole / each.name)
+                self.pgdata.rmdir()
+            finally:
+                self.pgdata = whole
+            # As `initdb` leaves it, and the server wants it.
+            whole.chmod(0o700)
+        super().ensure_pgdata_inited()
+
     def ensure_postgres_running(self) -> None:
         """Start the server unless it runs.
 
         Raises `_RecoveringError` where it is not ready soon, `RuntimeError` where it ends, and `AssertionError` where
         one runs that is ending.
         """
-        # The library has noted it as made, which it is at the end alone.
-        self._instances.pop(self.pgdata, None)
         found = PostmasterInfo.read_from_pgdata(self.pgdata)
         if found is None or not found.is_running():
             begins = _size(self.log)
@@ -263,7 +292,11 @@ class EmbeddedServer:
                 raise ServerFolderError(
                     f"{self.folder} cannot be made ({error.strerror}): change the owner of the data folder"
                 ) from error
-            if not (self.folder / "PG_VERSION").exists() and any(self.folder.iterdir()):
+            if (
+                not (self.folder / VERSION_FILE).exists()
+                and any(self.folder.iterdir())
+                and not _is_half_made(self.folder)
+            ):
                 raise ServerFolderError(
                     f"{self.folder} has files in it and no database: move them away, or put the database back"
                 )
@@ -344,6 +377,19 @@ class EmbeddedServer:
                     connection.execute(f'CREATE DATABASE "{self.database}"')
                 except psycopg.errors.UniqueViolation:
                     logger.debug("another process created the database first")
+
+
+def _is_half_made(folder: Path) -> bool:
+    """Tell whether a folder without a version holds only what was left where all was killed as it was being filled."""
+    return any(folder.glob(f"{HALF_MADE}*"))
+
+
+def _remove_half_made(folder: Path) -> None:
+    """Empty a folder that was being filled when all was killed; another is left as it is."""
+    if _is_half_made(folder):
+        for each in folder.iterdir():
+            # An `initdb` that nobody waits for any more may still write there, and fails then.
+            shutil.rmtree(each, ignore_errors=True) if each.is_dir() else each.unlink()
 
 
 def _start(server: PostgresServer) -> int:

