@@ -53,6 +53,8 @@ def _unpacking(response: httpx.Response) -> Callable[[bytes, int], bytes]:
     gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
 
     def unpacked(part: bytes, most: int) -> bytes:
+        if gzip.eof:
+            return b""  # What comes after the end would be kept, and copied with each part that comes.
         try:
             return gzip.decompress(part, most)
         except zlib.error as error:

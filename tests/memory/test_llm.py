@@ -126,6 +126,17 @@ def test_what_was_compressed_is_never_whole_in_memory(model: ChatModel, endpoint
         tracemalloc.stop()
 
 
+def test_what_comes_after_the_end_of_what_was_compressed_is_not_kept(model: ChatModel, endpoint: ChatEndpoint) -> None:
+    answer = json.dumps({"choices": [{"message": {"content": "Notes."}}]}).encode()
+    endpoint.body, endpoint.headers = gzip.compress(answer) + bytes(1 << 24), {"Content-Encoding": "gzip"}
+    tracemalloc.start()
+    try:
+        assert complete(model) == "Notes."
+        assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("encoding", ["gzip, gzip", "deflate", "br"])
 def test_an_encoding_that_was_not_asked_for_is_refused(model: ChatModel, endpoint: ChatEndpoint, encoding: str) -> None:
     endpoint.body, endpoint.headers = gzip.compress(gzip.compress(b"{}")), {"Content-Encoding": encoding}
