@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from time import process_time
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -43,11 +43,12 @@ def test_memories_of_each_user_are_a_collection_of_their_own() -> None:
 def test_many_users_are_read_in_the_time_of_one() -> None:
     def seconds(users: int) -> float:
         lines = [memory(f"m{number}", user=f"u{number % users}") for number in range(4_000)]
-        start = process_time()
+        start = thread_time()
         parse([*lines, question(nothing=True, user="u0")])
-        return process_time() - start
+        return thread_time() - start
 
-    assert seconds(4_000) < 6 * seconds(1)
+    # The least of three, as one of them may pay for a collection of the garbage of all tests before.
+    assert min(seconds(4_000) for _ in range(3)) < 6 * seconds(1)
 
 
 def test_a_question_may_stand_before_its_memory() -> None:
