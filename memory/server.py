@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import hashlib
 import json
 import logging
@@ -93,13 +94,12 @@ class _Server(PostgresServer):
             self.pgdata = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=whole))
             try:
                 super().ensure_pgdata_inited()
-                for each in sorted(self.pgdata.iterdir(), key=lambda path: path.name == VERSION_FILE):
-                    each.rename(whole / each.name)
-                self.pgdata.rmdir()
+                _move_up(self.pgdata, whole)
             finally:
                 self.pgdata = whole
             # As `initdb` leaves it, and the server wants it.
             whole.chmod(0o700)
+        _remove_left(whole)
         super().ensure_pgdata_inited()
 
     def ensure_postgres_running(self) -> None:
@@ -379,17 +379,55 @@ class EmbeddedServer:
                     logger.debug("another process created the database first")
 
 
+def _move_up(made: Path, whole: Path) -> None:
+    """Move the files of a new database into their folder, its version last, also where the power goes meanwhile."""
+    for each in made.iterdir():
+        if each.name != VERSION_FILE:
+            each.rename(whole / each.name)
+    _sync(whole)
+    (made / VERSION_FILE).rename(whole / VERSION_FILE)
+    _sync(whole)
+
+
+def _sync(folder: Path) -> None:
+    """Have the names in a folder written to the disk, where its file system can be asked for that."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # As the server itself sees it.
+        if error.errno not in {errno.EBADF, errno.EINVAL}:
+            raise
+    finally:
+        os.close(descriptor)
+
+
 def _is_half_made(folder: Path) -> bool:
-    """Tell whether a folder without a version holds only what was left where all was killed as it was being filled."""
-    return any(folder.glob(f"{HALF_MADE}*"))
+    """Tell whether a folder without a version holds only what was left where all was killed as it was being filled.
+
+    As long as anything of it has been moved up, the version waits to follow: without one, what else is there may be a
+    database that has lost its own.
+    """
+    left = list(folder.glob(f"{HALF_MADE}*"))
+    only = not any(each not in left for each in folder.iterdir())
+    return bool(left) and (only or any((each / VERSION_FILE).exists() for each in left))
 
 
 def _remove_half_made(folder: Path) -> None:
-    """Empty a folder that was being filled when all was killed; another is left as it is."""
+    """Empty a folder that was being filled when all was killed; another is left as it is.
+
+    What tells that it was goes last, as this may be killed as well.
+    """
     if _is_half_made(folder):
-        for each in folder.iterdir():
+        for each in sorted(folder.iterdir(), key=lambda path: path.name.startswith(HALF_MADE)):
             # An `initdb` that nobody waits for any more may still write there, and fails then.
             shutil.rmtree(each, ignore_errors=True) if each.is_dir() else each.unlink()
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove from beside a database what it was made in."""
+    for each in folder.glob(f"{HALF_MADE}*"):
+        shutil.rmtree(each, ignore_errors=True)
 
 
 def _start(server: PostgresServer) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -373,6 +374,57 @@ def test_a_folder_that_was_being_filled_when_all_was_killed_is_filled_anew(
     assert server.alive()
     assert [each.name for each in server.folder.glob(".initdb-*")] == []
     server.release()
+
+
+def test_a_database_beside_what_it_was_made_in_is_never_taken_for_half_made(own: EmbeddedServer) -> None:
+    own.release()
+    left = own.folder / ".initdb-left"
+    left.mkdir()
+    EmbeddedServer(own.folder.parent).release()
+    assert not left.exists()
+    left.mkdir()
+    (own.folder / "PG_VERSION").unlink()
+    with pytest.raises(ServerFolderError, match="has files in it and no database"):
+        EmbeddedServer(own.folder.parent)
+    assert (own.folder / "global" / "pg_control").exists()
+
+
+def test_a_folder_is_filled_anew_though_all_was_killed_as_it_was_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove_and_be_killed(folder: Path, *, ignore_errors: bool) -> None:
+        rmtree(folder, ignore_errors=ignore_errors)
+        raise KeyboardInterrupt
+
+    rmtree = shutil.rmtree
+    for each in (".initdb-killed", "base"):
+        (tmp_path / each).mkdir()
+    (tmp_path / ".initdb-killed" / "PG_VERSION").touch()
+    monkeypatch.setattr(Path, "iterdir", lambda folder: map(folder.joinpath, sorted(os.listdir(folder))))
+    monkeypatch.setattr(module.shutil, "rmtree", remove_and_be_killed)
+    with pytest.raises(KeyboardInterrupt):
+        module._remove_half_made(tmp_path)
+    assert module._is_half_made(tmp_path)
+
+
+def test_a_new_database_has_its_version_after_all_else_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tmp_path / ".initdb-made"
+    for each in ("base", "global", "pg_wal"):
+        (made / each).mkdir(parents=True)
+    (made / "PG_VERSION").touch()
+    written: list[set[str]] = []
+
+    def write(_descriptor: int) -> None:
+        written.append({each.name for each in tmp_path.iterdir()})
+        # Not every file system takes that of a folder.
+        raise OSError(errno.EINVAL, "invalid argument")
+
+    monkeypatch.setattr(module.os, "fsync", write)
+    module._move_up(made, tmp_path)
+    files = {".initdb-made", "base", "global", "pg_wal"}
+    assert written == [files, {*files, "PG_VERSION"}]
 
 
 def _dies(server: EmbeddedServer) -> None:
