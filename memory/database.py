@@ -16,6 +16,7 @@ from pgvector.psycopg import register_vector
 from psycopg import Connection as PsycopgConnection
 from psycopg import Cursor
 from psycopg import errors as pg
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError, InvalidatePoolError
@@ -101,9 +102,9 @@ class WatchedConnection(PsycopgConnection[Any]):
     hurried = False  # Whether what is asked now is nothing that takes long.
 
     @classmethod
-    def connect(cls, *args: Any, **options: Any) -> Self:
+    def connect(cls, conninfo: str = "", **options: Any) -> Self:
         """Connect as `psycopg.Connection.connect` does, over a link that the kernel looks after."""
-        return super().connect(*args, **{**_LINK, **options})
+        return super().connect(**{**_LINK, **conninfo_to_dict(conninfo), **options})
 
     def wait(self, gen: Any, *options: Any, **named: Any) -> Any:
         """Run a generator of psycopg's to its end; see `psycopg.Connection.wait`."""

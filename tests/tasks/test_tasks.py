@@ -6,10 +6,12 @@ import errno
 import logging
 import os
 import pickle
+from dataclasses import replace
 from datetime import timedelta
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 from sqlalchemy import event, text
 
 import memory.database
@@ -18,7 +20,7 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.remember import remember, remember_many
-from tasks import embedding
+from tasks import app, embedding
 from tasks.app import configure, huey
 from tasks.embedding import embed_waiting, nudge, queue_breaker, sweep
 from tasks.upkeep import archive_aged, purge_due
@@ -158,8 +160,6 @@ def test_who_is_at_it_looks_again_for_who_was_turned_away(runtime, ada, ask, mon
 @pytest.fixture
 def queue_down(runtime):
     """A queue whose database does not answer, as the task's process sees it."""
-    from dataclasses import replace
-
     gone = replace(runtime.databases, app="postgresql://nobody@127.0.0.1:9/nothing_test")
     huey.storage.close()
     configure(replace(runtime, databases=gone))
@@ -187,6 +187,17 @@ def test_a_queue_whose_server_hangs_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(psycopg.Connection, "connect", refuse)
     with pytest.raises(psycopg.OperationalError, match="has not answered for long"):
         huey.storage.sql("SELECT pg_sleep(2)")
+
+
+def test_the_link_to_the_queue_is_looked_after_as_the_address_says(runtime):
+    address = make_conninfo(runtime.databases.app, keepalives_idle=99)
+    try:
+        configure(replace(runtime, databases=replace(runtime.databases, app=address)))
+        with app._connect() as connection:
+            found = connection.info.get_parameters()
+    finally:
+        configure(runtime)
+    assert (found["keepalives_idle"], found["keepalives_interval"]) == ("99", "10")
 
 
 @pytest.fixture
