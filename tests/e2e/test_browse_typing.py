@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from secrets_of_tests import PASSWORD
 
 from memory.database import user_session
 from memory.drafts import Draft
@@ -120,6 +121,17 @@ def test_back_ticks_no_memory_in_the_place_of_another(log_in: LogIn, reader: Any
     page.go_back()
     expect(page.locator(".entry")).to_have_count(3)
     expect(page.locator(".desk-pick input:checked")).to_have_count(0)
+
+
+def test_back_to_a_page_of_somebody_else_belongs_to_who_is_logged_in(log_in: LogIn, reader: Any, library: Any) -> None:
+    page = log_in(reader, at="/memories")
+    page.get_by_label("Words in them").fill("hazelnuts")
+    expect(page).to_have_url(re.compile("q=hazelnuts"))
+    page.context.request.post("/login", form={"email": library.email, "password": PASSWORD}, max_redirects=0)
+    page.go_back()
+    expect(page.get_by_role("button", name="Log out")).to_have_attribute("title", re.compile(library.email))
+    page.get_by_label("Words in them").fill("bakery")
+    expect(page.locator(".entry")).to_have_count(1)
 
 
 @BOTH

@@ -49,7 +49,7 @@ def test_no_connection_is_held_while_a_form_comes(app: Flask, ada) -> None:
 def test_a_page_that_somebody_else_left_open_does_nothing_for_who_logs_in_after(app: Flask, ada, bob) -> None:
     browser, form = at_browser(app, bob), {"text": "The heron is violet."}
     theirs, own = (
-        json.loads(re.findall(r"<body hx-headers='([^']+)'", each.get("/remember").text)[0])
+        json.loads(re.findall(r"<main [^>]*hx-headers='([^']+)'", each.get("/remember").text)[0])
         for each in (at_browser(app, ada), browser)
     )
     refused = browser.post("/remember", data=form, headers={**HTMX, **theirs})
