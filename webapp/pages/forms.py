@@ -130,6 +130,7 @@ def parse(form: type[F], values: MultiDict[str, str]) -> F:
     given = {
         name: values.getlist(name) if name in lists else value.strip()
         for name, value in values.items()
-        if value.strip()
+        # Whose page it is has been looked at before.
+        if value.strip() and name != "visitor"
     }
     return form.model_validate(given)

@@ -38,8 +38,9 @@ _SAVED_IN_PLACE = frozenset(
 # What htmx asks without having left the page, and what the visitor wants to read after the login all the same.
 _ASKED_IN_PLACE = frozenset({"search.index"})
 _LOGGED_OUT = "you are logged out. What you wrote is still here: log in in another tab, then send it again"
-# htmx sends along whose page it is on.
-_SOMEBODY_ELSE = "somebody else has logged in since, in this browser: nothing was done. What you wrote is still here"
+_SOMEBODY_ELSE = "somebody else has logged in since, in this browser: nothing was done. {}"
+_STILL_HERE = "What you wrote is still here"
+_LEFT_BY_FORM = "Most browsers still have what you wrote: go back to it"
 _LEFT_BEHIND = (
     "You were logged out, so nothing was saved. Most browsers still have what you wrote: log in in another tab, "
     "go back in this one, and send it again."
@@ -80,8 +81,9 @@ def login_required() -> Response | None:
         if too_large is not None:
             # Asked for again, the form would have what comes after the field that is too large, and lack that alone.
             raise too_large
-        if request.headers.get("X-Commonplace-Visitor", g.visitor.id) != g.visitor.id:
-            return answer(HTTPStatus.CONFLICT, _SOMEBODY_ELSE)
+        if _whose_page() != g.visitor.id:
+            said = _SOMEBODY_ELSE.format(_STILL_HERE if wants_fragment() else _LEFT_BY_FORM)
+            return answer(HTTPStatus.CONFLICT, said)
         return None
     cookie.clear()
     if request.endpoint in _BY_THEMSELVES or (request.endpoint in _SAVED_IN_PLACE and wants_fragment()):
@@ -90,6 +92,12 @@ def login_required() -> Response | None:
         flash(_LEFT_BEHIND, "refused")
     wanted = asked_address() if request.endpoint in _ASKED_IN_PLACE else current_page()
     return go(url_for("auth.login", next=wanted))
+
+
+def _whose_page() -> str:
+    """Return who the page was shown to: htmx sends it along, and so do forms whose text fits into any account."""
+    own: str = g.visitor.id
+    return request.headers.get("X-Commonplace-Visitor") or request.form.get("visitor") or own
 
 
 def recognise() -> bool:
