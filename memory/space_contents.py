@@ -27,8 +27,9 @@ Plans = dict[str, dict[str, int]]
 class Inside:
     """The rows in a space, as far as they matter to its removal.
 
-    `twins` are its active memories that the pool has as well, each with the pool's; `renamed` are conversations of an
-    `external_id` that the pool has as well; `forgotten` may still be restored.
+    `twins` are its active memories that the pool has as well, each with the pool's, where neither has expired; `lapsed`
+    are those of the pool that have, and otherwise its own; `renamed` are conversations of an `external_id` that the
+    pool has as well; `forgotten` may still be restored.
     """
 
     memories: Sequence[Row[Any]]
@@ -37,6 +38,7 @@ class Inside:
     tokens: Sequence[UUID]
     forgotten: Sequence[UUID]
     twins: dict[UUID, UUID]
+    lapsed: frozenset[UUID]
     renamed: Sequence[UUID]
 
 
@@ -66,13 +68,16 @@ def contents_of(session: Session, user_id: UUID, space: Space, *, keys: Keys, no
 
 def look(session: Session, space: Space, pool: Space, now: datetime) -> Inside:
     """Return what is in a space."""
+    twins = _twins(session, space, pool, now)
+    lapsed = {row.twin_id if row.twin_lapsed else row.id for row in twins if row.lapsed or row.twin_lapsed}
     return Inside(
         memories=session.execute(_within(space, Memory, Memory.id, Memory.status)).all(),
         conversations=session.scalars(_within(space, Conversation, Conversation.id)).all(),
         entities=session.scalars(_within(space, Entity, Entity.id)).all(),
         tokens=session.scalars(_open_tokens(space)).all(),
         forgotten=session.scalars(restorable(space, now)).all(),
-        twins={row.id: row.twin_id for row in _twins(session, space, pool)},
+        twins={row.id: row.twin_id for row in twins if not (row.lapsed or row.twin_lapsed)},
+        lapsed=frozenset(lapsed),
         renamed=session.scalars(_renamed(space, pool)).all(),
     )
 
@@ -100,13 +105,17 @@ def _held(memory: Any) -> ColumnElement[bool]:
     return or_(memory.pinned, memory.manually_saved)
 
 
+def _has_lapsed(memory: Any, now: datetime) -> ColumnElement[bool]:
+    return func.coalesce(memory.expires_at <= now, False)
+
+
 _COUNTS = (func.count(), func.count().filter(~_held(Memory)))
 
 
-def _twins(session: Session, space: Space, pool: Space) -> Sequence[Row[Any]]:
+def _twins(session: Session, space: Space, pool: Space, now: datetime) -> Sequence[Row[Any]]:
     """Return the active memories that the pool has as well.
 
-    `id`, `held` and `expires_at` are theirs, `twin_id` and `twin_held` are of the pool's.
+    `id`, `held` and `lapsed` are theirs, `twin_id`, `twin_held` and `twin_lapsed` are of the pool's.
     """
     if space.id == pool.id:
         return []
@@ -119,8 +128,8 @@ def _twins(session: Session, space: Space, pool: Space) -> Sequence[Row[Any]]:
     )
     both = intersect(here, there).cte("both").prefix_with("MATERIALIZED")
     twin = aliased(Memory)
-    twins = (twin.id.label("twin_id"), _held(twin).label("twin_held"))
-    columns = (Memory.id, _held(Memory).label("held"), Memory.expires_at, *twins)
+    columns = [Memory.id, _held(Memory).label("held"), _has_lapsed(Memory, now).label("lapsed")]
+    columns += [twin.id.label("twin_id"), _held(twin).label("twin_held"), _has_lapsed(twin, now).label("twin_lapsed")]
     same = (twin.user_id == Memory.user_id) & (twin.space_id == pool.id) & (twin.text_digest == both.c.text_digest)
     statement = (
         _within(space, Memory, *columns)
@@ -213,7 +222,8 @@ def _plans(
     total: Mapping[str, int],
     now: datetime,
 ) -> Plans:
-    twins = _twins(session, space, pool)
+    # In place of what has expired in the pool comes what says the same.
+    twins = [row for row in _twins(session, space, pool, now) if not row.twin_lapsed]
     merged = {row.id for row in twins}
     kept_away = [row for row in barred(session, space, stones) if row.id not in merged]
     coming = total["active"] - len(twins) - len(kept_away)
@@ -266,10 +276,8 @@ def _trimmed(
     """
     of_pool = _within(pool, Memory, *_COUNTS).where(Memory.status == "active").order_by(None)
     there, loose_there = session.execute(of_pool).one()
-    # One that has expired is in force again with what is merged into it.
-    revived = [row.twin_id for row in twins if row.expires_at is None or row.expires_at > now]
-    expired, loose_expired = _expired(session, pool, revived, now)
+    expired, loose_expired = _expired(session, pool, (), now)
     # One that is held lends that to the pool's own that it is merged into.
-    kept_now = {row.twin_id for row in twins if row.held and not row.twin_held}
+    kept_now = {row.twin_id for row in twins if row.held and not row.lapsed and not row.twin_held}
     loose: int = loose_coming + loose_there - loose_expired - len(kept_now)
     return min(loose, max(0, coming + int(there) - expired - pool.soft_cap))

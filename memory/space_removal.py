@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from memory.capacity import enforce_capacity
 from memory.conversations import drop_episodes
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import forget_all
+from memory.forget import forget_all, set_aside
 from memory.ids import among
 from memory.journal import record
 from memory.keys import Keys
@@ -45,10 +45,11 @@ def remove_space(
     """Remove a space; returns how many of each thing were touched, as `Contents.plans` foretold.
 
     `move` takes memories and conversations to the default space, merges what is there already and archives what was
-    forgotten there less than 24 hours ago, which is counted as `memories_archived`, if there is any. `archive` takes
-    all there out of sight; `forget` forgets the memories for good and deletes the conversations. Of more than
-    `PURGED_AT_ONCE` memories what they said is out of sight then, and purged by the next sweep, which locks no space.
-    Entities go with the space, as the default space has none, and its tokens are revoked.
+    forgotten there less than 24 hours ago, which is counted as `memories_archived`, if there is any. Where one of
+    two that say the same has expired, the other takes nothing over from it. `archive` takes all there out of sight;
+    `forget` forgets the memories for good and deletes the conversations. Of more than `PURGED_AT_ONCE` memories what
+    they said is out of sight then, and purged by the next sweep, which locks no space. Entities go with the
+    space, as the default space has none, and its tokens are revoked.
 
     Raises `InvalidError` for another choice, `NotFoundError`, and `ConflictError` for the default space and when
     `expect` is not the digest of what is in it. Raises `RefusedError` when memories would come to the default space
@@ -155,13 +156,16 @@ class _Removal:
 
         What was forgotten there is archived, so that it does not come back unasked. Returns how many the cap took.
         """
+        gone = select(Memory).where(Memory.user_id == self.space.user_id, among(Memory.id, self.inside.lapsed))
+        set_aside(self.session, self.space.user_id, self.session.scalars(gone.order_by(Memory.id)).all(), self.now)
         merge_twins(self.session, self.space.user_id, self.inside.twins, self.now)
         kept_away = [row.id for row in barred(self.session, self.space, self.stones)]
         self._change_memories(kept_away, {"status": "archived"})
         self._move_memories("active")
         self._move_forgotten("active", self.stones)
         self._move_conversations({})
-        moved = [row.id for row in self.inside.memories if row.id not in self.inside.twins]
+        stay = {*self.inside.twins, *self.inside.lapsed}
+        moved = [row.id for row in self.inside.memories if row.id not in stay]
         self._record("memory.moved", moved)
         self._record("memory.merged", list(self.inside.twins.values()), {"from": _words(self.inside.twins)})
         self._record("memory.archived", kept_away)

@@ -263,14 +263,48 @@ def test_what_has_expired_takes_no_room_in_the_pool(book, remove):
     assert remove()["memories_trimmed"] == 0
 
 
-def test_what_has_expired_takes_room_once_its_twin_brings_it_back(book, remove):
+def lapse(book, space):
+    """Store a text that was pinned and said something else before, and has expired."""
+    then = utc_now() - timedelta(hours=1)
+    fields = {"now": then, "expires_at": utc_now() - timedelta(minutes=1)}
+    memory_id = book.write("The meeting is in the cellar", space, **fields).id
+    book.do(update, memory_id, {"text": TEXT, "pinned": True}, keys=book.runtime.keys, now=then)
+    return memory_id
+
+
+def test_what_has_expired_in_the_pool_does_not_come_back_with_its_twin(book, remove):
     with book.session() as session:
         get_space(session, book.user_id, "default").soft_cap = 1
-    book.write(TEXT, expires_at=utc_now() - timedelta(minutes=1))
-    for said in (TEXT, "The lawn is mown on Fridays"):
-        book.write(said, space="second")
-    assert book.contents("second").plans["move"]["memories_trimmed"] == 1
-    assert remove()["memories_trimmed"] == 1
+    gone = lapse(book, "default")
+    kept = [book.write(said, space="second").id for said in (TEXT, "The lawn is mown on Fridays")]
+    foretold = book.contents("second").plans["move"]
+    assert (foretold["memories_moved"], foretold["memories_merged"], foretold["memories_trimmed"]) == (2, 0, 1)
+    assert remove() == foretold
+    assert (book.load(gone), book.all("SELECT text FROM revisions")) == (None, [])
+    (left,) = book.all("SELECT id FROM memories")
+    assert left in kept
+    assert not book.load(left).pinned
+
+
+def test_what_has_expired_lends_its_twin_in_the_pool_nothing(book, remove):
+    with book.session() as session:
+        get_space(session, book.user_id, "default").soft_cap = 1
+    lapse(book, "second")
+    book.write("The lawn is mown on Fridays", space="second")
+    book.write(TEXT)
+    foretold = book.contents("second").plans["move"]
+    assert (foretold["memories_merged"], foretold["memories_trimmed"]) == (1, 1)
+    assert remove() == foretold
+    pins = "SELECT pinned FROM memories"
+    assert (book.all(pins), book.all("SELECT text FROM revisions")) == ([False], [])
+
+
+def test_what_has_expired_in_both_spaces_stays_so(book, remove):
+    first, second = lapse(book, "default"), lapse(book, "second")
+    kept = book.write("The lawn is mown on Fridays").id
+    foretold = book.contents("second").plans["move"]
+    assert remove() == foretold
+    assert (book.load(first), book.load(second).space_id) == (None, book.load(kept).space_id)
 
 
 def test_a_removal_is_asked_again_once_what_was_forgotten_in_the_pool_may_come(book, remove):
