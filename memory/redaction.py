@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -40,8 +41,11 @@ _COLUMNS = (
 _MINE = ToolCall.user_id == func.app_user()
 _AT_ONCE = 1000
 _WORD = re.compile(r"[^\W_]+")
-# Those of JSON, and the one more of programs that write a text in single quotes; whole words are of nothing else.
-_ESCAPES = re.compile(r"""(?:\\(?:u[0-9a-fA-F]{4}|["'/\\bfnrt]))+""")
+# Those of JSON, and the one more of programs that write a text in single quotes; whole words are of nothing else. The
+# first is written out: where a pattern begins with a group, it is tried at each sign of a text.
+_ESCAPE = r"""\\(?:u[0-9a-fA-F]{4}|["'/\\bfnrt])"""
+_ESCAPES = re.compile(rf"{_ESCAPE}(?:{_ESCAPE})*")
+LONGEST_SIGN = len(r"\ud83d\ude00")
 # A sign that is written by its number in JSON which is a text within JSON: no letter of a word stands there as it is.
 _BY_NUMBER = r"\\\\u[0-9a-fA-F]{4}"
 _HAS_BY_NUMBER = re.compile(_BY_NUMBER)
@@ -294,8 +298,16 @@ def _read(
 
 
 def _meant(escapes: str) -> str:
+    # A longer run may be what somebody said, which is not to be kept.
+    return _sign(escapes) if len(escapes) <= LONGEST_SIGN else _read_as(escapes)
+
+
+def _read_as(escapes: str) -> str:
     without = escapes.replace(r"\'", "'")
     return str(json.loads(f'"{without}"'))
+
+
+_sign = lru_cache(maxsize=1024)(_read_as)
 
 
 def secrets_of(session: Session, user_id: UUID, now: datetime) -> Secrets | None:
