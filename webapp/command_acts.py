@@ -13,7 +13,7 @@ from memory.revisions import list_revisions
 from memory.spaces import lock_spaces, lock_spaces_of, update_space
 from memory.tombstones import lift
 from tasks.embedding import nudge
-from webapp.command_answers import Act, Asked, CommandResult, Item, done, listed, named
+from webapp.command_answers import Act, Asked, CommandResult, Item, counted, done, listed, named
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
 from webapp.operations import held_entry, is_incognito, refuse_in_incognito, restorables, space_for, visible_entry
@@ -40,6 +40,12 @@ def act(asked: Asked, action: str, ids: Sequence[UUID], space: str | None) -> Co
 def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
     del space
     items, now, who = _locked(asked, ids), utc_now(), credential()
+    if not items and (ended := {each.id for each in restorables(ids)}):
+        # Asked once more: the answer to the first time may have been lost.
+        back = tuple(each for each in ids if each in ended)
+        it = "it can" if len(back) == 1 else "they can"
+        answer = f"I have forgotten {counted(len(back))} already: {it} still be brought back."
+        return done(asked, "forget", answer, (), Act("restore", back), touched=back)
     if not items:
         raise NotFoundError("there is no such memory")
     what, gone = named(items), [item.id for item in items]
@@ -127,7 +133,8 @@ def _locked(asked: Asked, ids: Sequence[UUID]) -> Sequence[Item]:
     """Return those of the memories that are there and seen by the caller, their spaces locked in order."""
     seen = listed(ids)
     lock_spaces(session(), asked.user_id, {item.space_id for item in seen})
-    return seen
+    # Asked again: whoever said it at the same time was first.
+    return listed([item.id for item in seen])
 
 
 def _memory_off(asked: Asked, ids: Sequence[UUID], space: str | None, *, enabled: bool = False) -> CommandResult:

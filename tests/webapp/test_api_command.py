@@ -158,6 +158,17 @@ def test_a_slip_that_is_given_twice_at_once_is_answered_twice(app, ada, agent, n
         assert [listed(each.result()) for each in undone] == [{notes["nuts"]}] * 2
 
 
+def test_a_yes_that_is_given_twice_at_once_is_answered_twice(app, ada, agent, notes):
+    slip = say(agent, "forget what I told you about the bakery")["confirm"]["slip"]
+    agents = [Agent(app.test_client(), ada.headers) for _ in range(2)]
+    with ThreadPoolExecutor(len(agents)) as pool, ada.session() as session:
+        lock_space(session, ada.id, "default")
+        said = [pool.submit(say, each, "yes", confirm=slip) for each in agents]
+        assert waited_for(session, len(agents))
+        session.rollback()
+        assert [set(each.result()["undo"]["ids"]) for each in said] == [{notes["hours"], notes["bread"]}] * 2
+
+
 def test_a_forgotten_memory_comes_back_by_a_word_and_only_once(agent, notes):
     say(agent, f"forget {notes['nuts']}")
     assert listed(say(agent, "undo that")) == {notes["nuts"]}
@@ -542,6 +553,17 @@ def test_an_undo_that_is_asked_for_again_says_that_it_is_done(agent, ada, notes)
     assert second["answer"] == "I remember “Ada is allergic to hazelnuts”: nothing had to be brought back."
     agent.delete(f"/v1/memory/entries/{notes['nuts']}")
     assert agent.post(COMMAND, {"text": "undo", "undo": slip}).status_code == 404
+
+
+def test_a_yes_that_is_said_again_says_that_it_is_done(client, agent, ada, notes):
+    add_space(ada, "work")
+    confined = Agent(client, ada.new_token("read", "write", "forget", space="work"))
+    slip = say(agent, "forget what I told you about the bakery")["confirm"]["slip"]
+    first, second = (say(agent, "yes", confirm=slip) for _ in range(2))
+    assert second["answer"] == "I have forgotten 2 memories already: they can still be brought back."
+    assert (second["undo"]["ids"], second["memories"], memories_of(ada)) == (first["undo"]["ids"], [], 1)
+    assert confined.post(COMMAND, {"text": "yes", "confirm": slip}).status_code == 404
+    assert listed(say(agent, "undo", undo=second["undo"]["slip"])) == {notes["hours"], notes["bread"]}
 
 
 def test_a_confined_token_acts_in_its_space_alone(client, ada, agent, notes):
