@@ -14,11 +14,11 @@ from memory.drafts import Draft, check_status
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, InvalidError, RefusedError
-from memory.forget import UNDO_WINDOW, find_twin, get_memory
+from memory.forget import UNDO_WINDOW, find_twin, get_memory, lapsed_twins
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import AuditEvent, Memory, Space
-from memory.remember import Prepared, apply_pinning_policy, prepare
+from memory.remember import Prepared, apply_pinning_policy, prepare, text_digest
 from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
 from memory.spaces import check_slug, ensure_themes, lock_space_of
 from memory.succession import reaches
@@ -115,7 +115,8 @@ def update(
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
     older_id = changes.get("supersedes")
-    space = lock_space_of(session, memory, *([older_id] if older_id else []))
+    twins = lapsed_twins(session, memory, text_digest(draft.text), now) if {"text", "status"} & set(changes) else ()
+    space = lock_space_of(session, memory, *([older_id] if older_id else []), *twins)
     if not space.memory_enabled and VERSIONED.intersection(changes):
         raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
     older = _superseded(session, memory, older_id, now) if older_id else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -189,6 +189,19 @@ def find_twin(session: Session, memory: Memory, space_id: UUID, text_digest: byt
     return twin.id
 
 
+def lapsed_twins(session: Session, memory: Memory, text_digest: bytes, now: datetime) -> Sequence[UUID]:
+    """Return what `find_twin` would set aside in the space of a memory, for who locks the memory to lock it as well."""
+    twin = select(Memory.id).where(
+        Memory.user_id == memory.user_id,
+        Memory.space_id == memory.space_id,
+        Memory.text_digest == text_digest,
+        Memory.status == "active",
+        Memory.id != memory.id,
+        Memory.expires_at <= now,
+    )
+    return session.scalars(twin).all()
+
+
 def _links(session: Session, memory: Memory) -> dict[str, Any]:
     """Return what points at a memory or comes from it, and goes with the row.
 
@@ -359,12 +372,16 @@ def set_aside_expired(session: Session, user_id: UUID, *, now: datetime, most: i
     return len(set_aside(session, user_id, _expired(session, user_id, now, most), now))
 
 
-def set_aside(session: Session, user_id: UUID, memories: Iterable[Memory], now: datetime) -> Collection[UUID]:
+def set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now: datetime) -> Collection[UUID]:
     """Take those of the memories that have expired to where `purge` finds them due; returns their ids.
 
-    Their spaces are locked by the caller.
+    Their spaces are locked by the caller. If any has expired, all of them are locked here, in the order of their ids:
+    the caller may be about to change the others.
     """
     expired = [each for each in memories if each.expires_at is not None and each.expires_at <= now]
+    if expired:
+        rows = select(Memory.id).where(Memory.user_id == user_id, among(Memory.id, [each.id for each in memories]))
+        session.execute(rows.order_by(Memory.id).with_for_update())
     return _set_aside(session, user_id, expired, now).keys()
 
 
