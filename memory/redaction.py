@@ -57,21 +57,21 @@ class Needles:
     """Texts to be found in other texts and in JSON, whatever their case, white space, Unicode form and end."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        bare = {_without_end(caseless(text)) for text in texts}
-        self._whole = {text for text in bare if len(text) < SHORTEST_WITHIN}
-        self._within = bare - self._whole
+        bare = {caseless(text) for text in texts}
+        self._whole = {rest for rest in map(trimmed, bare) if len(rest) < SHORTEST_WITHIN}
+        self._within = {_without_end(text) for text in bare if len(text) >= SHORTEST_WITHIN}
         many = self._within if len(self._within) > MOST_ASKED else ()
         self._inner = _by_inner_word(many)
         self._signs = _signs(set(many).difference(*self._inner.values()))
         # Some word of many is in almost everything, so that asking for them would spare nothing. What a memory said in
         # all of its versions is mostly told by few.
-        words = {_longest_word(text) for text in bare}
+        words = {_longest_word(text) for text in self._whole | self._within}
         self._words = words if len(words) <= MOST_ASKED else {""}
 
     def in_text(self, text: str) -> bool:
         """Tell whether one of the texts stands in this one, or is this one if it is short."""
         bare = caseless(text)
-        return bare in self._whole or self._stands_in(bare) or self._is_quoted_in(text)
+        return trimmed(bare) in self._whole or self._stands_in(bare) or self._is_quoted_in(text)
 
     def __bool__(self) -> bool:
         """Tell whether there is any text to be found."""

@@ -140,6 +140,15 @@ def test_a_short_text_counts_only_as_the_whole_of_what_was_said(book, crowd, fie
     assert blanked(book, ["Kiwi", *crowd]) == count
 
 
+@pytest.mark.parametrize(("text", "said"), [("4711.", "4711"), ("4711", "4711!"), ("Ice tea.", "ice tea")])
+def test_a_short_text_is_found_whatever_its_end(text, said):
+    needles = Needles([text])
+    for value in (text, said, json.dumps({"content": said})):
+        assert needles.in_value({"arguments": value})
+        assert needles.may_be_in_json(json.dumps({"arguments": value}))
+    assert not needles.in_value({"arguments": f"{said} please"})
+
+
 @crowds
 def test_a_text_of_many_is_found_whichever_it_is(book, crowd):
     texts = crowd or CROWD[:1]
