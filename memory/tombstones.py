@@ -244,15 +244,18 @@ def bury(
                 stones.append(stone)
                 if place:
                     former.append((stone, words))
-    free = _said_by_others(session, {memory.id for memory in said}, former, keys)
+    free = _said_by_others(session, {memory.id for memory in said}, former, keys, now)
     if kept := [stone._asdict() for stone in stones if stone not in free]:
         session.execute(insert(Tombstone), kept)
 
 
 def _said_by_others(
-    session: Session, buried: Collection[UUID], former: Sequence[tuple[Stone, str]], keys: Keys
+    session: Session, buried: Collection[UUID], former: Sequence[tuple[Stone, str]], keys: Keys, now: datetime
 ) -> set[Stone]:
-    """Return those of the tombstones, all of one space, that would keep away what another active memory there says."""
+    """Return those of the tombstones, all of one space, that would keep away what another active memory there says.
+
+    One that has expired says nothing any more.
+    """
     if not former:
         return set()
     stones = [stone for stone, _ in former]
@@ -264,6 +267,7 @@ def _said_by_others(
         Memory.user_id == stones[0].user_id,
         Memory.space_id == stones[0].space_id,
         Memory.status == "active",
+        or_(Memory.expires_at.is_(None), Memory.expires_at > now),
         ~among(Memory.id, buried),
         or_(
             Memory.text_digest == any_(cast(list(digests), ARRAY(LargeBinary))),

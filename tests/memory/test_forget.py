@@ -838,6 +838,14 @@ def test_what_has_expired_keeps_no_text_away(book, drop, change, lapsed, second_
     assert set(book.all("SELECT id FROM memories")) == {edited, shelved, gone, moving}
 
 
+def test_what_has_expired_leaves_no_former_text_free(book, drop, change, lapsed):
+    memory_id = book.write("The door is blue").id
+    change(memory_id, text="The door is green")
+    lapsed("The door is blue")
+    drop(memory_id)
+    assert book.write("The door is blue").refusal == "tombstone"
+
+
 def test_what_has_expired_is_not_superseded(book, change, lapsed):
     old, new = lapsed("The door is blue"), book.write("The house has two floors").id
     with pytest.raises(InvalidError):
