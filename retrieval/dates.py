@@ -9,6 +9,7 @@ Days are counted as dates and turned into moments of UTC last, because a day of 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
@@ -104,6 +105,9 @@ _IN_DIGITS = re.compile(
     )(?![\w-])""",
     re.VERBOSE,
 )
+# The word of which a time is said, before it: "kWh in September", not "installed in September".
+_SAID_OF = re.compile(r"([^\W\d_]+)[,:]?\s+(?:(?:in|on|of|for|during|im|am|en)\s+)?\Z", re.IGNORECASE)
+_LONGEST_NAME = 60
 # What holds beyond the time that it names.
 _OF_OTHERS_TOO = re.compile(
     rf"""\b(?:every | each | jede[nrs]? | chaque)\b | \s[-\u2013]\s
@@ -160,29 +164,47 @@ def match(hint: DateHint, created_at: datetime) -> float:
     return fitting / sum(named.values()) if named else 0.0
 
 
-def says_another(hint: DateHint, text: str) -> bool:
+def says_another(hint: DateHint, text: str, names: Collection[str]) -> bool:
     """Tell whether a text names other months or years than the named one of a hint, and none that it may be of.
 
-    What says from when or until when something holds may hold in any month, and so may what tells of several.
+    It must say them of what is asked for, whose words `names` has in lower case: a thing that was bought in some year
+    is there in the next. What says from when or until when something holds may hold in any month, and so may what
+    tells of several.
 
-    >>> told = ("Monthly use: 212 kWh in June", "June: 200, July: 212", "10 kWh more since June")
-    >>> [says_another(DateHint(month=7), each) for each in told]
-    [True, False, False]
+    >>> told = ("Use: 212 kWh in June", "kWh in June: 200, July: 212", "10 kWh more since June", "kWh were read in June")
+    >>> [says_another(DateHint(month=7), each, {"kwh"}) for each in told]
+    [True, False, False, False]
     """
     if _OF_OTHERS_TOO.search(text):
         return False
     months: set[int] = set()
     years: set[int] = set()
+    starts: list[int] = []
+    spans: list[range] = []
     for found in _NAMED.finditer(text):
         # Lower case, these are words of any text.
         if found["month"].lower() not in _AMBIGUOUS or found["month"][0].isupper():
             months.add(_MONTHS.index(found["month"][:3].lower()) + 1)
+            starts.append(found.start())
+            spans.append(range(*found.span()))
     for day in _IN_DIGITS.finditer(text):
         years.add(int(day["first_year"] or day["last_year"]))
         months |= {int(each) for each in day.group("month", "one", "other") if each and int(each) <= len(_MONTHS)}
-    years |= {int(each) for each in _YEAR.findall(text)}
+        starts.append(day.start())
+    for year in _YEAR.finditer(text):
+        years.add(int(year[1]))
+        if not any(year.start() in each for each in spans):
+            starts.append(year.start())
+    if not any(_is_said_of(names, text, each) for each in starts):
+        return False
     another_month = hint.month is not None and bool(months) and hint.month not in months
     return another_month or (hint.year is not None and bool(years) and hint.year not in years)
+
+
+def _is_said_of(names: Collection[str], text: str, start: int) -> bool:
+    """Tell whether a time that starts there stands behind one of some words."""
+    word = _SAID_OF.search(text[max(0, start - _LONGEST_NAME) : start])
+    return word is not None and word[1].lower() in names
 
 
 def alone(question: str, now: datetime) -> Period | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, is_talk, many_wait
 from retrieval.dates import Period
 from retrieval.mmr import select as diversify
+from retrieval.passage import EMPTY
 from retrieval.phrases import quoted, says
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
@@ -152,6 +154,7 @@ class _Run:
                 wants_all=wants_all(question),
                 only_names=only_names(question),
                 hint=None if asks(question) else dates.parse(unquoted(question), now),
+                words=frozenset(re.findall(r"[^\W\d_]+", question.lower())) - EMPTY,
             )
             reads = self._reads()
             # What is read may answer however little speaks for it; but who somebody is tells what has the name.

@@ -28,8 +28,9 @@ class Judge:
     """Judges what was found for a question, by the numbers that `Policy.sure_cosine` describes.
 
     `talk` says that turns are judged, which say half of what they mean. `wants_all` says that each of several memories
-    is wanted, `only_names` that the question names a thing and asks nothing of it. `hint` is the time that it names.
-    `outranked` says that the best of all has another number than what is asked for, so that what is read stands behind.
+    is wanted, `only_names` that the question names a thing and asks nothing of it. `hint` is the time that it names,
+    `words` what else it has, in lower case. `outranked` says that the best of all has another number than what is asked
+    for, so that what is read stands behind.
     """
 
     policy: Policy
@@ -38,6 +39,7 @@ class Judge:
     wants_all: bool = False
     only_names: bool = False
     hint: DateHint | None = None
+    words: frozenset[str] = frozenset()
     outranked: bool = False
 
     @property
@@ -128,7 +130,7 @@ class Judge:
         if self.hint is None or not self.only_names or match(self.hint, candidate.created_at) == 1:
             return False
         if candidate.text:
-            return says_another(self.hint, candidate.text)
+            return says_another(self.hint, candidate.text, self.words)
         return self.asked.lacks_date(candidate.places)
 
     def about(self, scored: Iterable[Scored]) -> Iterator[Scored]:

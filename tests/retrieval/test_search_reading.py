@@ -134,12 +134,13 @@ def test_a_name_without_its_number_may_be_meant_and_with_another_is_not(runtime,
 
 
 def test_key_words_of_a_time_bring_nothing_of_another(runtime, ada):
-    texts = ("4,310 kWh in September", "Grey roof tiles", "Rent paid since June: 900 euros")
+    texts = ("4,310 kWh in September", "Grey roof tiles", "Rent paid since June: 900 euros", "Boiler fitted in May 2021")
     # Stored on the first of June.
     shelf = ReadShelf(runtime, ada, texts)
     assert shelf.found("kWh in September")[0] == texts[0]
     assert shelf.found("kWh in August", near=1, cosine=0.35) == [], "tiles are a little alike, and no kWh"
     assert shelf.found("rent in July", near=2, cosine=0.5)[0] == texts[2], "what holds since June may hold in July"
+    assert shelf.found("boiler 2027", near=3, cosine=0.5)[0] == texts[3], "what was fitted is there still"
     assert shelf.found("kWh in June", near=0, cosine=0.5)[0] == texts[0], "that is when it was noted"
 
 
