@@ -9,13 +9,15 @@ import numpy as np
 import psycopg
 import pytest
 from pgvector import HalfVector
-from sqlalchemy import text
+from sqlalchemy import insert, text
 
 from evals.corpus import WordModel
 from evals.stock import model_of, stock
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
-from memory.shelves import MEMORIES
+from memory.ids import new_id
+from memory.models import Conversation, Episode, Message
+from memory.shelves import EPISODES, MEMORIES
 from retrieval.statements import keyword_statement, pool_statement, spelled_statement, wide_statement
 
 USERS, EACH = 14, 40
@@ -46,7 +48,33 @@ def space(runtime, new_person, database_url):
     found = {"listed": listed, "best": listed[:3], "near": listed[:5], "ids": listed, "most": LISTED}
     numbers = {"k1": 1.2, "b": 0.75, "longest": 2.0, "long_text": 2000, "now": utc_now()}
     scope = {"user_id": user_id, "space_id": space_id, "model_id": model_id}
-    return {**scope, **numbers, **asked, **found, "vector": HalfVector(np.ones(384)).to_text()}
+    values = {**scope, **numbers, **asked, **found, "vector": HalfVector(np.ones(384)).to_text()}
+    return {**values, "spaces": {each.id: space for each, space in zip(persons, spaces, strict=True)}}
+
+
+@pytest.fixture(scope="module")
+def talks(runtime, space, database_url):
+    """Each of these users has had as many conversations, of one turn each, in their space."""
+    for user_id, space_id in space["spaces"].items():
+        talks, ends, episodes = [], [], []
+        for number in range(LISTED):
+            own = {"user_id": user_id, "created_at": utc_now()}
+            conversation_id, said, answered = new_id(), new_id(), new_id()
+            talk = {**own, "id": conversation_id, "space_id": space_id, "updated_at": utc_now()}
+            talks.append({**talk, "external_id": str(number), "extra": {}})
+            for sequence, (end, role) in enumerate(((said, "user"), (answered, "assistant")), 1):
+                turn = {**own, "id": end, "conversation_id": conversation_id, "sequence": sequence, "role": role}
+                ends.append({**turn, "content": "Hello", "token_count": 1, "correlation_id": ""})
+            episode = {**own, "id": new_id(), "conversation_id": conversation_id, "message_id": said}
+            episodes.append({**episode, "reply_id": answered, "text": "Hello", "searched": "Hello"})
+        with user_session(runtime.sessions, user_id) as session:
+            for model, rows in ((Conversation, talks), (Message, ends), (Episode, episodes)):
+                session.execute(insert(model), rows)
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute("ANALYZE conversations, episodes, episode_postings")
+    with user_session(runtime.sessions, space["user_id"]) as session:
+        ids = list(session.execute(text("SELECT id FROM episodes ORDER BY id")).scalars())
+    return {**space, "listed": ids, "best": ids[:3], "near": ids[:5], "ids": ids, "conversation_id": None}
 
 
 def rows_read(driver, statement, values):
@@ -88,3 +116,15 @@ def test_what_is_listed_is_looked_up_by_its_key_and_its_words(runtime, space, st
     assert read["embeddings"] <= LISTED
     # Rare as they are, few memories have each of these words.
     assert read["postings"] <= looks * LISTED * WORDS
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [pool_statement(EPISODES, filtered=False, beside=False), wide_statement(EPISODES, saving=False)],
+    ids=["pool", "wide"],
+)
+def test_a_turn_is_looked_up_once_however_many_conversations_there_are(runtime, talks, statement):
+    with user_session(runtime.sessions, talks["user_id"]) as session:
+        read = rows_read(session.connection().connection.driver_connection, statement, talks)
+    # The table is so small that a look may read all of it.
+    assert LISTED <= read["episodes"] <= LISTED * (USERS * LISTED)
