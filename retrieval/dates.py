@@ -171,7 +171,7 @@ def says_another(hint: DateHint, text: str, names: Collection[str]) -> bool:
     is there in the next. What says from when or until when something holds may hold in any month, and so may what
     tells of several.
 
-    >>> told = ("Use: 212 kWh in June", "kWh in June: 200, July: 212", "10 kWh more since June", "kWh were read in June")
+    >>> told = ("Use: 212 kWh in June", "kWh in June: 200, July: 212", "10 kWh more since June", "kWh read in June")
     >>> [says_another(DateHint(month=7), each, {"kwh"}) for each in told]
     [True, False, False, False]
     """

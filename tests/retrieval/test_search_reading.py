@@ -134,7 +134,7 @@ def test_a_name_without_its_number_may_be_meant_and_with_another_is_not(runtime,
 
 
 def test_key_words_of_a_time_bring_nothing_of_another(runtime, ada):
-    texts = ("4,310 kWh in September", "Grey roof tiles", "Rent paid since June: 900 euros", "Boiler fitted in May 2021")
+    texts = ("4,310 kWh in September", "Grey roof tiles", "Rent paid since June: 900 euros", "Boiler fitted May 2021")
     # Stored on the first of June.
     shelf = ReadShelf(runtime, ada, texts)
     assert shelf.found("kWh in September")[0] == texts[0]
