@@ -36,7 +36,8 @@ UNIT = re.compile(
     r"""\s*[%€$£¥°] | \s(?:
         mg | mcg | [\u00b5\u03bc]g | g | kg | lbs? | oz | ml | cl | dl | l | mm | cm | m | km | kmh | mph | mi | ft
       | feet | [kmgt]i?b | k?wh? | [km]?hz | volts? | mah | kcal | iu | bpm | rpm | percent | euros? | dollars?
-      | pounds? | (?:mile|met(?:er|re)|lit(?:er|re)|gram|calorie|second|minute|hour|day|week|month|year)s
+      | pounds? | francs? | cents? | kroner | kronor | crowns? | yen | eur | usd | gbp | chf | kr | nok | sek | dkk
+      | (?:mile|met(?:er|re)|lit(?:er|re)|gram|calorie|second|minute|hour|day|week|month|year)s
       | secs? | mins? | hrs? | h
     )(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
@@ -114,7 +115,9 @@ def measures_in(question: str) -> Iterator[Thing]:
         parts = [part + "0" * more for more in range(_MOST_ZEROS + 1)]
         if point == ",":
             parts = [each for each in parts if len(each) != _THOUSAND]
-        pattern = rf"(?<![\w.,]){whole}[{point}](?:{'|'.join(parts)})(?=\s*{re.escape(unit[0].strip())})"
+        # With a letter more it is another unit: 2.5 m, 2.50 mm.
+        measure = re.escape(unit[0].strip()) + (r"(?!\w)" if unit[0][-1].isalpha() else "")
+        pattern = rf"(?<![\w.,]){whole}[{point}](?:{'|'.join(parts)})(?=\s*{measure})"
         probes = [*(f"{whole}.{each}" for each in parts), *parts]
         yield Thing(found.start(), found[0], probes, re.compile(pattern, re.IGNORECASE))
 

@@ -300,6 +300,7 @@ def test_a_version_is_found_with_and_without_its_letter(ask_values):
         "What costs 2.45 euros?",
         "What costs 1,24 euros?",
         "What takes 12.7 litres?",
+        "What takes 12.7500 l?",
         "What cost 10.05 euros?",
         "Which Heron is 4.120?",
     ],
