@@ -80,6 +80,8 @@ _AMOUNT = re.compile(
 _LETTERED = re.compile(r"[^\W\d_]{1,5}\d{2,}[^\W\d_]?")
 # The sign of a radio station or a car: capitals on both sides of the digits.
 _CALL_SIGN = re.compile(r"[A-ZÄÖÜ]{1,3}\d{1,3}[A-ZÄÖÜ]{2,4}")
+# Written like one, but short for words by which a memory may have them.
+_NO_CALL_SIGN = frozenset("A2DP E2EE J2EE J2ME J2SE L2TP P2PE S4HANA T1DM T2DM".split())  # noqa: SIM905  # As above.
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # What stands before the digits of a number plate ("FR-KM 2078"), which may look like a year.
 _PLATE = re.compile(r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}")
@@ -115,7 +117,17 @@ _DAY_OR_TIME = re.compile(
     )(?![^\W_]) | :\d""",
     re.IGNORECASE | re.VERBOSE,
 )
-_MANY = re.compile(r" [^\W\d_]{2,}s(?![^\W_])")
+_MANY = re.compile(
+    r"""[ ](?:[^\W\d_]{2,}s | people | persons? | digit | star | (?:bed)?room | night | day | week | month | year | hour
+    | minute | mile | an? [ ] (?:night | day | week | month | year))(?![^\W_])(?![ ]\d)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Not "one", which stands for anything.
+_SMALL = {
+    each: str(number)
+    for number, each in enumerate("two three four five six seven eight nine ten eleven twelve".split(), 2)  # noqa: SIM905
+}
+_SPELLED = re.compile(rf"\b(?:{'|'.join(_SMALL)})\b", re.IGNORECASE)
 # So many are looked at, and so many numbers lie between two.
 _MOST_PAIRS, _LONGEST_SPAN = 8, 100
 # Whoever writes more words than these with capitals alone means nothing by them.
@@ -213,7 +225,7 @@ class Asked:
             return False
         behind = _numbers_behind(text)
         # Of "firmware 1.42 is fine, 1.43 is not" the second number is of the same name.
-        held = frozenset(re.findall(_DOTTED, text)) if self.paired else frozenset()
+        held = frozenset(_numbers_in(text)) if self.paired else frozenset()
         for pairs, also in ((self.numbers, frozenset[str]()), (self.paired, held)):
             found = [(number, behind[name]) for name, number in pairs if name in behind]
             if found:
@@ -376,7 +388,9 @@ def _codes(text: str) -> list[list[str]]:
             end = each.end()
             continue
         # The last group of a long number may be short.
-        named = _is_code(token) or _CALL_SIGN.fullmatch(each[0][: len(token)])
+        named = _is_code(token) or (
+            _CALL_SIGN.fullmatch(each[0][: len(token)]) and each[0][: len(token)] not in _NO_CALL_SIGN
+        )
         if not named and not (beside and len(found[-1]) > 1 and re.fullmatch(r"\d\d+", token)):
             continue
         if beside:
@@ -406,11 +420,15 @@ def _numbered(text: str) -> Iterator[tuple[str, str]]:
 
 def _paired(text: str, content: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Give each "house 9" of a question, where the word is one of the `content` (lexemes), with its number."""
-    for found in islice(_PAIRED.finditer(text), _MOST_PAIRS):
+    pairs = list(islice(_PAIRED.finditer(text), _MOST_PAIRS))
+    behind = _numbers_behind(text) if pairs else {}
+    for found in pairs:
         name, end = found[1].lower(), found.end()
         counts = _is_amount(text, end) or _MANY.match(text, end)
-        if not counts and any(_is_of(each, name) for each in content):
-            yield name, found[2]
+        # "House 7 and 9": each of them may be meant, but nobody counts up so many.
+        numbers = {found[2], *behind.get(name, ())}
+        if not counts and len(numbers) <= _MOST_PAIRS and any(_is_of(each, name) for each in content):
+            yield from ((name, each) for each in sorted(numbers))
 
 
 def _is_amount(text: str, end: int) -> bool:
@@ -427,12 +445,21 @@ def _numbers_behind(text: str) -> dict[str, set[str]]:
     for each in _BEHIND.finditer(text):
         if _is_amount(text, each.end()):
             continue
+        told = [number for number in re.findall(_DOTTED, each[2]) if not _YEAR.fullmatch(number)]
+        if not told:
+            continue  # "The Golf 2015" is of that year, and may be a Golf 7.
         numbers = found.setdefault(each[1].lower(), set())
-        numbers.update(re.findall(_DOTTED, each[2]))
+        numbers.update(told)
         for first, last in set(_THROUGH.findall(each[2])):
             if 0 < int(last) - int(first) < _LONGEST_SPAN:
                 numbers.update(map(str, range(int(first), int(last))))
     return found
+
+
+def _numbers_in(text: str) -> Iterator[str]:
+    """Give all numbers of a text, also the small ones that are written as words: "phase two"."""
+    yield from re.findall(_DOTTED, text)
+    yield from (_SMALL[each.lower()] for each in _SPELLED.findall(text))
 
 
 def _is_among(number: str, others: Collection[str]) -> bool:

@@ -244,6 +244,7 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("case 12345/26", ("12345/26", "case"), ("case",), True),
         ("Was it 120/80, 1/1000 or 1/25000?", ("1/1000", "1/25000", "120/80"), (), False),
         ("the win11pro licence", ("licenc", "win11pro"), ("licenc",), False),
+        ("Does Signal have E2EE?", ("e2ee", "signal"), ("signal",), False),
     ],
 )
 def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: tuple[str, ...], lacks: bool) -> None:
@@ -270,6 +271,13 @@ def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: 
         ("July 12", "July 13 it is", False),
         ("december 24", "December 23, at five", False),
         ("We sit in the ICE 579. Who has a coach?", "The ICE 597 has a coach", False),
+        ("sprint 43 and 44", "Sprint 44 ended", False),
+        ("What happened in sprint 43 to 45?", "Sprint 44 ended early", False),
+        ("sprint 43 and 44", "Sprint 42 ended", True),
+        ("the sprint 43", "Sprint 2026 is what we call it", False),
+        ("the sprint 2 board", "Sprint 1 is over, two is planned", False),
+        ("a coach 4 people", "The coach 12", False),
+        ("Was the coach 50?", "Coach 20 kroner", False),
     ],
 )
 def test_another_number_of_a_name_is_another_thing(text: str, told: str, another: bool) -> None:
