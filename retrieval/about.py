@@ -229,7 +229,10 @@ class Asked:
         for pairs, also in ((self.numbers, frozenset[str]()), (self.paired, held)):
             found = [(number, behind[name]) for name, number in pairs if name in behind]
             if found:
-                return not any(_is_among(number, others | also) for number, others in found)
+                told = {number for number, _ in found}
+                return not any(_is_among(each, also) for each in told) and not any(
+                    _is_among(number, others) for number, others in found
+                )
         return False
 
 
