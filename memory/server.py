@@ -270,7 +270,9 @@ class EmbeddedServer:
     def release(self) -> None:
         """Let go of the server; the last process to do so stops it."""
         self._leave()
-        self._server.cleanup()
+        # The library ends what it saw running, and fails where that has ended by itself meanwhile.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self._server.cleanup()
 
     def _check_folder(self) -> None:
         """Refuse in words what the server would refuse by its own commands."""
