@@ -101,11 +101,10 @@ def rows_read(driver, statement, values):
     ("statement", "looks"),
     [
         (pool_statement(MEMORIES, filtered=False, beside=True), 1),
-        (wide_statement(MEMORIES, saving=False), 1),
         (keyword_statement(MEMORIES, filtered=False), 2),
         (spelled_statement(MEMORIES, filtered=False), 1),
     ],
-    ids=["pool", "wide", "keyword", "spelled"],
+    ids=["pool", "keyword", "spelled"],
 )
 def test_what_is_listed_is_looked_up_by_its_key_and_its_words(runtime, space, statement, looks):
     with user_session(runtime.sessions, space["user_id"]) as session:
