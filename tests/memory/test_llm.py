@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import time
-import tracemalloc
 from collections.abc import Iterator
 
 import pytest
 from chat_endpoint import ChatEndpoint, chat_endpoint
+from memory_taken import within
 
 from memory import llm
 from memory.llm import ChatModel, ChatModelError
@@ -118,23 +118,15 @@ def test_an_answer_may_be_compressed(model: ChatModel, endpoint: ChatEndpoint) -
 
 def test_what_was_compressed_is_never_whole_in_memory(model: ChatModel, endpoint: ChatEndpoint) -> None:
     endpoint.body, endpoint.headers = gzip.compress(bytes(1 << 26)), {"Content-Encoding": "gzip"}
-    tracemalloc.start()
-    try:
+    with within(1 << 24):
         assert refusal(model) == "the model endpoint answered too much"
-        assert tracemalloc.get_traced_memory()[1] < 1 << 24
-    finally:
-        tracemalloc.stop()
 
 
 def test_what_comes_after_the_end_of_what_was_compressed_is_not_kept(model: ChatModel, endpoint: ChatEndpoint) -> None:
     answer = json.dumps({"choices": [{"message": {"content": "Notes."}}]}).encode()
     endpoint.body, endpoint.headers = gzip.compress(answer) + bytes(1 << 24), {"Content-Encoding": "gzip"}
-    tracemalloc.start()
-    try:
+    with within(1 << 23):
         assert complete(model) == "Notes."
-        assert tracemalloc.get_traced_memory()[1] < 1 << 23
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("encoding", ["gzip, gzip", "deflate", "br"])

@@ -23,8 +23,8 @@ from retrieval.statements import approximate_statement
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 MANY = 3_000
-# Far fewer would be so large that the thirty nearest of one kind reach into others, which are all as far: which of those
-# the index finds is up to the chance it is built with.
+# Far fewer would be so large that the thirty nearest of a kind reach into others, which are all as far: which of
+# those the index finds is up to the chance it is built with.
 CENTRES = 400
 ENOUGH = 100  # that a model with as many vectors gets an index
 DIMENSIONS = 384

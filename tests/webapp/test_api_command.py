@@ -147,26 +147,25 @@ def test_a_forgotten_memory_comes_back_by_its_slip(agent, notes):
     assert (answer["intent"], listed(answer)) == ("undo", {notes["nuts"]})
 
 
-def test_a_slip_that_is_given_twice_at_once_is_answered_twice(app, ada, agent, notes):
-    undo = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
+def said_twice_at_once(app, ada, text, **more):
     agents = [Agent(app.test_client(), ada.headers) for _ in range(2)]
     with ThreadPoolExecutor(len(agents)) as pool, ada.session() as session:
         lock_space(session, ada.id, "default")
-        undone = [pool.submit(say, each, "undo", undo=undo) for each in agents]
+        answers = [pool.submit(say, each, text, **more) for each in agents]
         assert waited_for(session, len(agents))
         session.rollback()
-        assert [listed(each.result()) for each in undone] == [{notes["nuts"]}] * 2
+        return [each.result() for each in answers]
+
+
+def test_a_slip_that_is_given_twice_at_once_is_answered_twice(app, ada, agent, notes):
+    undo = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
+    assert [listed(each) for each in said_twice_at_once(app, ada, "undo", undo=undo)] == [{notes["nuts"]}] * 2
 
 
 def test_a_yes_that_is_given_twice_at_once_is_answered_twice(app, ada, agent, notes):
     slip = say(agent, "forget what I told you about the bakery")["confirm"]["slip"]
-    agents = [Agent(app.test_client(), ada.headers) for _ in range(2)]
-    with ThreadPoolExecutor(len(agents)) as pool, ada.session() as session:
-        lock_space(session, ada.id, "default")
-        said = [pool.submit(say, each, "yes", confirm=slip) for each in agents]
-        assert waited_for(session, len(agents))
-        session.rollback()
-        assert [set(each.result()["undo"]["ids"]) for each in said] == [{notes["hours"], notes["bread"]}] * 2
+    answers = said_twice_at_once(app, ada, "yes", confirm=slip)
+    assert [set(each["undo"]["ids"]) for each in answers] == [{notes["hours"], notes["bread"]}] * 2
 
 
 def test_a_forgotten_memory_comes_back_by_a_word_and_only_once(agent, notes):
