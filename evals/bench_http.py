@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from evals.tables import table
 from evals.timing import Latency, latency, timed
-from retrieval.search import UNREAD
+from retrieval.hearing import UNREAD
 
 TOOL = "/v1/tools/memory_search"
 # Asks for nothing: what is left is the way there and back, through the same server.

@@ -105,6 +105,11 @@ class Policy:
     change_boost: float = 0.05
     detail_boost: float = 0.08
 
+    @property
+    def reads_at_most(self) -> int:
+        """Return how many of the best are read at most; 0 where none is."""
+        return self.reads and max(self.reads, self.most_reads)
+
     def __post_init__(self) -> None:
         _check_choices(self)
         for name, (low, high) in _RANGES.items():

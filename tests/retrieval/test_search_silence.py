@@ -6,7 +6,8 @@ import pytest
 from shelf import Shelf
 
 from memory.shelves import ENTITIES, EPISODES
-from retrieval.search import LOOKED_AT, WAITING
+from retrieval.hearing import LOOKED_AT
+from retrieval.search import WAITING
 
 TEXTS = (
     "Anneke Solberg decides the order of the backlog",

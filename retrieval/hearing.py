@@ -1,0 +1,170 @@
+"""Whether something that was found answers: what can be read is read, of the rest words, vectors and rules decide."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from memory.embedding.likeness import cosine_of
+from memory.shelves import MEMORIES
+from retrieval import dates
+from retrieval.about import Asked, without_names
+from retrieval.answers import asks, asks_who, only_names, says_an_amount, unquoted, wants_all, wants_an_amount
+from retrieval.candidates import Source, is_talk
+from retrieval.course import Course
+from retrieval.passage import EMPTY
+from retrieval.query import Dense
+from retrieval.silence import Judge
+from retrieval.types import Scored, Vector
+
+if TYPE_CHECKING:
+    from retrieval.reading import Reader
+
+logger = logging.getLogger(__name__)
+
+# So many are read once more to tell whether the search should keep silent; where more are about it, it should not.
+LOOKED_AT = 10
+# What `degraded` says where there was no time to read all that had to be read.
+UNREAD = "reading"
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """One question before its judge, with what can be asked besides: the database, the model, and who reads."""
+
+    source: Source
+    judge: Judge
+    dense: Dense | None
+    question: str
+    course: Course
+
+    @classmethod
+    def of(
+        cls, question: str, asked: Asked, source: Source, dense: Dense | None, course: Course, *, talk: bool
+    ) -> Hearing:
+        """Return the hearing of a question that is understood as `asked`; `talk` says that turns were found."""
+        judge = Judge(
+            source.policy,
+            asked,
+            talk=talk,
+            wants_all=wants_all(question),
+            only_names=only_names(question),
+            hint=None if asks(question) else dates.parse(unquoted(question), source.now),
+            words=frozenset(re.findall(r"[^\W\d_]+", question.lower())) - EMPTY,
+        )
+        return cls(source, judge, dense, question, course)
+
+    @property
+    def may_read(self) -> bool:
+        """Tell whether what was found may be read at all."""
+        # The reader learned from notes; an entity is a name and what was gathered of it.
+        return self.source.query.shelf is MEMORIES and self.judge.is_asked_for and self.judge.is_for_readers
+
+    def is_answered(
+        self, reader: Callable[[], Reader | None], scored: Sequence[Scored], weighed: Sequence[Scored]
+    ) -> bool:
+        """Tell whether one of what was found answers the question, as far as that can be told.
+
+        `weighed` are the best of `scored`, with their texts, and what is faint. Notes how likely each that is read
+        answers. `reader` gives who reads, None for nobody.
+        """
+        reading = reader() if self.may_read else None
+        if reading is None or not reading.can_take(self.question):
+            return self._is_about(scored)
+        another = any(self.judge.asked.names_another(each.candidate.text) for each in weighed[:1])
+        best = self.judge.readable(weighed)[: self.source.policy.reads_at_most]
+        return replace(self, judge=replace(self.judge, outranked=another))._is_read(reading, scored, best)
+
+    def _is_read(self, reader: Reader, scored: Sequence[Scored], best: Sequence[Scored]) -> bool:
+        """Tell whether one of the best answers the question to who reads both, or is told without reading."""
+        judge, question = self.judge, self.question
+        key_words = not judge.wants_all and not asks(question)
+        # Whatever names somebody says a little of who that is.
+        who = asks_who(question)
+        told = any(judge.is_told(each, key_words=key_words or who) for each in scored)
+        # Who wants all that there is has them read even so, to have before the rest what belongs to it.
+        if told and not (judge.wants_all or who):
+            return True
+        with self.course.timed("read"):
+            best = self._read(reader, best)
+        if told or judge.is_answered(best):
+            return True
+        # Key words ask for what is about them. What cannot be read is judged as if there were no reader.
+        unread = [each for each in scored if each.candidate.sureness is None]
+        if key_words or any(each.candidate.sureness is None for each in best):
+            return self._is_about(scored if key_words else unread)
+        return False
+
+    def _read(self, reader: Reader, best: Sequence[Scored]) -> Sequence[Scored]:
+        """Note how likely each answers, until that is enough or there is no time left.
+
+        Return the best without the rest that need not be read. Another language and a failure leave no word.
+        """
+        judge, policy = self.judge, self.source.policy
+        # Turns say half of what they mean, wherever they stand.
+        notes = [each for each in best if not is_talk(each.candidate.text)]
+        texts = [each.candidate.passage or each.candidate.text for each in notes]
+        whole = [judge.wants_the_end(each) for each in notes]
+        # The best is enough for half of what is asked, so it is read alone; what does not end there seldom ends before
+        # all that are read at least, and where each of several is wanted none is enough.
+        at_once = (policy.reads,) if judge.wants_all else (1, max(1, policy.reads - 1))
+        seconds = policy.reading_ms / 1000
+        try:
+            found = reader.each(self.question, texts, seconds=seconds, whole=whole, at_once=at_once)
+            for count, (each, sureness) in enumerate(zip(notes, found, strict=True), 1):
+                each.candidate.sureness = sureness
+                if self._is_enough(notes[:count]):
+                    rest = {each.candidate.id for each in notes[count:]}
+                    return [each for each in best if each.candidate.id not in rest]
+        except TimeoutError:
+            self.course.degraded.append(UNREAD)
+        except Exception:  # Whatever a runtime raises: a search goes on without.
+            logger.exception("a note was not read")
+        return best
+
+    def _is_enough(self, read: Sequence[Scored]) -> bool:
+        """Tell whether nothing more needs to be read."""
+        judge, policy = self.judge, self.source.policy
+        certain = (read[-1].candidate.sureness or 0.0) >= policy.certain_reading
+        # Where each of several is wanted, one is never enough.
+        if certain and not judge.wants_all and judge.is_answered(read):
+            return True
+        # Further on they are read in pairs: where one tells nothing, the next would seldom tell more.
+        return len(read) >= policy.reads and len(read) % 2 == 0 and all(map(judge.is_hopeless, read[-2:]))
+
+    def _is_about(self, scored: Sequence[Scored]) -> bool:
+        """Tell whether one of what was found is about the question, and says an amount where it wants one."""
+        # One is enough, but for an amount: then each is looked at that may say it, as long as they are few.
+        most = LOOKED_AT + 1 if wants_an_amount(self.question) else 1
+        with self.course.timed("rank"):
+            about = list(islice(self.judge.about(scored), most))
+        about = about or self._answers_to_the_rest(self.judge.alike_by_name(scored))
+        if not about or most == 1 or len(about) > LOOKED_AT:
+            return bool(about)
+        with self.course.timed("rank"):
+            read = self.source.widen(about, None, asked=None, saving=False)
+            return any(says_an_amount(each.candidate.text) for each in read)
+
+    def _answers_to_the_rest(self, named: Sequence[Scored]) -> list[Scored]:
+        """Return those that share only a name with a question and are about what it asks of that name.
+
+        A name makes texts alike that have nothing else to do with each other: so the rest is compared without it.
+        """
+        rest = without_names(self.question) if named else ""
+        if self.dense is None or not rest:
+            return []
+        vector = self.course.embed(self.dense, rest)
+        if vector is None:
+            return []
+        with self.course.timed("rank"):
+            read = self.source.widen(named[:LOOKED_AT], self.dense.model_id, asked=vector, saving=False)
+            least = cosine_of(self.source.policy.rest_cosine, self.dense.unrelated)
+            return [each for each in read if _cosine(each.candidate.vector, vector) >= least]
+
+
+def _cosine(one: Vector | None, other: Vector) -> float:
+    return float(one @ other) if one is not None else 0.0
