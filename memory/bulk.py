@@ -14,27 +14,27 @@ from memory import edit
 from memory.capacity import expired_in
 from memory.drafts import MAX_TAGS
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import find_twin, forget, places_of, restore
+from memory.forget import find_twin, forget, hold_forgotten, restore
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import EntityMention, Memory, PossibleUpdate, Space
-from memory.spaces import get_space, lock_space, lock_spaces_of
+from memory.spaces import get_space, lock_space, lock_spaces_of, lock_tied
 from memory.tombstones import graveyard
 
 MOST = 500
 
 
 def lock_memories(session: Session, user_id: UUID, ids: Sequence[UUID], *spaces: UUID) -> list[Memory]:
-    """Return those of the memories that are the user's, their spaces and `spaces` locked, in the order of their ids.
+    """Return those of the memories that are the user's, in the order of their ids, locked as `lock_tied` does.
 
-    Raises `InvalidError` for more than 500 at once.
+    Their spaces and `spaces` are locked before. Raises `InvalidError` for more than 500 at once.
     """
     if len(ids) > MOST:
         raise InvalidError("id", f"must be at most {MOST} memories at once")
     mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
-    lock_spaces_of(session, user_id, select(Memory.space_id).where(*mine).distinct(), *spaces)
-    statement = select(Memory).where(*mine).order_by(Memory.id).with_for_update()
-    return list(session.scalars(statement.execution_options(populate_existing=True)).all())
+    held = lock_spaces_of(session, user_id, select(Memory.space_id).where(*mine).distinct(), *spaces)
+    wanted = set(ids)
+    return [memory for memory in lock_tied(session, user_id, wanted, held) if memory.id in wanted]
 
 
 def _each(session: Session, memories: Sequence[Memory], act: Callable[[Memory], bool]) -> list[UUID]:
@@ -116,7 +116,7 @@ def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: d
 
     Raises `RefusedError` when memory is off in the space of any of them; the caller rolls back and may ask again.
     """
-    lock_spaces_of(session, user_id, places_of(user_id, ids))
+    hold_forgotten(session, user_id, ids)
     back = []
     for memory_id in ids:
         try:

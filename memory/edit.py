@@ -14,13 +14,13 @@ from memory.drafts import Draft, check_status
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, InvalidError, RefusedError
-from memory.forget import UNDO_WINDOW, find_twin, get_memory, lapsed_twins
+from memory.forget import UNDO_WINDOW, find_twin, get_memory
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import AuditEvent, Memory, Space
 from memory.remember import Prepared, apply_pinning_policy, prepare, text_digest
 from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
-from memory.spaces import check_slug, ensure_themes, lock_space_of
+from memory.spaces import check_slug, ensure_themes, lock_space_of, lock_spaces_of
 from memory.succession import reaches
 from memory.tombstones import graveyard, refusal
 
@@ -115,8 +115,7 @@ def update(
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
     older_id = changes.get("supersedes")
-    twins = lapsed_twins(session, memory, text_digest(draft.text), now) if {"text", "status"} & set(changes) else ()
-    space = lock_space_of(session, memory, *([older_id] if older_id else []), *twins)
+    space = lock_space_of(session, memory, *([older_id] if older_id else []), says=text_digest(draft.text))
     if not space.memory_enabled and VERSIONED.intersection(changes):
         raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
     older = _superseded(session, memory, older_id, now) if older_id else None
@@ -183,7 +182,9 @@ def bring_back(
 
     Raises what `update` raises, and `NotFoundError` when the memory or the version is not there.
     """
-    lock_space_of(session, get_memory(session, user_id, memory_id))
+    # The memory itself is locked with what `update` locks beside it.
+    place = select(Memory.space_id).where(Memory.user_id == user_id, Memory.id == memory_id)
+    lock_spaces_of(session, user_id, place)
     changes = to_bring_back(session, get_revision(session, user_id, memory_id, number))
     return update(session, user_id, memory_id, changes, keys=keys, now=now, actor=actor, restored=number)
 
@@ -272,12 +273,13 @@ def _superseded(session: Session, memory: Memory, older_id: UUID, now: datetime)
 
 def _freed(session: Session, memory: Memory) -> tuple[Memory, str] | None:
     """Return what no memory but this one supersedes, with the status that it had before; None where there is none."""
-    mine = Memory.user_id == memory.user_id
-    locked = select(Memory).where(mine, Memory.id == memory.supersedes).with_for_update()
-    older = session.scalar(locked.execution_options(populate_existing=True))
+    # It is locked with the memory.
+    older = session.get(Memory, (memory.user_id, memory.supersedes)) if memory.supersedes is not None else None
     if older is None or older.status != "superseded":
         return None
-    others = select(Memory.id).where(mine, Memory.supersedes == older.id, Memory.id != memory.id)
+    others = select(Memory.id).where(
+        Memory.user_id == memory.user_id, Memory.supersedes == older.id, Memory.id != memory.id
+    )
     if session.scalar(others.limit(1)) is not None:
         return None
     was = (

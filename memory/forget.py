@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,7 +23,7 @@ from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark
 from memory.notebooks.notebooks import drop_removed
 from memory.redaction import Needles
 from memory.revisions import LINKS, VERSIONS, packed, packed_by_memory, texts_in, texts_of, unpacked
-from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of
+from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of, lock_tied
 from memory.succession import reaches
 from memory.tombstones import bury, lift, undo_until
 
@@ -106,7 +106,7 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
     does and when the same text was stored since, `RefusedError` when memory is off in its space: to forget is possible
     there, to store again is not until it is on.
     """
-    space = next(iter(lock_spaces_of(session, user_id, places_of(user_id, [memory_id]))), None)
+    space = next(iter(hold_forgotten(session, user_id, [memory_id])), None)
     forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
     if space is None or forgotten is None or undo_until(forgotten) <= now:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
@@ -134,11 +134,33 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
     return memory
 
 
-def places_of(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:
+def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Sequence[Space]:
+    """Lock what `restore` brings back, with the spaces that it comes back to; return these.
+
+    What it is tied to is locked as well, forgotten or not, and what says the same: each in the order of the ids.
+    """
+    spaces = lock_spaces_of(session, user_id, _places_of(user_id, ids))
+    mine = Forgotten.user_id == user_id
+    rows = session.scalars(select(Forgotten.row).where(mine, Forgotten.id.in_(ids))).all()
+    tied = {memory_id for row in rows for memory_id in _tied_to(row)}
+    both = select(Forgotten.id).where(mine, Forgotten.id.in_({*ids, *tied})).order_by(Forgotten.id)
+    session.execute(both.with_for_update())
+    lock_tied(session, user_id, tied, spaces, [_from_json(row["text_digest"], bytes) for row in rows])
+    return spaces
+
+
+def _places_of(user_id: UUID, ids: Collection[UUID]) -> Select[UUID]:
     """Return what reads the spaces that these forgotten memories come back to; none for those that went with theirs."""
     space_id = Forgotten.row["space_id"].astext.cast(Uuid)
     there = space_id.in_(select(Space.id).where(Space.user_id == user_id))
     return select(space_id).where(Forgotten.user_id == user_id, Forgotten.id.in_(ids), there).distinct()
+
+
+def _tied_to(row: Row) -> Iterator[UUID]:
+    """Yield the ids that a forgotten row names as tied to it."""
+    links = row[LINKS]
+    ends = (memory_id for link in links[_UPDATES] for memory_id in link[:2])
+    return (UUID(each) for each in (row["supersedes"], *links[_NEWER], *ends) if each is not None)
 
 
 def list_restorable(
@@ -189,19 +211,6 @@ def find_twin(session: Session, memory: Memory, space_id: UUID, text_digest: byt
     return twin.id
 
 
-def lapsed_twins(session: Session, memory: Memory, text_digest: bytes, now: datetime) -> Sequence[UUID]:
-    """Return what `find_twin` would set aside in the space of a memory, for who locks the memory to lock it as well."""
-    twin = select(Memory.id).where(
-        Memory.user_id == memory.user_id,
-        Memory.space_id == memory.space_id,
-        Memory.text_digest == text_digest,
-        Memory.status == "active",
-        Memory.id != memory.id,
-        Memory.expires_at <= now,
-    )
-    return session.scalars(twin).all()
-
-
 def _links(session: Session, memory: Memory) -> dict[str, Any]:
     """Return what points at a memory or comes from it, and goes with the row.
 
@@ -228,7 +237,7 @@ def _links(session: Session, memory: Memory) -> dict[str, Any]:
 
 
 def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
-    """Tie a restored memory to those of its neighbours that are still there, in its space.
+    """Tie a restored memory to those of its neighbours that are still there, in its space. They are locked.
 
     One that has gone to another space since is a stranger there, and nothing is to supersede itself in the end.
     """
@@ -241,7 +250,7 @@ def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
         elif older.space_id == memory.space_id:
             memory.supersedes = older_id
     for newer_id in links[_NEWER]:
-        newer = session.get(Memory, (memory.user_id, UUID(newer_id)), with_for_update=True)
+        newer = session.get(Memory, (memory.user_id, UUID(newer_id)))
         if newer is None:
             _leave_word(session, memory, UUID(newer_id), "supersedes", str(memory.id))
         elif (newer.space_id, newer.supersedes) == (memory.space_id, None) and not reaches(
@@ -495,9 +504,10 @@ def _expired(session: Session, user_id: UUID, now: datetime, most: int | None) -
     spaces = session.scalars(select(Memory.space_id).where(*due).distinct()).all()
     if not spaces:
         return ()
-    held = [space.id for space in lock_spaces(session, user_id, spaces, wait=False)]
-    rows = select(Memory).where(*due, Memory.space_id.in_(held)).order_by(Memory.id).limit(most)
-    return session.scalars(rows.with_for_update()).all()
+    held = lock_spaces(session, user_id, spaces, wait=False)
+    rows = select(Memory.id).where(*due, Memory.space_id.in_([space.id for space in held])).order_by(Memory.id)
+    ids = set(session.scalars(rows.limit(most)))
+    return [memory for memory in lock_tied(session, user_id, ids, held) if memory.id in ids]
 
 
 def _columns() -> list[str]:

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select, union
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, aliased
 
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.ids import new_id
+from memory.ids import among, new_id
 from memory.incognito import follow_defaults
 from memory.journal import record
 from memory.models import AuditEvent, Memory, Space, Theme
@@ -50,20 +50,38 @@ def lock_space(session: Session, user_id: UUID, slug: str) -> Space:
     return space
 
 
-def lock_space_of(session: Session, memory: Memory, *others: UUID) -> Space:
-    """Lock the space that a memory is in, then the memory and `others` of the user, read anew.
+def lock_space_of(session: Session, memory: Memory, *others: UUID, says: bytes | None = None) -> Space:
+    """Lock the space that a memory is in, then the memory and `others` of the user as `lock_tied` does.
 
     Raises `NotFoundError` when the memory was forgotten while we waited, `ConflictError` as `lock_spaces_of` does.
     """
-    mine = (Memory.user_id == memory.user_id, Memory.id.in_({memory.id, *others}))
     place = select(Memory.space_id).where(Memory.user_id == memory.user_id, Memory.id == memory.id)
     spaces = lock_spaces_of(session, memory.user_id, place)
-    # In the order of the ids, as everyone who locks several memories does.
-    rows = select(Memory).where(*mine).order_by(Memory.id).with_for_update()
-    locked = session.scalars(rows.execution_options(populate_existing=True)).all()
-    if not spaces or memory not in locked:
+    digests = () if says is None else (says,)
+    if not spaces or memory not in lock_tied(session, memory.user_id, {memory.id, *others}, spaces, digests):
         raise NotFoundError("there is no such memory")
     return spaces[0]
+
+
+def lock_tied(
+    session: Session, user_id: UUID, ids: Collection[UUID], spaces: Sequence[Space], says: Collection[bytes] = ()
+) -> Sequence[Memory]:
+    """Lock memories and all that goes on with them, in the order of their ids, and return all of these, read anew.
+
+    A change of a memory may change what it replaces, what replaces it and what has expired and says the same in one of
+    the spaces, or what the digests `says` stand for. Whoever embeds or records locks memories in that order with no
+    space, and would wait for who comes to one later. The spaces are locked by the caller, so no ties change.
+    """
+    mine = Memory.user_id == user_id
+    known = session.execute(select(Memory.supersedes, Memory.text_digest).where(mine, among(Memory.id, ids))).all()
+    older = {row.supersedes for row in known if row.supersedes is not None}
+    there = (mine, Memory.space_id.in_([space.id for space in spaces]), Memory.status == "active")
+    tied = union(
+        select(Memory.id).where(mine, among(Memory.supersedes, ids)),
+        select(Memory.id).where(*there, Memory.text_digest.in_({*says, *(row.text_digest for row in known)})),
+    )
+    rows = select(Memory).where(mine, among(Memory.id, {*ids, *older, *session.scalars(tied)})).order_by(Memory.id)
+    return session.scalars(rows.with_for_update().execution_options(populate_existing=True)).all()
 
 
 def lock_spaces_of(session: Session, user_id: UUID, places: Select[UUID], *others: UUID) -> Sequence[Space]:

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from memory import edit, incognito
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, places_of, restore
+from memory.forget import UNDO_WINDOW, forget, hold_forgotten, restore
 from memory.models import Memory, Space
 from memory.revisions import list_revisions
-from memory.spaces import lock_spaces, lock_spaces_of, update_space
+from memory.spaces import lock_spaces, update_space
 from memory.tombstones import lift
 from tasks.embedding import nudge
 from webapp.command_answers import Act, Asked, CommandResult, Item, counted, done, listed, named
@@ -62,7 +62,7 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
     who, now, back = credential(), utc_now(), []
     own = {each.id for each in restorables(ids)}
     # All at once and in one order: one after the other each might wait for who waits for another.
-    lock_spaces_of(session(), asked.user_id, places_of(asked.user_id, list(own)))
+    hold_forgotten(session(), asked.user_id, own)
     # Asked again: whoever said it at the same time was first.
     still = {each.id for each in restorables(own)}
     for memory_id in (each for each in ids if each in still):

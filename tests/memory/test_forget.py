@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import inspect, text
 
 from memory.bulk import forget_many, move_many, restore_many
-from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
@@ -24,7 +22,6 @@ from memory.models import Memory
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
 from memory.preferences import set_time_zone
-from memory.remember import remember_many
 from memory.revisions import texts_of
 
 SECRET = "Ada hides the spare key under the third flowerpot"
@@ -850,39 +847,6 @@ def test_what_has_expired_is_not_superseded(book, change, lapsed):
     old, new = lapsed("The door is blue"), book.write("The house has two floors").id
     with pytest.raises(InvalidError):
         change(new, supersedes=old, text="The door is blue")
-
-
-def say_both(book, memory_id):
-    drafts = [Draft(text="The bell is loud"), Draft(text="The lamp is lit")]
-    book.do(remember_many, "default", drafts, keys=book.runtime.keys)
-
-
-def rewrite(book, memory_id):
-    book.do(update, memory_id, {"text": "The lamp is lit"}, keys=book.runtime.keys)
-
-
-@pytest.mark.parametrize(("act", "expired_first"), [(say_both, False), (rewrite, True)])
-def test_what_has_expired_is_locked_in_one_order_with_what_is_changed(book, owner, lapsed, act, expired_first):
-    """Who waits for a memory holds none that comes after it: the embedder locks them by their ids."""
-    gone = lapsed("The lamp is lit") if expired_first else None
-    kept = book.write("The bell is loud").id
-    gone = gone or lapsed("The lamp is lit")
-    first, last = sorted((gone, kept))
-    locked = text("SELECT id FROM memories WHERE user_id = :user_id AND id = :id FOR NO KEY UPDATE SKIP LOCKED")
-    waits = text(
-        "SELECT pg_stat_clear_snapshot(), EXISTS (SELECT FROM pg_stat_activity a "
-        "WHERE pg_backend_pid() = ANY(pg_blocking_pids(a.pid))) AS waits"
-    )
-    thread = threading.Thread(target=lambda: act(book, kept))
-    with owner.begin() as holding:
-        assert holding.scalar(locked, {"user_id": book.user_id, "id": first}) == first
-        thread.start()
-        while thread.is_alive() and not holding.execute(waits).one().waits:
-            thread.join(0.01)
-        with owner.begin() as other:
-            assert other.scalar(locked, {"user_id": book.user_id, "id": last}) == last
-    thread.join(60)
-    assert (book.load(gone), book.load(kept) is None) == (None, False)
 
 
 def test_what_has_expired_does_not_come_back_with_what_is_said_again(book, lapsed):
