@@ -96,10 +96,10 @@ RETURNING {item}, attempts
 _TEXTS = "SELECT m.id, m.version, {text} AS text FROM {items} m WHERE m.user_id = :user_id AND m.id = ANY(:ids)"
 
 _RENEW = """
-UPDATE {vectors} e SET due_at = :lease_ends
-FROM unnest(CAST(:ids AS uuid[]), CAST(:model_ids AS uuid[]), CAST(:versions AS int[])) AS v(id, model_id, version)
-WHERE e.user_id = :user_id AND e.{item} = ANY(:ids) AND e.{item} = v.id
-  AND e.model_id = v.model_id AND e.version = v.version AND e.state = 'pending'
+SELECT e.ctid FROM {vectors} e
+JOIN unnest(CAST(:ids AS uuid[]), CAST(:model_ids AS uuid[]), CAST(:versions AS int[])) AS v(id, model_id, version)
+  ON e.{item} = v.id AND e.model_id = v.model_id AND e.version = v.version
+WHERE e.user_id = :user_id AND e.{item} = ANY(:ids) AND e.state = 'pending'
 """
 
 _WAITING = """
@@ -143,7 +143,7 @@ UPDATE embedding_models SET rests_until = NULL WHERE user_id = :user_id AND rest
 
 # Nothing is put off for so long on purpose.
 _TOO_LATE = """
-UPDATE {vectors} SET due_at = :now WHERE user_id = :user_id AND state = 'pending' AND due_at > :latest
+SELECT e.ctid FROM {vectors} e WHERE e.user_id = :user_id AND e.state = 'pending' AND e.due_at > :latest
 """
 
 _RESTS_TOO_LONG = text("""
@@ -151,11 +151,24 @@ UPDATE embedding_models SET rests_until = NULL WHERE user_id = :user_id AND rest
 """)
 
 # Those that wait for their next try as well: whoever asks has mended what kept them waiting.
-_RETRY_FAILED = """
-UPDATE {vectors} SET state = 'pending', attempts = 0, error = NULL, due_at = :now
-WHERE user_id = :user_id AND (
-    state = 'error' OR (state = 'pending' AND (error IS NOT NULL OR model_id = ANY(:rested))))
+_FAILED = """
+SELECT e.ctid FROM {vectors} e WHERE e.user_id = :user_id AND (
+    e.state = 'error' OR (e.state = 'pending' AND (e.error IS NOT NULL OR e.model_id = ANY(:rested))))
 """
+
+
+def _unless_held(rows: str, change: str) -> str:
+    """Return the template that changes the rows which one reads, but those that another transaction holds.
+
+    These are stored, changed or gone in a moment. Whoever waited for one and held others would wait in a circle with
+    who stores them: no order is that of all. By their places, where they stay while they are locked.
+    """
+    return f"UPDATE {{vectors}} SET {change} WHERE ctid = ANY(ARRAY({rows} FOR NO KEY UPDATE OF e SKIP LOCKED))"  # noqa: S608 - all of it is written here
+
+
+_RENEW_CLAIMS = _unless_held(_RENEW, "due_at = :lease_ends")
+_BRING_FORWARD = _unless_held(_TOO_LATE, "due_at = :now")
+_RETRY_FAILED = _unless_held(_FAILED, "state = 'pending', attempts = 0, error = NULL, due_at = :now")
 
 
 def enqueue(session: Session, user_id: UUID, ids: Sequence[UUID], now: datetime, *, shelf: Shelf = MEMORIES) -> None:
@@ -179,7 +192,7 @@ def bring_forward(session: Session, user_id: UUID, now: datetime) -> None:
     """Let be tried at once what waits for a time that a clock which was ahead has set."""
     latest = now + timedelta(seconds=LONGEST_PAUSE)
     session.execute(_RESTS_TOO_LONG, {"user_id": user_id, "latest": latest})
-    _changed_on_all(session, _TOO_LATE, {"user_id": user_id, "now": now, "latest": latest})
+    _changed_on_all(session, _BRING_FORWARD, {"user_id": user_id, "now": now, "latest": latest})
 
 
 def wake(session: Session, user_id: UUID) -> list[UUID]:
@@ -236,7 +249,7 @@ def renew(session: Session, jobs: Sequence[Job], now: datetime) -> None:
             "versions": [job.version for job in group],
             "lease_ends": now + LEASE,
         }
-        session.execute(statement(_RENEW, shelf), parameters)
+        session.execute(statement(_RENEW_CLAIMS, shelf), parameters)
 
 
 def still_waiting(session: Session, jobs: Sequence[Job]) -> list[Job]:
