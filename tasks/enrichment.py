@@ -1,4 +1,4 @@
-"""Enrichment in the background: names, tags and entities, whenever no vector is due.
+"""Enrichment in the background: names, tags and entities, once the vectors that are due are made, or left to others.
 
 It comes after embedding, in the worker's thread and not through the queue, where it would stand before the next
 write's nudge.
@@ -46,27 +46,19 @@ def after_embedding(_signal: str, task: Any, _error: object = None) -> None:
 def enrich(longest: float = LONGEST_RUN) -> int:
     """Read what waits, batch by batch, for so many seconds; vectors that fall due meanwhile come first.
 
-    Returns how many texts were settled: 0 when enrichment is off, or when another thread is at it.
+    While as many threads embed as may, which a slow provider keeps at it for hours, one batch is read. Returns how many
+    texts were settled: 0 when enrichment is off, or when another thread is at it.
     """
     current = runtime()
-    if not current.settings.enrichment or not _reading.acquire(blocking=False):
+    if not current.settings.enrichment:
         return 0
-    try:
-        return _enrich(current, time.monotonic() + longest)
-    finally:
-        _reading.release()
-
-
-def _enrich(current: Runtime, deadline: float) -> int:
-    enricher = _enricher(current)
-    total = 0
+    deadline, total = time.monotonic() + longest, 0
     try:
         while time.monotonic() < deadline:
-            if not _embed_what_is_due(current):
-                break
-            done = enricher.step()
+            is_last = not _embed_what_is_due(current)
+            done = _read_batch(current)
             total += done
-            if not done:
+            if is_last or not done:
                 break
     except OperationalError as error:
         # Nothing was lost: what was not written waits for the next run.
@@ -75,6 +67,16 @@ def _enrich(current: Runtime, deadline: float) -> int:
         # Entities that were found want vectors.
         nudge()
     return total
+
+
+def _read_batch(current: Runtime) -> int:
+    """Read one batch unless another thread is at it; return how many texts were settled."""
+    if not _reading.acquire(blocking=False):
+        return 0
+    try:
+        return _enricher(current).step()
+    finally:
+        _reading.release()
 
 
 def _embed_what_is_due(current: Runtime) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
@@ -11,6 +13,7 @@ import config
 from memory.database import user_session
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
+from memory.enrichment import enrich as enriching
 from memory.remember import remember
 from tasks import embedding, enrichment
 from tasks.app import configure, huey
@@ -52,9 +55,10 @@ def ask(runtime, ada):
 
 @pytest.fixture
 def write(runtime, ada):
-    def _write(words="My sister Beatrice keeps bees behind the house"):
+    def _write(words="My sister Beatrice keeps bees behind the house", ago=timedelta()):
         with user_session(runtime.sessions, ada.id) as session:
-            return remember(session, ada.id, "default", Draft(words), keys=runtime.keys, now=utc_now(), actor="t").id
+            now = utc_now() - ago
+            return remember(session, ada.id, "default", Draft(words), keys=runtime.keys, now=now, actor="t").id
 
     return _write
 
@@ -89,6 +93,43 @@ def test_vectors_that_others_are_making_are_left_to_them(worker, write, ask, run
     with embedding._embedding, embedding._embedding:
         assert enrich() == 0
     assert ask("SELECT needs_embedding FROM memories") is True
+
+
+@pytest.fixture
+def stuck(worker, write, runtime, ada):
+    """Both threads that may embed are at it, and what waits for them has waited for two minutes."""
+    runtime.backfill.adopt(ada.id)
+    for person in ("Beatrice", "Charlotte"):
+        write(f"My sister {person} keeps bees behind the house", ago=timedelta(minutes=2))
+    with embedding._embedding, embedding._embedding:
+        yield
+
+
+def test_a_batch_is_read_while_others_embed_for_hours(stuck, monkeypatch):
+    monkeypatch.setattr(enriching, "BATCH", 1)
+    assert (enrich(), enrich(), enrich()) == (1, 1, 0)
+
+
+def test_who_embeds_for_long_keeps_nobody_from_reading(worker, write, runtime, ada, monkeypatch):
+    """A thread that comes to read embeds first, and is at it for hours where a provider is slow."""
+    runtime.backfill.adopt(ada.id)
+    write(ago=timedelta(minutes=2))
+    begun, over = threading.Event(), threading.Event()
+
+    def embed_for_hours():
+        begun.set()
+        over.wait(30)
+
+    monkeypatch.setattr(runtime.backfill, "run", embed_for_hours)
+    thread = threading.Thread(target=enrich)
+    thread.start()
+    assert begun.wait(10)
+    try:
+        with embedding._embedding:
+            assert enrich() == 1
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_switched_off_it_reads_nothing(runtime, write, ask):
