@@ -158,8 +158,11 @@ class Providers:
         """
         embedder = self.embedder(model).embedder
         missing = list(dict.fromkeys(text for text in texts if text not in known))
+        if model.dimensions is None and not missing:
+            # What it made before does not tell how long its vectors are by now.
+            missing = list(texts[:1])
         made = dict(zip(missing, embedder.embed(missing), strict=True)) if missing else {}
-        rows = [known[text] if text in known else made[text] for text in texts]
+        rows = [made[text] if text in made else known[text] for text in texts]
         if len({row.shape[0] for row in rows}) > 1:
             # Another model has moved in behind the same name.
             return embedder.embed(texts)

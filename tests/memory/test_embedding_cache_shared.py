@@ -187,17 +187,31 @@ def test_a_text_that_is_stored_again_is_not_embedded_again(reader, second_space)
     assert reader.book.all("SELECT state FROM embeddings") == ["ready", "ready"]
 
 
-def test_going_back_to_a_model_embeds_nothing_again(reader):
-    words = ["Ada keeps bees behind the house", "The hives face south-east", "There are nine of them"]
-    for each in words:
+@pytest.fixture
+def away_from_tiny(reader):
+    """Three texts that one model has embedded, and another one serves now."""
+    for each in ("Ada keeps bees behind the house", "The hives face south-east", "There are nine of them"):
         reader.write(each)
     reader.embed()
     reader.use("large")
     assert len(reader.asked()) == 6
+    return reader
+
+
+def test_going_back_to_a_model_embeds_one_text_again(away_from_tiny):
+    reader = away_from_tiny
     reader.use("tiny")
-    assert len(reader.asked()) == 6
+    assert len(reader.asked()) == 7
     assert reader.book.one("SELECT model FROM embedding_models") == "tiny"
     assert reader.book.all("SELECT state FROM embeddings") == ["ready"] * 3
+
+
+def test_a_model_that_makes_other_vectors_by_now_embeds_all_anew(away_from_tiny):
+    reader = away_from_tiny
+    reader.provider.answer = lambda body: {"data": [{"embedding": [1.0, 2, 3, 4]} for _ in body["input"]]}
+    reader.use("tiny")
+    assert reader.book.all("SELECT vector_dims(vector) FROM embeddings") == [4] * 3
+    assert reader.ask()[0].shape == (4,)
 
 
 def test_only_what_is_new_is_embedded(reader):
