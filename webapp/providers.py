@@ -96,6 +96,8 @@ def remove() -> None:
 
 def try_out(fields: Mapping[str, Any]) -> Trial:
     """Embed one sentence with an endpoint, without storing anything."""
+    # It may take as long as it is waited for, and somebody else needs the connection.
+    session().commit()
     started = time.perf_counter()
     try:
         vector = _embedder(fields).embed([SENTENCE])

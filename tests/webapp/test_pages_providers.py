@@ -13,6 +13,7 @@ from embedding_endpoint import running
 from pages_browser import HTMX, at_browser, stored
 
 from memory.llm import ChatModel
+from webapp.extensions import db
 
 
 @pytest.fixture
@@ -56,6 +57,20 @@ def test_a_test_tells_dimensions_and_time_and_stores_nothing(ada, browser, endpo
 def test_a_test_tells_the_error_in_words(browser, endpoint):
     endpoint.status = 500
     assert "answered HTTP 500" in browser.post("/providers/test", data=form(endpoint)).text
+
+
+def test_a_test_holds_no_connection_meanwhile(app, browser, endpoint):
+    with app.app_context():
+        pool = db.engine.pool
+    held = []
+
+    class Asked(list):
+        def append(self, key):
+            held.append(pool.checkedout())
+
+    endpoint.keys = Asked()
+    assert "5 dimensions in 0." in browser.post("/providers/test", data=form(endpoint)).text
+    assert held == [0]
 
 
 def test_a_test_answers_htmx_with_the_form_alone(browser, endpoint):
