@@ -547,6 +547,12 @@ def test_the_log_does_not_quote_what_was_refused(own: EmbeddedServer) -> None:
     assert "heron" not in said
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="others open each file")
+def test_after_a_crash_the_file_system_is_written_at_once(own: EmbeddedServer) -> None:
+    with psycopg.connect(own.url) as connection:
+        assert connection.execute("SHOW recovery_init_sync_method").fetchone() == ("syncfs",)
+
+
 def test_a_server_that_is_set_up_reads_its_settings_no_more(own: EmbeddedServer) -> None:
     own.release()
     again = EmbeddedServer(own.folder.parent)
