@@ -116,7 +116,9 @@ def remember_many(
     writer.themes = ensure_themes(session, user_id, {d.theme for d in drafts if d.theme}, now)
     writer.load(prepared)
     stones = graveyard(session, user_id, locked.id, keys, now)
-    outcomes = [writer.write(item, stones) for item in prepared]
+    # All at once and so in the order of the ids, as whoever embeds locks them: a refusal asks the database in between.
+    with session.no_autoflush:
+        outcomes = [writer.write(item, stones) for item in prepared]
     session.flush()
     enqueue(session, user_id, [memory.id for memory in writer.created], now)
     trimmed = enforce_capacity(session, locked, now=now, actor=actor)

@@ -51,6 +51,14 @@ def say_both(book, lapse):
 
 
 @pytest.fixture
+def say_again_around_a_refusal(book):
+    first, last, gone = (book.write(words).id for words in ("The lamp is lit", "The bell is loud", "Tea is at four"))
+    book.do(forget, gone, keys=book.runtime.keys)
+    drafts = [Draft(words) for words in ("The bell is loud", "Tea is at four", "The lamp is lit")]
+    return first, last, lambda: book.do(remember_many, "default", drafts, keys=book.runtime.keys)
+
+
+@pytest.fixture
 def rewrite(book, lapse, change):
     lapsed, kept = book.write("The lamp is lit").id, book.write("The bell is loud").id
     lapse(lapsed)
@@ -130,6 +138,7 @@ def bring_many_back(book, change):
     "case",
     [
         "say_both",
+        "say_again_around_a_refusal",
         "rewrite",
         "bring_a_version_back",
         "free_what_was_replaced",
