@@ -15,7 +15,7 @@ from evals.cli_output import FILE, Output, circumstances, output_options
 from evals.cli_support import progress
 from evals.policies import default_only
 from evals.throwaway import throwaway
-from memory.llm import ChatModel, ChatModelError
+from memory.llm import ChatModel
 
 # Seconds. A model on a processor takes its time, and nobody waits here.
 PATIENCE = 120.0
@@ -41,11 +41,8 @@ def eval_tasks(file: Path, top: int, **output: Any) -> None:
     now = datetime.now(UTC)
     with throwaway(now=now) as (runtime, user_id):
         examiner = placed(runtime, user_id, data, now)
-        try:
-            with progress(2 * len(tasks), "answers") as advance:
-                found = with_memory.measure(examiner, data, tasks, model, top=top, on_progress=advance)
-        except ChatModelError as error:
-            raise click.ClickException(str(error)) from None
+        with progress(2 * len(tasks), "answers") as advance:
+            found = with_memory.measure(examiner, data, tasks, model, top=top, on_progress=advance)
         values = with_memory.to_values(data, found, model=settings.llm_model, top=top)
         values = {**values, **circumstances(examiner, default_only())}
     told.finish("tasks", with_memory.to_text(found), values, started=now)

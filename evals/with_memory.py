@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evals import once
 from evals.dataset import Collection, DataSet, Item, Question
+from evals.errors import MeasureError
 from evals.examine import Examiner
 from evals.means import Measure, compare, measures
 from evals.policies import DEFAULT
@@ -23,7 +25,7 @@ from evals.report import measures_to_text
 from evals.storable import refusal, unfit
 from evals.tables import Cell, table
 from evals.timing import latency, timed
-from memory.llm import ChatModel, NothingSaidError
+from memory.llm import ChatModel, ChatModelError, NothingSaidError
 from retrieval.policy import NAMED
 from retrieval.query import DEFAULT_TOKEN_BUDGET
 from retrieval.tokens import count
@@ -32,6 +34,10 @@ BUNDLED = Path(__file__).with_name("tasks.json")
 WITH, WITHOUT = "with memory", "without memory"
 LONGEST_ANSWER = 200  # tokens
 SHOWN = 160  # characters
+# Before a model that is away is asked again, in seconds; it may ask for more, up to the longest.
+WAITS, LONGEST_WAIT = (2.0, 10.0), 60.0
+# So many tasks in a row without an answer, and the others are not put to it.
+GONE = 3
 INSTRUCTION = (
     "You help one user. Answer the question in one or two sentences, with the exact names, numbers and times that you "
     "know. Say that you do not know where you do not."
@@ -86,6 +92,14 @@ class Answer:
     milliseconds: tuple[float, float]
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What was answered with memory and without; `lost` says of each other task why it was not."""
+
+    given: tuple[Answer, ...]
+    lost: Mapping[str, str]
+
+
 def read(path: Path) -> tuple[DataSet, tuple[Task, ...]]:
     """Return the memories with the tasks as questions, and the tasks; raises `ValueError` that says what is wrong."""
     try:
@@ -134,33 +148,59 @@ def measure(
     model: ChatModel,
     *,
     top: int,
+    waits: Sequence[float] = WAITS,
     on_progress: Callable[[int], None] = lambda _answers: None,
-) -> list[Answer]:
+) -> Answers:
     """Put each task to the model twice, once with the `top` memories that the search finds within the token budget.
 
-    A model that says nothing has not solved the task. Raises `ChatModelError` when it does not answer.
+    A model that says nothing has not solved the task. One that is away is asked again after each of `waits`, in
+    seconds. A task that it does not answer both times is lost, and so is what comes after `GONE` of them in a row.
+    Raises `MeasureError` where all are.
     """
-    narrow, found = replace(examiner, limit=top), []
+    narrow, lost, in_a_row = replace(examiner, limit=top), dict[str, str](), 0
+    given = []
     for question, task in zip(data.questions, tasks, strict=True):
-        place = examiner.placed.places[question.collection]
-        hits = narrow.ask(place, question, NAMED[DEFAULT], budget=DEFAULT_TOKEN_BUDGET).hits
-        known = "\n".join(f"- {hit.snippet}" for hit in hits) or "(nothing)"
-        told = _MEMORY.format(known=known, question=task.question)
-        with_memory, slow = _ask(model, told)
-        without, quick = _ask(model, f"Question: {task.question}")
-        found.append(Answer(task, with_memory, without, task.solved_by(known), count(known), (slow, quick)))
+        try:
+            if in_a_row == GONE:
+                raise ChatModelError(f"was not asked, after {GONE} tasks in a row without an answer")
+            given.append(_answer(narrow, question, task, model, waits))
+            in_a_row = 0
+        except ChatModelError as error:
+            lost[task.id] = str(error)
+            in_a_row = min(in_a_row + 1, GONE)
         on_progress(2)
-    return found
+    if not given:
+        raise MeasureError(f"no task was answered: {next(iter(lost.values()))}")
+    return Answers(tuple(given), lost)
 
 
-def _ask(model: ChatModel, text: str) -> tuple[str, float]:
+def _answer(examiner: Examiner, question: Question, task: Task, model: ChatModel, waits: Sequence[float]) -> Answer:
+    place = examiner.placed.places[question.collection]
+    hits = examiner.ask(place, question, NAMED[DEFAULT], budget=DEFAULT_TOKEN_BUDGET).hits
+    known = "\n".join(f"- {hit.snippet}" for hit in hits) or "(nothing)"
+    with_memory, slow = _ask(model, _MEMORY.format(known=known, question=task.question), waits)
+    without, quick = _ask(model, f"Question: {task.question}", waits)
+    return Answer(task, with_memory, without, task.solved_by(known), count(known), (slow, quick))
+
+
+def _ask(model: ChatModel, text: str, waits: Sequence[float]) -> tuple[str, float]:
+    """Return what the model says and the milliseconds of that, without those of the times it was away."""
+
     def complete() -> str:
         try:
-            return model.complete(INSTRUCTION, text, max_tokens=LONGEST_ANSWER)
+            # Anew each time: it remembers failures to spare others the wait, and here nobody else waits.
+            return replace(model).complete(INSTRUCTION, text, max_tokens=LONGEST_ANSWER)
         except NothingSaidError:
             # An answer as well, which solves nothing: who thinks aloud may come to no end, and others do.
             return ""
 
+    for wait in waits:
+        try:
+            return timed(complete)
+        except ChatModelError as error:
+            if not error.away:
+                raise
+            time.sleep(min(max(wait, error.pause), LONGEST_WAIT))
     return timed(complete)
 
 
@@ -181,13 +221,13 @@ def difference(answers: Sequence[Answer]) -> Measure:
     return compare(_scores(answers, True), _scores(answers, False))["solved"]
 
 
-def to_values(data: DataSet, answers: Sequence[Answer], *, model: str, top: int) -> dict[str, Any]:
+def to_values(data: DataSet, found: Answers, *, model: str, top: int) -> dict[str, Any]:
     """Return the measures in values that JSON can carry; the answers themselves are left out."""
-    variants = {}
+    answers, variants = found.given, {}
     for place, name in enumerate((WITH, WITHOUT)):
-        found = measures(list(_scores(answers, name == WITH).values()))
+        means = measures(list(_scores(answers, name == WITH).values()))
         variants[name] = {
-            "measures": {each: asdict(value) for each, value in found.items()},
+            "measures": {each: asdict(value) for each, value in means.items()},
             "latency_ms": asdict(latency([each.milliseconds[place] for each in answers])),
         }
     return {
@@ -199,19 +239,21 @@ def to_values(data: DataSet, answers: Sequence[Answer], *, model: str, top: int)
         "chat_model": model,
         "top": top,
         "tokens": fmean(each.tokens for each in answers),
+        "lost": dict(found.lost),
     }
 
 
-def to_text(answers: Sequence[Answer]) -> str:
-    """Return both sides as a table, by category too, with what was not solved although it was found."""
+def to_text(found: Answers) -> str:
+    """Return both sides as a table, by category too, with what was not solved and what got no answer."""
+    answers = found.given
     categories = dict.fromkeys(each.task.category for each in answers)
     parts_of = {name: [each for each in answers if each.task.category == name] for name in categories}
     rows = [_row(name, some) for name, some in {"all": answers, **parts_of}.items()]
-    lost = [each for each in answers if not each.task.solved_by(each.with_memory)]
+    missed = [each for each in answers if not each.task.solved_by(each.with_memory)]
     lines = [
         f"{each.task.id}{'' if each.told else ' (not found)'}: "
         + shorten(each.with_memory or "(nothing)", SHOWN, placeholder=" …")
-        for each in lost
+        for each in missed
     ]
     tokens = fmean(each.tokens for each in answers)
     parts = [
@@ -221,6 +263,9 @@ def to_text(answers: Sequence[Answer]) -> str:
     ]
     if lines:
         parts.append("\n".join(["not solved with memory:", *lines]))
+    if found.lost:
+        head = f"left out of all figures, {len(found.lost)} of {len(answers) + len(found.lost)} tasks:"
+        parts.append("\n".join([head, *(f"{name}: {why}" for name, why in found.lost.items())]))
     return "\n\n".join(parts)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from chat_endpoint import ChatEndpoint, chat_endpoint
 from click.testing import CliRunner
 
 from evals.cli import eval_group
+from evals.errors import MeasureError
 from evals.examine import Examiner
 from evals.places import put
-from evals.with_memory import BUNDLED, Task, difference, measure, read, to_text, to_values
-from memory.llm import ChatModel, ChatModelError
+from evals.with_memory import BUNDLED, Answers, Task, difference, measure, read, to_text, to_values
+from memory.llm import ChatModel
 from tasks.runtime import Runtime
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -98,10 +100,7 @@ def test_a_model_that_uses_what_it_is_told_solves_more_with_memory(
         endpoint.meanwhile = lambda: repeat(endpoint)
         found = measure(examiner, data, tasks, ChatModel(endpoint.url, "parrot"), top=5)
         prompts = [each["messages"][1]["content"] for each in endpoint.requests]
-        endpoint.status = 500
-        with pytest.raises(ChatModelError, match="answered HTTP 500"):
-            measure(examiner, data, tasks, ChatModel(endpoint.url, "parrot"), top=5)
-    assert difference(found).low > 0
+    assert difference(found.given).low > 0
     # What it repeats is what was found: no more and no less is solved with it, and nothing without it.
     values = to_values(data, found, model="parrot", top=5)
     solved = {name: each["measures"]["solved"]["mean"] for name, each in values["variants"].items()}
@@ -110,6 +109,67 @@ def test_a_model_that_uses_what_it_is_told_solves_more_with_memory(
     assert all(each.count("\n- ") <= 5 for each in prompts)
     assert prompts[1] == "Question: How should I indent a new Python file of the observatory project?"
     assert "multi-step-goal" in to_text(found)
+
+
+@pytest.fixture
+def five(newcomer: tuple[Runtime, UUID], tmp_path: Path) -> Callable[..., Answers]:
+    """Five tasks, and who puts them to a model that is asked again at once, twice."""
+    path = tmp_path / "five.json"
+    path.write_text(json.dumps(file(tasks=[{**file()["tasks"][0], "id": name} for name in "abcde"])))
+    data, tasks = read(path)
+    runtime, user_id = newcomer
+    examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    return lambda url: measure(examiner, data, tasks, ChatModel(url, "tiny"), top=5, waits=(0.0, 0.0))
+
+
+def answering(endpoint: ChatEndpoint, statuses: Sequence[int]) -> None:
+    """Let the endpoint answer its next requests so, and all after them well."""
+    left = iter(statuses)
+
+    def turn() -> None:
+        endpoint.status = next(left, 200)
+
+    endpoint.meanwhile = turn
+
+
+def test_a_model_that_was_away_is_asked_again(five: Callable[..., Answers]) -> None:
+    with chat_endpoint() as endpoint:
+        answering(endpoint, [500, 200, 503, 429])
+        found = five(endpoint.url)
+    assert ([each.task.id for each in found.given], dict(found.lost)) == (list("abcde"), {})
+    assert len(endpoint.requests) == 10 + 3
+
+
+def test_a_task_without_both_answers_is_in_no_figure_and_the_others_are(five: Callable[..., Answers]) -> None:
+    with chat_endpoint() as endpoint:
+        # The second has an answer with memory and none without; what is refused is not asked again.
+        answering(endpoint, [200, 200, 200, 400])
+        found = five(endpoint.url)
+        values = to_values(read(BUNDLED)[0], found, model="tiny", top=5)
+    assert [each.task.id for each in found.given] == list("acde")
+    assert values["lost"] == {"b": "the model endpoint answered HTTP 400"}
+    assert (values["data"]["questions"], list(values["cases"])) == (4, list("acde"))
+    told = to_text(found)
+    assert "left out of all figures, 1 of 5 tasks:\nb: the model endpoint answered HTTP 400" in told
+
+
+def test_of_a_model_that_never_answers_nothing_is_said(five: Callable[..., Answers]) -> None:
+    with chat_endpoint() as endpoint:
+        endpoint.status = 500
+        with pytest.raises(MeasureError, match="no task was answered: the model endpoint answered HTTP 500"):
+            five(endpoint.url)
+    assert len(endpoint.requests) == 9
+
+
+def test_a_model_that_is_gone_is_left_alone(five: Callable[..., Answers]) -> None:
+    with chat_endpoint() as endpoint:
+        answering(endpoint, [200, 200, *[500] * 30])
+        found = five(endpoint.url)
+    assert found.lost == {
+        **dict.fromkeys("bcd", "the model endpoint answered HTTP 500"),
+        "e": "was not asked, after 3 tasks in a row without an answer",
+    }
+    assert len(endpoint.requests) == 2 + 3 * 3
 
 
 def test_without_an_endpoint_it_is_skipped_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
