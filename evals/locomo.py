@@ -115,18 +115,27 @@ def _conversation(sample: object, number: int) -> Conversation:
 
 
 def _turns(conversation: Mapping[str, Any], name: str) -> Iterable[Turn]:
-    numbers = sorted(int(found[1]) for key in conversation if (found := _SESSION.fullmatch(key)))
-    for number in numbers:
-        where = f"{name}, session_{number}"
-        said = _get(conversation, f"session_{number}", list, where)
+    for number, key in _sessions(conversation, name):
+        where = f"{name}, {key}"
+        said = _get(conversation, key, list, where)
         if not said:
             continue
-        said_at = _moment(_get(conversation, f"session_{number}_date_time", str, where), where)
+        time_key = f"{key}_date_time"
+        said_at = _moment(_get(conversation, time_key, str, where), where)
         for position, turn in enumerate(said, start=1):
-            yield _turn(turn, said_at, number, f"{where}, turn {position}")
+            yield _turn(turn, said_at, number, f"{where}, turn {position}", time_key)
 
 
-def _turn(turn: object, said_at: datetime, session: int, where: str) -> Turn:
+def _sessions(conversation: Mapping[str, Any], name: str) -> list[tuple[int, str]]:
+    """Return the number of each session with what the file calls it, in order; raises where two have one number."""
+    found: dict[int, str] = {}
+    for key in conversation:
+        if (match := _SESSION.fullmatch(key)) and (other := found.setdefault(int(match[1]), key)) != key:
+            raise ValueError(f"{name}: {other} and {key} are the same session")
+    return sorted(found.items())
+
+
+def _turn(turn: object, said_at: datetime, session: int, where: str, time_key: str) -> Turn:
     found = Turn(
         dia_id=_get(turn, "dia_id", str, where),
         speaker=_get(turn, "speaker", str, where),
@@ -135,7 +144,7 @@ def _turn(turn: object, said_at: datetime, session: int, where: str) -> Turn:
         said_at=said_at,
         session=session,
     )
-    names = {"source_ids": "dia_id", "created_at": f"session_{session}_date_time"}
+    names = {"source_ids": "dia_id", "created_at": time_key}
     wrong = refusal(memory_text(found), found.dia_id, created_at=said_at, names=names)
     # A turn that says nothing is left out when the others are stored.
     if wrong and found.text.strip():

@@ -50,6 +50,11 @@ def test_sessions_come_in_the_order_of_their_numbers() -> None:
     assert [each.dia_id for each in found.turns] == ["D1:1", "D9:1", "D10:1"]
 
 
+def test_a_session_is_read_under_what_the_file_calls_it() -> None:
+    talk = {"session_02": [turn("D2:1", "Ann", "Hi.")], "session_02_date_time": TIME}
+    assert [each.session for each in parse([sample(conversation=talk, qa=[])])[0].turns] == [2]
+
+
 def test_a_question_without_evidence_is_kept() -> None:
     assert parse([sample()])[0].questions[-1].evidence == ()
 
@@ -83,6 +88,8 @@ def said(when: str, *turns: dict[str, str]) -> list[dict[str, Any]]:
         ([sample(qa=[question("Why?", True, [])])], "category must be of type int, not bool"),
         ([sample(qa=[question("Why?", "4", [])])], "category must be of type int, not str"),  # type: ignore[arg-type]
         ([sample(conversation={"session_1": [{}]})], "conv-1, session_1: session_1_date_time is missing"),
+        ([sample(conversation={"session_01": [{}]})], "conv-1, session_01: session_01_date_time is missing"),
+        ([sample(conversation={"session_1": [], "session_001": []})], "session_1 and session_001 are the same session"),
         (
             [sample(conversation={"session_1": [{}], "session_1_date_time": "yesterday"})],
             "conv-1, session_1: 'yesterday' is not a time",
