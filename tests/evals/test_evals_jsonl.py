@@ -210,10 +210,15 @@ def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path, bundled: Path |
     assert read(marked) == read(bundled)
 
 
-def test_the_held_out_cases_are_known_under_any_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", ["golden_held_out.json", "languages.jsonl", "unseen/talks_held_out.jsonl"])
+def test_what_is_held_out_is_known_under_any_name(tmp_path: Path, kept: str) -> None:
     copy = tmp_path / "innocent.json"
-    copy.write_bytes(golden.HELD_OUT.read_bytes())
-    assert [is_held_out(each) for each in (copy, golden.HELD_OUT, golden.BUNDLED)] == [True, True, False]
+    copy.write_bytes((golden.BUNDLED.parent / kept).read_bytes())
+    assert is_held_out(copy)
+
+
+def test_what_is_for_development_is_not_taken_for_held_out() -> None:
+    assert [each for each in (golden.BUNDLED, golden.NEAR_MISSES, UNSEEN / "talks.jsonl") if is_held_out(each)] == []
 
 
 def test_the_command_measures_keeps_and_ends_with_the_verdict(tmp_path: Path, kept: Path) -> None:
