@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 import config
 from retrieval.policy import NAMED
-from webapp.cli.main import COMMANDS
+from webapp.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -65,3 +67,52 @@ def test_no_module_reads_the_environment_but_settings_and_the_queue():
 def test_importing_the_arithmetic_needs_no_database():
     code = "import retrieval.mmr, retrieval.scoring, sys; sys.exit('sqlalchemy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+DOCS = {path.name: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+COMMAND = re.compile(r"(?:\bcommonplace (?=[a-z])|^(?=(?:eval|bench)\s))(.*)", re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """What a link into a page can lead to: its headings as GitHub calls them, and what has a name of its own."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    named = re.findall(r'<a id="([^"]+)">', text)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings} | set(named)
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_every_link_between_the_pages_leads_to_a_heading(name: str) -> None:
+    links = re.findall(r"\]\(([a-z_./]*\.md)?(?:#([\w-]+))?\)", DOCS[name])
+    assert [
+        f"{page}#{anchor}"
+        for page, anchor in links
+        if (there := Path(page or name).name) not in DOCS or (anchor and anchor not in anchors(DOCS[there]))
+    ] == []
+
+
+def lines_of_commands(text: str) -> Iterator[str]:
+    """Yield what stands in backticks and in the lines of blocks, from the name of a command on."""
+    for number, part in enumerate(re.split(r"^```.*$", text, flags=re.MULTILINE)):
+        code = part.splitlines() if number % 2 else re.findall(r"`([^`]+)`", part)
+        for each in code:
+            if found := COMMAND.search(each.partition(" #")[0]):
+                yield " ".join(found[1].split())
+
+
+def unknown_in(line: str) -> list[str]:
+    """Return what a line has that is no command and no option of one."""
+    command: click.Command = main
+    words = line.split()
+    while words and isinstance(command, click.Group):
+        found = command.get_command(click.Context(command), words[0])
+        if found is None:
+            return [words[0]]
+        command, words = found, words[1:]
+    known = {option for each in command.params for option in (*each.opts, *each.secondary_opts)}
+    return [each for each in OPTION.findall(" ".join(words)) if each not in {*known, "--help"}]
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_every_command_that_a_page_names_is_there_with_its_options(name: str) -> None:
+    assert [(line, wrong) for line in lines_of_commands(DOCS[name]) if (wrong := unknown_in(line))] == []
