@@ -8,10 +8,11 @@ many that are no better would have looked as good.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,9 @@ LARGEST = 10
 PATIENCE = 1.25
 # A change is proposed where none is any better in one sweep of twenty at most.
 LEVEL = 0.05
-# One question of so many is asked under the defaults too.
+# One question of so many is timed under the defaults too, again and again where these are few.
 BESIDE = 4
+TIMED = 10
 FUSIONS = ("convex", "minmax", "rrf")
 WEIGHTS = ("semantic_weight", "turn_semantic_weight")
 
@@ -227,33 +229,47 @@ def defaults() -> dict[str, Any]:
 def _try(examiner: Examiner, asked: Sequence[Question], policy: Policy, limit: int, number: int) -> Trial:
     """Ask every question under a policy, and every fourth under the defaults too, so that a busy machine slows both."""
     narrow = replace(examiner, limit=limit)
-    found, took, tokens, ratios = [], [], [], []
+    found, took, tokens = [], [], []
+    timed: list[tuple[float, float]] = []
+    rounds = ceil(TIMED / len(asked[::BESIDE]))
     for place, question in enumerate(asked):
-        where, beside = examiner.placed.places[question.collection], place % BESIDE == 0
-        # By turns before and after: the second of two finds its pages in the cache.
-        before = place % (2 * BESIDE) == 0
+        where = examiner.placed.places[question.collection]
         # Ctrl-C waits for the answer: in the middle of a search it may come where nobody would hear of it.
         with undisturbed():
-            if beside:
-                # Reading is remembered: whoever asks first would wait for both, and look the slower by that.
-                for each, numbers in ((examiner, NAMED[DEFAULT]), (narrow, policy)):
-                    each.ask(where, question, numbers)
-            default = _time(examiner, question) if beside and before else 0.0
+            if place % BESIDE == 0:
+                turns = range(place // BESIDE, place // BESIDE + rounds)
+                timed += _beside(examiner, narrow, question, policy, turns)
             result = narrow.ask(where, question, policy)
-            default = _time(examiner, question) if beside and not before else default
         brought = outcome(question, where, result)
         found.append(scores(brought)[MEASURE])
         took.append(brought.milliseconds)
         tokens.append(sum(count(hit.snippet) for hit in result.hits))
-        if beside:
-            ratios.append(brought.milliseconds / default)
-    return Trial(number, policy, limit, tuple(found), median(ratios), median(took), fmean(tokens))
+    # Not the median of their ratios: whoever is second is faster, so half of these lie above one and half below.
+    cost = median(mine for mine, _ in timed) / median(default for _, default in timed)
+    return Trial(number, policy, limit, tuple(found), cost, median(took), fmean(tokens))
 
 
-def _time(examiner: Examiner, question: Question) -> float:
-    """Return the milliseconds of a search by the defaults."""
+def _beside(
+    examiner: Examiner, narrow: Examiner, question: Question, policy: Policy, turns: Iterable[int]
+) -> Iterator[tuple[float, float]]:
+    """Yield the milliseconds of a search and of one by the defaults, in each turn."""
     place = examiner.placed.places[question.collection]
-    return examiner.ask(place, question, NAMED[DEFAULT]).timings["total"]
+
+    def mine() -> float:
+        return narrow.ask(place, question, policy).timings["total"]
+
+    def default() -> float:
+        return examiner.ask(place, question, NAMED[DEFAULT]).timings["total"]
+
+    # Reading is remembered: whoever asks first would wait for both, and look the slower by that.
+    default(), mine()
+    for turn in turns:
+        # By turns before and after: the second of two finds its pages in the cache.
+        if turn % 2:
+            yield mine(), default()
+        else:
+            beside = default()
+            yield mine(), beside
 
 
 def _some(questions: Sequence[Question], most: int | None) -> Sequence[Question]:

@@ -195,7 +195,8 @@ asked: list[tuple[str, bool]] = []
 def test_a_trial_and_the_defaults_are_timed_by_turns_first_and_last(newcomer: tuple[Runtime, UUID]) -> None:
     pytest.importorskip("optuna")
     runtime, user_id = newcomer
-    questions = [Question(f"{n}", "c", f"Who keeps key {n}?", "nora", frozenset("0")) for n in range(9)]
+    # Ten of them are timed, each once.
+    questions = [Question(f"{n}", "c", f"Who keeps key {n}?", "nora", frozenset("0")) for n in range(40)]
     items = (Item("0", "Ada keeps the spare key"),)
     data = DataSet("golden", "notes", (Collection("nora", items),), tuple(questions))
     examiner = Noting(runtime, put(runtime, user_id, data, now=NOW), NOW)
@@ -203,11 +204,22 @@ def test_a_trial_and_the_defaults_are_timed_by_turns_first_and_last(newcomer: tu
     sweep(examiner, data, trials=2)
     second = asked[len(asked) // 2 :]
     by_question = {each.id: [defaults for name, defaults in second if name == each.id] for each in questions}
-    # Both ask once unheard, so that each finds what was read; who is timed first changes.
-    assert by_question["0"] == [True, False, True, False]
-    assert by_question["4"] == [True, False, False, True]
-    assert by_question["8"] == [True, False, True, False]
+    # Both ask once unheard, so that each finds what was read; who is timed first changes. The last is for its answer.
+    assert by_question["0"] == [True, False, True, False, False]
+    assert by_question["4"] == [True, False, False, True, False]
+    assert by_question["8"] == [True, False, True, False, False]
     assert by_question["1"] == [False]
+
+
+def test_few_questions_are_timed_again_and_again(newcomer: tuple[Runtime, UUID]) -> None:
+    pytest.importorskip("optuna")
+    runtime, user_id = newcomer
+    question = Question("0", "c", "Who keeps the key?", "nora", frozenset("0"))
+    data = DataSet("golden", "notes", (Collection("nora", (Item("0", "Ada keeps the spare key"),)),), (question,))
+    examiner = Noting(runtime, put(runtime, user_id, data, now=NOW), NOW)
+    asked.clear()
+    sweep(examiner, data, trials=2)
+    assert sum(defaults for _, defaults in asked[len(asked) // 2 :]) == 1 + 10
 
 
 def test_an_interrupted_sweep_tells_what_it_tried(
@@ -247,9 +259,9 @@ def test_in_the_middle_of_a_search_too_and_without_a_traceback(
     data = to_data_set(conversations)
     examiner = Examiner(runtime, put(runtime, user_id, data, now=NOW), NOW)
     dense = examiner.dense(examiner.placed.places["conv-1"])
-    # Four to warm up, seven by a trial: one of four is asked under both before, and under the defaults beside it. The
+    # Four to warm up, and by a trial one of four under both before and ten times beside each other, then all four. The
     # third trial is the one.
-    examiner.warm[user_id] = replace(dense, embedder=Pressing(dense.embedder, 4 + 2 * 7 + 2))
+    examiner.warm[user_id] = replace(dense, embedder=Pressing(dense.embedder, 4 + 2 * (2 + 2 * 10 + 4) + 2))
     found = sweep(examiner, data, trials=9)
     assert [each.number for each in found.trials] == [0, 1]
     assert "Traceback" not in capfd.readouterr().err
