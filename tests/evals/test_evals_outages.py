@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from evals.dataset import Collection, DataSet, Item
+from evals.dataset import Collection, DataSet, Item, Question
 from evals.examine import Examiner
 from evals.locomo import Conversation
 from evals.locomo_set import to_data_set
@@ -21,9 +22,11 @@ from evals.outages import (
     to_text,
     to_values,
 )
+from evals.places import Place as At
 from evals.places import put
 from evals.throwaway import add_user
 from memory.ids import new_id
+from retrieval.query import Result
 from tasks.runtime import Runtime
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -76,3 +79,26 @@ def test_half_of_the_vectors_are_taken_away(newcomer: Place) -> None:
     assert take_half_away(examiner) == 6
     # What waits is not found by its meaning, and nobody embeds it meanwhile.
     assert examiner.runtime.backfill.run() == 0
+
+
+class Noting(Examiner):
+    """Writes down what each search brought."""
+
+    def try_to_ask(self, place: At, question: Question, *more: Any, **named: Any) -> Result:
+        results.append(super().try_to_ask(place, question, *more, **named))
+        return results[-1]
+
+
+results: list[Result] = []
+
+
+def test_no_condition_waits_for_notes_that_the_others_find_read(newcomer: Place) -> None:
+    runtime, user_id = newcomer
+    items = tuple(Item(str(n), f"The spare key of room {n} was moved to the hook on day {n}") for n in range(8))
+    asked = tuple(Question(str(n), "c", f"Where was key {n} moved?", "nora", frozenset("0")) for n in range(3))
+    data = DataSet("golden", "notes", (Collection("nora", items),), asked)
+    results.clear()
+    found = measure(Noting(runtime, put(runtime, user_id, data, now=NOW), NOW), data, timeout=0.2)
+    unheard, whole = results[:3], results[3:6]
+    assert [each.milliseconds for each in found.report.variants[0].outcomes] == [r.timings["total"] for r in whole]
+    assert sum(each.timings["read"] for each in whole) < sum(each.timings["read"] for each in unheard) / 2
