@@ -25,7 +25,7 @@ from memory.redaction import Needles
 from memory.revisions import LINKS, VERSIONS, packed, packed_by_memory, texts_in, texts_of, unpacked
 from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of, lock_tied
 from memory.succession import reaches
-from memory.tombstones import bury, lift, undo_until
+from memory.tombstones import bury, lift, undo_ends, undo_until
 
 UNDO_WINDOW = timedelta(minutes=10)
 # What a forgotten row has beside its columns: see `_links`.
@@ -168,8 +168,7 @@ def list_restorable(
 ) -> Sequence[Restorable]:
     """Return what `restore` can bring back, of these ids or of all; what was forgotten last comes first."""
     space_id, kind = Forgotten.row["space_id"].astext, Forgotten.row["type"].astext
-    # As `undo_until`.
-    until = func.least(Forgotten.purge_at, Forgotten.row["expires_at"].astext.cast(Forgotten.purge_at.type))
+    until = undo_ends()
     statement = select(Forgotten.id, space_id, kind, Forgotten.purge_at - UNDO_WINDOW, until).where(
         Forgotten.user_id == user_id, until > now
     )

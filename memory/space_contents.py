@@ -18,7 +18,7 @@ from memory.ids import among
 from memory.keys import Keys
 from memory.models import STATUSES, Conversation, Entity, Forgotten, Memory, Space, Token
 from memory.spaces import DEFAULT_SPACE, get_space
-from memory.tombstones import Graveyard, graveyard
+from memory.tombstones import Graveyard, graveyard, undo_ends
 
 Plans = dict[str, dict[str, int]]
 
@@ -29,7 +29,7 @@ class Inside:
 
     `twins` are its active memories that the pool has as well, each with the pool's, where neither has expired; `lapsed`
     are those of the pool that have, and otherwise its own; `renamed` are conversations of an `external_id` that the
-    pool has as well; `forgotten` may still be restored.
+    pool has as well; of `forgotten` the text is still there.
     """
 
     memories: Sequence[Row[Any]]
@@ -75,7 +75,7 @@ def look(session: Session, space: Space, pool: Space, now: datetime) -> Inside:
         conversations=session.scalars(_within(space, Conversation, Conversation.id)).all(),
         entities=session.scalars(_within(space, Entity, Entity.id)).all(),
         tokens=session.scalars(_open_tokens(space)).all(),
-        forgotten=session.scalars(restorable(space, now)).all(),
+        forgotten=session.scalars(unpurged(space, now)).all(),
         twins={row.id: row.twin_id for row in twins if not (row.lapsed or row.twin_lapsed)},
         lapsed=frozenset(lapsed),
         renamed=session.scalars(_renamed(space, pool)).all(),
@@ -95,8 +95,8 @@ def _renamed(space: Space, pool: Space) -> Select[UUID]:
     return _within(space, Conversation, Conversation.id).where(Conversation.external_id.in_(taken))
 
 
-def restorable(space: Space, now: datetime) -> Select[UUID]:
-    """Return what reads the forgotten memories that come back to a space; a purge may hold the others for minutes."""
+def unpurged(space: Space, now: datetime) -> Select[UUID]:
+    """Return what reads the forgotten memories of a space that are not due; a purge may hold the others for minutes."""
     was_in = (Forgotten.row["space_id"].astext == str(space.id), Forgotten.purge_at > now)
     return select(Forgotten.id).where(Forgotten.user_id == space.user_id, *was_in).order_by(Forgotten.id)
 
@@ -158,7 +158,7 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
     entities, tokens = (
         session.scalars(each).all() for each in (_within(space, Entity, Entity.id), _open_tokens(space))
     )
-    forgotten = session.scalars(restorable(space, now)).all()
+    forgotten = session.scalars(unpurged(space, now).where(undo_ends() > now)).all()
     total = {
         "memories": sum(memories[status] for status in STATUSES),
         "active": memories["active"],

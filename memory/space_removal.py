@@ -30,7 +30,7 @@ from memory.models import (
     Tombstone,
 )
 from memory.session_state import drop_states
-from memory.space_contents import Inside, barred, count, look, restorable
+from memory.space_contents import Inside, barred, count, look, unpurged
 from memory.space_merge import merge_twins
 from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_spaces, lock_spaces_of
 from memory.tombstones import Graveyard, graveyard
@@ -101,11 +101,11 @@ def _lock(session: Session, user_id: UUID, slug: str, choice: str) -> tuple[Spac
 
 
 def _hold(session: Session, space: Space, pool: Space, choice: str, now: datetime) -> Inside:
-    """Return what is in a locked space, locked as well in the usual order, with what can be restored there.
+    """Return what is in a locked space, locked as well in the usual order, with what was forgotten there.
 
     The space is locked against everything then.
     """
-    session.execute(restorable(space, now).with_for_update()).all()
+    session.execute(unpurged(space, now).with_for_update()).all()
     mine = (Conversation.user_id == space.user_id, Conversation.space_id == space.id)
     session.execute(select(Conversation.id).where(*mine).order_by(Conversation.id).with_for_update()).all()
     # Whatever else could come into the space, a conversation, an entity, a token, needs a share of this lock. So does

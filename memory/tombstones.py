@@ -12,7 +12,7 @@ from typing import NamedTuple
 from unicodedata import category
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Integer, LargeBinary, any_, cast, delete, insert, or_, select
+from sqlalchemy import ARRAY, ColumnElement, Integer, LargeBinary, any_, cast, delete, func, insert, or_, select
 from sqlalchemy.orm import Session
 
 from memory.addresses import pages, spelled
@@ -206,6 +206,11 @@ def undo_until(forgotten: Forgotten) -> datetime:
     """Return until when a forgetting can be undone: what expires before its undo has passed does not come back."""
     expires_at = forgotten.row["expires_at"]
     return forgotten.purge_at if expires_at is None else min(forgotten.purge_at, datetime.fromisoformat(expires_at))
+
+
+def undo_ends() -> ColumnElement[datetime]:
+    """Return what reads `undo_until` in a statement."""
+    return func.least(Forgotten.purge_at, Forgotten.row["expires_at"].astext.cast(Forgotten.purge_at.type))
 
 
 def bury(

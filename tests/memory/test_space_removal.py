@@ -415,6 +415,17 @@ def test_a_space_goes_beside_a_purge_of_what_expired_there(book, remove):
     assert done["restorable_dropped"] == 0
 
 
+def test_what_has_expired_since_it_was_forgotten_is_not_counted_as_restorable_and_goes_as_well(book, remove):
+    now = utc_now() - timedelta(minutes=1)
+    for said, expires_at in ((TEXT, now + timedelta(seconds=1)), ("The lamp is lit", None)):
+        gone = book.write(said, space="second", expires_at=expires_at).id
+        book.do(forget, gone, keys=book.runtime.keys, undo=UNDO_WINDOW, now=now)
+    found = book.contents("second")
+    assert (found.restorable, found.plans["forget"]["restorable_dropped"]) == (1, 1)
+    assert remove("forget", found.digest)["restorable_dropped"] == 1
+    assert book.one("SELECT count(*) FROM forgotten") == 0
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
