@@ -88,7 +88,7 @@ def _asks_a_program() -> bool:
 def _back() -> str:
     """Return the page of ours that led here, empty where none did."""
     came_from = request.referrer or ""
-    return came_from if came_from.startswith(request.host_url) and came_from != request.url else ""
+    return came_from if came_from.startswith(request.root_url) and came_from != request.url else ""
 
 
 def field_errors(error: ValidationError) -> list[dict[str, str]]:

@@ -60,12 +60,20 @@ def create_app(runtime: Runtime) -> Flask:
 
 
 class Cookies(SecureCookieSessionInterface):
-    """Marks the session cookie `Secure` where the request came over TLS."""
+    """Marks the session cookie `Secure` where the request came over TLS, and keeps it to the addresses of this server.
+
+    A proxy may have others beneath the same host.
+    """
 
     def get_cookie_secure(self, app: Flask) -> bool:
         """Tell whether the cookie may travel over TLS only."""
         del app
         return request.is_secure
+
+    def get_cookie_path(self, app: Flask) -> str:
+        """Return the path beneath which the cookie is sent."""
+        del app
+        return request.root_path or "/"
 
 
 def _configure(app: Flask, runtime: Runtime) -> None:
@@ -86,7 +94,7 @@ def _configure(app: Flask, runtime: Runtime) -> None:
     app.json.sort_keys = False  # type: ignore[attr-defined]
     if settings.trusted_proxies:
         count = settings.trusted_proxies
-        proxied: Any = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count)
+        proxied: Any = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count, x_prefix=count)
         app.wsgi_app = proxied  # type: ignore[method-assign]
     counted: Any = _counted(app.wsgi_app)
     app.wsgi_app = counted  # type: ignore[method-assign]

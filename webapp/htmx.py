@@ -97,16 +97,17 @@ def go(url: str) -> Response:
 
 def asked_address() -> str:
     """Return path and query of the request; a question mark at the end of a query is the visitor's own."""
-    return str(request.full_path if request.query_string else request.path)
+    return f"{request.root_path}{request.full_path if request.query_string else request.path}"
 
 
 def current_page() -> str:
-    """Return path and query of the page that the visitor sees; `/` where the browser does not say."""
+    """Return path and query of the page that the visitor sees; the first one where the browser does not say."""
     if not wants_fragment() and request.method == "GET":
         return asked_address()
+    first = f"{request.root_path}/"
     try:
-        parts = urlsplit((request.htmx.current_url if wants_fragment() else request.referrer) or "/")
+        parts = urlsplit((request.htmx.current_url if wants_fragment() else request.referrer) or first)
     except ValueError:  # Whatever a client sends.
-        return "/"
+        return first
     ours = wants_fragment() or parts.netloc == request.host
-    return f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}" if ours else "/"
+    return f"{parts.path or first}{'?' if parts.query else ''}{parts.query}" if ours else first

@@ -96,7 +96,7 @@ def _recognise_astray() -> Response | None:
     reads = request.method == "GET" and "text/html" in request.accept_mimetypes.values()
     if reads and isinstance(astray, MethodNotAllowed):
         # Quoted again: what was decoded may be a line's end, which no header can have, or a question mark.
-        return make_response(redirect(quote(_page_above(request.path)), HTTPStatus.SEE_OTHER))
+        return make_response(redirect(quote(request.root_path + _page_above(request.path)), HTTPStatus.SEE_OTHER))
     visitor.recognise()
     return None
 

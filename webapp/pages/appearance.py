@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from flask import Blueprint, Response, make_response, redirect, request
+from flask import Blueprint, Response, make_response, redirect, request, url_for
 
 from memory.errors import InvalidError
 from webapp.pages.visitor import local_path
@@ -28,6 +28,7 @@ def choose() -> Response:
     value = request.form.get("appearance", "")
     if value not in CHOICES:
         raise InvalidError("appearance", f"must be one of {', '.join(CHOICES)}")
-    response = make_response(redirect(local_path(request.form.get("next"), "/"), HTTPStatus.SEE_OTHER))
+    back = local_path(request.form.get("next"), url_for("notebook.home"))
+    response = make_response(redirect(back, HTTPStatus.SEE_OTHER))
     response.set_cookie(COOKIE, value, max_age=_YEAR, samesite="Lax", secure=request.is_secure)
     return response

@@ -59,7 +59,7 @@ def _version(path: Path) -> str:
 
 
 def _frame() -> dict[str, Any]:
-    here = asked_address() if request.method == "GET" else "/"
+    here = asked_address() if request.method == "GET" else url_for("notebook.home")
     who = g.get("credential")
     return {
         "visitor": g.get("visitor"),

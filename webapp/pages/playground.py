@@ -80,7 +80,7 @@ def call(name: str) -> Response:
     if response.status_code >= 400:
         session().rollback()
     said = json.dumps(response.get_json(), indent=2, ensure_ascii=False)
-    return _desk(tool, Call(given, curl_of(request.host_url, tool.name, given), response.status_code, said))
+    return _desk(tool, Call(given, curl_of(request.root_url, tool.name, given), response.status_code, said))
 
 
 def _answer(tool: Tool, given: dict[str, Any]) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from flask import Response, flash, make_response, redirect, request
+from flask import Response, flash, make_response, redirect, request, url_for
 
 from memory import incognito
 from memory.spaces import DEFAULT_SPACE, update_space
@@ -55,4 +55,4 @@ def _turn(*, enabled: bool) -> Response:
 
 
 def _back() -> Response:
-    return make_response(redirect(local_path(request.form.get("next"), "/"), HTTPStatus.SEE_OTHER))
+    return make_response(redirect(local_path(request.form.get("next"), url_for("notebook.home")), HTTPStatus.SEE_OTHER))

@@ -89,7 +89,7 @@ def _desk(problem: dict[str, str], *, secret: str = "", name: str = "") -> Respo
         problem=problem,
         secret=secret,
         name=name,
-        address=request.host_url,
+        address=request.root_url,
     )
     return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
 
