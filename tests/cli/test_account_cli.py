@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner
@@ -230,6 +231,19 @@ def test_a_lost_password_is_replaced(run, app, ada, more, typed):
     with ada.session() as session:
         found = select(AuditEvent.actor, AuditEvent.details).where(AuditEvent.action == "user.password_changed")
         assert session.execute(found).all() == [("system", {})]
+
+
+@pytest.mark.parametrize(
+    ("more", "typed"),
+    [(["--password", NEW], None), (["--password", "-"], f"{NEW}\n"), ([], f"{NEW}\n{NEW}\n")],
+    ids=["given", "standard input", "asked twice"],
+)
+def test_a_new_user_has_the_password_that_was_given(run, app, more, typed):
+    email = f"new-{uuid4().hex[:12]}@example.org"
+    result = run("user", "create", "--email", email, *more, typed=typed)
+    assert (result.exit_code, result.stdout, NEW in result.output) == (0, f"Created {email}.\n", False)
+    login = {"email": email, "password": NEW}
+    assert app.test_client().post("/login", data=login).status_code == 303
 
 
 @pytest.mark.parametrize(

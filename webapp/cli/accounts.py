@@ -15,6 +15,10 @@ from memory.database import user_session
 from memory.roles import ROLES, set_role
 from webapp.cli.wiring import migrated_store, owner_session, user_named
 
+_password_option = click.option(
+    "--password", help="At least 10 characters; - reads it from standard input. Without it you are asked."
+)
+
 
 @click.group()
 def user() -> None:
@@ -23,9 +27,9 @@ def user() -> None:
 
 @user.command("create")
 @click.option("--email", required=True)
-@click.option("--password", required=True, help="At least 10 characters; - reads it from standard input.")
+@_password_option
 @click.option("--admin", is_flag=True, help="May run backfills and see telemetry.")
-def create_user_(email: str, password: str, admin: bool) -> None:
+def create_user_(email: str, password: str | None, admin: bool) -> None:
     """Add a user."""
     store = migrated_store()
     secret = _secret(password)
@@ -44,15 +48,22 @@ def create_user_(email: str, password: str, admin: bool) -> None:
 
 @user.command("password")
 @click.option("--email", required=True)
-@click.option("--password", help="At least 10 characters; - reads it from standard input. Without it you are asked.")
+@_password_option
 def password_(email: str, password: str | None) -> None:
     """Set another password, where the old one is lost; every browser of the user is logged out."""
     store = migrated_store()
     user_id = user_named(store, email)
-    secret = _asked() if password is None else _secret(password)
+    secret = _secret(password)
     with user_session(store.sessions, user_id) as session:
         set_password(session, user_id, secret, now=datetime.now(UTC), actor="system")
     click.echo(f"The password of {email} is changed. Every browser is logged out.")
+
+
+def _secret(given: str | None) -> str:
+    if given is None:
+        return _asked()
+    # What Windows ends its lines with is no part of a password: nobody could type it.
+    return sys.stdin.readline().rstrip("\r\n") if given == "-" else given
 
 
 def _asked() -> str:
@@ -60,15 +71,10 @@ def _asked() -> str:
         # Without a terminal it would be asked for where it is seen.
         warnings.simplefilter("error", GetPassWarning)
         try:
-            return str(click.prompt("New password", hide_input=True, confirmation_prompt="Once more", err=True))
+            return str(click.prompt("Password", hide_input=True, confirmation_prompt="Once more", err=True))
         except GetPassWarning as error:
             advice = "--password - reads it from standard input"
             raise click.ClickException(f"there is no terminal to ask for the password on: {advice}") from error
-
-
-def _secret(given: str) -> str:
-    # What Windows ends its lines with is no part of a password: nobody could type it.
-    return sys.stdin.readline().rstrip("\r\n") if given in {"-"} else given
 
 
 @user.command("role")
