@@ -157,7 +157,7 @@ def is_ended(session: Session, user_id: UUID, session_id: str, *, since: datetim
 
 
 def find_user(session: Session, name: str) -> UUID | None:
-    """Return the id of the user with this address or id; for service tokens and the command line."""
+    """Return the id of the user with this address or id; None where that one is disabled; for service tokens."""
     return session.scalar(select(func.find_user(name.strip().lower())))
 
 

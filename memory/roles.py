@@ -1,4 +1,4 @@
-"""Who is an admin."""
+"""Who is an admin, and who is let in."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from memory.models import Token, User
 ROLES = ("user", "admin")
 # What only an admin may hold.
 ADMIN_SCOPES = ("admin", "service")
+_LAST = "this is the last admin: make somebody else one first"
 
 
 def set_role(session: Session, user_id: UUID, role: str, *, now: datetime, actor: str, by: UUID | None = None) -> bool:
@@ -29,18 +30,12 @@ def set_role(session: Session, user_id: UUID, role: str, *, now: datetime, actor
     if role == "user":
         # Before the user, as those who write with a token lock them: two orders would wait for each other.
         session.execute(_held_by(user_id).with_only_columns(Token.id))
-    # All admins in one order: of two that make each other plain users at the same moment, one must stay.
-    rows = select(User).where(or_(User.role == "admin", User.id == user_id)).order_by(User.id).with_for_update()
-    users = {user.id: user for user in session.scalars(rows.execution_options(populate_existing=True))}
-    user = users.get(user_id)
-    if user is None:
-        raise NotFoundError("there is no such user")
+    user, is_last = _hold(session, user_id)
     if user.role == role:
         return False
     if role == "user":
-        others = [each for each in users.values() if each.id != user_id and each.disabled_at is None]
-        if not others:
-            raise ConflictError("this is the last admin: make somebody else one first")
+        if is_last:
+            raise ConflictError(_LAST)
         _revoke(session, user_id, now, actor)
     user.role = role
     for whose in sorted({user_id, by or user_id}):
@@ -48,6 +43,39 @@ def set_role(session: Session, user_id: UUID, role: str, *, now: datetime, actor
         record(session, whose, "user.role_changed", actor=actor, now=now, subject_id=user_id, details=details)
     session.flush()
     return True
+
+
+def set_disabled(
+    session: Session, user_id: UUID, *, disabled: bool, now: datetime, actor: str, by: UUID | None = None
+) -> bool:
+    """Let a user in no more, or again, and return whether that changed anything; needs the owner's rights.
+
+    Every browser and every token of the user is refused from then on, and nothing is deleted: who is let in again finds
+    all as it was, tokens included. `by` is as for `set_role`. Raises `NotFoundError`, and `ConflictError` for the last
+    admin.
+    """
+    user, is_last = _hold(session, user_id)
+    if (user.disabled_at is not None) == disabled:
+        return False
+    if disabled and is_last:
+        raise ConflictError(_LAST)
+    user.disabled_at = now if disabled else None
+    action = "user.disabled" if disabled else "user.enabled"
+    for whose in sorted({user_id, by or user_id}):
+        record(session, whose, action, actor=actor, now=now, subject_id=user_id)
+    session.flush()
+    return True
+
+
+def _hold(session: Session, user_id: UUID) -> tuple[User, bool]:
+    """Return a user, locked, and whether there would be no admin without this one."""
+    # All admins in one order: of two that take it from each other at the same moment, one must stay.
+    rows = select(User).where(or_(User.role == "admin", User.id == user_id)).order_by(User.id).with_for_update()
+    users = {user.id: user for user in session.scalars(rows.execution_options(populate_existing=True))}
+    user = users.pop(user_id, None)
+    if user is None:
+        raise NotFoundError("there is no such user")
+    return user, user.role == "admin" and all(each.disabled_at is not None for each in users.values())
 
 
 def only_admin(session: Session) -> UUID | None:

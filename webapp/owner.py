@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from memory.database import user_session
 from memory.jobs import retry_job
 from memory.journal import record
-from memory.roles import set_role
+from memory.roles import set_disabled, set_role
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
 
@@ -30,6 +30,16 @@ def change_role(user_id: UUID, role: str) -> bool:
     session().commit()
     with as_owner() as owner:
         return set_role(owner, user_id, role, now=utc_now(), actor=f"admin:{who.user_id}", by=who.user_id)
+
+
+def let_in(user_id: UUID, *, disabled: bool) -> bool:
+    """Let a user in no more, or again; returns whether that changed anything."""
+    who = credential()
+    session().commit()
+    with as_owner() as owner:
+        return set_disabled(
+            owner, user_id, disabled=disabled, now=utc_now(), actor=f"admin:{who.user_id}", by=who.user_id
+        )
 
 
 def retry_one(user_id: UUID, kind: str, item_id: UUID) -> None:

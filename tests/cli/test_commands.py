@@ -81,6 +81,16 @@ def test_user_role_makes_an_admin_and_says_so(run, ada):
         assert session.scalar(text("SELECT role FROM users")) == "admin"
 
 
+def test_user_disable_keeps_a_user_out_whom_commands_still_know(run, ada):
+    agent = ["token", "create", "--email", ada.email, "--name", "cli"]
+    for act in ("disable", "enable"):
+        said = [run("user", act, "--email", ada.email).stdout for _ in range(2)]
+        assert said == [f"{ada.email} is {when} {act}d.\n" for when in ("now", "already")]
+        with ada.session() as session:
+            assert (session.scalar(text("SELECT disabled_at FROM users")) is not None) is (act == "disable")
+        assert run(*agent).returncode == 0
+
+
 def test_token_create_for_nobody_fails_in_one_line(run):
     done = run("token", "create", "--email", "nobody@example.org", "--name", "x")
     assert (done.returncode, done.stdout) == (1, "")

@@ -1,4 +1,4 @@
-"""Who is an admin, and what that brings along."""
+"""Who is an admin, and what that brings along; who is let in."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import event, text
 from sqlalchemy.orm import Session
 
-from memory.accounts import authenticate, create_token
+from memory.accounts import authenticate, check_password, create_token, find_user, set_password
 from memory.audit import verify
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
 from memory.journal import record
-from memory.roles import set_role
+from memory.roles import set_disabled, set_role
 
 LINKED = """
 SELECT to_jsonb(e) FROM audit_events e JOIN audit_links l ON l.user_id = e.user_id AND l.event_id = e.id
@@ -25,6 +25,11 @@ WHERE e.subject_id = :id ORDER BY l.sequence
 def assign(owner, user_id, role, by=None):
     with Session(owner) as session, session.begin():
         return set_role(session, user_id, role, now=utc_now(), actor="system", by=by)
+
+
+def let_in(owner, user_id, disabled, by=None):
+    with Session(owner) as session, session.begin():
+        return set_disabled(session, user_id, disabled=disabled, now=utc_now(), actor="system", by=by)
 
 
 @pytest.fixture
@@ -117,3 +122,46 @@ def test_nobody_is_given_another_role(owner, ada):
         assign(owner, new_id(), "admin")
     with pytest.raises(InvalidError):
         assign(owner, ada.id, "king")
+
+
+def test_who_is_disabled_is_let_in_by_nothing_and_finds_all_as_it_was_later(owner, book, two_admins):
+    with book.session() as session:
+        secret = create_token(session, book.user_id, "agent", ["read"], now=utc_now())
+        set_password(session, book.user_id, "correct horse battery", now=utc_now(), actor="system")
+        email = session.scalar(text("SELECT email FROM users"))
+    ways = (
+        lambda session: authenticate(session, secret, utc_now()),
+        lambda session: check_password(session, email, "correct horse battery"),
+        lambda session: find_user(session, email),
+    )
+    for disabled in (True, False):
+        assert [let_in(owner, book.user_id, disabled) for _ in range(2)] == [True, False]
+        for way in ways:
+            with book.runtime.sessions() as session:
+                assert (way(session) is None) is disabled
+
+
+def test_the_last_admin_who_is_let_in_stays(owner, two_admins):
+    ada, bob = two_admins
+    owner_only = text("UPDATE users SET disabled_at = now() WHERE role = 'admin' AND id NOT IN (:ada, :bob)")
+    with owner.begin() as connection:
+        connection.execute(owner_only, {"ada": ada.id, "bob": bob.id})
+    assert let_in(owner, bob.id, disabled=True)
+    for change in (lambda: let_in(owner, ada.id, disabled=True), lambda: assign(owner, ada.id, "user")):
+        with pytest.raises(ConflictError, match="the last admin"):
+            change()
+    # One who is kept out already is none to keep.
+    assert assign(owner, bob.id, "user")
+
+
+def test_both_records_tell_who_was_kept_out(owner, book, bobs_book, two_admins):
+    let_in(owner, bobs_book.user_id, disabled=True, by=book.user_id)
+    for each in (book, bobs_book):
+        assert each.all(LINKED, id=bobs_book.user_id)[-1]["action"] == "user.disabled"
+        with each.session() as session:
+            assert verify(session, each.user_id).ok
+
+
+def test_nobody_is_neither_kept_out_nor_let_in(owner):
+    with pytest.raises(NotFoundError):
+        let_in(owner, new_id(), disabled=True)

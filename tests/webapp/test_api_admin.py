@@ -71,6 +71,19 @@ def test_an_admin_who_is_no_longer_one_is_out_at_once(client, admin, new_person)
     assert browser.get("/admin").status_code == 403
 
 
+def test_who_is_disabled_is_out_at_once_and_let_in_again(client, admin, ada):
+    browser, agent = at_browser(client.application, ada), Agent(client, ada.headers)
+    path = f"{ADMIN}/users/{ada.id}/access"
+    for disabled, found in ((True, (401, 303)), (False, (200, 200))):
+        answer = admin.ask("PUT", path, json={"disabled": disabled})
+        assert answer.json == {"id": str(ada.id), "disabled": disabled, "changed": True}
+        assert agent.get("/v1/tools").status_code == found[0]
+        # A browser that was turned away has to log in again.
+        browser = browser if disabled else at_browser(client.application, ada)
+        assert browser.get("/memories").status_code == found[1]
+    assert admin.ask("PUT", path, json={"disabled": False}).json["changed"] is False
+
+
 def test_jobs_are_told_one_by_one_without_content(admin, ada, failed):
     answer = admin.get(f"{ADMIN}/jobs", limit=1000)
     job = next(each for each in answer.json["jobs"] if each["user_id"] == str(ada.id))
@@ -97,7 +110,7 @@ def test_a_backfill_tries_again_what_failed_of_all_users_where_that_is_asked_for
 # --- the page ---
 
 
-@pytest.mark.parametrize("path", ["/admin/users/{}/role", "/admin/jobs/memory/{}/{}/retry"])
+@pytest.mark.parametrize("path", ["/admin/users/{}/role", "/admin/users/{}/disable", "/admin/jobs/memory/{}/{}/retry"])
 def test_only_admins_do_these_things(app, client, ada, path):
     address = path.format(ada.id, uuid4())
     assert at_browser(app, ada).post(address, data={"role": "admin"}).status_code == 403
@@ -118,6 +131,27 @@ def test_a_role_is_changed_from_the_list(app, root, ada):
     page = own.post(f"/admin/users/{ada.id}/role", data={"role": "user"}, follow_redirects=True)
     assert (page.status_code, page.request.path, role_of(ada)) == (200, "/account", "user")
     assert "Now a plain user." in flashes(page)
+
+
+def test_a_user_is_disabled_and_enabled_from_the_list(app, root, ada):
+    desk, agent = at_browser(app, root), Agent(app.test_client(), ada.headers)
+    for act, other, status in (("Disable", "Enable", 401), ("Enable", "Disable", 200)):
+        page = desk.get("/admin", query_string={"q": ada.email}).text
+        assert (f'aria-label="{act}: {ada.email}"' in page, f'aria-label="{other}: {ada.email}"' in page) == (
+            True,
+            False,
+        )
+        assert ("Make an admin" in page) is (act == "Disable")
+        done = desk.post(f"/admin/users/{ada.id}/{act.lower()}", data={"q": ada.email}, follow_redirects=True)
+        assert (done.request.args["q"], agent.get("/v1/tools").status_code) == (ada.email, status)
+
+
+def test_nobody_shuts_themselves_out(app, root, new_person):
+    new_person("other", role="admin")
+    desk = at_browser(app, root)
+    assert f'"Disable: {root.email}"' not in desk.get("/admin", query_string={"q": root.email}).text
+    assert desk.post(f"/admin/users/{root.id}/disable").status_code == 409
+    assert desk.get("/admin").status_code == 200
 
 
 @pytest.fixture

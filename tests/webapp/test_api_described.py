@@ -281,6 +281,7 @@ def administer(agent, person):
     """Do all that admins may."""
     agent.get("/v1/admin/users")
     agent.ask("PUT", f"/v1/admin/users/{person.id}/role", json={"role": "admin"})
+    agent.ask("PUT", f"/v1/admin/users/{person.id}/access", json={"disabled": False})
     given_up = agent.store("A vector of this is never made")
     rows(
         person,

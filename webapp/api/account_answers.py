@@ -144,6 +144,14 @@ class RoleAnswer(BaseModel):
     changed: bool
 
 
+class AccessAnswer(BaseModel):
+    """Whether a user is kept out, and whether that was otherwise before."""
+
+    id: str
+    disabled: bool
+    changed: bool
+
+
 class JobAnswer(BaseModel):
     """A vector that is not made: whose, of which item, since when."""
 

@@ -14,6 +14,7 @@ from memory.operators import Account, list_accounts, retry_failed_of_all
 from memory.telemetry import telemetry as numbers
 from tasks.embedding import nudge, sweep
 from webapp.api.account_answers import (
+    AccessAnswer,
     BacklogAnswer,
     JobsAnswer,
     RetriedAnswer,
@@ -26,7 +27,7 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Line, Omittable, Strict, moment
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import needs
-from webapp.owner import as_owner, change_role, retry_one
+from webapp.owner import as_owner, change_role, let_in, retry_one
 
 bp = api_blueprint("admin", "Backfills and telemetry", "/v1/admin")
 
@@ -54,6 +55,12 @@ class RoleBody(Strict):
     """What a user is to be."""
 
     role: Literal["user", "admin"]
+
+
+class AccessBody(Strict):
+    """Whether a user is kept out."""
+
+    disabled: bool
 
 
 class JobsQuery(Strict):
@@ -96,6 +103,14 @@ def set_role(path: UserPath, body: RoleBody) -> Response:
     """Change a role; 409 for the last admin. A plain user keeps no token with the scope admin or service."""
     changed = change_role(path.user_id, body.role)
     return jsonify({"id": str(path.user_id), "role": body.role, "changed": changed})
+
+
+@bp.put("/users/<uuid:user_id>/access", summary="Keep a user out, or let one in", responses={"200": AccessAnswer})
+@needs("admin")
+def access(path: UserPath, body: AccessBody) -> Response:
+    """Refuse every browser and token of a user, or none any more; 409 for the last admin. Nothing is deleted."""
+    changed = let_in(path.user_id, disabled=body.disabled)
+    return jsonify({"id": str(path.user_id), "disabled": body.disabled, "changed": changed})
 
 
 @bp.get("/jobs", summary="Vectors that failed or are stuck", responses={"200": JobsAnswer})

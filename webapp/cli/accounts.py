@@ -12,7 +12,7 @@ import click
 
 from memory.accounts import LONGEST_LIFE, SCOPES, create_token, create_user, set_password
 from memory.database import user_session
-from memory.roles import ROLES, set_role
+from memory.roles import ROLES, set_disabled, set_role
 from webapp.cli.wiring import migrated_store, owner_session, user_named
 
 _password_option = click.option(
@@ -87,6 +87,28 @@ def role_(email: str, role: str) -> None:
     with owner_session(store) as session:
         changed = set_role(session, user_id, role, now=datetime.now(UTC), actor="system")
     click.echo(f"{email} is {'now' if changed else 'already'} {'an admin' if role == 'admin' else 'a plain user'}.")
+
+
+@user.command("disable")
+@click.option("--email", required=True)
+def disable_(email: str) -> None:
+    """Refuse every browser and token of a user from now on; nothing is deleted, and the last admin stays in."""
+    _let_in(email, disabled=True)
+
+
+@user.command("enable")
+@click.option("--email", required=True)
+def enable_(email: str) -> None:
+    """Let a user in again who was disabled, with the same password and tokens."""
+    _let_in(email, disabled=False)
+
+
+def _let_in(email: str, *, disabled: bool) -> None:
+    store = migrated_store()
+    user_id = user_named(store, email)
+    with owner_session(store) as session:
+        changed = set_disabled(session, user_id, disabled=disabled, now=datetime.now(UTC), actor="system")
+    click.echo(f"{email} is {'now' if changed else 'already'} {'disabled' if disabled else 'enabled'}.")
 
 
 @click.group()

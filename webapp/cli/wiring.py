@@ -9,14 +9,14 @@ from uuid import UUID
 import click
 import psycopg
 from psycopg import errors
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, Text, cast, or_, select, text
 from sqlalchemy.exc import NotSupportedError, OperationalError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 import config
-from memory.accounts import find_user
 from memory.database import CONNECTING
 from memory.errors import first_line
+from memory.models import User
 from memory.revision import current_revision, head_revision, is_newer
 from tasks.store import Store, open_store
 
@@ -149,9 +149,10 @@ def owner_session(store: Store) -> Iterator[Session]:
 
 
 def user_named(store: Store, email: str) -> UUID:
-    """Return the id of the user with this address; without one, the command ends."""
-    with store.sessions() as session:
-        user_id = find_user(session, email)
+    """Return the id of the user with this address or id, disabled or not; without one, the command ends."""
+    name = email.strip().lower()
+    with owner_session(store) as session:
+        user_id = session.scalar(select(User.id).where(or_(User.email == name, cast(User.id, Text) == name)))
     if user_id is None:
         raise click.ClickException(f"there is no user {email}")
     return user_id

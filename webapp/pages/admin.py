@@ -10,6 +10,7 @@ from flask import Response, abort, flash, make_response, redirect, request, url_
 from psycopg import Error as PostgresError
 from redis.exceptions import RedisError
 
+from memory.errors import ConflictError
 from memory.jobs import list_stuck
 from memory.journal import record
 from memory.operators import list_accounts, retry_failed_of_all, try_to_cross
@@ -19,7 +20,7 @@ from tasks.app import huey
 from tasks.embedding import nudge, sweep
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render
-from webapp.owner import as_owner, change_role, retry_one
+from webapp.owner import as_owner, change_role, let_in, retry_one
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
 
@@ -106,6 +107,16 @@ def role(user_id: UUID) -> Response:
         # Who was an admin a moment ago would be sent to a page that is closed.
         flash(said)
         return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
+    return _back(said if changed else "Nothing changed.", q=request.form.get("q") or None)
+
+
+@bp.post("/admin/users/<uuid:user_id>/<any(disable, enable):act>")
+def access(user_id: UUID, act: str) -> Response:
+    """Let a user in no more, or again. Who would shut themselves out has nobody to ask."""
+    if user_id == credential().user_id:
+        raise ConflictError("this is your own account: another admin can disable it")
+    changed = let_in(user_id, disabled=act == "disable")
+    said = "No browser and no token of theirs is let in any more." if act == "disable" else "Let in again."
     return _back(said if changed else "Nothing changed.", q=request.form.get("q") or None)
 
 
