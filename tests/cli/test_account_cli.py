@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from uuid import uuid4
@@ -264,6 +265,19 @@ def test_a_password_from_windows_ends_before_the_end_of_its_line(app, ada, home,
     command = [sys.executable, "-m", "webapp.cli", "user", "password", "--email", ada.email, "--password", "-"]
     subprocess.run(command, env={**os.environ, **ours}, input=f"{NEW}\r\n".encode(), capture_output=True, check=True)
     assert log_in(app, ada, NEW).get("/memories").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("password", "sent"), [(b"b\xfccherei am platz", b""), (b"-", b"b\xfccherei am platz\n")], ids=["argument", "input"]
+)
+def test_a_password_that_is_not_utf8_is_refused_in_a_line_that_does_not_quote_it(
+    ada, home, database_url, password, sent
+):
+    ours = {"COMMONPLACE_HOME": str(home), "DATABASE_URL": database_url, "COMMONPLACE_SECRET_KEY": SECRET}
+    command = [sys.executable, "-m", "webapp.cli", "user", "password", "--email", ada.email, "--password", password]
+    done = subprocess.run(command, env={**os.environ, **ours}, input=sent, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert re.fullmatch(rb"Error: what was given is not UTF-8 \([a-z ]+\)\n", done.stderr)
 
 
 def test_a_password_is_not_asked_for_without_a_terminal(ada, home, database_url):

@@ -47,6 +47,9 @@ class Commands(LazyGroup):
             return super().invoke(ctx)
         except (ConfigError, DomainError, ServerError) as error:
             raise click.ClickException(str(error)) from error
+        except (UnicodeDecodeError, UnicodeEncodeError) as error:
+            # Whose words or standard input these are knows where: quoted here they could be a password.
+            raise click.ClickException(f"what was given is not UTF-8 ({error.reason})") from None
         except Exception as error:
             if (ended := _ended_by(error)) is not None:
                 # It came in the middle of a query, and what the driver says of that is not why this ends.
