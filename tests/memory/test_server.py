@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -84,6 +85,17 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
 gone = server.gone()
 resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 assert not gone
+"""
+
+
+# Finds half of what the pid file of its own server said.
+CUT_OFF = """
+path = server.folder / "postmaster.pid"
+whole = path.read_text()
+path.write_text({!r})
+server._prune()
+assert path.exists()
+path.write_text(whole)
 """
 
 
@@ -240,6 +252,18 @@ def test_a_pid_file_that_names_the_server_of_another_folder_is_stale(home, forei
     assert (user.returncode, runs(foreign.postmaster)) == (0, True)
 
 
+@pytest.mark.parametrize("left", ["", "no number\n"])
+def test_a_pid_file_that_the_power_cut_off_is_stale_unless_a_server_runs_there(home, left):
+    with use(home, then=CUT_OFF.format(left)) as first:
+        postmaster_of(first)
+        first.communicate(b"\n")
+    (home / "postgres" / "postmaster.pid").write_text(left)
+    with use(home) as user:
+        assert runs(postmaster_of(user))
+        user.communicate(b"\n")
+    assert (first.returncode, user.returncode) == (0, 0)
+
+
 def test_a_pid_file_is_kept_where_its_process_must_not_be_asked(foreign):
     with use(foreign.folder.parent, first=UNASKED) as another:
         shared = postmaster_of(another)
@@ -369,6 +393,22 @@ def test_a_server_that_does_not_start_says_why_in_one_line(
     said = subprocess.run([*_TELL, str(own.folder.parent)], capture_output=True, text=True, timeout=120, check=True)
     told = f"PostgreSQL did not start in {own.folder}: {reason}. Its log is {own.folder / 'log'}\n"
     assert (said.stdout, said.stderr) == (told, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("postgresql.conf", "could not access the server configuration file .*: No such file or directory"),
+        ("global/pg_control", 'could not read file "global/pg_control": read 0 of [0-9]+'),
+    ],
+)
+def test_a_server_whose_files_are_spoiled_says_which(own: EmbeddedServer, name: str, said: str) -> None:
+    own.release()
+    spoiled = own.folder / name
+    spoiled.unlink() if name.endswith(".conf") else spoiled.write_bytes(b"")
+    folder = re.escape(str(own.folder))
+    told = f"PostgreSQL did not start in {folder}: {said}\\. Its log is {folder}/log\n"
+    assert re.fullmatch(told, _told(own.folder.parent))
 
 
 def test_a_folder_that_was_being_filled_when_all_was_killed_is_filled_anew(
