@@ -95,20 +95,23 @@ _NO_INITIALS = frozenset(
     AM CA EU GB KB KG KM MAX MB MIN MM NO PM TB TOP UK US
     """.split()  # noqa: SIM905  # As above.
 )
-# One word and its number. What has that without the number may be about it: "the BMW".
-_DOTTED = r"\d+(?:\.\d+)*"
-_NUMBER = r"\d{1,3}(?:\.\d{1,3}){0,3}"
+# One word and its number, or a letter instead: "flat B". What has the word alone may be about it: "the BMW".
+_LETTER = r"(?<![^\W_])(?-i:[A-HJ-Z])(?![#+]|[.&]?\w|['\u2019](?!s\b)\w)"
+_DOTTED = rf"\d+(?:\.\d+)*|{_LETTER}"
+_NUMBER = rf"\d{{1,3}}(?:\.\d{{1,3}}){{0,3}}|{_LETTER}"
 _NUMBERED = re.compile(r"\W*([^\W\d_]{2,})[ -]#?(\d{1,3})\W*")
 # The same within more words: no day, time, share or number of more digits.
 _PAIRED = re.compile(rf"(?<![\w-])([^\W\d_]{{2,}})[ -]#?({_NUMBER})(?![\w%/-]|[:.,]\d)")
 # A word and the numbers behind it: "ICE-579", "Sprint 41 and 42", "Ubuntu 24.04".
 _BEHIND = re.compile(
-    r"""(?<![^\W_])([^\W\d_]+)[\s#-]{0,3}
-    (\d+(?:\.\d+)*(?:\s*(?:[,/&+\u2013-]|(?:and|or|to|und|oder|bis|et|ou)\b)\s*\#?\d+(?:\.\d+)*)*)""",
+    rf"""(?<![^\W_])([^\W\d_]+)[\s#-]{{0,3}}
+    ((?:{_DOTTED})(?:\s*(?:[,/&+\u2013-]|(?:and|or|to|und|oder|bis|et|ou)\b)\s*\#?(?:{_DOTTED}))*)""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Of these numbers, those between which others are meant.
-_THROUGH = re.compile(r"(\d{1,4})\s*(?:[\u2013-]|(?:to|bis)\b)\s*(\d{1,4})(?!\.?\d)", re.IGNORECASE)
+_THROUGH = re.compile(
+    r"(\d{1,4}|(?-i:[A-Z]))\s*(?:[\u2013-]|(?:to|bis)\b)\s*(\d{1,4}|(?-i:[A-Z]))(?!\.?\d)", re.IGNORECASE
+)
 # Behind a number that tells no thing from another of its name: "12 May", "7:30"; and "2 rooms".
 _DAY_OR_TIME = re.compile(
     r"""(?:st|nd|rd|th)?[ -](?:of\s+)?(?:
@@ -158,9 +161,9 @@ class Asked:
     identifier that is asked for ("HERON-42", "#977") the lexemes that tell it from another, `joined` for each without
     digits ("E_TILE_RANGE") those of each of its parts, `whole` all lexemes of each, and of what is written like one
     ("VN207"). `numbers` has for each "ICE 579", and for nothing but "sprint 42", what is before the number, and that;
-    `paired` the same for each "house 9" and "Ubuntu 24.04" among other words. `numbered` are the lexemes of the numbers
-    that what was not read must have, None where it need not have any. `told_of` says that identifiers stand beside what
-    asks, and that it speaks of something else.
+    `paired` the same for each "house 9", "flat B" and "Ubuntu 24.04" among other words. `numbered` are the lexemes of
+    the numbers that what was not read must have, None where it need not have any. `told_of` says that identifiers stand
+    beside what asks, and that it speaks of something else.
     """
 
     content: dict[int, float]
@@ -269,10 +272,12 @@ def understand(text: str, question: Question) -> Asked:
     signs = [frozenset({place}) for place, each in lexemes.items() if each in named]
     numbers = () if told_of else tuple(_numbered(identified))
     codes = (*codes, *signs)
-    paired = () if told_of else tuple(_paired(identified, [lexemes[place] for place in content - dated]))
+    # A week or a season may have a number as any other thing.
+    heads = [each for place, each in lexemes.items() if place in content - dated or each in _OF_ANY_TIME]
+    paired = () if told_of else tuple(_paired(identified, heads))
     written_names = _names(text)
-    # A question may be answered by what says it in other words: "in even weeks".
-    needed = {number for _, number in (numbers if asks(text) else (*numbers, *paired))}
+    # A question may be answered by what says it in other words: "in even weeks". And the index lacks some letters.
+    needed = {number for _, number in (numbers if asks(text) else (*numbers, *paired)) if number[0].isdigit()}
     numbered = frozenset(place for place, each in lexemes.items() if each in needed)
     coded = numbered.union(*codes, *chain(*joined))
     names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in written_names)}
@@ -427,7 +432,7 @@ def _paired(text: str, content: Sequence[str]) -> Iterator[tuple[str, str]]:
     behind = _numbers_behind(text) if pairs else {}
     for found in pairs:
         name, end = found[1].lower(), found.end()
-        counts = _is_amount(text, end) or _MANY.match(text, end)
+        counts = found[2][0].isdigit() and (_is_amount(text, end) or _MANY.match(text, end))
         # "House 7 and 9": each of them may be meant, but nobody counts up so many.
         numbers = {found[2], *behind.get(name, ())}
         if not counts and len(numbers) <= _MOST_PAIRS and any(_is_of(each, name) for each in content):
@@ -454,13 +459,20 @@ def _numbers_behind(text: str) -> dict[str, set[str]]:
         numbers = found.setdefault(each[1].lower(), set())
         numbers.update(told)
         for first, last in set(_THROUGH.findall(each[2])):
-            if 0 < int(last) - int(first) < _LONGEST_SPAN:
-                numbers.update(map(str, range(int(first), int(last))))
+            numbers.update(_between(first, last))
     return found
 
 
+def _between(first: str, last: str) -> Iterator[str]:
+    """Give the numbers, or letters, from the first to the one before the last, unless they are many."""
+    if first.isdigit() and last.isdigit() and 0 < int(last) - int(first) < _LONGEST_SPAN:
+        yield from map(str, range(int(first), int(last)))
+    elif first.isalpha() and last.isalpha():
+        yield from map(chr, range(ord(first), ord(last)))
+
+
 def _numbers_in(text: str) -> Iterator[str]:
-    """Give all numbers of a text, also the small ones that are written as words: "phase two"."""
+    """Give all numbers and single letters of a text, also the small numbers that are written as words: "phase two"."""
     yield from re.findall(_DOTTED, text)
     yield from (_SMALL[each.lower()] for each in _SPELLED.findall(text))
 

@@ -133,6 +133,15 @@ def test_a_name_without_its_number_may_be_meant_and_with_another_is_not(runtime,
     assert shelf.found("ubuntu 22.04", near=5, cosine=0.5) == []
 
 
+def test_a_week_and_a_letter_tell_one_from_another_as_numbers_do(runtime, ada):
+    texts = ("The crane is booked for week 38 and week 41", "The tenant of flat A is Hege", "Grey roof tiles")
+    shelf = ReadShelf(runtime, ada, texts)
+    assert shelf.found("crane week 41", near=0, cosine=0.5)[0] == texts[0]
+    assert shelf.found("crane week 39", near=0, cosine=0.5) == []
+    assert shelf.found("Who is the tenant of flat A?", near=1, cosine=0.5)[0] == texts[1]
+    assert shelf.found("Who is the tenant of flat B?", near=1, cosine=0.5) == []
+
+
 def test_key_words_of_a_time_bring_nothing_of_another(runtime, ada):
     texts = ("4,310 kWh in September", "Grey roof tiles", "Rent paid since June: 900 euros", "Boiler fitted May 2021")
     # Stored on the first of June.
