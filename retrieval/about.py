@@ -162,8 +162,9 @@ class Asked:
     digits ("E_TILE_RANGE") those of each of its parts, `whole` all lexemes of each, and of what is written like one
     ("VN207"). `numbers` has for each "ICE 579", and for nothing but "sprint 42", what is before the number, and that;
     `paired` the same for each "house 9", "flat B" and "Ubuntu 24.04" among other words. `numbered` are the lexemes of
-    the numbers that what was not read must have, None where it need not have any. `told_of` says that identifiers stand
-    beside what asks, and that it speaks of something else.
+    the numbers that what was not read must have, None where it need not have any, and `beside` those of `paired` that
+    are no part of an identifier, None where all are. `told_of` says that identifiers stand beside what asks, and that
+    it speaks of something else.
     """
 
     content: dict[int, float]
@@ -177,6 +178,7 @@ class Asked:
     numbers: tuple[tuple[str, str], ...] = ()
     numbered: frozenset[int] | None = None
     paired: tuple[tuple[str, str], ...] = ()
+    beside: frozenset[int] | None = None
     told_of: bool = False
 
     def coverage(self, places: Sequence[int]) -> float:
@@ -199,7 +201,12 @@ class Asked:
         return not self.times.issubset(places)
 
     def has_code(self, places: Sequence[int]) -> bool:
-        """Tell whether an item has an identifier that is asked for with all that it is written of."""
+        """Tell whether an item has an identifier that is asked for with all that it is written of.
+
+        Of "HERON-42 firmware 1.44" the number tells as much as the identifier.
+        """
+        if self.beside is not None and self.beside.isdisjoint(places):
+            return False
         return any(code.issubset(places) for code in self.whole) or any(
             all(not part.isdisjoint(places) for part in parts) for parts in self.joined
         )
@@ -280,6 +287,8 @@ def understand(text: str, question: Question) -> Asked:
     needed = {number for _, number in (numbers if asks(text) else (*numbers, *paired)) if number[0].isdigit()}
     numbered = frozenset(place for place, each in lexemes.items() if each in needed)
     coded = numbered.union(*codes, *chain(*joined))
+    in_codes = set(re.split(r"[^a-z0-9]+", " ".join(chain(*written))))
+    beside = {number for _, number in paired if number[0].isdigit()} - in_codes
     names = {place for place in content - dated - coded if any(_is_of(lexemes[place], n) for n in written_names)}
     return Asked(
         content={place: question.idfs[place] for place in content},
@@ -293,6 +302,7 @@ def understand(text: str, question: Question) -> Asked:
         numbers=numbers,
         numbered=numbered if needed else None,
         paired=paired,
+        beside=frozenset(place for place, each in lexemes.items() if each in beside) if beside else None,
         told_of=told_of,
     )
 

@@ -387,6 +387,10 @@ def test_without_names_never_brings_a_word(text: str) -> None:
         ("Why E_TILE_RANGE?", ("e", "rang", "tile"), ("e", "rang", "tile"), True),
         ("Why E_TILE_RANGE?", ("e", "rang", "tile"), ("e", "tile"), False),
         ("Who has a boat?", ("boat",), ("boat",), False),
+        ("VN207 unit 12", ("12", "unit", "vn207"), ("12", "vn207"), True),
+        ("VN207 unit 12", ("12", "unit", "vn207"), ("unit", "vn207"), False),
+        ("VN207 unit 12", ("unit", "vn207"), ("unit", "vn207"), False),
+        ("HERON-42 for five people", ("-42", "five", "heron", "peopl"), ("-42", "heron"), True),
     ],
 )
 def test_an_identifier_is_there_with_all_its_parts(

@@ -107,6 +107,11 @@ def test_an_identifier_brings_what_has_it(shelf):
     assert shelf.found("Where does HERON-43 move the label printer?", near=2, cosine=0.9) == []
 
 
+def test_a_version_beside_an_identifier_is_asked_for_too(shelf):
+    assert shelf.found("What do we know of HERON-42?", near=2, cosine=0.5) == [TEXTS[2]]
+    assert shelf.found("Who wrote firmware 1.44 of HERON-42?", near=2, cosine=0.5) == []
+
+
 def test_an_identifier_beside_the_question_is_not_asked_for(shelf):
     told = "I am in src/tea_v2.py on branch OTTER-1234 (it fails). "
     assert shelf.found(f"{told}Where is the tea kept?", near=6, cosine=0.3)[0] == TEXTS[1]
