@@ -43,6 +43,15 @@ _ASKS_ALL = re.compile(
     )\b | ^\s*(?:all|list)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+# Who asks for things of a kind ("Which countries have I been to?") may want what more than one memory tells.
+_ASKS_SEVERAL = re.compile(
+    r"""\b(?:
+        (?:which|what)\s+(?!(?:is|was|has|does|did|do)\b)(?:[^\W\d_]+\s+){0,2}?[^\W\d_]+[^\W\d_su]s\s+
+          (?:are|were|have|had|has|do|did|does|can|could|should|must|will|would|need)
+      | (?:who|what|which)\s+(?:are|were)\s+(?:the|my|our|his|her|their)
+    )\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 # Where a sentence ends: not after "Dr.", "St." or "5." (May), nor within "1.4.2" or "settings.py"; after a long
 # number and what closes where a capital begins the next.
 _END = re.compile(
@@ -212,6 +221,17 @@ def wants_all(question: str) -> bool:
     (False, False)
     """
     return _ASKS_ALL.search(question) is not None
+
+
+def wants_several(question: str) -> bool:
+    """Tell whether what several memories say may belong to the answer of a question, as it asks for things of a kind.
+
+    >>> wants_several("Which countries have I been to?"), wants_several("Who are my neighbours?")
+    (True, True)
+    >>> wants_several("What does Jonas do?"), wants_several("Which bus do I take?")
+    (False, False)
+    """
+    return _ASKS_SEVERAL.search(question) is not None
 
 
 def asks_who(question: str) -> bool:

@@ -13,7 +13,16 @@ from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
 from retrieval import dates
 from retrieval.about import Asked, without_names
-from retrieval.answers import asks, asks_who, only_names, says_an_amount, unquoted, wants_all, wants_an_amount
+from retrieval.answers import (
+    asks,
+    asks_who,
+    only_names,
+    says_an_amount,
+    unquoted,
+    wants_all,
+    wants_an_amount,
+    wants_several,
+)
 from retrieval.candidates import Source, is_talk
 from retrieval.course import Course
 from retrieval.passage import EMPTY
@@ -52,6 +61,7 @@ class Hearing:
             asked,
             talk=talk,
             wants_all=wants_all(question),
+            wants_several=wants_several(question),
             only_names=only_names(question),
             hint=None if asks(question) else dates.parse(unquoted(question), source.now),
             words=frozenset(re.findall(r"[^\W\d_]+", question.lower())) - EMPTY,
@@ -111,7 +121,7 @@ class Hearing:
         whole = [judge.wants_the_end(each) for each in notes]
         # The best is enough for half of what is asked, so it is read alone; what does not end there seldom ends before
         # all that are read at least, and where each of several is wanted none is enough.
-        at_once = (policy.reads,) if judge.wants_all else (1, max(1, policy.reads - 1))
+        at_once = (policy.reads,) if judge.is_never_enough else (1, max(1, policy.reads - 1))
         seconds = policy.reading_ms / 1000
         try:
             found = reader.each(self.question, texts, seconds=seconds, whole=whole, at_once=at_once)
@@ -130,8 +140,7 @@ class Hearing:
         """Tell whether nothing more needs to be read."""
         judge, policy = self.judge, self.source.policy
         certain = (read[-1].candidate.sureness or 0.0) >= policy.certain_reading
-        # Where each of several is wanted, one is never enough.
-        if certain and not judge.wants_all and judge.is_answered(read):
+        if certain and not judge.is_never_enough and judge.is_answered(read):
             return True
         # Further on they are read in pairs: where one tells nothing, the next would seldom tell more.
         return len(read) >= policy.reads and len(read) % 2 == 0 and all(map(judge.is_hopeless, read[-2:]))

@@ -28,15 +28,16 @@ class Judge:
     """Judges what was found for a question, by the numbers that `Policy.sure_cosine` describes.
 
     `talk` says that turns are judged, which say half of what they mean. `wants_all` says that each of several memories
-    is wanted, `only_names` that the question names a thing and asks nothing of it. `hint` is the time that it names,
-    `words` what else it has, in lower case. `outranked` says that the best of all has another number than what is asked
-    for, so that what is read stands behind.
+    is wanted, `wants_several` that more than one may be, `only_names` that the question names a thing and asks nothing
+    of it. `hint` is the time that it names, `words` what else it has, in lower case. `outranked` says that the best of
+    all has another number than what is asked for, so that what is read stands behind.
     """
 
     policy: Policy
     asked: Asked
     talk: bool = False
     wants_all: bool = False
+    wants_several: bool = False
     only_names: bool = False
     hint: DateHint | None = None
     words: frozenset[str] = frozenset()
@@ -51,6 +52,11 @@ class Judge:
     def is_for_readers(self) -> bool:
         """Tell whether what was found may be read: notes, which speak for themselves."""
         return self.policy.reads > 0 and not self.talk
+
+    @property
+    def is_never_enough(self) -> bool:
+        """Tell whether one memory is never enough, however surely it answers."""
+        return self.wants_all or self.wants_several
 
     def wants_the_end(self, scored: Scored) -> bool:
         """Tell whether one must be read to its end even if it is as good as sure not to answer.

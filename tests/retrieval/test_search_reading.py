@@ -374,6 +374,18 @@ def test_where_all_are_wanted_more_are_read_and_none_ends_it(runtime, ada):
     assert shelf.found("What do we know of HERON-42?", policy=never) == [TEXTS[2]], "an identifier is enough"
 
 
+def test_where_things_of_a_kind_are_wanted_no_first_ends_the_reading(runtime, ada):
+    shelf = ReadShelf(runtime, ada, ("Rex has a toy, a red rope", *REX))
+
+    def read(question):
+        counted = Counted()
+        shelf.ask(question, cosine=0.9, policy={"certain_reading": 0.1}, reader=lambda: counted)
+        return counted.count
+
+    assert read("Which toy does Rex have?") == 1
+    assert read("Which toys does Rex have?") >= NAMED["balanced"].reads
+
+
 def test_what_has_nothing_to_do_with_it_is_not_everything_about_it(runtime, ada):
     texts = (
         "Goal for this year: photograph every lighthouse on the way",
