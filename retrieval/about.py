@@ -83,8 +83,10 @@ _CALL_SIGN = re.compile(r"[A-ZÄÖÜ]{1,3}\d{1,3}[A-ZÄÖÜ]{2,4}")
 # Written like one, but short for words by which a memory may have them.
 _NO_CALL_SIGN = frozenset("A2DP E2EE J2EE J2ME J2SE L2TP P2PE S4HANA T1DM T2DM".split())  # noqa: SIM905  # As above.
 _YEAR = re.compile(r"(?:19|20)\d\d")
-# What stands before the digits of a number plate ("FR-KM 2078"), which may look like a year.
-_PLATE = re.compile(r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}")
+# A number plate with what may look like a year ("FR-KM 2078"), or groups of few digits behind capitals ("NP 118 402").
+_SPACED = re.compile(
+    r"(?<![\w-])(?:[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}\s+(?:19|20)\d\d|([A-ZÄÖÜ]{1,4})(?:\s\d{2,4}){2,4})(?![\w%/-]|[.,:]\d)"
+)
 # What stands before the three digits of a train, a flight or a model with but a blank between them ("ICE 579"): fewer
 # digits may be anything, and more are an identifier by themselves. What stands before an amount is none.
 _INITIALS, _THREE = re.compile(r"[A-Z]{2,4}"), re.compile(r"\d{3}")
@@ -397,14 +399,15 @@ def _begins(lexeme: str, word: str) -> bool:
 def _codes(text: str) -> list[list[str]]:
     """Return the identifiers with digits, each in the tokens that stand beside one another: "304417 00021" is one."""
     found: list[list[str]] = []
-    end, before = -1, None
+    spaced = {each.start(): each for each in _SPACED.finditer(text) if each[1] not in _NO_INITIALS}
+    end = -1
     for each in _TOKEN.finditer(text):
-        token, beside = _bare(each[0]), bool(found) and not text[end : each.start()].strip()
-        head, before = before, each
-        if head and _PLATE.fullmatch(head[0]) and _YEAR.fullmatch(token) and text[head.end() : each.start()].isspace():
-            found.append([_bare(head[0]), token])
-            end = each.end()
+        if whole := spaced.get(each.start()):
+            found.append([*map(_bare, whole[0].split())])
+            end = whole.end()
+        if each.start() < end:
             continue
+        token, beside = _bare(each[0]), bool(found) and not text[end : each.start()].strip()
         # The last group of a long number may be short.
         named = _is_code(token) or (
             _CALL_SIGN.fullmatch(each[0][: len(token)]) and each[0][: len(token)] not in _NO_CALL_SIGN

@@ -107,6 +107,12 @@ def test_an_identifier_brings_what_has_it(shelf):
     assert shelf.found("Where does HERON-43 move the label printer?", near=2, cosine=0.9) == []
 
 
+def test_an_identifier_may_be_written_in_groups(runtime, ada):
+    shelf = ReadShelf(runtime, ada, ("The pickup has the plate NP 118 402", *TEXTS[:3]))
+    assert shelf.found("NP 118 402", cosine=0.5)[0] == shelf.found("np118402", cosine=0.5)[0]
+    assert shelf.found("NP 118 420", cosine=0.5) == []
+
+
 def test_a_version_beside_an_identifier_is_asked_for_too(shelf):
     assert shelf.found("What do we know of HERON-42?", near=2, cosine=0.5) == [TEXTS[2]]
     assert shelf.found("Who wrote firmware 1.44 of HERON-42?", near=2, cosine=0.5) == []
