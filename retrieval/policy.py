@@ -40,9 +40,9 @@ class Policy:
     further where the last two are as good as sure not to answer. One must be at least `sure_reading` likely, or
     `worded_reading` if its words have all that the question's words tell, or then even `topic_reading` where that only
     names a thing or wants all of it; but `named_reading` where a name is asked for and it has nothing of the question
-    but that, or all but that; and any but the first one surer than that. Of a question for everything none ends the
-    reading, and unless its words have all, one must be `list_reading` likely. What is not read after `reading_ms`
-    milliseconds stays unread.
+    but that, or all but that; and any but the first one surer than that. Of a question for everything,
+    or for things of a kind, none ends the reading; and of one for everything, unless its words have all, one must be
+    `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
