@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from memory import edit, incognito
+from memory.commands.parse import SURE, Intent
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget, hold_forgotten, restore
 from memory.models import Memory, Space
-from memory.revisions import list_revisions
+from memory.revisions import list_revisions, rewritten_since
 from memory.spaces import lock_spaces, update_space
 from memory.tombstones import lift
 from tasks.embedding import nudge
-from webapp.command_answers import Act, Asked, CommandResult, Item, counted, done, listed, named
+from webapp.command_answers import Act, Asked, CommandResult, Item, asking, counted, done, listed, named
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
 from webapp.operations import held_entry, is_incognito, refuse_in_incognito, restorables, space_for, visible_entry
@@ -35,6 +38,20 @@ def act(asked: Asked, action: str, ids: Sequence[UUID], space: str | None) -> Co
         raise InvalidError("text", "is no command of ours")
     require_scope(SCOPES.get(action, "write"))
     return _ACTS[action](asked, ids, space)
+
+
+def confirm(asked: Asked, action: str, ids: Sequence[UUID], space: str | None, asked_at: datetime) -> CommandResult:
+    """Do what was asked about then; what is to be forgotten and says something else by now is asked about anew.
+
+    To forget is never an undo: whoever sends a slip for that was asked.
+    """
+    if action == "forget":
+        require_scope(SCOPES["forget"])
+        items = _locked(asked, ids)
+        if rewritten_since(session(), asked.user_id, [item.id for item in items], asked_at):
+            again = asking(asked, Intent("forget", SURE), items)
+            return replace(again, answer=f"Something of that was corrected since I asked. {again.answer}")
+    return act(asked, action, ids, space)
 
 
 def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:

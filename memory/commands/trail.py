@@ -160,7 +160,7 @@ def _gives_back(step: Step) -> bool:
     return step.result["undo"]["action"] in _GIVING_BACK
 
 
-def open_question(session: Session, speaker: Speaker, now: datetime) -> dict[str, Any] | None:
-    """Return what the very last command asked, while it may be answered; None if it asked nothing."""
+def open_question(session: Session, speaker: Speaker, now: datetime) -> Step | None:
+    """Return the very last command if that asked something, as `asks` in its result, and may still be answered."""
     steps = _steps(session, speaker, now - ANSWERABLE)
-    return steps[0].result.get("asks") if steps else None
+    return steps[0] if steps and "asks" in steps[0].result else None

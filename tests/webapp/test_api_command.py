@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
-from api_agent import Agent, add_space, embed, fields, memories_of, rows, waited_for
+from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows, waited_for
 
 from memory.commands import slips
 from memory.commands.parse import SURE, parse
@@ -308,6 +308,28 @@ def test_a_confirmation_names_exactly_what_goes(agent, ada, notes):
     answer = say(agent, "yes", confirm=asked["confirm"]["slip"])
     assert set(answer["undo"]["ids"]) == {notes["hours"], notes["bread"]}
     assert {row.id for row in rows(ada, "SELECT id::text FROM memories")} == {notes["nuts"], later}
+
+
+@pytest.mark.parametrize("how", ["spoken", "slip"])
+def test_what_was_corrected_since_it_was_asked_about_is_asked_about_anew(agent, ada, notes, how):
+    def say_yes(asked):
+        return say(agent, "yes", **({"confirm": asked["confirm"]["slip"]} if how == "slip" else {}))
+
+    asked = say(agent, "forget everything about hazelnuts")
+    agent.patch(f"{ENTRIES}/{notes['nuts']}", {"text": "Ada likes hazelnuts by now"})
+    again = say_yes(asked)
+    assert (again["done"], listed(again), memories_of(ada)) == (False, {notes["nuts"]}, 3)
+    assert again["answer"].startswith(
+        "Something of that was corrected since I asked. Shall I forget this one? “Ada likes haz"
+    )
+    assert (say_yes(again)["done"], memories_of(ada)) == (True, 2)
+
+
+def test_what_says_the_same_as_when_it_was_asked_about_goes_with_a_yes(agent, ada, notes):
+    agent.patch(f"{ENTRIES}/{notes['nuts']}", {"text": "Ada likes hazelnuts by now"})
+    say(agent, "forget everything about hazelnuts")
+    agent.patch(f"{ENTRIES}/{notes['nuts']}", {"tags": ["food"]})
+    assert (say(agent, "yes")["done"], memories_of(ada)) == (True, 2)
 
 
 def test_a_spoken_yes_answers_the_last_question_only(agent, ada, notes):
