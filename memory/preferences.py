@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from memory.errors import NotFoundError
+from memory.errors import ConflictError, NotFoundError
 from memory.journal import record
 from memory.models import Preferences
 from memory.preference_document import (
@@ -105,6 +105,26 @@ def restore(session: Session, user_id: UUID, version: int, *, now: datetime, act
         details = {"version": saved.version, "of": version}
         record(session, user_id, "preferences.restored", actor=actor, now=now, details=details)
     return saved
+
+
+def delete_versions(session: Session, user_id: UUID, version: int | None, *, now: datetime, actor: str) -> int:
+    """Delete one version for good, with None every one but that in force; returns how many; the caller commits.
+
+    That in force goes last: raises `ConflictError` while there are others. Raises `NotFoundError` where it is none.
+    """
+    lock_versions(session, user_id)
+    latest = current(session, user_id)
+    older = (Preferences.user_id == user_id, Preferences.version < (latest.version if latest is not None else 0))
+    if version is not None:
+        row = get_version(session, user_id, version)
+        if row is latest and session.scalar(select(Preferences.version).where(*older).limit(1)) is not None:
+            raise ConflictError("this version is in force: put another in its place, or delete the older ones first")
+        older = (Preferences.user_id == user_id, Preferences.version == version)
+    gone = session.scalars(delete(Preferences).where(*older).returning(Preferences.version)).all()
+    if gone:
+        details = {"versions": sorted(gone)}
+        record(session, user_id, "preferences.deleted", actor=actor, now=now, count=len(gone), details=details)
+    return len(gone)
 
 
 def _put_in_force(session: Session, user_id: UUID, document: str, source: str, now: datetime) -> Saved:

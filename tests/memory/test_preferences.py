@@ -8,9 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import text
 
-from memory.errors import NotFoundError
+from memory.errors import ConflictError, NotFoundError
 from memory.preference_document import PreferencesError, parse
-from memory.preferences import current, get_version, list_versions, prompt, prompt_block, restore, save, set_time_zone
+from memory.preferences import (
+    current,
+    delete_versions,
+    get_version,
+    list_versions,
+    prompt,
+    prompt_block,
+    restore,
+    save,
+    set_time_zone,
+)
 from memory.scope import read_scope
 from memory.time_zones import user_zone
 
@@ -117,6 +127,34 @@ def test_what_was_done_is_audited_without_the_text(book):
         'preferences.saved{"bytes": 12, "version": 2}',
         'preferences.restored{"of": 1, "version": 3}',
     ]
+
+
+@pytest.mark.parametrize(("version", "left"), [(None, [3]), (2, [3, 1])])
+def test_what_is_deleted_is_gone_for_good(book, version, left):
+    for document in ("I am seeing Dr. Weiss.", "I am seeing Dr. Weiss on Mondays.", "Be brief."):
+        put(book, document)
+    assert book.do(delete_versions, version) == 3 - len(left)
+    assert ([each.version for each in versions(book)[0]], in_force(book)) == (left, (3, "Be brief."))
+    assert audit(book)[3:] == [f'preferences.deleted{{"versions": {sorted({1, 2, 3} - set(left))}}}']
+
+
+def test_the_version_in_force_goes_last(book):
+    put(book, "Be brief.")
+    put(book, "Be thorough.")
+    with pytest.raises(ConflictError):
+        book.do(delete_versions, 2)
+    assert (book.do(delete_versions, None), book.do(delete_versions, None)) == (1, 0)
+    assert (book.do(delete_versions, 2), in_force(book)) == (1, None)
+    with pytest.raises(NotFoundError):
+        book.do(delete_versions, 2)
+    assert put(book, "Be brief again.").version == 1
+
+
+def test_a_stranger_deletes_no_version(book, bobs_book):
+    put(book, "Be brief.")
+    with pytest.raises(NotFoundError):
+        bobs_book.do(delete_versions, 1)
+    assert (bobs_book.do(delete_versions, None), in_force(book)) == (0, (1, "Be brief."))
 
 
 def test_writers_at_once_get_a_version_each(book):

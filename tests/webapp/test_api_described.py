@@ -263,6 +263,8 @@ def keep_house(agent, person):
     agent.post("/v1/preferences/versions/1/restore")
     for path in ("", "/versions", "/versions/1", "/prompt"):
         agent.get(f"/v1/preferences{path}")
+    agent.delete("/v1/preferences/versions/1")
+    agent.delete("/v1/preferences/versions")
     reported = {"tool": "notes", "affected_paths": ["a.md"], "client_id": "c1"}
     for _ in range(2):
         agent.post("/v1/tool-calls", {"calls": [reported]})

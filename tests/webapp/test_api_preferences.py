@@ -117,6 +117,7 @@ def test_a_version_that_never_was_is_not_found(agent, version):
     put(agent, "One.")
     assert agent.get(f"{PREFERENCES}/versions/{version}").status_code == 404
     assert agent.post(f"{PREFERENCES}/versions/{version}/restore").status_code == 404
+    assert agent.delete(f"{PREFERENCES}/versions/{version}").status_code == 404
 
 
 @pytest.mark.parametrize("version", [0, 2**31, 10**30])
@@ -129,6 +130,33 @@ def test_restoring_adds_a_version(agent):
     put(agent, "Two.")
     restored = agent.post(f"{PREFERENCES}/versions/1/restore").json
     assert (restored["version"], restored["document"], restored["source"]) == (3, "One.", "restore:1")
+
+
+@pytest.mark.parametrize(("which", "left"), [("", [3]), ("/1", [3, 2])])
+def test_versions_are_deleted_for_good(agent, ada, which, left):
+    for document in ("One.", "Two.", "Three."):
+        put(agent, document)
+    answer = agent.delete(f"{PREFERENCES}/versions{which}")
+    assert (answer.status_code, answer.json) == (200, {"deleted": 3 - len(left)})
+    assert [each["version"] for each in agent.get(f"{PREFERENCES}/versions").json["versions"]] == left
+    assert rows(ada, "SELECT 1 FROM preferences WHERE document = 'One.'") == []
+
+
+def test_the_version_in_force_is_not_deleted_before_the_others(agent):
+    put(agent, "One.")
+    put(agent, "Two.")
+    assert agent.delete(f"{PREFERENCES}/versions/2").status_code == 409
+    assert agent.get(PREFERENCES).json["document"] == "Two."
+
+
+def test_versions_are_deleted_by_who_may_forget_alone(client, ada, agent):
+    put(agent, "One.")
+    put(agent, "Two.")
+    add_space(ada, "work")
+    for headers in (ada.new_token("read", "write"), ada.new_token("read", "write", "forget", space="work")):
+        for which in ("", "/1"):
+            assert Agent(client, headers).delete(f"{PREFERENCES}/versions{which}").status_code == 403
+    assert len(agent.get(f"{PREFERENCES}/versions").json["versions"]) == 2
 
 
 def test_the_prompt_is_in_natural_language(agent):

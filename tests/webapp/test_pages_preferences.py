@@ -55,6 +55,11 @@ def written(text: str) -> str:
     return html.unescape(found.group(1))
 
 
+def forms_of(text: str) -> list[str]:
+    """Return where the forms of the page itself are sent to, in their order."""
+    return re.findall(r'action="([^"]+)"', text.partition("<main")[2].partition("</main>")[0])
+
+
 def words(text: str) -> str:
     return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", text).split()))
 
@@ -235,6 +240,28 @@ def test_restoring_puts_the_old_document_in_force_as_a_new_version(writer: Flask
     assert written(page.text) == DOCUMENT
 
 
+def test_versions_are_deleted_one_by_one_or_all_but_the_one_in_force(writer: FlaskClient) -> None:
+    for number in range(4):
+        save(writer, f"Document {number}.")
+    one = forms_of(writer.get("/preferences/versions/2").text)[-1]
+    assert "1 version deleted for good." in flashes(writer.post(one, follow_redirects=True))
+    assert writer.get("/preferences/versions/2").status_code == 404
+    older = forms_of(writer.get("/preferences").text)[-1]
+    page = writer.post(older, follow_redirects=True)
+    assert "2 versions deleted for good." in flashes(page)
+    assert (written(page.text), re.findall(r"Version (\d)", words(page.text))) == ("Document 3.", ["4"])
+    assert "Delete the older versions" not in page.text
+
+
+def test_the_version_in_force_can_be_deleted_once_it_is_the_last(writer: FlaskClient) -> None:
+    save(writer, "One.")
+    save(writer, "Two.")
+    assert "Delete it for good" not in writer.get("/preferences/versions/2").text
+    writer.post("/preferences/versions/delete")
+    last = forms_of(writer.get("/preferences/versions/2").text)[-1]
+    assert "There are no preferences yet" in writer.post(last, follow_redirects=True).text
+
+
 @pytest.mark.parametrize("version", ["0", "9", "2147483648", "99999999999999999999", "-1", "x"])
 def test_a_version_that_does_not_exist_is_not_there(writer: FlaskClient, version: str) -> None:
     save(writer, DOCUMENT)
@@ -253,12 +280,13 @@ def test_another_users_preferences_are_not_there(app: Flask, writer: FlaskClient
     assert "PARA" not in stranger.get("/preferences").text
     assert stranger.get("/preferences/versions/1").status_code == 404
     assert stranger.post("/preferences/versions/1/restore").status_code == 404
+    assert stranger.post("/preferences/versions/1/delete").status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/preferences", "/preferences/preview", "/preferences/versions/1/restore"])
+@pytest.mark.parametrize("path", ["", "/preview", "/versions/1/restore", "/versions/1/delete", "/versions/delete"])
 def test_another_site_cannot_write(writer: FlaskClient, path: str) -> None:
     headers = {"Origin": "https://elsewhere.example"}
-    assert writer.post(path, data={"document": "Evil."}, headers=headers).status_code == 403
+    assert writer.post(f"/preferences{path}", data={"document": "Evil."}, headers=headers).status_code == 403
 
 
 @pytest.mark.parametrize("path", ["/preferences", "/preferences/versions/1"])

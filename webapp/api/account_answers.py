@@ -87,6 +87,12 @@ class UnreadPreferencesAnswer(BaseModel):
     new: bool
 
 
+class DeletedPreferencesAnswer(BaseModel):
+    """How many versions are gone for good."""
+
+    deleted: int
+
+
 class RestoredPreferencesAnswer(RootModel[PreferencesAnswer | UnreadPreferencesAnswer]):
     """The version in force; to a token without the scope `read` its number alone."""
 

@@ -15,6 +15,7 @@ from memory.models import Preferences
 from memory.preference_document import PreferencesError, parse_kept
 from retrieval.tokens import count
 from webapp.api.account_answers import (
+    DeletedPreferencesAnswer,
     PreferencesAnswer,
     PreferencesPromptAnswer,
     RestoredPreferencesAnswer,
@@ -112,6 +113,28 @@ def restore(path: VersionPath) -> Response:
     if not may_read():
         return jsonify({"version": saved.version, "new": saved.new})
     return _shown(preferences.get_version(session(), who.user_id, saved.version), new=saved.new)
+
+
+@bp.delete("/versions", summary="Delete the older versions", responses={"200": DeletedPreferencesAnswer})
+@needs("forget")
+def delete_older() -> Response:
+    """Delete every version but the one in force, for good."""
+    return _deleted(None)
+
+
+@bp.delete("/versions/<int:version>", summary="Delete one version", responses={"200": DeletedPreferencesAnswer})
+@needs("forget")
+def delete(path: VersionPath) -> Response:
+    """Delete a version for good; the one in force only where it is the last."""
+    return _deleted(path.version)
+
+
+def _deleted(version: int | None) -> Response:
+    _refuse_confined()
+    who = credential()
+    gone = preferences.delete_versions(session(), who.user_id, version, now=utc_now(), actor=who.actor)
+    session().commit()
+    return jsonify({"deleted": gone})
 
 
 @bp.get(

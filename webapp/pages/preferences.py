@@ -22,6 +22,7 @@ from webapp.operations import is_incognito, refuse_in_incognito, space_for
 from webapp.pages import forms
 from webapp.pages.line_diff import Line, compare
 from webapp.pages.visitor import guarded
+from webapp.pages.words import counted
 
 bp = guarded("preferences")
 
@@ -166,8 +167,14 @@ def show(version: int) -> Response:
     row, current = preferences.get_version(session(), user_id, version), preferences.current(session(), user_id)
     assert current is not None
     lines: list[Line] = compare(row.document, current.document)
+    _, older = preferences.list_versions(session(), user_id, limit=1)
     return render(
-        "preferences/version.html", "preferences/_version.html", row=row, lines=lines, current=current.version
+        "preferences/version.html",
+        "preferences/_version.html",
+        row=row,
+        lines=lines,
+        current=current.version,
+        deletable=row is not current or older is None,
     )
 
 
@@ -183,6 +190,26 @@ def restore(version: int) -> Response:
         if saved.new
         else f"Nothing was changed: version {saved.version} says the same."
     )
+    return make_response(redirect(url_for("preferences.index"), HTTPStatus.SEE_OTHER))
+
+
+@bp.post("/preferences/versions/delete")
+def delete_older() -> Response:
+    """Delete every version but the one in force, for good."""
+    return _deleted(None)
+
+
+@bp.post(f"/preferences/versions/{_VERSION}/delete")
+def delete(version: int) -> Response:
+    """Delete a version for good."""
+    return _deleted(version)
+
+
+def _deleted(version: int | None) -> Response:
+    who = credential()
+    gone = preferences.delete_versions(session(), who.user_id, version, now=utc_now(), actor=who.actor)
+    session().commit()
+    flash(f"{counted(gone, 'version')} deleted for good.")
     return make_response(redirect(url_for("preferences.index"), HTTPStatus.SEE_OTHER))
 
 
