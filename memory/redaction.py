@@ -54,19 +54,22 @@ DEEPEST_QUOTED = 4
 
 
 class Needles:
-    """Texts to be found in other texts and in JSON, whatever their case, white space, Unicode form and end."""
+    """Texts to be found in other texts and in JSON, whatever their case, Unicode form and the signs between words."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         bare = {caseless(text) for text in texts}
         self._whole = {rest for rest in map(trimmed, bare) if len(rest) < SHORTEST_WITHIN}
-        self._within = {_without_end(text) for text in bare if len(text) >= SHORTEST_WITHIN}
+        words = {text: _wording(text) for text in bare if len(text) >= SHORTEST_WITHIN}
+        self._within = {said for said in words.values() if len(said) >= SHORTEST_WITHIN}
+        # Of hardly anything but signs.
+        self._signed = {_without_end(text) for text, said in words.items() if len(said) < SHORTEST_WITHIN}
         many = self._within if len(self._within) > MOST_ASKED else ()
         self._inner = _by_inner_word(many)
         self._signs = _signs(set(many).difference(*self._inner.values()))
         # Some word of many is in almost everything, so that asking for them would spare nothing. What a memory said in
         # all of its versions is mostly told by few.
-        words = {_longest_word(text) for text in self._whole | self._within}
-        self._words = words if len(words) <= MOST_ASKED else {""}
+        longest = {_longest_word(text) for text in self._whole | self._within | self._signed}
+        self._words = longest if len(longest) <= MOST_ASKED else {""}
 
     def in_text(self, text: str) -> bool:
         """Tell whether one of the texts stands in this one, or is this one if it is short."""
@@ -75,7 +78,7 @@ class Needles:
 
     def __bool__(self) -> bool:
         """Tell whether there is any text to be found."""
-        return bool(self._whole or self._within)
+        return bool(self._whole or self._within or self._signed)
 
     def _is_quoted_in(self, text: str) -> bool:
         """Tell whether one of the texts is said in JSON that a text is, as arguments of calls often are."""
@@ -85,19 +88,25 @@ class Needles:
         return any(self._stands_in(caseless(said)) for said in _quoted(text))
 
     def _stands_in(self, text: str) -> bool:
+        if any(needle in text for needle in self._signed):
+            return True
         if self._inner or self._signs:
             return self._by_inner_words(text) or self._by_signs(text)
-        return any(needle in text for needle in self._within)
+        said = _wording(text)
+        return any(needle in said for needle in self._within)
 
     def _by_inner_words(self, text: str) -> bool:
         inner = self._inner
-        met = inner.keys() & _WORD.findall(text) if inner else ()
-        return any(needle in text for word in met for needle in inner[word])
+        words = _WORD.findall(text) if inner else ()
+        met = inner.keys() & words
+        said = " ".join(words) if met else ""
+        return any(needle in said for word in met for needle in inner[word])
 
     def _by_signs(self, text: str) -> bool:
         signs = self._signs
         if not signs:
             return False
+        text = _wording(text)
         for place in range(len(text) - SHORTEST_WITHIN + 1):
             for offset, needle in signs.get(text[place : place + SHORTEST_WITHIN], ()):
                 if place >= offset and text.startswith(needle, place - offset):
@@ -136,6 +145,11 @@ class Needles:
         # A short text is the whole of a string: nothing but white space stands between the quote and it.
         whole = any(f'"{text}' in bare or f'" {text}' in bare for text in self._whole)
         return whole or self._stands_in(bare)
+
+
+def _wording(text: str) -> str:
+    """Return the words of a text, one space between them: how it is quoted, or where it pauses, is no part of it."""
+    return " ".join(_WORD.findall(text))
 
 
 def _without_end(text: str) -> str:

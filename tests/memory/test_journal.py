@@ -57,6 +57,10 @@ SAID = {
     "with spaces that do not break": {"arguments": {"content": SECRET.replace(" ", "\u00a0")}},
     "with two spaces for one": {"result": {"content": [SECRET.replace(" ", "  ")]}},
     "in decomposed signs": {"arguments": {"content": unicodedata.normalize("NFD", SECRET)}},
+    "in other quotation marks": {"arguments": {"content": SECRET.replace('"', "\u201c")}},
+    "without any": {"arguments": {"content": SECRET.replace('"', "")}},
+    "as a quotation in Markdown": {"result": {"content": "> **Ada** said, never\n> again;\n> _in C: Zürich_"}},
+    "a path in the place of words": {"affected_paths": ["Notes/ada-said_never-again-in-c-zürich.md"]},
     "in wide letters": {"arguments": {"content": SECRET.replace("again", "\uff41\uff47\uff41\uff49\uff4e")}},
     "a name in decomposed signs": {"arguments": {unicodedata.normalize("NFD", SECRET): 1}},
     "a path in decomposed signs": {"affected_paths": [unicodedata.normalize("NFD", f"Notes/{SECRET}.md")]},
@@ -138,6 +142,22 @@ def test_the_hash_of_a_question_goes_where_the_question_said_it(book, crowd):
 def test_a_short_text_counts_only_as_the_whole_of_what_was_said(book, crowd, fields, count):
     say(book, **fields)
     assert blanked(book, ["Kiwi", *crowd]) == count
+
+
+@crowds
+@pytest.mark.parametrize("text", ["<3 <3 <3 <3", "\U0001f600" * 8, "a -> b -> c!"])
+def test_of_a_text_of_signs_the_signs_count(book, crowd, text):
+    other = say(book, arguments={"content": "(3 3 3 3 a b c)"})
+    told = say(book, arguments={"content": f"She wrote: {text}."})
+    assert blanked(book, [text, *crowd]) == 1
+    assert (load(book, told).arguments, load(book, other).arguments == BLANK) == (BLANK, False)
+
+
+@crowds
+def test_a_text_of_other_words_is_left_alone(book, crowd):
+    for said in ("Ada said never again, not in C:\\Zürich", 'Ada sai"d never again in C:\\Zürich'):
+        say(book, arguments={"content": said})
+    assert blanked(book, [SECRET, *crowd]) == 0
 
 
 @pytest.mark.parametrize(("text", "said"), [("4711.", "4711"), ("4711", "4711!"), ("Ice tea.", "ice tea")])
