@@ -22,6 +22,7 @@ from memory.remember import Prepared, apply_pinning_policy, prepare, text_digest
 from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
 from memory.spaces import check_slug, ensure_themes, lock_space_of, lock_spaces_of
 from memory.succession import reaches
+from memory.text import from_signed, normalise, to_signed
 from memory.tombstones import graveyard, refusal
 
 # Checked as a draft's fields are; the rest have rules of their own below.
@@ -109,8 +110,8 @@ def update(
     A new text is fingerprinted and embedded again. With None for `supersedes` what was superseded has the status again
     that it had before, unless another memory supersedes it too. `restored` is the number of the version that this
     brings back, if it does. Raises `InvalidError` for a bad field, `ConflictError` when another memory of the space has
-    this text, or that of what is no longer superseded, `RefusedError` when the text was forgotten, or when memory is
-    off in the space and another version of the memory would be stored there.
+    this text, or that of what is no longer superseded, `RefusedError` when what is to be active was forgotten, or when
+    memory is off in the space and another version of the memory would be stored there.
     """
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
@@ -125,6 +126,10 @@ def update(
     _refuse_twin(session, memory, rewritten, changes.get("status") or memory.status, now)
     if freed is not None:
         _refuse_twin(session, freed[0], None, freed[1], now)
+        if freed[1] == "active":
+            _refuse_forgotten(session, space, freed[0].text, freed[0].simhash, keys, now)
+    if rewritten is None and changes.get("status") == "active" != memory.status:
+        _refuse_forgotten(session, space, memory.text, memory.simhash, keys, now)
     before, were = content_of(session, memory), _values(memory, changes)
     gained = _gained_by_saving(session, space, memory, changes)
     linked = _link(memory, older, freed, now) if "supersedes" in changes else {}
@@ -214,10 +219,15 @@ def _fingerprinted(
     if draft.text == memory.text:
         return None
     item = prepare(draft)
-    stones = graveyard(session, memory.user_id, space.id, keys, now)
-    if (stone := stones.blocks(draft.text, item.normalised, item.simhash)) is not None:
-        raise RefusedError("tombstone", f"this text was {refusal(session, stone, now)}")
+    _refuse_forgotten(session, space, draft.text, to_signed(item.simhash), keys, now)
     return item
+
+
+def _refuse_forgotten(session: Session, space: Space, text: str, simhash: int, keys: Keys, now: datetime) -> None:
+    """Refuse a text that was forgotten in the space less than a day ago; `simhash` is signed, as a row has it."""
+    stone = graveyard(session, space.user_id, space.id, keys, now).blocks(text, normalise(text), from_signed(simhash))
+    if stone is not None:
+        raise RefusedError("tombstone", f"this text was {refusal(session, stone, now)}")
 
 
 def _rewrite(session: Session, memory: Memory, item: Prepared, now: datetime) -> None:

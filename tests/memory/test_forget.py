@@ -12,7 +12,7 @@ from sqlalchemy import inspect, text
 from memory.bulk import forget_many, move_many, restore_many
 from memory.edit import update
 from memory.embedding.backfill import utc_now
-from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.export import export
 from memory.forget import UNDO_WINDOW, forget, list_restorable, purge, redact_all, restore, set_aside_expired
 from memory.ids import new_id
@@ -201,6 +201,33 @@ def test_what_a_memory_said_before_is_refused_too(book, drop, change):
     assert [book.write(each).refusal for each in (SECRET, "The garden gate is green")] == ["tombstone"] * 2
     book.do(restore, memory_id)
     assert book.write(SECRET).outcome == "created"
+
+
+def test_another_copy_of_what_was_forgotten_is_not_made_active_for_a_day(book, drop, change):
+    kept = book.write(SECRET).id
+    change(kept, status="archived")
+    drop(book.write(SECRET.upper()).id)
+    with pytest.raises(RefusedError, match="forgotten less than 24 hours ago"):
+        change(kept, status="active")
+    assert change(kept, tags=["keys"]).status == "archived"
+    later = utc_now() + timedelta(hours=25)
+    assert book.do(update, kept, {"status": "active"}, keys=book.runtime.keys, now=later).status == "active"
+
+
+def test_another_copy_of_what_was_forgotten_does_not_come_back_once_nothing_supersedes_it(book, drop, change):
+    older, newer = book.write(SECRET).id, book.write("The spare key is with the neighbours").id
+    change(newer, supersedes=older)
+    drop(book.write(SECRET).id)
+    with pytest.raises(RefusedError):
+        change(newer, supersedes=None)
+    assert book.load(older).status == "superseded"
+
+
+def test_a_copy_that_says_something_else_from_now_on_is_made_active(book, drop, change):
+    kept = book.write(SECRET).id
+    change(kept, status="archived")
+    drop(book.write(SECRET).id)
+    assert change(kept, status="active", text="The spare key is with the neighbours").status == "active"
 
 
 @pytest.mark.parametrize("first", [SECRET, f"{SECRET}."])
