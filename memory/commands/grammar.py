@@ -37,7 +37,8 @@ POLITE_START = re.compile(
     re.IGNORECASE,
 )
 POLITE_END = re.compile(
-    r"(?:[\s,]+(?:please|thanks|thank you|thx|for me|ok|okay|right away|will you|would you|now)|[\s.!?\u2026]+)$",
+    r"(?:[\s,]+(?:please|thanks|thank you|thx|for me|ok|okay|right away|(?:right )?now|will you|would you)"
+    r"|[\s.!?\u2026]+)$",
     re.IGNORECASE,
 )
 
@@ -62,9 +63,17 @@ def _say(kind: str, target: str, confidence: float, *forms: str) -> list[Pattern
     return [Pattern(kind, target, confidence, re.compile(form, re.IGNORECASE | re.DOTALL)) for form in forms]
 
 
-_FORGET = r"(?:forget|delete|erase|remove|drop|scrap|discard|unlearn)"
+_FORGET = r"(?:(?:permanently|completely) )?(?:forget|delete|erase|remove|drop|scrap|discard|unlearn|purge)"
 _FORGET_HERE = rf"{_FORGET}|get rid of|wipe"
-_FROM_MEMORY = r"(?: (?:from|out of) (?:your |my |the )?memor(?:y|ies))?"
+_FROM_MEMORY = (
+    r"(?: (?:from|out of) (?:your |my |the )?memor(?:y|ies))?(?: (?:for good|for ever|forever|permanently|completely))?"
+)
+# The end of a word, mostly, that says what somebody does or did.
+_TELLS = (
+    r"(?:is|are|was|were|has|have|had|will|would|can|could|does|did|\w+n't|\w*[^\Ws]s|\w+ed|went|got|came|said|told|left|lost"
+    r"|met|took|made|kept|gave|bought|sold|knew|found|paid)"
+)
+_NO_WISH = r"i (?:don'?t|do not) want you to|you (?:don'?t|do not) (?:need|have) to|you need(?:n't| not)"
 _MEMORY = r"(?:the |your |my )?(?:long[- ]term )?memory"
 _SESSION = (
     r"(?: (?:for|in|on|during) (?:this|the) (?:chat|session|conversation|thread|talk)"
@@ -72,7 +81,7 @@ _SESSION = (
 )
 _KNOW = r"(?:know|remember|recall|have (?:stored|saved|noted|remembered))"
 _SAID = (
-    r"(?: (?:that )?(?:i|we|you|i've|you've|i have|you have) (?:ever )?(?:said|told you|mentioned|wrote|talked"
+    r"(?: (?:that )?(?:i|we|you|i've|you've|i have|you have) (?:ever |just )?(?:said|told you|mentioned|wrote|talked"
     rf"|{_KNOW}|heard|learned|got|have)(?: to you)?)"
 )
 _NOTE = r"(?:(?:the |my |your |that )?(?:memory|note|fact|entry))"
@@ -104,7 +113,8 @@ PATTERNS: tuple[Pattern, ...] = (
         "gone",
         1.0,
         r"put (?:that|it) back|(?:bring|get) (?:that|it|the memory) back",
-        r"restore (?:that|it|the memory|what you (?:just )?forgot)|i didn'?t mean to forget (?:that|it)",
+        r"(?:restore|bring back) (?:that|it|the memory|what you (?:just )?forgot)|i didn'?t mean to forget (?:that|it)",
+        r"undo (?:the|that) forgetting",
         r"un-?forget (?:that|it|this)|remember (?:that|it) again",
     ),
     *_say("undo", "nothing", 0.6, r"(?:that|it) was a mistake|i changed my mind"),
@@ -249,6 +259,7 @@ PATTERNS: tuple[Pattern, ...] = (
         rf"(?:that|this|it) (?:should|must) (?:not be remembered|be forgotten)|i (?:want|need"
         rf"|wish) {_THAT} (?:to be )?(?:forgotten|gone|deleted|erased)",
     ),
+    *_say("forget", "last", 0.95, rf"(?:{_NO_WISH}) (?:remember|keep|store|save) {_THAT}"),
     *_say("forget", "all", 1.0, rf"(?:{_FORGET_HERE}) {_THOSE}{_FROM_MEMORY}"),
     *_say(
         "forget",
@@ -257,6 +268,10 @@ PATTERNS: tuple[Pattern, ...] = (
         rf"(?:{_FORGET_HERE}) (?:{_SEVERAL}|what|the thing|{_NOTE}){_SAID} {_ABOUT} {_SUBJECT}{_FROM_MEMORY}",
         rf"(?:{_FORGET_HERE}) (?:(?P<several>everything|anything|all|{_NOTES})|{_NOTE}) {_ABOUT}"
         rf" {_SUBJECT}{_FROM_MEMORY}",
+        rf"(?:{_FORGET_HERE}) (?:(?P<several>{_NOTES}|(?:all|any|every) (?:traces?|mentions?))|{_NOTE}) of"
+        rf" {_SUBJECT}{_FROM_MEMORY}",
+        r"forget (?:that )?(?:i|we) (?:ever |just )?(?:said anything|told you(?: anything)?|mentioned(?: anything)?)"
+        rf"(?: {_ABOUT})? {_SUBJECT}",
         rf"(?:erase|remove|delete|wipe|drop) {_SUBJECT} from (?:your |my |the )?memor(?:y|ies)",
         rf"(?:do not|don'?t) remember (?:what|(?P<several>anything|everything|all))(?: i said| you know"
         rf"| i told you)? {_ABOUT} {_SUBJECT}",
@@ -273,7 +288,11 @@ PATTERNS: tuple[Pattern, ...] = (
         0.9,
         r"forget (?:the fact )?that (?P<subject>(?:i|i'm|i've|my|we|our|he|she|they|the|his|her|their"
         r"|you)\b.{2,300})",
+        rf"(?:forget the fact|(?:{_FORGET_HERE}) {_NOTE}) that {_SUBJECT}",
     ),
+    # Of whom or what it is: "forget that song" tells nothing, "forget that Anna likes tea" does.
+    *_say("forget", "text", 0.6, rf"forget that (?P<subject>\w\S*(?: \S+){{0,2}} {_TELLS}(?: .{{1,300}})?)"),
+    *_say("forget", "about", 0.6, rf"(?:{_NO_WISH}|stop) remember(?:ing)? {_SUBJECT}"),
     *_say(
         "forget",
         "about",
