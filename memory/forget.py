@@ -19,7 +19,7 @@ from memory.errors import ConflictError, NotFoundError, RefusedError
 from memory.ids import among
 from memory.journal import record, redact, release_calls
 from memory.keys import Keys
-from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Tombstone
+from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Theme, Tombstone
 from memory.notebooks.notebooks import drop_removed
 from memory.redaction import Needles
 from memory.revisions import LINKS, VERSIONS, packed, packed_by_memory, texts_in, texts_of, unpacked
@@ -119,6 +119,7 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
         )
     _refuse_twin(session, memory, now)
     _keep_source(session, memory)
+    _keep_theme(session, memory)
     lift(session, user_id, memory_id)
     session.delete(forgotten)
     memory.needs_embedding, memory.updated_at = True, now
@@ -184,6 +185,12 @@ def _keep_source(session: Session, memory: Memory) -> None:
         key = (memory.user_id, memory.source_message_id)
         if session.get(Message, key, with_for_update={"read": True, "key_share": True}) is None:
             memory.source_message_id = None
+
+
+def _keep_theme(session: Session, memory: Memory) -> None:
+    """Leave a restored memory its theme, unless that was deleted meanwhile, as whoever does that locks its space."""
+    if memory.theme_id is not None and session.get(Theme, (memory.user_id, memory.theme_id)) is None:
+        memory.theme_id = None
 
 
 def _refuse_twin(session: Session, memory: Memory, now: datetime) -> None:

@@ -341,3 +341,24 @@ def describe_theme(
     details = {"slug": slug, "fields": sorted(changed)}
     record(session, user_id, "theme.changed", actor=actor, now=now, subject_id=theme.id, details=details)
     return theme
+
+
+def delete_theme(
+    session: Session, user_id: UUID, slug: str, *, outside: Collection[str] = (), now: datetime, actor: str
+) -> int:
+    """Delete a theme for good; its memories stay, without one. Returns how many these are.
+
+    Raises `NotFoundError`, also for one that only the spaces `outside` have memories of.
+    """
+    # Whoever stores a memory under it holds its space.
+    lock_spaces(session, user_id)
+    theme = get_theme(session, user_id, slug, outside=outside)
+    filed = select(Memory.id).where(Memory.user_id == user_id, Memory.theme_id == theme.id)
+    held = len(session.scalars(filed.order_by(Memory.id).with_for_update()).all())
+    session.delete(theme)
+    details = {"slug": slug, "memories": held}
+    record(session, user_id, "theme.deleted", actor=actor, now=now, subject_id=theme.id, details=details)
+    session.flush()
+    # The database took it from them.
+    session.expire_all()
+    return held

@@ -18,7 +18,7 @@ from memory.forget import Forgetting, Restorable, forget, list_restorable, resto
 from memory.journal import record
 from memory.models import Space
 from memory.remember import prepare, remember_many
-from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_space_of
+from memory.spaces import DEFAULT_SPACE, delete_theme, get_space, list_spaces, lock_space_of
 from memory.trace import Outcome, Trace
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
@@ -195,6 +195,15 @@ def remove(memory_id: UUID, undo: timedelta | None) -> Forgetting:
     )
     session().commit()
     return forgotten
+
+
+def drop_theme(slug: str) -> int:
+    """Delete a theme; returns how many memories stay without it."""
+    who = credential()
+    refuse_in_incognito(space_for(None).id)
+    held = delete_theme(session(), who.user_id, slug, outside=incognito_spaces(), now=utc_now(), actor=who.actor)
+    session().commit()
+    return held
 
 
 def restorables(ids: Collection[UUID] | None = None) -> Sequence[Restorable]:

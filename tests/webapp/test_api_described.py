@@ -246,7 +246,9 @@ def keep_house(agent, person):
     agent.patch("/v1/spaces/attic", {"name": "Attic"})
     expected = agent.get("/v1/spaces/attic/contents").json["expect"]
     agent.delete("/v1/spaces/attic", contents="move", expect=expected)
-    agent.post("/v1/memory/themes", {"slug": "house"})
+    for slug in ("house", "shed"):
+        agent.post("/v1/memory/themes", {"slug": slug})
+    agent.delete("/v1/memory/themes/shed")
     agent.post("/v1/memory/settings", {"incognito_default": False})
     for path in ("summary", "settings", "themes", "prompt"):
         agent.get(f"/v1/memory/{path}")

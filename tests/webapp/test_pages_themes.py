@@ -130,11 +130,43 @@ def test_a_description_that_cannot_be_comes_back_with_its_reason(reader: FlaskCl
     assert _known(agent)[0]["display_name"] == "House"
 
 
+def test_a_theme_is_deleted_and_its_memories_stay(reader: FlaskClient, agent: Agent, ada) -> None:
+    kept = agent.store("The tiles are sage green", theme="house")
+    agent.store("The ferry leaves at nine", theme="trips")
+    action = re.findall(r'action="(/themes/house/delete)"', reader.get("/themes?change=house").text)[0]
+    page = reader.post(action, follow_redirects=True)
+    assert "The theme is gone. 1 memory stayed without it." in flashes(page)
+    assert ([theme["slug"] for theme in _known(agent)], _done(ada)) == (["trips"], ["theme.deleted"])
+    assert agent.get(f"/v1/memory/entries/{kept}").json["theme"] is None
+    assert reader.post(action).status_code == 404
+
+
+def test_a_theme_of_what_was_forgotten_is_deleted_by_the_interface(agent: Agent, client: FlaskClient, ada) -> None:
+    agent.delete(f"/v1/memory/entries/{agent.store('We are getting a divorce', theme='divorce')}", undo="false")
+    add_space(ada, "work")
+    for headers in (ada.new_token("read", "forget"), ada.new_token("read", "write", space="work")):
+        assert Agent(client, headers).delete("/v1/memory/themes/divorce").status_code == 403
+    answer = agent.delete("/v1/memory/themes/divorce")
+    assert (answer.status_code, answer.json) == (200, {"slug": "divorce", "deleted": True, "memories": 0})
+    assert (_known(agent), rows(ada, "SELECT 1 FROM themes")) == ([], [])
+    assert agent.delete("/v1/memory/themes/divorce").status_code == 404
+
+
+def test_a_memory_comes_back_without_its_theme_where_that_was_deleted(agent: Agent) -> None:
+    memory_id = agent.store("The tiles are sage green", theme="house")
+    agent.delete(f"/v1/memory/entries/{memory_id}", undo="true")
+    agent.delete("/v1/memory/themes/house")
+    answer = agent.post(f"/v1/memory/entries/{memory_id}/restore")
+    assert (answer.status_code, answer.json["theme"]) == (200, None)
+
+
 def test_a_theme_of_somebody_else_is_not_there(reader: FlaskClient, client: FlaskClient, bob) -> None:
     Agent(client, bob.headers).post("/v1/memory/themes", {"slug": "secret"})
     assert "secret" not in reader.get("/themes").text
     assert reader.get("/themes?change=secret").status_code == 404
     assert reader.post("/themes/secret", data={"display_name": "Mine"}).status_code == 404
+    assert reader.post("/themes/secret/delete").status_code == 404
+    assert [theme["slug"] for theme in _known(Agent(client, bob.headers))] == ["secret"]
 
 
 def test_of_many_the_fullest_are_shown_and_the_others_found(
@@ -163,6 +195,7 @@ def test_incognito_reads_and_stores_no_theme(reader: FlaskClient, agent: Agent) 
         assert "The name: cannot be kept while this session is incognito." in _plain(page)
     agent.post("/v1/memory/incognito/start", {})
     assert agent.ask("POST", "/v1/memory/themes", json={"slug": "secret"}).status_code == 409
+    assert agent.delete("/v1/memory/themes/house").status_code == 409
     agent.post("/v1/memory/incognito/end", {})
     assert [theme["display_name"] for theme in _known(agent)] == ["House"]
 

@@ -228,6 +228,14 @@ class ThemesAnswer(BaseModel):
     skipped: str | None = Skipped
 
 
+class DeletedThemeAnswer(BaseModel):
+    """What was deleted, and how many memories stay without it."""
+
+    slug: str
+    deleted: bool
+    memories: int
+
+
 class PromptAnswer(BaseModel):
     """The block to put into a system prompt."""
 

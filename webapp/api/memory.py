@@ -17,6 +17,7 @@ from retrieval.context import assemble
 from retrieval.tokens import count
 from webapp.api.answers import (
     ContextAnswer,
+    DeletedThemeAnswer,
     IncognitoAnswer,
     PromptAnswer,
     SpaceAnswer,
@@ -25,11 +26,11 @@ from webapp.api.answers import (
     ThemesAnswer,
 )
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, space_json
+from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, ThemePath, space_json
 from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
 from webapp.guards import in_session, needs, recorded
-from webapp.operations import incognito_spaces, refuse_in_incognito, skipped, space_for
+from webapp.operations import drop_theme, incognito_spaces, refuse_in_incognito, skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
 from webapp.recording import Recording, recalled
@@ -135,6 +136,15 @@ def add_theme(body: ThemeBody) -> Response:
     theme = create_theme(session(), who.user_id, now=utc_now(), actor=who.actor, **body.model_dump())
     session().commit()
     return make_response(jsonify(_theme_json(theme)), 201)
+
+
+@bp.delete("/themes/<string:slug>", summary="Delete a theme", responses={"200": DeletedThemeAnswer})
+@needs("write")
+def remove_theme(path: ThemePath) -> Response:
+    """Delete it for good. Its memories stay, without a theme."""
+    if credential().space_id is not None:
+        return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot delete themes")
+    return jsonify({"slug": path.slug, "deleted": True, "memories": drop_theme(path.slug)})
 
 
 def _theme_json(theme: Theme) -> dict[str, str]:

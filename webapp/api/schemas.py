@@ -389,6 +389,12 @@ class SpacePath(BaseModel):
     slug: Line
 
 
+class ThemePath(BaseModel):
+    """The slug of a theme."""
+
+    slug: Line
+
+
 class ThemeBody(Strict):
     """A new theme."""
 

@@ -15,11 +15,12 @@ from memory.spaces import create_theme, describe_theme, get_theme, list_themes
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
+from webapp.operations import drop_theme, incognito_spaces, is_incognito, refuse_in_incognito, space_for
 from webapp.pages.forms import ShownForm, parse
 from webapp.pages.space_forms import address_of
 from webapp.pages.spaces import UNKEPT
 from webapp.pages.visitor import guarded
+from webapp.pages.words import counted
 from webapp.plain import problems
 
 bp = guarded("themes")
@@ -89,6 +90,17 @@ def change(slug: str) -> Response:
     describe_theme(session(), who.user_id, slug, now=utc_now(), actor=who.actor, **said)
     session().commit()
     return _to("Saved.")
+
+
+@bp.post("/themes/<slug>/delete")
+def delete(slug: str) -> Response:
+    """Delete a theme for good; its memories stay."""
+    try:
+        held = drop_theme(slug)
+    except RefusedError:
+        return _closed(slug)
+    stay = f" {counted(held, 'memory', 'memories')} stayed without it." if held else ""
+    return _to(f"The theme is gone.{stay}")
 
 
 def _said(theme: Theme) -> dict[str, Any]:
