@@ -113,12 +113,14 @@ def remember_many(
     if not locked.memory_enabled:
         return [_refused(item, "memory_off", f"memory is off in the space {space!r}") for item in prepared]
     writer = _Writer(session, locked, now)
-    writer.themes = ensure_themes(session, user_id, {d.theme for d in drafts if d.theme}, now)
-    writer.load(prepared)
     stones = graveyard(session, user_id, locked.id, keys, now)
-    # All at once and so in the order of the ids, as whoever embeds locks them: a refusal asks the database in between.
-    with session.no_autoflush:
-        outcomes = [writer.write(item, stones) for item in prepared]
+    refused = [writer.refuse(item, stones) for item in prepared]
+    # What is refused leaves nothing, no theme either.
+    stored = [item for item, why in zip(prepared, refused, strict=True) if why is None]
+    themes = {item.draft.theme for item in stored if item.draft.theme}
+    writer.themes = ensure_themes(session, user_id, themes, now)
+    writer.load(stored)
+    outcomes = [why or writer.write(item) for item, why in zip(prepared, refused, strict=True)]
     session.flush()
     enqueue(session, user_id, [memory.id for memory in writer.created], now)
     trimmed = enforce_capacity(session, locked, now=now, actor=actor)
@@ -204,12 +206,16 @@ class _Writer:
         if memory.template_digest is not None:
             self._by_template.setdefault(memory.template_digest, deque(maxlen=MOST_LINKS)).append(memory)
 
-    def write(self, item: Prepared, stones: Graveyard) -> Outcome:
-        """Refuse, merge or insert one prepared draft."""
+    def refuse(self, item: Prepared, stones: Graveyard) -> Outcome | None:
+        """Return why a prepared draft is not stored here, None where it is."""
         if is_marked(item.draft.text):
             return _refused(item, "recalled", "this is nothing but what was recalled from here")
         if (stone := stones.blocks(item.draft.text, item.normalised, item.simhash)) is not None:
             return _refused(item, "tombstone", f"this was {refusal(self.session, stone, self.now)}")
+        return None
+
+    def write(self, item: Prepared) -> Outcome:
+        """Merge or insert one prepared draft."""
         neighbours = self._neighbours(item)
         for memory, neighbour in neighbours:
             if neighbour.differs_in is None:

@@ -194,6 +194,14 @@ def test_the_same_text_is_refused_for_a_day(book, drop):
     assert (again.outcome, again.refusal) == ("refused", "tombstone")
 
 
+def test_what_is_refused_brings_no_theme(book, drop):
+    drop(book.write(SECRET).id)
+    drafts = [Draft(text=SECRET, theme="keys"), Draft(text="The tiles are sage green", theme="house")]
+    outcomes = book.do(remember_many, "default", drafts, keys=book.runtime.keys)
+    assert [outcome.outcome for outcome in outcomes] == ["refused", "created"]
+    assert book.all("SELECT slug FROM themes") == ["house"]
+
+
 def test_what_a_memory_said_before_is_refused_too(book, drop, change):
     memory_id = book.write(SECRET).id
     change(memory_id, text="The garden gate is green")
