@@ -36,15 +36,6 @@ addEventListener("htmx:load", ({ detail }) => {
   }
 });
 
-/* A slash goes to the question. */
-addEventListener("keydown", (event) => {
-  const box = document.getElementById("q");
-  if (event.key !== "/" || !box || event.target.closest("input, textarea, select")) return;
-  event.preventDefault();
-  box.focus();
-  box.select();
-});
-
 /* The server is away. */
 addEventListener("htmx:sendError", () => {
   const said = "The server does not answer. Perhaps nothing was changed; try again.";

@@ -295,7 +295,7 @@ def test_the_keyboard_alone_reaches_a_hit(log_in: LogIn, library: Any) -> None:
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.goto("/search")
-    page.locator("body").press("/")
+    page.keyboard.press("Alt+/")
     page.keyboard.type("hazelnuts")
     page.keyboard.press("Enter")
     expect(page.locator(".entry").first).to_contain_text("hazelnuts")
