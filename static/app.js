@@ -19,35 +19,61 @@ addEventListener("click", (event) => {
 
 /* The colours change at once, and by the cookie on the next page. */
 addEventListener("click", (event) => {
-  const button = event.target.closest("button[name=appearance]");
-  if (!button) return;
+  const { name, value, form } = event.target;
+  if (name !== "appearance") return;
   event.preventDefault();
-  document.documentElement.dataset.appearance = button.value;
-  const secure = location.protocol === "https:" ? "; Secure" : "";
-  document.cookie = `appearance=${button.value}; path=/; max-age=31536000; SameSite=Lax${secure}`;
-  for (const other of button.form.elements.appearance) other.setAttribute("aria-pressed", other === button);
+  document.documentElement.dataset.appearance = value;
+  document.cookie = `appearance=${value}; path=/; max-age=31536000; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
+  for (const other of form.appearance) other.ariaPressed = other === event.target;
 });
 
 /* Moments in the reader's zone. */
 addEventListener("htmx:load", ({ detail }) => {
   for (const time of detail.elt.querySelectorAll("html:not(.zoned) time")) {
-    const moment = new Date(time.dateTime);
-    if (moment.getTime()) time.title = moment.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
+    time.title = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
   }
+});
+
+/* A slider says where it stands; what Back brings, what it is based on. */
+addEventListener("input", ({ target }) => {
+  const slider = target.closest(".slider"), base = target.form?.based_on;
+  if (slider) slider.querySelector("output").value = target.value;
+  if (base) base.value = base.value.trim() + " ";
 });
 
 /* The server is away. */
 addEventListener("htmx:sendError", () => {
-  const said = "The server does not answer. Perhaps nothing was changed; try again.";
-  document.getElementById("flash").innerHTML = `<div class="notice notice-error">${said}</div>`;
+  document.getElementById("flash").innerHTML =
+    '<div class="notice notice-error">The server does not answer. Perhaps nothing was changed; try again.</div>';
 });
 
-/* What went wrong is forgotten once something went right. */
+/* What went wrong is over once something went right. */
 addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
   if (xhr.status < 400 && requestConfig.triggeringEvent?.isTrusted) document.querySelector("#flash > .notice-error")?.remove();
 });
 
-/* The focus goes to what is wrong, and back to what was disabled or replaced. */
+/* What was typed and not sent stays there. */
+let active, typed = [];
+addEventListener("htmx:beforeSwap", ({ detail: { requestConfig: { formData } } }) => {
+  active = document.activeElement;
+  typed = [...document.querySelectorAll("main :is(input, textarea)[id]")]
+    .filter(({ name, value, defaultValue }) => value && value !== (formData.get(name) ?? defaultValue));
+});
+addEventListener("htmx:afterSwap", () => {
+  for (const each of typed) {
+    const field = document.getElementById(each.id);
+    if (!field || each.isConnected) continue;
+    field.replaceWith(each);
+    each.closest("details")?.setAttribute("open", "");
+    if (each !== active) continue;
+    each.focus();
+    /* An autofocus follows. */
+    setTimeout(() => each.focus(), 40);
+  }
+  typed = [];
+});
+
+/* The focus goes to what is wrong, or back to what was disabled. */
 const WRONG = "[aria-invalid=true]";
 document.querySelector(WRONG)?.focus();
 const held = new WeakMap();

@@ -1,11 +1,5 @@
 "use strict";
 
-/* A slider says where it stands. */
-addEventListener("input", (event) => {
-  const output = event.target.type === "range" && event.target.parentElement.querySelector("output");
-  if (output) output.value = event.target.value;
-});
-
 /* Ctrl+Enter runs the cell that one is in. */
 addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
@@ -40,10 +34,9 @@ addEventListener("click", async (event) => {
 addEventListener("htmx:afterRequest", ({ detail: { elt, successful } }) => {
   const cell = elt.dataset.by && successful && elt.closest(".cell");
   if (!cell) return;
-  const others = [...cell.parentElement.querySelectorAll(":scope > .cell")];
-  const place = others.indexOf(cell) + Number(elt.dataset.by);
-  if (place < 0 || place >= others.length) return;
-  others[place][elt.dataset.by < 0 ? "before" : "after"](cell);
+  const others = [...cell.parentElement.querySelectorAll(".cell")];
+  const place = others.indexOf(cell) + +elt.dataset.by;
+  others[place]?.[elt.dataset.by < 0 ? "before" : "after"](cell);
   elt.focus();
 });
 
@@ -52,7 +45,7 @@ addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig: { 
   const commanded = elt.closest(".cell-command");
   if (!successful || !(parameters.act || (commanded && path.includes("/run")))) return;
   const told = commanded ? "" : `[data-memories~="${path.split("/").pop()}"]`;
-  for (const output of document.querySelectorAll(`.output[data-memories]:not([data-memories=""])${told}`)) {
+  for (const output of document.querySelectorAll(`.output[data-memories*="-"]${told}`)) {
     const cell = output.closest(".cell");
     if (path.includes(cell.dataset.cell)) continue;
     const target = cell.matches(".cell-remember:not(:has(textarea:not(:placeholder-shown)))") ? cell : output;
@@ -80,16 +73,14 @@ addEventListener("drop", (event) => dragged && event.preventDefault());
 addEventListener("dragend", () => {
   if (!dragged) return;
   const next = document.querySelector(`#${dragged.id} ~ .cell`);
-  htmx.ajax("POST", dragged.dataset.move, { swap: "none", values: next ? { before: next.dataset.cell } : {} });
+  htmx.ajax("POST", dragged.dataset.move, { swap: "none", values: { before: next?.dataset.cell ?? "" } });
   dragged = null;
 });
 
 /* Charts show the numbers beneath them. */
 function draw(table) {
-  const figure = table.closest(".chart");
-  figure.querySelector(".plot")?.remove();
-  const plot = Object.assign(document.createElement("div"), { className: "plot", ariaHidden: "true" });
-  figure.querySelector(".numbers").before(plot);
+  const plot = table.closest(".chart").querySelector(".plot");
+  plot.replaceChildren();
   const rows = [...table.tBodies[0].rows];
   const names = rows.map((row) => row.cells[0].textContent.trim());
   const heads = [...table.tHead.rows[0].cells].slice(1);
@@ -107,7 +98,7 @@ function draw(table) {
     const points = drawn === "points" || rows.length === 1;
     data.push(rows.map((row) => Number(row.cells[number + 1].textContent)));
     series.push({
-      label: head.textContent.trim(), stroke: colour, width: 2, fill: bars ? colour : undefined,
+      stroke: colour, width: 2, fill: bars ? colour : undefined,
       paths: bars ? uPlot.paths.bars({ size: [0.6, 60] }) : points ? () => null : undefined,
       points: { show: points && !bars, size: 8, fill: colour },
     });
@@ -117,7 +108,7 @@ function draw(table) {
   const edge = step * (series.some((each) => each.fill) || rows.length === 1 ? 0.6 : 0);
   const least = kind === "time" ? (span * 90) / (plot.clientWidth - 90) : 0;
   const turned = kind === "names" && rows.length > 6 && { rotate: -45, size: 70 };
-  const options = {
+  new uPlot({
     width: plot.clientWidth, height: 240, series, legend: { show: false }, cursor: { show: false },
     scales: {
       x: { time: false, range: () => [places[0] - edge, places.at(-1) + edge] },
@@ -132,19 +123,11 @@ function draw(table) {
       },
       { ...ink, size: 55 },
     ],
-  };
-  new uPlot(options, data, plot);
+  }, data, plot);
 }
-function drawAll(root) {
-  if (!window.uPlot) return;
-  for (const table of root.querySelectorAll("table[data-chart]")) draw(table);
-}
+const drawAll = (root) => root.querySelectorAll("table[data-chart]").forEach((table) => draw(table));
 const redraw = () => drawAll(document);
 addEventListener("htmx:load", ({ detail }) => drawAll(detail.elt));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+matchMedia("(prefers-color-scheme: dark)").onchange = redraw;
 new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-appearance"] });
-let resizing;
-addEventListener("resize", () => {
-  clearTimeout(resizing);
-  resizing = setTimeout(redraw, 150);
-});
+addEventListener("resize", redraw);

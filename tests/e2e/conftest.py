@@ -31,7 +31,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-NAMELESS = """() => [...document.querySelectorAll("button, select, textarea, a, summary, input:not([type=hidden])")]
+NAMELESS = """() => [...document.querySelectorAll("button, select, textarea, a, summary, input")]
+    .filter((each) => each.type !== "hidden" && !each.hidden)
     .filter((each) => !(each.labels?.length || each.textContent.trim() || each.ariaLabel))
     .map((each) => each.outerHTML)"""
 # A machine that is busy shows a page late, and `expect` alone would give up after five seconds.

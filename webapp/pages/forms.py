@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar, get_origin
 
+from flask import request
 from pydantic import BaseModel, Field, Json
 from werkzeug.datastructures import MultiDict
 
@@ -117,6 +118,12 @@ class ShownForm(BaseModel):
 def _as_sent_back(value: Any) -> Any:
     """Return what comes of a value in a field of one line that nobody touches."""
     return re.sub(r"[\r\n]", "", value).strip() if isinstance(value, str) else value
+
+
+def begun_with(default: str) -> str:
+    """Return what the text of the form was begun with, `default` where it does not say."""
+    # A script adds a blank, so that the browser keeps it with what was typed.
+    return request.form.get("based_on", default).strip()
 
 
 def by_lines(text: str) -> str:

@@ -30,7 +30,7 @@ from webapp.operations import (
     visible_entry,
 )
 from webapp.pages.beside import beside_list
-from webapp.pages.forms import RememberForm, by_lines, parse
+from webapp.pages.forms import RememberForm, begun_with, by_lines, parse
 from webapp.pages.history import past_of
 from webapp.pages.queries import opened
 from webapp.pages.recalls import recalled_of
@@ -169,7 +169,7 @@ def save(memory_id: UUID) -> Response:
         return _written_for_nothing(memory_id)
     try:
         refuse_in_incognito(entry.memory.space_id)
-        shown, written = request.form.get("based_on", _as_shown(entry)) == _as_shown(entry), _is_as_written(entry)
+        shown, written = begun_with(_as_shown(entry)) == _as_shown(entry), _is_as_written(entry)
         if not shown and not written:
             return _form(entry, overtaken=True)
         form = parse(RememberForm, request.form)
@@ -248,7 +248,7 @@ def _form(
         problem=problem or {},
         types=TYPES,
         # While the memory is closed nobody sees whether another has changed it.
-        based_on=request.form.get("based_on", "") if closed else _as_shown(entry),
+        based_on=begun_with("") if closed else _as_shown(entry),
         overtaken=overtaken,
     )
     status = HTTPStatus.CONFLICT if closed else HTTPStatus.UNPROCESSABLE_ENTITY

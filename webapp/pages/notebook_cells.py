@@ -29,7 +29,7 @@ from webapp.operations import (
     set_pin,
     space_for,
 )
-from webapp.pages.forms import parse
+from webapp.pages.forms import begun_with, parse
 from webapp.pages.letting_go import purge_now
 from webapp.pages.notebook import page_of, vocabulary
 from webapp.pages.notebook_forms import FORMS, WEIGHTS, CellForm, ContextForm, NoteForm, RecallForm
@@ -281,12 +281,12 @@ def _form(cell: Cell) -> CellForm:
 def _is_overtaken(cell: Cell, form: CellForm) -> bool:
     """Tell whether a note says something else by now than when the form that changes it was shown."""
     kept = str(cell.input.get("text", ""))
-    based_on = request.form.get("based_on", digest_of(kept))
-    return isinstance(form, NoteForm) and based_on != digest_of(kept) and form.text != kept
+    shown = begun_with(digest_of(kept)) == digest_of(kept)
+    return isinstance(form, NoteForm) and not shown and form.text != kept
 
 
 def _is_untouched(form: CellForm) -> bool:
-    return isinstance(form, NoteForm) and request.form.get("based_on") == digest_of(form.text)
+    return isinstance(form, NoteForm) and begun_with("") == digest_of(form.text)
 
 
 def _overtaken(cell: Cell, form: CellForm) -> Response:

@@ -1,0 +1,182 @@
+"""What is typed is neither lost nor put over what another wrote: beside a slow answer, another form, another tab."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+pytestmark = pytest.mark.e2e
+
+LogIn = Callable[..., Page]
+
+
+def _new(page: Page, kind: str) -> Locator:
+    """Make a new notebook with one cell of a kind."""
+    page.goto("/notebooks")
+    page.get_by_role("button", name="New notebook").click()
+    page.wait_for_url(re.compile(r"/notebooks/[\w-]+$"))
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name=kind).click()
+    return page.locator(f".cell-{kind.lower()}")
+
+
+@pytest.fixture
+def hold() -> Callable[..., Callable[[], None]]:
+    """Hold back what a page asks for; what comes back lets it go, once it was asked."""
+
+    def start(page: Page, address: str) -> Callable[[], None]:
+        held: list[Route] = []
+
+        def keep(route: Route) -> None:
+            held.append(route)
+
+        page.route(address, keep)
+
+        def let_go() -> None:
+            while not held:
+                page.wait_for_timeout(10)
+            held[0].continue_()
+            page.unroute(address)
+
+        return let_go
+
+    return start
+
+
+@pytest.mark.parametrize("by", ["key", "button"])
+def test_what_is_typed_while_a_note_is_saved_stays(log_in: LogIn, library: Any, hold: Any, by: str) -> None:
+    page = log_in(library, at=None)
+    cell = _new(page, "Note")
+    writing = cell.get_by_label("Markdown")
+    writing.fill("a thought")
+    let_go = hold(page, "**/run")
+    if by == "key":
+        writing.press("Control+Enter")
+    else:
+        cell.get_by_role("button", name="Save").click()
+    writing.press("Home")
+    page.keyboard.type("half ")
+    let_go()
+    expect(cell.locator(".note")).to_have_text("a thought")
+    # Where one is in the text is kept, too.
+    page.keyboard.type("of ")
+    expect(writing).to_have_value("half of a thought")
+    writing.press("Control+Enter")
+    expect(cell.locator(".note")).to_have_text("half of a thought")
+    expect(writing).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "told"),
+    [("Context", "What the agent is asked", ".took"), ("Command", "Say it in plain words", ".took")],
+)
+def test_what_is_typed_while_a_cell_runs_stays(
+    log_in: LogIn, library: Any, hold: Any, kind: str, label: str, told: str
+) -> None:
+    page = log_in(library, at=None)
+    cell = _new(page, kind)
+    writing = cell.get_by_label(label)
+    writing.fill("what do you remember about hazelnuts")
+    let_go = hold(page, "**/run")
+    writing.press("Enter")
+    page.keyboard.type(" and bread")
+    let_go()
+    expect(cell.locator(told)).to_be_visible()
+    expect(writing).to_have_value("what do you remember about hazelnuts and bread")
+    expect(writing).to_be_focused()
+
+
+def test_what_is_typed_while_a_memory_is_stored_stays(log_in: LogIn, reader: Any, hold: Any) -> None:
+    page = log_in(reader, at="/remember")
+    writing = page.get_by_label("One self-contained statement")
+    writing.fill("Ada keeps bees.")
+    let_go = hold(page, "**/remember")
+    page.get_by_role("button", name="Remember").click()
+    writing.fill("Ada sells honey.")
+    page.get_by_label("Tags").fill("trade")
+    let_go()
+    expect(page.locator("#remember-trace")).to_contain_text("ada keeps bees.")
+    expect(writing).to_have_value("Ada sells honey.")
+    expect(page.get_by_label("Tags")).to_have_value("trade")
+    # Not the field that a new memory begins with.
+    page.wait_for_timeout(200)
+    expect(page.get_by_label("Tags")).to_be_focused()
+
+
+def test_what_is_not_saved_in_one_form_of_a_space_stays_when_the_other_is(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/spaces/default")
+    soft_cap, memory_on = page.get_by_label("Soft cap"), page.get_by_label("memory is on")
+    fusion = page.get_by_label("Fusion", exact=True)
+    soft_cap.fill("77")
+    memory_on.uncheck()
+    page.get_by_label("Relevance").fill("2")
+    page.get_by_role("button", name="Save the ranking").click()
+    expect(page.get_by_role("status").filter(has_text="Saved.")).to_have_count(1)
+    expect(page.get_by_role("button", name="Save the ranking")).to_be_focused()
+    expect(soft_cap).to_have_value("77")
+    expect(memory_on).not_to_be_checked()
+    memory_on.check()
+    fusion.select_option("rrf")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("status").filter(has_text="Saved.")).to_have_count(2)
+    expect(fusion).to_have_value("rrf")
+    page.reload()
+    expect(soft_cap).to_have_value("77")
+    expect(page.get_by_label("Relevance")).to_have_value("2")
+    expect(fusion).not_to_have_value("rrf")
+
+
+def _leave_and_come_back(page: Page) -> None:
+    page.goto("/search")
+    page.go_back()
+
+
+def test_what_back_brings_is_not_saved_over_what_another_tab_saved(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/memories?q=bakery")
+    page.get_by_role("link", name="Edit").click()
+    writing = page.get_by_label("What is to be remembered")
+    writing.fill("The bakery is open on Mondays.")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.get_by_label("What is to be remembered").fill("The bakery closes on Tuesdays.")
+    other.get_by_role("button", name="Save").click()
+    expect(other.locator(".entry-large")).to_have_text("The bakery closes on Tuesdays.")
+    _leave_and_come_back(page)
+    expect(writing).to_have_value("The bakery is open on Mondays.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("The bakery closes on Tuesdays.")
+    expect(writing).to_have_value("The bakery is open on Mondays.")
+    # Once that is seen, it is saved; and where nobody was quicker, at once.
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".entry-large")).to_have_text("The bakery is open on Mondays.")
+    page.get_by_role("link", name="Edit").click()
+    writing.fill("The bakery is gone.")
+    _leave_and_come_back(page)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".entry-large")).to_have_text("The bakery is gone.")
+
+
+def test_what_back_brings_of_a_note_is_not_saved_over_what_another_tab_saved(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at=None)
+    cell = _new(page, "Note")
+    cell.get_by_label("Markdown").fill("a thought")
+    cell.get_by_role("button", name="Save").click()
+    expect(cell.locator(".note")).to_have_text("a thought")
+    cell.get_by_text("Edit", exact=True).click()
+    cell.get_by_label("Markdown").fill("mine")
+    other = page.context.new_page()
+    other.goto(page.url)
+    theirs = other.locator(".cell-note")
+    theirs.get_by_text("Edit", exact=True).click()
+    theirs.get_by_label("Markdown").fill("theirs")
+    theirs.get_by_role("button", name="Save").click()
+    expect(theirs.locator(".note")).to_have_text("theirs")
+    _leave_and_come_back(page)
+    expect(cell.locator(".note")).to_have_text("theirs")
+    page.get_by_role("button", name="Run all").click()
+    expect(cell.get_by_role("alert")).to_contain_text("changed while you wrote")
+    expect(cell.locator(".note")).to_have_text("theirs")
+    expect(cell.get_by_label("Markdown")).to_have_value("mine")
