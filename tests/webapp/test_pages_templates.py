@@ -53,5 +53,18 @@ def test_no_template_asks_another_host(name: str) -> None:
     assert not re.search(r"(?:src|href|action|hx-\w+)=\"(?:https?:)?//", (ROOT / "templates" / name).read_text())
 
 
+# Nobody's own: who logs in, whoever is logged in, and the colours of a browser.
+OF_NOBODY = {"auth.check", "auth.logout", "appearance.choose"}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_form_that_fits_into_any_account_says_whose_page_it_is_on(app: Flask, name: str) -> None:
+    of_somebody = {rule.endpoint for rule in app.url_map.iter_rules() if "<uuid:" in rule.rule}
+    for form in re.findall(r"<form\b.*?</form>", (ROOT / "templates" / name).read_text(), re.DOTALL):
+        address = re.search(r'\saction="([^"]*)"', form)
+        asked = re.findall(r"'(\w+\.\w+)'", address.group(1)) if address and 'method="post"' in form else []
+        assert set(asked) <= of_somebody | OF_NOBODY or "{{ whose(visitor) }}" in form, asked
+
+
 def test_own_scripts_stay_small() -> None:
     assert sum(path.stat().st_size for path in (ROOT / "static").glob("*.js")) < 10_000
