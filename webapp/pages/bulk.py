@@ -25,6 +25,7 @@ from webapp.api.schemas import Line
 from webapp.command_answers import listed
 from webapp.context import credential, runtime, session, utc_now
 from webapp.operations import incognito_spaces, is_incognito, space_for, told_restorables
+from webapp.pages.bulk_again import Changed, keep, kept, touched
 from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
@@ -42,7 +43,7 @@ WORDS = {
     "tag": ("Tag", "tagged"),
     "untag": ("Take the tag off", "no longer tagged so"),
     "move": ("Move", "moved"),
-    "forget": ("Forget", "forgotten: gone for good in ten minutes"),
+    "forget": ("Forget", "forgotten: gone for good in ten minutes at the latest"),
     "restore": ("Restore", "brought back"),
 }
 # As a question, and on the button that says yes: how many, and what it is done with.
@@ -133,7 +134,7 @@ def ask() -> Response:
 
 @bp.post("/memories/bulk/do")
 def do() -> Response:
-    """Do it to exactly these. The slips that undo it are kept nowhere, so this answers with them at once."""
+    """Do it to exactly these, and answer with the slips that undo it."""
     form = _form()
     if is_incognito(None):
         return make_response(render_template("memories/closed.html"))
@@ -143,22 +144,21 @@ def do() -> Response:
     session().commit()
     if form.act in {"restore", "move"}:
         nudge()
-    until = utc_now() + UNDO_WINDOW
-    if form.act == "forget":
-        # Who loads the answer again sends the form again: what that forgot the first time can still be brought back.
-        asked = set(form.id[: bulk.MOST])
-        gone = {each.id: each.undo_until for each in told_restorables() if each.id in asked}
-        until = max(gone.values(), default=until)
-        changed = [("restore", list(gone), None)]
-        ids = [*ids, *(gone.keys() - set(ids))]
-    number = sum(len(each) for _, each, _ in changed)
+    now = utc_now()
+    ends = [each.undo_until for each in told_restorables() if each.id in touched(changed)]
+    until = max(ends, default=now + UNDO_WINDOW)
+    if not touched(changed) and (before := kept(form.id, now)):
+        changed, until = before
+    else:
+        keep(changed, form.id, until)
+    ids_changed = touched(changed)
     slips = [
         seal(runtime().keys, Slip(credential().user_id, back, until, tuple(each), about))
         for back, each, about in changed
         if each
     ]
-    done = Done(number, len(ids) - number, slips)
-    said = f"{counted(number, 'memory', 'memories')} {WORDS[form.act][1]}"
+    done = Done(len(ids_changed), len({*ids} - ids_changed), slips)
+    said = f"{counted(done.changed, 'memory', 'memories')} {WORDS[form.act][1]}"
     page = render_template("memories/bulk_done.html", done=done, said=said, value=value, filters=_filters().chosen())
     return make_response(page)
 
@@ -216,7 +216,7 @@ def _open(ids: Sequence[UUID]) -> list[UUID]:
     return [each for each in dict.fromkeys(ids) if each in spaces and spaces[each] not in closed]
 
 
-def _apply(act: str, ids: Sequence[UUID], value: str) -> list[tuple[str, Sequence[UUID], str | None]]:
+def _apply(act: str, ids: Sequence[UUID], value: str) -> Changed:
     """Do one act; return what would take it back: an act, the memories that changed, and what it is done with."""
     user_id, actor, keys, now = credential().user_id, credential().actor, runtime().keys, utc_now()
     if act == "move":
