@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
 from api_agent import Agent, rows
 from api_talk import Talk
 from pages_browser import HTMX, at_browser, flashes, stored
+
+from memory.embedding.backfill import utc_now
 
 TEXT = "Ada hides the zephyrine in the attic."
 
@@ -35,6 +38,13 @@ def told(person) -> list[str]:
 
 def test_what_is_forgotten_can_still_be_brought_back(ada, memory):
     assert "forgotten" in told(ada)
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["without scripts", "with scripts"])
+def test_what_expires_sooner_is_said_to_be_gone_sooner(ada, browser, headers):
+    memory_id = stored(ada, TEXT, expires_at=utc_now() + timedelta(minutes=3))
+    page = browser.post(f"/memories/{memory_id}/forget", headers=headers, follow_redirects=not headers).text
+    assert re.search(r"Forgotten\. It is gone for good (<time [^>]*>)?in [23] minutes", page)
 
 
 def test_letting_go_leaves_nothing(ada, browser, memory):

@@ -15,7 +15,7 @@ from memory.browse import Entry
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.models import TYPES, Space
-from webapp.context import credential, session
+from webapp.context import credential, session, utc_now
 from webapp.htmx import render, swap_or_go, wants_fragment
 from webapp.operations import (
     bring_back,
@@ -37,6 +37,7 @@ from webapp.pages.recalls import recalled_of
 from webapp.pages.record import used_in
 from webapp.pages.remember import desk
 from webapp.pages.visitor import guarded, local_path
+from webapp.pages.words import ago
 from webapp.plain import problems
 from webapp.settling import replace_other, restore_replaced, settle
 
@@ -103,8 +104,8 @@ def unpin(memory_id: UUID) -> Response:
 def forget(memory_id: UUID) -> Response:
     """Take a memory out of every read path, with ten minutes to change one's mind."""
     forgotten = remove(memory_id, UNDO_WINDOW)
-    if not wants_fragment():
-        flash(str(memory_id), "forgotten")
+    if not wants_fragment() and forgotten.undo_until is not None:
+        flash(f"{memory_id} {ago(forgotten.undo_until, utc_now())}", "forgotten")
     back = _back(url_for("browse.index"))
     return swap_or_go("memories/_forgotten.html", back, forgotten=forgotten, **beside_list())
 
