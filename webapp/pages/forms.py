@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar, get_origin
 
 from flask import request
@@ -13,8 +13,11 @@ from werkzeug.datastructures import MultiDict
 
 from memory.browse import Filters
 from memory.drafts import Draft
+from memory.errors import InvalidError
 from memory.spaces import DEFAULT_SPACE
+from retrieval.dates import local, midnight
 from webapp.api.schemas import EmbeddingState, Line, MemoryStatus, MemoryType, Question
+from webapp.context import utc_now, zone
 
 F = TypeVar("F", bound=BaseModel)
 
@@ -90,14 +93,37 @@ class RememberForm(BaseModel):
     type: MemoryType = "note"
     theme: Line | None = None
     tags: str = ""
+    last_day: Annotated[date, Field(le=date(9999, 12, 30))] | None = None
     saved: bool = False
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """Return the moment at which the last day is over; raises `InvalidError` where that has passed."""
+        if self.last_day is None:
+            return None
+        over = midnight(self.last_day + timedelta(days=1), zone())
+        if over <= utc_now():
+            raise InvalidError("last_day", "must not have passed")
+        return over
 
     def to_draft(self) -> Draft:
         """Return the checked draft; raises `InvalidError`."""
         tags = tuple(tag.strip() for tag in self.tags.split(",") if tag.strip())
         # A form sends its line ends as CR LF.
         text = self.text.replace("\r\n", "\n")
-        return Draft(text=text, type=self.type, theme=self.theme, tags=tags, manually_saved=self.saved)
+        return Draft(
+            text=text,
+            type=self.type,
+            theme=self.theme,
+            tags=tags,
+            manually_saved=self.saved,
+            expires_at=self.expires_at,
+        )
+
+
+def last_day_of(expires_at: datetime | None) -> date | None:
+    """Return the last day, by the calendar of the reader's zone, on which there is something that expires."""
+    return None if expires_at is None else local(expires_at - timedelta(microseconds=1), zone()).date()
 
 
 class ShownForm(BaseModel):

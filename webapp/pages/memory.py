@@ -30,7 +30,7 @@ from webapp.operations import (
     visible_entry,
 )
 from webapp.pages.beside import beside_list
-from webapp.pages.forms import RememberForm, begun_with, by_lines, parse
+from webapp.pages.forms import RememberForm, begun_with, by_lines, last_day_of, parse
 from webapp.pages.history import past_of
 from webapp.pages.queries import opened
 from webapp.pages.recalls import recalled_of
@@ -181,6 +181,9 @@ def save(memory_id: UUID) -> Response:
         # A tag may have a comma, which divides tags here: as long as nobody touches them they stay whole.
         if form.tags != ", ".join(entry.memory.tags):
             changes["tags"] = [tag.strip() for tag in form.tags.split(",") if tag.strip()]
+        # An hour that an agent has set stays, as long as nobody chooses another day.
+        if "last_day" in request.form and form.last_day != last_day_of(entry.memory.expires_at):
+            changes["expires_at"] = form.expires_at
         change(memory_id, changes)
     except ValidationError as error:
         return _form(entry, problems(error))
@@ -223,18 +226,20 @@ def _is_as_written(entry: Entry) -> bool:
     """Tell whether a memory says by now what the form does: who presses Enter twice was overtaken by nobody."""
     given, memory = request.form, entry.memory
     tags = [tag.strip() for tag in given.get("tags", "").split(",") if tag.strip()]
+    day = str(last_day_of(memory.expires_at) or "")
     return (
         by_lines(given.get("text", "")).strip() == by_lines(memory.text).strip()
         and given.get("type") == memory.type
         and given.get("theme", "").strip() == (entry.theme or "")
         and ", ".join(tags) == ", ".join(memory.tags)
+        and given.get("last_day", day) == day
     )
 
 
 def _as_shown(entry: Entry) -> str:
     """Return what tells whether the fields of the form still are as they were shown."""
     memory = entry.memory
-    shown = json.dumps([memory.text, memory.type, entry.theme, memory.tags])
+    shown = json.dumps([memory.text, memory.type, entry.theme, memory.tags, str(memory.expires_at)])
     return hashlib.blake2b(shown.encode(), digest_size=16).hexdigest()
 
 
@@ -248,6 +253,7 @@ def _form(
         given=request.form if refused else None,
         problem=problem or {},
         types=TYPES,
+        shown_day=last_day_of(entry.memory.expires_at),
         # While the memory is closed nobody sees whether another has changed it.
         based_on=begun_with("") if closed else _as_shown(entry),
         overtaken=overtaken,
