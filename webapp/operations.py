@@ -187,8 +187,13 @@ def set_pin(memory_id: UUID, *, pinned: bool) -> Entry:
 
 
 def remove(memory_id: UUID, undo: timedelta | None) -> Forgetting:
-    """Forget a memory, for good unless an undo window is asked for."""
+    """Forget a memory, for good unless an undo window is asked for; with one, what has its own still keeps that.
+
+    So whoever asks again, as the answer was lost, is told until when it can be brought back.
+    """
     who = credential()
+    if undo is not None and (before := restorables([memory_id])):
+        return Forgetting(memory_id, before[0].undo_until)
     visible_entry(memory_id)
     forgotten = forget(
         session(), who.user_id, memory_id, keys=runtime().keys, now=utc_now(), actor=who.actor, undo=undo

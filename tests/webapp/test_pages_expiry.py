@@ -30,7 +30,11 @@ def _expiry(person: Any) -> datetime | None:
 
 
 def test_a_memory_stays_until_the_end_of_its_last_day(ada: Any, browser: FlaskClient) -> None:
-    assert browser.post("/remember", data={"text": TEXT, "last_day": "2099-06-30"}).status_code == 201
+    page = browser.post("/remember", data={"text": TEXT, "last_day": "2099-06-30", "tags": "parking"})
+    assert page.status_code == 201
+    # The next memory begins with what is likely to be so again, and that is no last day.
+    assert re.search(r'name="tags"\s+value="parking"', page.text)
+    assert "2099" not in page.text
     # Midnight in Auckland, twelve hours before it is so in UTC.
     assert _expiry(ada) == datetime(2099, 6, 30, 12, tzinfo=UTC)
 

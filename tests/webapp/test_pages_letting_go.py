@@ -41,6 +41,15 @@ def test_what_is_forgotten_can_still_be_brought_back(ada, memory):
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX], ids=["without scripts", "with scripts"])
+def test_who_forgets_again_what_is_forgotten_has_the_undo(ada, browser, memory, headers):
+    page = browser.post(f"/memories/{memory}/forget", headers=headers, follow_redirects=not headers).text
+    assert re.search(rf"Forgotten\. .*/memories/{memory}/restore", page, re.DOTALL)
+    assert "Restore" in browser.get(f"/memories/{memory}/edit").text
+    assert browser.post(f"/memories/{memory}/restore").status_code == 303
+    assert TEXT in browser.get("/memories").text
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["without scripts", "with scripts"])
 def test_what_expires_sooner_is_said_to_be_gone_sooner(ada, browser, headers):
     memory_id = stored(ada, TEXT, expires_at=utc_now() + timedelta(minutes=3))
     page = browser.post(f"/memories/{memory_id}/forget", headers=headers, follow_redirects=not headers).text

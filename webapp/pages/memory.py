@@ -154,8 +154,11 @@ def replaces_no_more(memory_id: UUID, other_id: UUID) -> Response:
 
 @bp.get("/memories/<uuid:memory_id>/edit")
 def ask(memory_id: UUID) -> Response:
-    """Show what can be changed of a memory."""
-    entry = visible_entry(memory_id)
+    """Show what can be changed of a memory; of a forgotten one, that it can be brought back."""
+    try:
+        entry = visible_entry(memory_id)
+    except NotFoundError:
+        return _forgotten(memory_id)
     if is_incognito(space_for(entry.space)):
         return render("memories/closed.html", "memories/_closed.html")
     return _form(entry)
