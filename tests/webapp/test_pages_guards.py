@@ -58,10 +58,11 @@ def test_a_page_that_somebody_else_left_open_does_nothing_for_who_logs_in_after(
     assert browser.post("/remember", data=form, headers={**HTMX, **own}).status_code == 201
 
 
-@pytest.mark.parametrize("path", ["/themes", "/spaces", "/preferences", "/providers", "/remember"])
+@pytest.mark.parametrize("path", ["/themes", "/spaces", "/preferences", "/providers", "/remember", "/notebooks"])
 def test_a_form_that_somebody_else_left_open_is_refused_and_ones_own_is_not(app: Flask, ada, bob, path: str) -> None:
     hers, browser = at_browser(app, ada), at_browser(app, bob)
-    theirs, own = (re.findall(r'name="visitor" value="([^"]+)"', each.get(path).text)[0] for each in (hers, browser))
+    shown = rf'action="{path}"(?:(?!</form>).)*?name="visitor" value="([^"]+)"'
+    theirs, own = (re.findall(shown, each.get(path).text, re.DOTALL)[0] for each in (hers, browser))
     typed = {"display_name": "Heron", "name": "Heron", "document": "Herons.", "based_on": "0", "model": "heron"}
     typed["text"] = "The heron is violet."
     form = {**typed, "provider_type": "openai", "endpoint_url": "http://127.0.0.1:9/v1"}
