@@ -28,7 +28,7 @@ class CallDraft:
 
     tool: str
     success: bool
-    duration_ms: float
+    duration_ms: float | None = None
     operation: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     result: Any = None

@@ -4,14 +4,15 @@ The format `openai` has the messages of Chat Completions and the items of Respon
 of a tool, its output, or a thought: what agents built with the OpenAI Agents SDK keep.
 
 Beside the element, which is kept whole, stand a role and a text to read and to search: what was said; after it the
-calls and results of tools. System prompts and thoughts are that text only where nothing else is.
+calls and results of tools. System prompts and thoughts are that text only where nothing else is. Calls and results that
+have an id are told one by one too, for the record of calls.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ from memory.errors import InvalidError
 from memory.message_drafts import MAX_CONTENT_BYTES
 from memory.models.conversations import FORMATS
 
-__all__ = ["FORMATS", "Gist", "read_element", "to_element"]
+__all__ = ["FORMATS", "Gist", "Given", "Made", "read_element", "to_element"]
 
 Element = dict[str, Any]
 
@@ -47,6 +48,7 @@ _OPENAI_CALLS = {"mcp_approval_request", "program"}
 # Where an item has what a tool was called with, and what it gave.
 _CALLED_WITH = ("arguments", "input", "action", "actions", "operation", "code", "queries")
 _GIVEN = ("output", "outputs", "results", "error")
+_FAILED = frozenset({"failed", "incomplete"})
 _PROMPTS = frozenset({"system-prompt", "user-prompt"})
 # Who speaks to whom when a call or a result of a tool stands in a history of plain turns.
 _SIDES = {"tool_call": "assistant", "tool_result": "user"}
@@ -54,11 +56,31 @@ _RESULT = "tool result"
 
 
 @dataclass(frozen=True, slots=True)
+class Made:
+    """A call of a tool, by the id that its result names it by; arguments may be JSON as text."""
+
+    id: str
+    tool: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the call of this id gave."""
+
+    id: str
+    result: Any
+    success: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Gist:
-    """What an element is to a reader: one of our roles, and a text that may be empty."""
+    """What an element is to a reader: one of our roles, and a text that may be empty; what it tells of tools."""
 
     role: str
     content: str
+    made: tuple[Made, ...] = ()
+    given: tuple[Given, ...] = ()
 
 
 @dataclass(slots=True)
@@ -69,16 +91,27 @@ class _Parts:
     calls: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
     asides: list[str] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
+    given: list[Given] = field(default_factory=list)
 
-    def content(self) -> str:
+    def gist(self, role: str) -> Gist:
         shown = [*self.said, *self.calls, *self.results] or self.asides
-        return "\n\n".join(part for part in shown if part.strip())
+        content = "\n\n".join(part for part in shown if part.strip())
+        return Gist(role, content, tuple(self.made), tuple(self.given))
 
-    def call(self, name: Any, arguments: Any) -> None:
+    def call(self, name: Any, arguments: Any, call_id: Any = None) -> None:
         self.calls.append(_labelled("tool call", name, _written(arguments)))
+        if isinstance(call_id, str) and call_id:
+            self.made.append(Made(call_id, str(name or ""), arguments))
 
-    def result(self, name: Any, content: Any) -> None:
+    def result(self, name: Any, content: Any, call_id: Any = None, *, failed: bool = False) -> None:
         self.results.append(_labelled(_RESULT, name, _value(content)))
+        self.answer(call_id, content, failed=failed)
+
+    def answer(self, call_id: Any, content: Any, *, failed: bool) -> None:
+        """Note what a call gave, without a word of it in the text."""
+        if isinstance(call_id, str) and call_id:
+            self.given.append(Given(call_id, content, not failed))
 
 
 def _labelled(label: str, name: Any, text: str) -> str:
@@ -96,7 +129,7 @@ def read_element(format_: str, element: Any, where: str) -> Gist:
     content = _storable(gist.content)
     if not content.strip() and not _may_be_empty(format_, gist.role, element):
         raise InvalidError(f"{where}.content", "must not be empty")
-    return Gist(gist.role, content)
+    return replace(gist, content=content)
 
 
 def _may_be_empty(format_: str, role: str, element: Element) -> bool:
@@ -129,17 +162,14 @@ def _openai_item(element: Element) -> Gist | None:
     if kind.endswith("_output"):
         given = next((element[key] for key in ("output", "result", "tools") if element.get(key) is not None), None)
         # One part, as a screenshot, is read as a list of one.
-        parts.result(element.get("name"), [given] if isinstance(given, dict) and "type" in given else given)
-        return Gist("tool_result", parts.content())
+        whole = [given] if isinstance(given, dict) and "type" in given else given
+        # The output of a local shell has its call's id for its own.
+        call_id = element.get("call_id") or element.get("id")
+        parts.result(element.get("name"), whole, call_id, failed=element.get("status") in _FAILED)
+        return parts.gist("tool_result")
     if kind.endswith("_call") or kind in _OPENAI_CALLS:
-        given = next((element[key] for key in _CALLED_WITH if element.get(key) is not None), None)
-        parts.call(element.get("name") or kind.removesuffix("_call"), given)
-        for result in (element[key] for key in _GIVEN if element.get(key) is not None):
-            parts.result(None, result)
-        # A picture comes as its bytes.
-        if kind == "image_generation_call" and element.get("result"):
-            parts.result(None, [{"type": "image"}])
-        return Gist("tool_call", parts.content())
+        _read_openai_call(parts, kind, element)
+        return parts.gist("tool_call")
     role = _OPENAI_ITEMS.get(kind)
     if role is None:
         return None
@@ -148,7 +178,24 @@ def _openai_item(element: Element) -> Gist | None:
         parts.said.append(_labelled("thought", None, _value(thoughts)))
     if kind == "mcp_approval_response":
         parts.result("approved" if element.get("approve") is True else "not approved", element.get("reason"))
-    return Gist(role, parts.content())
+    return parts.gist(role)
+
+
+def _read_openai_call(parts: _Parts, kind: str, element: Element) -> None:
+    """Read a call; one that no output will name, as the provider's own tools gave theirs already, answers itself."""
+    given = next((element[key] for key in _CALLED_WITH if element.get(key) is not None), None)
+    results = [element[key] for key in _GIVEN if element.get(key) is not None]
+    # A picture comes as its bytes.
+    if kind == "image_generation_call" and element.get("result"):
+        results.append([{"type": "image"}])
+    answers_itself = kind not in _OPENAI_CALLS and element.get("call_id") is None
+    call_id = element.get("call_id") or (element.get("id") if answers_itself else None)
+    parts.call(element.get("name") or kind.removesuffix("_call"), given, call_id)
+    for result in results:
+        parts.result(None, result)
+    if answers_itself:
+        failed = element.get("error") is not None or element.get("status") in _FAILED
+        parts.answer(call_id, results[0] if results else None, failed=failed)
 
 
 def _openai_message(element: Element) -> Gist | None:
@@ -157,8 +204,8 @@ def _openai_message(element: Element) -> Gist | None:
         return None
     parts = _Parts()
     if role == "tool_result":
-        parts.result(element.get("name"), content)
-        return Gist(role, parts.content())
+        parts.result(element.get("name"), content, element.get("tool_call_id"))
+        return parts.gist(role)
     parts.said += [*_texts(content), *_texts(element.get("refusal"))]
     audio = element.get("audio")
     if isinstance(audio, dict):
@@ -166,7 +213,7 @@ def _openai_message(element: Element) -> Gist | None:
     for call in [*_list(element.get("tool_calls")), {"function": element.get("function_call")}]:
         function = call.get("function") or call.get("custom")
         if isinstance(function, dict):
-            parts.call(function.get("name"), function.get("arguments", function.get("input")))
+            parts.call(function.get("name"), function.get("arguments", function.get("input")), call.get("id"))
     return _by_speaker(role, parts)
 
 
@@ -184,9 +231,13 @@ def _anthropic(element: Element) -> Gist | None:
 def _read_block(parts: _Parts, block: Any) -> None:
     kind = str(block.get("type", "")) if isinstance(block, dict) else ""
     if kind.endswith("tool_use"):
-        parts.call(block.get("name"), block.get("input"))
+        parts.call(block.get("name"), block.get("input"), block.get("id"))
     elif kind.endswith("tool_result"):
-        parts.result(None, block.get("content"))
+        content = block.get("content")
+        failed = block.get("is_error") is True or (
+            isinstance(content, dict) and str(content.get("type")).endswith("_error")
+        )
+        parts.result(None, content, block.get("tool_use_id"), failed=failed)
     elif kind.endswith("thinking"):
         parts.asides += _texts(block.get("thinking"))
     else:
@@ -208,9 +259,10 @@ def _pydantic_ai(element: Element) -> Gist | None:
 def _read_part(parts: _Parts, kind: str, part: Element) -> None:
     content = part.get("content")
     if kind.endswith("tool-call"):
-        parts.call(part.get("tool_name"), part.get("args"))
+        parts.call(part.get("tool_name"), part.get("args"), part.get("tool_call_id"))
     elif kind.endswith("tool-return") or kind.startswith("retry-"):
-        parts.result(part.get("tool_name"), content)
+        failed = kind.startswith("retry-") or part.get("outcome", "success") != "success"
+        parts.result(part.get("tool_name"), content, part.get("tool_call_id"), failed=failed)
     elif kind in {"user-prompt", "text", "file"}:
         parts.said += _texts(content)
     elif kind == "speech":
@@ -232,7 +284,7 @@ def _by_speaker(role: str, parts: _Parts) -> Gist:
         role = "tool_result" if parts.results else "system" if parts.asides else role
     elif not parts.said and role == "assistant" and parts.calls:
         role = "tool_call"
-    return Gist(role, parts.content())
+    return parts.gist(role)
 
 
 def _list(value: Any) -> list[Element]:

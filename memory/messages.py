@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Literal
 from uuid import UUID
@@ -21,6 +21,7 @@ from memory.message_drafts import MessageDraft
 from memory.models import Conversation, Memory, Message
 from memory.recalled import Stripped, strip_recalled
 from memory.remember import remember_many, text_digest
+from memory.told_calls import Teller, record_told
 from memory.trace import Outcome
 
 _TICK = timedelta(microseconds=1)
@@ -31,7 +32,7 @@ Kept = Literal["stored", "duplicate", "completed"]
 class Scribe:
     """What is the same for all messages of one call: who writes, when, with which keys and counter of tokens.
 
-    `within` confines the writer to the conversations of one space.
+    `within` confines the writer to the conversations of one space. `teller` is whose calls of tools a history tells of.
     """
 
     keys: Keys
@@ -40,6 +41,7 @@ class Scribe:
     actor: str
     correlation_id: str
     within: UUID | None = None
+    teller: Teller = field(default_factory=Teller)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def append_locked(
         check_not_ahead("created_at", draft.created_at, scribe.now)
     writer = _Writer(session, conversation, scribe)
     stored = writer.keep(drafts)
+    record_told(session, [item.message for item in stored if item.outcome != "duplicate"], scribe.teller)
     # Memories before episodes, as the embedder locks them.
     if space is not None:
         stored = writer.remember(drafts, stored, space)
@@ -127,8 +130,8 @@ class _Writer:
             elif old.partial and old.role == draft.role:
                 item = Stored(self._completed(old, draft), "completed")
             else:
-                field = f"{draft.where}.client_id" if draft.where else "client_id"
-                raise ConflictError(f"{draft.client_id!r} names a message with other content already", field)
+                named = f"{draft.where}.client_id" if draft.where else "client_id"
+                raise ConflictError(f"{draft.client_id!r} names a message with other content already", named)
             stored.append(item)
         return self._numbered(stored)
 

@@ -18,6 +18,7 @@ from memory.messages import Appended, Scribe
 from memory.models import Space
 from memory.spaces import DEFAULT_SPACE
 from memory.threads import Filters, Thread, ThreadPage, get_thread, list_conversations
+from memory.told_calls import Teller
 from retrieval.tokens import count
 from tasks.embedding import nudge
 from webapp.api.conversation_schemas import StreamHead, appended_json, merged_json
@@ -25,6 +26,7 @@ from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.guards import bearer_required
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 from webapp.streams import Streamed, patience, read_stream
+from webapp.tools import TOOLS
 
 
 def visible_thread(conversation_id: UUID) -> Thread:
@@ -145,7 +147,9 @@ def _streamed_draft(streamed: Streamed) -> MessageDraft:
 
 def _scribe() -> Scribe:
     who = credential()
-    return Scribe(runtime().keys, count, utc_now(), who.actor, request_id(), within=who.space_id)
+    # This server has recorded the calls of its own tools.
+    teller = Teller(who.token_id, TOOLS.keys())
+    return Scribe(runtime().keys, count, utc_now(), who.actor, request_id(), within=who.space_id, teller=teller)
 
 
 def _space_of(appended: Appended) -> str:

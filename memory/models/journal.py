@@ -26,7 +26,7 @@ class IncognitoSession(Base):
     ended_at: Mapped[Moment | None]
 
 
-ORIGINS = ("server", "external")
+ORIGINS = ("server", "external", "history")
 _IN_ONE = text("conversation_id IS NOT NULL")
 _OF_ONE = text("message_id IS NOT NULL")
 _OF_A_KIND = text("operation IS NOT NULL")
@@ -36,9 +36,11 @@ _WITH_PATHS = text("affected_paths <> '{}'")
 
 
 class ToolCall(Base):
-    """One call of a tool, ours or an agent's own (`external`). Forgetting a memory redacts its text here.
+    """One call of a tool: ours, an agent's own (`external`), or one that a `history` told of.
 
-    `affected_ids` of a search are its hits in the order of their ranks.
+    Forgetting a memory redacts its text here; a call of a history is redacted with its conversation, too.
+    `affected_ids` of a search are its hits in the order of their ranks. Without `duration_ms` nobody said how long it
+    took.
     """
 
     __tablename__ = "tool_calls"
@@ -86,7 +88,7 @@ class ToolCall(Base):
     result: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     affected_ids: Mapped[list[UUID]] = mapped_column(ARRAY(Uuid), server_default=text("'{}'"), default=list)
     hits: Mapped[int | None]
-    duration_ms: Mapped[float]
+    duration_ms: Mapped[float | None]
     success: Mapped[bool]
     error: Mapped[str | None]
     created_at: Mapped[Moment]

@@ -284,6 +284,11 @@ def test_a_result_may_be_any_json(agent, result):
     assert listed(agent)[0]["result"] == result
 
 
+def test_how_long_a_call_took_is_unknown_where_nobody_says_so(agent):
+    report(agent, call(duration_ms=None), {"tool": NOTES}, call(duration_ms=0))
+    assert [each["duration_ms"] for each in listed(agent)][::-1] == [None, None, 0]
+
+
 def test_a_failed_call_says_why(agent):
     report(agent, call(success=False, error="the file is locked"))
     kept = listed(agent, success="false")

@@ -31,14 +31,14 @@ class OutlineAnswer(BaseModel):
 
 
 class CallAnswer(OutlineAnswer):
-    """One call of a tool, of this server or of an agent's own."""
+    """One call of a tool, of this server or of an agent's own: reported (`external`), or told of in a `history`."""
 
-    origin: Literal["server", "external"]
+    origin: Literal["server", "external", "history"]
     arguments: Any
     result: Any
     success: bool
     error: str | None
-    duration_ms: float
+    duration_ms: float | None = Field(description="null where nobody said how long it took.")
     hits: int | None
     affected_ids: list[str]
     affected_paths: list[str]

@@ -67,7 +67,7 @@ class CallBody(Strict):
     result: Annotated[Any, AfterValidator(_keepable)] = None
     success: bool = True
     error: Line | None = Field(None, max_length=2000)
-    duration_ms: float = Field(0, ge=0, le=1e9, allow_inf_nan=False)
+    duration_ms: float | None = Field(None, ge=0, le=1e9, allow_inf_nan=False)
     affected_ids: list[UUID] = Field(default_factory=list, max_length=100)
     affected_paths: list[FilePath] = Field(default_factory=list, max_length=100)
     conversation_id: UUID | None = None
@@ -92,7 +92,7 @@ class Filters(Strict):
     since: Moment | None = None
     until: Moment | None = None
     success: bool | None = None
-    origin: Literal["server", "external"] | None = None
+    origin: Literal["server", "external", "history"] | None = None
     conversation: UUID | None = None
     message: UUID | None = None
 
@@ -228,7 +228,7 @@ def _call_json(call: Call) -> dict[str, Any]:
         "result": call.result,
         "success": call.call.success,
         "error": call.error,
-        "duration_ms": round(call.call.duration_ms, 3),
+        "duration_ms": None if call.call.duration_ms is None else round(call.call.duration_ms, 3),
         "hits": call.call.hits,
         "affected_ids": [str(each) for each in call.call.affected_ids],
         "affected_paths": list(call.affected_paths),

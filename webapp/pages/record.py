@@ -35,7 +35,7 @@ PAGE = 20
 PATHS_PAGE = 100
 USES_PAGE = 10
 CHANGES = ("create", "update", "delete")
-ORIGINS = (("server", "this server"), ("external", "an agent's own"))
+ORIGINS = (("server", "this server"), ("external", "an agent's own"), ("history", "told of in a history"))
 MEMORY_TOOL_NAMES = frozenset(tool.name for tool in MEMORY_TOOLS)
 ENTITY_TOOL_NAMES = frozenset(tool.name for tool in ENTITY_TOOLS)
 # What a call said, in a list; the call's own page shows all of it.
@@ -70,7 +70,7 @@ class CallsForm(Period):
     operation: Annotated[list[Annotated[Line, Field(max_length=50)]], Field(max_length=20)] = []
     what: Annotated[Line, Field(max_length=1024)] | None = None
     success: bool | None = None
-    origin: Literal["server", "external"] | None = None
+    origin: Literal["server", "external", "history"] | None = None
     cursor: Line | None = None
     after: Line | None = None
 

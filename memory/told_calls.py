@@ -1,0 +1,125 @@
+"""Calls of tools that a history tells of, put into the record of calls with what they gave.
+
+One is recorded when its result is stored: before that nobody knows what it did. How long it took no history says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid5
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session, undefer
+
+from memory.errors import InvalidError
+from memory.formats import Gist, Given, Made, read_element
+from memory.models import Message, ToolCall
+from memory.payloads import check_json
+
+# A result belongs to a call at most so many messages before it.
+FARTHEST = 64
+# Of arguments and of a result; longer ones stand in their messages alone.
+LARGEST_JSON = 65_536
+LEFT_OUT = {"left_out": "it stands in the message alone"}
+NAMELESS = "tool"
+_TICK = timedelta(microseconds=1)
+_NAME = re.compile(r"[A-Za-z0-9_./:-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class Teller:
+    """Whose calls these are, and the names of tools whose calls are in the record already."""
+
+    token_id: UUID | None = None
+    recorded: Collection[str] = ()
+
+
+def record_told(session: Session, stored: Iterable[Message], teller: Teller) -> None:
+    """Record the calls whose results are in these messages of one conversation, in their order. The caller commits."""
+    told = [(message, gist) for message, gist in _told(stored) if gist.made or gist.given]
+    made_here = {made.id for _, gist in told for made in gist.made}
+    asked = {given.id for _, gist in told for given in gist.given}
+    before = _made_before(session, told[0][0]) if asked - made_here else ()
+    rows = [
+        # The record is in the order of moments, and all of them were told in one.
+        {**row, "created_at": row["created_at"] + number * _TICK}
+        for number, row in enumerate(_rows([*before, *told], teller))
+        if row["tool"] not in teller.recorded
+    ]
+    if rows:
+        session.execute(insert(ToolCall).on_conflict_do_nothing(), rows)
+
+
+def _told(messages: Iterable[Message]) -> Iterator[tuple[Message, Gist]]:
+    for message in messages:
+        if message.payload_format is not None:
+            yield message, read_element(message.payload_format, message.payload, "payload")
+
+
+def _made_before(session: Session, message: Message) -> Iterator[tuple[Message, Gist]]:
+    """Yield the messages before one with the calls that they make; what they give is recorded already."""
+    statement = select(Message).where(
+        Message.user_id == message.user_id,
+        Message.conversation_id == message.conversation_id,
+        Message.sequence.between(message.sequence - FARTHEST, message.sequence - 1),
+        Message.role.in_(("assistant", "tool_call")),
+    )
+    said = session.scalars(statement.order_by(Message.sequence).options(undefer(Message.payload)))
+    return ((each, replace(gist, given=())) for each, gist in _told(said))
+
+
+def _rows(told: Iterable[tuple[Message, Gist]], teller: Teller) -> Iterator[dict[str, Any]]:
+    # An id may come again: some programs count the calls of each message anew.
+    open_calls: dict[str, tuple[Message, Made]] = {}
+    for message, gist in told:
+        open_calls |= {made.id: (message, made) for made in gist.made}
+        for given in gist.given:
+            if given.id in open_calls:
+                yield _row(*open_calls.pop(given.id), message, given, teller)
+
+
+def _row(said_in: Message, made: Made, answered_in: Message, given: Given, teller: Teller) -> dict[str, Any]:
+    return {
+        "user_id": said_in.user_id,
+        # Of what was told before, the same.
+        "id": uuid5(said_in.id, made.id),
+        "token_id": teller.token_id,
+        "correlation_id": answered_in.correlation_id,
+        "origin": "history",
+        # A name that is none may be a sentence, and would hide it from who takes out what is forgotten.
+        "tool": made.tool if _NAME.fullmatch(made.tool) else NAMELESS,
+        "arguments": _keepable(_as_object(made.arguments)),
+        "result": _keepable(given.result),
+        "affected_paths": [],
+        "conversation_id": said_in.conversation_id,
+        "message_id": said_in.id,
+        "success": given.success,
+        "created_at": answered_in.created_at,
+    }
+
+
+def _as_object(arguments: Any) -> dict[str, Any]:
+    """Return arguments by their names, also where they come as JSON in a text; else as the one thing that was given."""
+    given = arguments
+    if isinstance(arguments, str):
+        try:
+            given = json.loads(arguments)
+        except (ValueError, RecursionError):
+            given = arguments
+    if isinstance(given, dict):
+        return given
+    return {} if given in (None, "") else {"input": given}
+
+
+def _keepable(value: Any) -> Any:
+    try:
+        check_json(value, "payload", most=LARGEST_JSON, for_index=True)
+    except InvalidError:
+        return LEFT_OUT
+    return value
