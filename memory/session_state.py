@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from redis import Redis
-from sqlalchemy import delete, select, text
+from sqlalchemy import delete, func, select, text
 from sqlalchemy.orm import Session
 
 from memory import copies
@@ -28,6 +28,8 @@ from memory.redis_link import RedisLink
 
 LIFE = timedelta(hours=24)
 KEPT = 20
+# Read back from the newest until these are reached: messages of a megabyte must not come twenty at a time.
+ENOUGH_TOKENS = 16_000
 LONGEST_GOAL = 2000
 
 # Fields of the state, in both places; `seen` says which state of the conversation the messages are of.
@@ -54,7 +56,10 @@ _LOCK = text("SELECT 1 FROM conversations WHERE user_id = :user_id AND id = ANY(
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The goal and the last messages, oldest first: {id, sequence, role, content, token_count, created_at}."""
+    """The goal and the last messages, oldest first: {id, sequence, role, content, token_count, created_at}.
+
+    Of them there are `KEPT` at most, and fewer where the last of them have `ENOUGH_TOKENS` already.
+    """
 
     goal: str | None
     messages: tuple[Mapping[str, Any], ...]
@@ -176,13 +181,13 @@ def _last_messages(session: Session, conversation: Conversation) -> list[dict[st
         Message.token_count,
         Message.created_at,
     )
-    newest = (
-        select(*columns)
-        .where(Message.user_id == conversation.user_id, Message.conversation_id == conversation.id)
-        .order_by(Message.sequence.desc())
-        .limit(KEPT)
+    mine = (Message.user_id == conversation.user_id, Message.conversation_id == conversation.id)
+    since = func.sum(Message.token_count).over(order_by=Message.sequence.desc()) - Message.token_count
+    last = (
+        select(Message.id, since.label("since")).where(*mine).order_by(Message.sequence.desc()).limit(KEPT).subquery()
     )
-    rows = session.execute(newest).all()
+    newest = select(*columns).join(last, Message.id == last.c.id).where(*mine, last.c.since < ENOUGH_TOKENS)
+    rows = session.execute(newest.order_by(Message.sequence.desc())).all()
     return [{**row._mapping, "id": str(row.id), "created_at": row.created_at.isoformat()} for row in reversed(rows)]
 
 

@@ -300,6 +300,21 @@ def test_a_state_has_the_last_messages_and_no_goal_at_first(talk):
     assert [message["sequence"] for message in state["messages"]] == list(range(41, 61))
 
 
+def test_a_state_goes_no_further_back_than_enough_words(talk):
+    assert state_of(talk)["left_out"] == 40
+    for number in range(3):
+        talk.say(f"Report {number}: " + "the bees are well and so is the honey. " * 900)
+    state = state_of(talk)
+    assert [message["sequence"] for message in state["messages"]] == [62, 63]
+    assert state["left_out"] == 61
+    assert state_of(talk, max_messages=1)["left_out"] == 62
+
+
+def test_the_newest_message_of_a_state_is_there_however_long_it_is(talk):
+    talk.say("the bees are well and so is the honey. " * 4000)
+    assert [message["sequence"] for message in state_of(talk)["messages"]] == [61]
+
+
 def test_messages_of_a_state_are_those_of_now(talk):
     state_of(talk)
     talk.turn("The very last question?", "The very last reply.")

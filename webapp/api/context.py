@@ -149,7 +149,10 @@ def _summary_json(summary: Summary) -> dict[str, Any]:
 )
 @needs("read")
 def read_state(path: ConversationPath, query: StateQuery) -> Response:
-    """Answer the goal that was set within the last day, and the last messages, the oldest first."""
+    """Answer the goal that was set within the last day, and the last messages, the oldest first.
+
+    There are fewer than asked for where the last ones have 16,000 tokens already; the newest is always there.
+    """
     conversation = readable_thread(path.conversation_id).conversation
     return _state(conversation, query.max_messages)
 
@@ -169,10 +172,12 @@ def put_state(path: ConversationPath, body: StateBody) -> Response:
 
 def _state(conversation: Conversation, most: int) -> Response:
     standing = runtime().states.standing(session(), conversation, now=utc_now())
+    messages = list(standing.messages[-most:] if most else ())
     answer = {
         "conversation_id": str(conversation.id),
         "goal": standing.goal,
-        "messages": list(standing.messages[-most:] if most else ()),
+        "messages": messages,
+        "left_out": conversation.message_count - len(messages),
     }
     session().commit()
     return jsonify(answer)

@@ -266,3 +266,4 @@ class StateAnswer(BaseModel):
     conversation_id: str
     goal: str | None
     messages: list[StateTurnAnswer]
+    left_out: int = Field(description="How many messages there are before these.")
