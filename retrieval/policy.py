@@ -157,6 +157,9 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 
 
+_WHOLE = frozenset({"rrf_k", "depth", "reads", "most_reads", "respellings"})
+
+
 def _check_choices(policy: Policy) -> None:
     if not isinstance(policy.fusion, str) or policy.fusion not in FUSIONS:
         raise PolicyError("fusion", f"must be one of {', '.join(FUSIONS)}")
@@ -185,6 +188,20 @@ NAMED: dict[str, Policy] = {
         respellings=0,
     ),
 }
+
+
+def described() -> dict[str, Any]:
+    """Return what `policy_from` takes as a JSON schema."""
+    numbers = {
+        name: {"type": "integer" if name in _WHOLE else "number", "minimum": low, "maximum": high}
+        for name, (low, high) in _RANGES.items()
+    }
+    choices = {
+        "name": {"type": "string", "enum": list(NAMED)},
+        "fusion": {"type": "string", "enum": list(FUSIONS)},
+        "legs": {"type": "array", "items": {"type": "string", "enum": list(LEGS)}, "minItems": 1},
+    }
+    return {"type": "object", "properties": {**choices, **numbers}, "additionalProperties": False}
 
 
 # The fields of earlier versions, which a space or an export may still have.
@@ -237,7 +254,7 @@ def _number(key: str, value: Any) -> float:
     # Compared before any conversion: NaN fails here, and so does an integer too large for a float.
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise PolicyError(key, f"must be a number between {low:g} and {high:g}")
-    if key not in {"rrf_k", "depth", "reads", "most_reads", "respellings"}:
+    if key not in _WHOLE:
         return float(value)
     if value != int(value):
         raise PolicyError(key, "must be a whole number")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from embedding_endpoint import running
 
 from memory.embedding.backfill import utc_now
 from memory.enrichment.enrich import Enricher
-from retrieval.policy import NAMED
+from retrieval.policy import NAMED, Policy
 
 # One document of everything: docs and the tests of exports tell what is in it.
 WITHOUT_A_SHAPE = {"GET /v1/export"}
@@ -126,9 +127,35 @@ def test_a_change_of_nothing_is_described_as_none(app):
 @pytest.mark.parametrize("schema", ["ContextBody", "SpaceBody", "SpacePatch"])
 def test_a_policy_is_described_as_a_name_or_its_fields(agent, app, schema):
     named, fields = part_of(app, schema, "policy")["anyOf"]
-    assert (named["enum"], fields["type"]) == (sorted(NAMED), "object")
+    assert (named["enum"], fields["additionalProperties"]) == (sorted(NAMED), False)
+    assert fields["properties"].keys() == {field.name for field in dataclasses.fields(Policy)}
     for name in named["enum"]:
         agent.post("/v1/memory/context", {"query": "bees", "policy": name})
+
+
+def test_a_field_of_a_policy_is_described_by_what_it_may_be(client, ada, app):
+    agent, tried = Agent(client, ada.headers), 0
+    for name, field in part_of(app, "ContextBody", "policy")["anyOf"][1]["properties"].items():
+        if "minimum" in field:
+            right = [field["minimum"], field["maximum"]]
+            wrong = [field["maximum"] + 1, *([1.5] if field["type"] == "integer" else [])]
+            for value in (*right, *wrong):
+                answer = agent.post("/v1/memory/context", {"query": "bees", "policy": {"beta": 1, name: value}})
+                assert (answer.status_code == 200) == (value in right), (name, value)
+                tried += 1
+    assert tried > 100
+
+
+def test_a_model_does_not_read_all_fields_of_a_policy(agent):
+    tools = {tool["name"]: tool for tool in agent.get("/v1/tools").json["tools"]}
+    assert [word in str(tools["memory_search"]) for word in ("policy", "alpha")] == [True, False]
+
+
+def test_a_cursor_is_described_as_a_word(app):
+    queries = [part for operation in operations(app).values() for part in operation.get("parameters", ())]
+    cursors = [str(part["schema"]) for part in queries if part.get("name") == "cursor"]
+    words = [cursor for cursor in cursors if "integer" not in cursor]
+    assert ["'minLength': 1" in word for word in words] == [True] * 7
 
 
 @pytest.mark.parametrize(
@@ -145,6 +172,23 @@ def test_messages_are_described_as_sent_in_one_way(app, schema, ways):
     assert [way["properties"][way["required"][-1]]["type"] for way in described["oneOf"]] == [
         "object" if way == ["message"] else "array" for way in ways
     ]
+    # A format and names of the elements without a history are refused.
+    assert [way["properties"].get("format") for way in described["oneOf"]] == [
+        None if "history" in way else {"type": "null"} for way in ways
+    ]
+
+
+@pytest.mark.parametrize("schema", ["AppendBody", "MergeBody"])
+def test_names_of_elements_are_described(app, schema):
+    part = part_of(app, schema, "client_ids")
+    assert (part["maxItems"], part["items"]["anyOf"][0]["maxLength"]) == (1000, 256)
+
+
+@pytest.mark.parametrize("schema", ["MessageBody", "KeptMessage"])
+def test_a_message_is_described_as_saying_something(app, schema):
+    described = app.test_client().get("/v1/openapi.json").json["components"]["schemas"][schema]
+    assert [way["required"] for way in described["anyOf"]] == [["content"], ["payload"]]
+    assert described["properties"]["content"]["maxLength"] == 1024 * 1024
 
 
 def test_the_two_countings_of_a_memory_are_told_apart(agent, app):

@@ -12,7 +12,7 @@ from pydantic import Field
 from memory.audit import HEAD, LARGEST_PAGE, EventFilters, LinkedEvent, list_events, to_head, verify
 from webapp.api.blueprint import api_blueprint
 from webapp.api.record_answers import EventsAnswer, VerifiedAnswer
-from webapp.api.schemas import Line, Moment, Strict, moment
+from webapp.api.schemas import Cursor, Line, Moment, Strict, moment
 from webapp.context import credential, session
 from webapp.errors import problem
 from webapp.guards import needs
@@ -29,7 +29,7 @@ class EventsQuery(Strict):
     since: Moment | None = None
     until: Moment | None = None
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class VerifyQuery(Strict):

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memory.conversations import LONGEST_TITLE
+from memory.conversations import LONGEST_NAME, LONGEST_TITLE
 from memory.drafts import check_not_ahead
 from memory.errors import InvalidError
 from memory.formats import read_element, to_element
 from memory.history import Merged, Offered
-from memory.message_drafts import MAX_BATCH, MessageDraft
+from memory.message_drafts import MAX_BATCH, MAX_CONTENT_BYTES, MessageDraft
 from memory.messages import Appended, Stored
 from memory.models import Conversation, Message
 from memory.payloads import check_json
-from memory.threads import Thread
+from memory.threads import MOST_WORDS, Thread
 from memory.transcript import EpisodeOf
-from webapp.api.schemas import Happened, Line, MemoryRole, NotBlank, Omittable, Patch, Strict, moment, outcome_json
+from webapp.api.schemas import (
+    NOT_BLANK,
+    Cursor,
+    Happened,
+    Line,
+    MemoryRole,
+    NotBlank,
+    Omittable,
+    Patch,
+    Strict,
+    described_as,
+    moment,
+    outcome_json,
+)
 from webapp.context import utc_now
 from webapp.guards import may_read
 from webapp.operations import as_told
@@ -28,6 +41,7 @@ from webapp.operations import as_told
 Format = Literal["pydantic_ai", "openai", "anthropic"]
 # `plain` has our own roles.
 ShownFormat = Literal["pydantic_ai", "openai", "anthropic", "plain"]
+ClientId = Annotated[Line, described_as(**NOT_BLANK, maxLength=LONGEST_NAME)]
 
 
 class ConversationPath(BaseModel):
@@ -73,9 +87,19 @@ class ConversationQuery(Strict):
     space: Line | None = None
     archived: Literal["false", "true", "any"] | None = None
     external_id: Line | None = Field(None, min_length=1, max_length=256)
-    q: Line | None = Field(None, max_length=256, description="Words that must all occur, in the title or in messages.")
+    q: NotBlank | None = Field(
+        None,
+        max_length=256,
+        description=f"At most {MOST_WORDS} words that must all occur, in the title or in messages.",
+    )
     limit: int = Field(50, ge=1, le=200)
-    cursor: Line | None = None
+    cursor: Cursor | None = None
+
+
+_SAYS_SOMETHING: list[Any] = [
+    {"properties": {"content": NOT_BLANK}, "required": ["content"]},
+    {"properties": {"payload": {"not": {"type": "null"}}}, "required": ["payload"]},
+]
 
 
 class MessageBody(Strict):
@@ -84,8 +108,10 @@ class MessageBody(Strict):
     With `remember` a memory is made of it; sent again, it is answered with the id of that memory.
     """
 
+    model_config = ConfigDict(json_schema_extra={"anyOf": _SAYS_SOMETHING})
+
     role: MemoryRole
-    content: str = ""
+    content: Annotated[str, described_as(maxLength=MAX_CONTENT_BYTES)] = ""
     client_id: Line | None = Field(None, min_length=1, max_length=256)
     model: Line | None = Field(None, min_length=1, max_length=256)
     payload: Any = None
@@ -109,7 +135,7 @@ class History(Strict):
 
     format: Format | None = None
     history: list[Any] | None = Field(None, min_length=1, max_length=MAX_BATCH)
-    client_ids: list[Line | None] | None = None
+    client_ids: Annotated[list[ClientId | None], described_as(maxItems=MAX_BATCH)] | None = None
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
@@ -135,10 +161,18 @@ class History(Strict):
 
 
 def _one_of(**kinds: str) -> ConfigDict:
-    """Return the configuration of a body that has exactly one of these fields, each of a type of JSON Schema."""
+    """Return the configuration of a body that has exactly one of these fields, each of a type of JSON Schema.
+
+    A format and ids of the client's belong to a history.
+    """
     needed = {"history": ["format", "history"]}
+    without = {"format": {"type": "null"}, "client_ids": {"maxItems": 0}}
     ways: list[Any] = [
-        {"properties": {name: {"type": kind}}, "required": needed.get(name, [name]), "type": "object"}
+        {
+            "properties": {name: {"type": kind}, **({} if name in needed else without)},
+            "required": needed.get(name, [name]),
+            "type": "object",
+        }
         for name, kind in kinds.items()
     ]
     return ConfigDict(json_schema_extra={"oneOf": ways})

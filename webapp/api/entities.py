@@ -25,7 +25,7 @@ from memory.spaces import DEFAULT_SPACE
 from tasks.embedding import nudge
 from webapp.api.answers import DeletedAnswer, EntitiesAnswer, MovedEntityAnswer, WholeEntityAnswer
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Line, Strict, moment
+from webapp.api.schemas import Cursor, Line, Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.guards import may_read, needs
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
@@ -47,14 +47,14 @@ class EntitiesQuery(Strict):
     q: Line | None = Field(None, min_length=1, max_length=200)
     type: Line | None = Field(None, max_length=50)
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class MentionsQuery(Strict):
     """Which mentions, the newest first."""
 
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class RetagBody(Strict):

@@ -35,7 +35,7 @@ from memory.errors import InvalidError
 from memory.models import Space
 from memory.spaces import LONGEST_RETENTION, SLUG, check_slug
 from memory.trace import Outcome
-from retrieval.policy import NAMED
+from retrieval.policy import NAMED, described
 from webapp.context import utc_now
 from webapp.guards import may_read
 
@@ -47,11 +47,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _Item = TypeVar("_Item")
 _LEAP = re.compile(r"(?<=\d\d:\d\d):60(?=[.,Zz+-])")
 _NUMBER = re.compile(r"\s*+[+-]?[\d_]*+\.?\d*+\s*+")
-_NOT_BLANK: dict[str, Any] = {"minLength": 1, "pattern": r"\S"}
+NOT_BLANK: dict[str, Any] = {"minLength": 1, "pattern": r"\S"}
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
-def _described(**constraints: Any) -> Any:
+def described_as(**constraints: Any) -> Any:
     """Return an annotation that describes what is checked elsewhere, by keywords of JSON Schema."""
     return Field(json_schema_extra=constraints)
 
@@ -135,30 +135,33 @@ def _kinds(annotation: Any) -> list[Any]:
 Line = Annotated[str, AfterValidator(_storable)]
 # PostgreSQL holds moments that Python cannot read back: one of those would break every list it is in.
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_utc)]
-Expiry = Annotated[Moment, AfterValidator(_ahead)]
+Expiry = Annotated[Moment, AfterValidator(_ahead), Field(description="A moment to come.")]
 Happened = Annotated[Moment, AfterValidator(_happened)]
+# What a page before told; read where it is used.
+Cursor = Annotated[Line, described_as(minLength=1)]
 # Narrows a search to what is listed.
 Only = Annotated[list[_Item] | None, AfterValidator(_any_when_empty)]
-Question = Annotated[str, AfterValidator(_askable), _described(**_NOT_BLANK)]
-# A name alone stands for the policy of that name.
+Question = Annotated[str, AfterValidator(_askable), described_as(**NOT_BLANK)]
+_POLICY_NAME = {"enum": list(NAMED), "type": "string"}
+# A name alone stands for the policy of that name. Of a tool's argument no more is said: a model would read all of it in
+# every prompt.
 Overrides = Annotated[
     dict[str, Any],
     BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
-    WithJsonSchema(
-        {"anyOf": [{"enum": list(NAMED), "type": "string"}, {"additionalProperties": True, "type": "object"}]}
-    ),
+    WithJsonSchema({"anyOf": [_POLICY_NAME, {"additionalProperties": True, "type": "object"}]}),
 ]
+Weights = Annotated[Overrides, WithJsonSchema({"anyOf": [_POLICY_NAME, described()]})]
 # What drafts, spaces and themes check, with messages of their own, is described here and checked there. A character
 # takes a byte at least.
-NotBlank = Annotated[Line, _described(**_NOT_BLANK)]
-Text = Annotated[str, _described(**_NOT_BLANK, maxLength=MAX_TEXT_BYTES)]
-Tag = Annotated[str, _described(**_NOT_BLANK, maxLength=MAX_TAG_LENGTH)]
-Tags = Annotated[list[Tag], _described(maxItems=MAX_TAGS)]
-SourceId = Annotated[str, _described(**_NOT_BLANK, maxLength=MAX_SOURCE_ID_LENGTH)]
-SourceIds = Annotated[list[SourceId], _described(maxItems=MAX_SOURCE_IDS)]
-Slug = Annotated[Line, _described(pattern=f"^{SLUG.pattern}$")]
+NotBlank = Annotated[Line, described_as(**NOT_BLANK)]
+Text = Annotated[str, described_as(**NOT_BLANK, maxLength=MAX_TEXT_BYTES)]
+Tag = Annotated[str, described_as(**NOT_BLANK, maxLength=MAX_TAG_LENGTH)]
+Tags = Annotated[list[Tag], described_as(maxItems=MAX_TAGS)]
+SourceId = Annotated[str, described_as(**NOT_BLANK, maxLength=MAX_SOURCE_ID_LENGTH)]
+SourceIds = Annotated[list[SourceId], described_as(maxItems=MAX_SOURCE_IDS)]
+Slug = Annotated[Line, described_as(pattern=f"^{SLUG.pattern}$")]
 # Of a memory: an empty one is none.
-Theme = Annotated[Line, _described(pattern=f"^({SLUG.pattern})?$")]
+Theme = Annotated[Line, described_as(pattern=f"^({SLUG.pattern})?$")]
 
 
 class Strict(BaseModel):
@@ -339,7 +342,7 @@ class EntryQuery(Strict):
     created_after: Moment | None = None
     created_before: Moment | None = None
     limit: int = Field(50, ge=1, le=200)
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class DeleteQuery(Strict):
@@ -369,18 +372,18 @@ class SpaceBody(Strict):
     retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
-    policy: Overrides | None = None
+    policy: Weights | None = None
 
 
 class SpacePatch(Patch):
     """Settings of a space to change."""
 
-    name: Annotated[Line, _described(**_NOT_BLANK, maxLength=200)] | None = None
+    name: Annotated[Line, described_as(**NOT_BLANK, maxLength=200)] | None = None
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
     retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
-    policy: Overrides | None = None
+    policy: Weights | None = None
 
 
 class SpacePath(BaseModel):
@@ -416,7 +419,7 @@ class SettingsBody(Patch):
 class IncognitoBody(Omittable):
     """Which session; by default the `X-Commonplace-Session` header, else the token itself."""
 
-    session: Annotated[Line, AfterValidator(_sendable), _described(**_NOT_BLANK)] | None = Field(
+    session: Annotated[Line, AfterValidator(_sendable), described_as(**NOT_BLANK)] | None = Field(
         None, min_length=1, max_length=150
     )
 
@@ -428,14 +431,14 @@ class ContextBody(Strict):
     space: Line | None = None
     token_budget: int | None = Field(None, ge=1, le=100_000)
     limit: int | None = Field(None, ge=1, le=50)
-    policy: Overrides | None = None
+    policy: Weights | None = None
 
 
 class ProviderBody(Strict):
     """The user's own embedding endpoint."""
 
     provider_type: Literal["openai", "ollama", "custom_http", "llamacpp"]
-    endpoint_url: Annotated[Line, _described(pattern="^[Hh][Tt][Tt][Pp][Ss]?://")] = Field(
+    endpoint_url: Annotated[Line, described_as(pattern="^[Hh][Tt][Tt][Pp][Ss]?://")] = Field(
         min_length=1, max_length=2000
     )
     model: Line = Field(min_length=1, max_length=200)

@@ -16,7 +16,7 @@ from memory.models import Token, ToolCall
 from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, Call, CallFilters, Use, affected_paths, list_calls
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
-from webapp.api.schemas import Happened, Line, Moment, Strict, moment
+from webapp.api.schemas import Cursor, Happened, Line, Moment, Strict, moment
 from webapp.context import credential, request_id, session, utc_now
 from webapp.guards import needs
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
@@ -117,7 +117,7 @@ class CallsQuery(Filters):
     """A page of calls."""
 
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class PathsQuery(Filters):
@@ -131,7 +131,7 @@ class UsesQuery(Strict):
     """A page of uses."""
 
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 def own_calls_only() -> UUID | None:
