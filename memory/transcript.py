@@ -6,13 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sqlalchemy import select
-from sqlalchemy.orm import Session, aliased, undefer
+from sqlalchemy import ColumnElement, Subquery, Text, cast, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased, undefer
 
 from memory.errors import InvalidError, NotFoundError
 from memory.models import Conversation, Episode, Message
+from memory.payloads import LARGEST_PAYLOAD
 
 LARGEST_PAGE = 1000
+PAYLOAD_BYTES = func.coalesce(func.octet_length(cast(Message.payload, Text)), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +35,40 @@ def list_messages(
     newest_first: bool = False,
     with_payload: bool = False,
 ) -> MessagePage:
-    """Return a page of the messages after (or, newest first, before) the sequence number `cursor`."""
+    """Return a page of the messages after (or, newest first, before) the sequence number `cursor`.
+
+    It ends before `limit` where it has as much as one message may have.
+    """
     if not 1 <= limit <= LARGEST_PAGE:
         raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
-    statement = select(Message).where(Message.user_id == user_id, Message.conversation_id == conversation_id)
+    conditions = [Message.user_id == user_id, Message.conversation_id == conversation_id]
     if cursor is not None:
-        statement = statement.where(Message.sequence < cursor if newest_first else Message.sequence > cursor)
-    order = Message.sequence.desc() if newest_first else Message.sequence
+        conditions.append(Message.sequence < cursor if newest_first else Message.sequence > cursor)
+    size = func.octet_length(Message.content) + (PAYLOAD_BYTES if with_payload else 0)
+    at_once = weighed(conditions, limit + 1, size, newest_first=newest_first)
+    statement = select(Message, at_once.c.many).join(at_once, Message.id == at_once.c.id)
+    statement = statement.where(Message.user_id == user_id, at_once.c.before < LARGEST_PAYLOAD)
     if with_payload:
         statement = statement.options(undefer(Message.payload))
-    messages = session.scalars(statement.order_by(order).limit(limit + 1)).all()
-    return MessagePage(messages[:limit], messages[limit - 1].sequence if len(messages) > limit else None)
+    rows = session.execute(statement.order_by(_order(Message.sequence, newest_first)).limit(limit)).all()
+    messages = [message for message, _ in rows]
+    more = bool(rows) and rows[0].many > len(messages)
+    return MessagePage(messages, messages[-1].sequence if more else None)
+
+
+def weighed(
+    conditions: Sequence[ColumnElement[bool]], most: int, size: ColumnElement[int], *, newest_first: bool
+) -> Subquery:
+    """Return the ids of the first `most` messages, each with its size, that of those before it, and their number."""
+    first = select(Message.id, Message.sequence, size.label("size")).where(*conditions)
+    some = first.order_by(_order(Message.sequence, newest_first)).limit(most).subquery("some")
+    before = func.sum(some.c.size).over(order_by=_order(some.c.sequence, newest_first)) - some.c.size
+    columns = (some.c.id, some.c.size, before.label("before"), func.count().over().label("many"))
+    return select(*columns).subquery("weighed")
+
+
+def _order(sequence: ColumnElement[int] | InstrumentedAttribute[int], newest_first: bool) -> ColumnElement[int]:
+    return sequence.desc() if newest_first else sequence.asc()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from sqlalchemy import Text, case, cast, or_, select
 from sqlalchemy.orm import Session
 
 from memory.models import Conversation, Message
+from memory.payloads import LARGEST_PAYLOAD
+from memory.transcript import PAYLOAD_BYTES, weighed
 
 SMALLEST_PAGE, LARGEST_PAGE = 16, 512
 # A result that has not met its call so many messages before it never will: it is not held against the cut any more.
@@ -20,6 +22,8 @@ LONGEST_WAIT = 64
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One message. `calls` and `results` are the ids of the calls of tools that it makes and that it answers.
+
+    `size` is that of what a caller gave beside its words, in bytes.
 
     A thought stands by itself in histories of OpenAI's Responses, before what it led to.
     """
@@ -32,21 +36,25 @@ class Turn:
     calls: frozenset[str] = frozenset()
     results: frozenset[str] = frozenset()
     is_thought: bool = False
+    size: int = 0
 
 
 Group = tuple[Turn, ...]
 
 
 def read_turns(session: Session, conversation: Conversation, expected: int) -> Iterator[Turn]:
-    """Yield the messages of a conversation, the newest first, reading about as many as are `expected` to be taken."""
+    """Yield the messages of a conversation, the newest first, reading about as many as are `expected` to be taken.
+
+    No more is read at once than one message may have: whoever keeps pictures has hundreds of megabytes of them.
+    """
     page = min(max(expected, SMALLEST_PAGE), LARGEST_PAGE)
     before: int | None = None
     while True:
         rows = session.execute(_page(conversation, before, page)).all()
         for row in rows:
             told = (*tool_ids(row.payload), _is_thought(row.payload))
-            yield Turn(row.id, row.sequence, row.role, row.content, row.token_count, *told)
-        if len(rows) < page:
+            yield Turn(row.id, row.sequence, row.role, row.content, row.token_count, *told, row.size)
+        if not rows or rows[-1].sequence == 1:
             return
         before = rows[-1].sequence
 
@@ -56,13 +64,14 @@ def _page(conversation: Conversation, before: int | None, size: int) -> Any:
     given = cast(Message.payload, Text)
     telling = or_(*(given.contains(word) for word in ("tool", "call", "approval", "reasoning")))
     payload = case((telling, Message.payload)).label("payload")
-    columns = (Message.id, Message.sequence, Message.role, Message.content, Message.token_count, payload)
-    statement = select(*columns).where(
-        Message.user_id == conversation.user_id, Message.conversation_id == conversation.id
-    )
+    conditions = [Message.user_id == conversation.user_id, Message.conversation_id == conversation.id]
     if before is not None:
-        statement = statement.where(Message.sequence < before)
-    return statement.order_by(Message.sequence.desc()).limit(size)
+        conditions.append(Message.sequence < before)
+    at_once = weighed(conditions, size, PAYLOAD_BYTES, newest_first=True)
+    columns = (Message.id, Message.sequence, Message.role, Message.content, Message.token_count, payload)
+    statement = select(*columns, at_once.c.size).join(at_once, Message.id == at_once.c.id)
+    statement = statement.where(Message.user_id == conversation.user_id, at_once.c.before < LARGEST_PAYLOAD)
+    return statement.order_by(Message.sequence.desc())
 
 
 def tool_ids(payload: Any) -> tuple[frozenset[str], frozenset[str]]:
@@ -141,13 +150,18 @@ def _may_part(older: Turn, pending: Sequence[Turn]) -> bool:
     return newer.role != "tool_call" or bool(newer.calls) or older.role != "tool_call"
 
 
-def fitting(newest_first: Iterable[Group], budget: int, most: int) -> list[Group]:
-    """Return the newest groups of at most `budget` tokens and `most` messages in all, the oldest of them first."""
+def fitting(newest_first: Iterable[Group], budget: int, most: int, largest: int | None = None) -> list[Group]:
+    """Return the newest groups of at most `budget` tokens and `most` messages in all, the oldest of them first.
+
+    What was given beside their words has at most `largest` bytes in all, where that is told.
+    """
     chosen: list[Group] = []
+    size = 0
     for group in newest_first:
         budget -= tokens_of(group)
         most -= len(group)
-        if budget < 0 or most < 0:
+        size += sum(turn.size for turn in group)
+        if budget < 0 or most < 0 or (largest is not None and size > largest):
             break
         chosen.append(group)
     return chosen[::-1]

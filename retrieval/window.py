@@ -41,11 +41,15 @@ FORM = 1
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for: at most `token_budget` tokens, summary and all, and `max_messages` messages."""
+    """What is asked for: at most `token_budget` tokens, summary and all, and `max_messages` messages.
+
+    Of what is shown as it was given, pictures and all, `max_bytes` are the most.
+    """
 
     strategy: Strategy
     token_budget: int
     max_messages: int | None = None
+    max_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +146,8 @@ def _chosen(
     expected = 1 if wish.strategy == "summarise" else min(most, wish.token_budget // usual + 1)
     newest = groups(read_turns(session, conversation, expected))
     if wish.strategy == "summarise":
-        return fitting(_exchange(newest), wish.token_budget, most)
-    chosen = fitting(newest, wish.token_budget, most)
+        return fitting(_exchange(newest), wish.token_budget, most, wish.max_bytes)
+    chosen = fitting(newest, wish.token_budget, most, wish.max_bytes)
     reserve = min(RESERVE, wish.token_budget // 4)
     if wish.strategy != "hybrid" or reserve < LEAST_ROOM or not chosen or chosen[0][0].sequence == 1:
         return chosen

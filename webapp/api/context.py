@@ -12,6 +12,7 @@ from pydantic import Field
 from memory.embedding.models import active_model
 from memory.llm import ChatModelError
 from memory.models import Conversation, EmbeddingModel
+from memory.payloads import LARGEST_PAYLOAD
 from memory.session_state import KEPT, LONGEST_GOAL
 from memory.transcript import payloads_of
 from retrieval.recap import Question
@@ -68,7 +69,8 @@ def context(path: ConversationPath, query: HistoryQuery) -> Response:
     """Answer the newest whole messages, with `summarise` and `hybrid` preceded by a summary of what was left out.
 
     `token_count` is exact, by cl100k, and never over the budget; it counts what the messages say, not what a `format`
-    has beside it. A call of a tool stays with its result.
+    has beside it, as pictures: of elements as they were given there are 16 MiB at most. A call of a tool stays with its
+    result.
     """
     conversation = readable_thread(path.conversation_id).conversation
     states, chat_model, now = runtime().states, runtime().chat_model, utc_now()
@@ -76,7 +78,7 @@ def context(path: ConversationPath, query: HistoryQuery) -> Response:
     drafted = draft(
         session(),
         conversation,
-        Wish(query.strategy, query.token_budget, query.max_messages),
+        Wish(query.strategy, query.token_budget, query.max_messages, LARGEST_PAYLOAD if query.format else None),
         kept=kept,
         embedding_model=_embedding_model(query.strategy),
         chat_model=chat_model.model if chat_model else None,

@@ -126,7 +126,8 @@ def delete(path: ConversationPath) -> Response:
 def read_messages(path: ConversationPath, query: MessagesQuery) -> Response:
     """Answer a page of messages, or with `format` the same page as a history of that library.
 
-    In that of Anthropic, which takes no empty message, those that say nothing and were not given in it are left out.
+    In that of Anthropic, which takes no empty message, those that say nothing and were not given in it are left out. A
+    page ends before its `limit` where it has 16 MiB; `next_cursor` is null at the end.
     """
     readable_thread(path.conversation_id)
     page = list_messages(
