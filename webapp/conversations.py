@@ -24,7 +24,7 @@ from tasks.embedding import nudge
 from webapp.api.conversation_schemas import StreamHead, appended_json, merged_json
 from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.guards import bearer_required
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_for
 from webapp.streams import Streamed, patience, read_stream
 from webapp.tools import TOOLS
 
@@ -48,7 +48,7 @@ def find_threads(
 ) -> tuple[ThreadPage, str | None]:
     """Return a page of the conversations that this caller may see, and the name of the switch that keeps it empty."""
     who = credential()
-    scope = space_for(space) if space or who.space_id else None
+    scope = scope_for(space)
     if is_incognito(scope):
         return ThreadPage((), None), "incognito"
     hidden = frozenset() if scope else incognito_spaces()
@@ -81,7 +81,7 @@ def change_thread(conversation_id: UUID, changes: Mapping[str, Any]) -> Thread:
     refuse_in_incognito(visible_thread(conversation_id).conversation.space_id)
     wanted = dict(changes)
     if "space" in wanted:
-        wanted["space"] = space_for(wanted["space"] or DEFAULT_SPACE)
+        wanted["space"] = space_for(DEFAULT_SPACE if wanted["space"] is None else wanted["space"])
         refuse_in_incognito(wanted["space"].id)
     conversations.change_conversation(
         session(), who.user_id, conversation_id, wanted, within=who.space_id, now=utc_now(), actor=who.actor

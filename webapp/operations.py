@@ -37,6 +37,14 @@ def space_for(slug: str | None) -> Space:
     return own
 
 
+def scope_for(slug: str | None) -> Space | None:
+    """Return the space that a list is of: the one that is named, a confined token's own, or None for all.
+
+    An empty name is none of them: who has lost the name of one space must not be shown what is in the others.
+    """
+    return space_for(slug) if slug is not None or credential().space_id is not None else None
+
+
 def is_incognito(space: Space | None) -> bool:
     """Tell whether this session stores and recalls nothing; the request remembers that it did."""
     who = credential()

@@ -103,10 +103,12 @@ def test_every_role_is_kept(talk, role):
         pytest.param({"message": user("a", sequence=7)}, "message.sequence", id="unknown"),
         pytest.param({"message": user("a", partial=True)}, "message.partial", id="partial"),
         pytest.param({"messages": [user("fine"), user("")]}, "messages.1.content", id="the second"),
-        pytest.param({"format": "openai"}, "body", id="no history"),
-        pytest.param({"history": [user("a")]}, "body", id="no format"),
+        pytest.param({"format": "openai"}, "history", id="no history"),
+        pytest.param({"history": [user("a")]}, "format", id="no format"),
         pytest.param({"format": "latin", "history": [user("a")]}, "format", id="another format"),
-        pytest.param({"format": "openai", "history": [user("a")], "client_ids": []}, "body", id="ids too few"),
+        pytest.param({"format": "openai", "history": [user("a")], "client_ids": []}, "client_ids", id="ids too few"),
+        pytest.param({"message": user("a"), "client_ids": ["x"]}, "client_ids", id="ids of no history"),
+        pytest.param({"message": user("a", model=" ")}, "message.model", id="blank model"),
     ],
 )
 def test_a_bad_field_stores_nothing(talk, body, field):

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows
+from api_talk import Talk
 
 # Fixed, so that every process that runs these tests collects the same ones.
 NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
@@ -349,3 +350,19 @@ def test_a_confined_token_merges_with_nothing_of_another_space(confined):
 def test_a_space_holds_nothing_of_the_pool(owner, ada, secret):
     add_space(ada, "work")
     assert (owner.texts(space="work"), owner.found("safe code", space="work")) == ([], [])
+
+
+# --- spaces without a name --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [ENTRIES, "/v1/conversations", "/v1/entities", "/v1/memory/themes"])
+def test_an_empty_name_asks_for_no_space(owner, secret, path):
+    response = owner.get(path, space="")
+    assert (response.status_code, fields(response)) == (422, ["space"])
+
+
+def test_an_empty_name_moves_no_conversation_to_the_shared_pool(owner, ada):
+    talk = Talk(owner, space=add_space(ada, "work"))
+    moved = talk.change(space="")
+    assert (moved.status_code, fields(moved), talk.head()["space"]) == (422, ["space"], "work")
+    assert talk.change(space=None).json["space"] == "default"

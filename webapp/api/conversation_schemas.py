@@ -112,8 +112,8 @@ class MessageBody(Strict):
 
     role: MemoryRole
     content: Annotated[str, described_as(maxLength=MAX_CONTENT_BYTES)] = ""
-    client_id: Line | None = Field(None, min_length=1, max_length=256)
-    model: Line | None = Field(None, min_length=1, max_length=256)
+    client_id: NotBlank | None = Field(None, min_length=1, max_length=256)
+    model: NotBlank | None = Field(None, min_length=1, max_length=256)
     payload: Any = None
     created_at: Happened | None = None
     remember: bool = False
@@ -139,10 +139,11 @@ class History(Strict):
 
     @model_validator(mode="after")
     def _belong_together(self) -> Self:
+        # By the field: of a model as a whole, pydantic names none.
         if (self.format is None) != (self.history is None):
-            raise ValueError("format and history go together")
+            raise InvalidError("format" if self.format is None else "history", "format and history go together")
         if self.client_ids is not None and len(self.client_ids) != len(self.history or ()):
-            raise ValueError("client_ids must name every element of the history")
+            raise InvalidError("client_ids", "must name every element of the history")
         return self
 
     def elements(self) -> list[MessageDraft]:

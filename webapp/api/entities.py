@@ -28,7 +28,7 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Cursor, Line, Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.guards import may_read, needs
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_for
 from webapp.tools.entities import NO_ENTITIES
 
 bp = api_blueprint("entities", "Who and what is named, space by space", "/v1/entities")
@@ -67,7 +67,7 @@ class RetagBody(Strict):
 @needs("read")
 def list_(query: EntitiesQuery) -> Response:
     """Answer a page; without `space`, of all spaces that have any. The shared pool has none."""
-    scope = space_for(query.space) if query.space or credential().space_id else None
+    scope = scope_for(query.space)
     if is_incognito(scope):
         return jsonify({"entities": [], "next_cursor": None, "skipped": "incognito"})
     hidden = frozenset() if scope else incognito_spaces()

@@ -49,6 +49,7 @@ from webapp.operations import (
     is_incognito,
     remove,
     restore_version,
+    scope_for,
     set_pin,
     space_for,
     store,
@@ -66,7 +67,7 @@ STATUS = {"created": 201, "merged": 200, "refused": 409}
 @needs("read")
 def list_(query: EntryQuery) -> Response:
     """Answer a page; `next_cursor` is null at the end."""
-    scope = space_for(query.space) if query.space or credential().space_id else None
+    scope = scope_for(query.space)
     if is_incognito(scope):
         return jsonify({"entries": [], "next_cursor": None, "skipped": "incognito"})
     if query.theme is not None:

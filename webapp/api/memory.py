@@ -118,7 +118,7 @@ def themes(query: SpaceQuery) -> Response:
     space = space_for(query.space)
     if why := skipped(space):
         return jsonify({"themes": [], "skipped": why})
-    confined = space.id if query.space else credential().space_id
+    confined = space.id if query.space is not None else credential().space_id
     outside = incognito_spaces() if confined is None else ()
     rows = list_themes(session(), credential().user_id, space_id=confined, outside=outside)
     return jsonify({"themes": [{**_theme_json(theme), "memories": total} for theme, total in rows]})
