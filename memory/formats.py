@@ -20,7 +20,7 @@ from memory.errors import InvalidError
 from memory.message_drafts import MAX_CONTENT_BYTES
 from memory.models.conversations import FORMATS
 
-__all__ = ["FORMATS", "Gist", "Given", "Made", "read_element", "to_element"]
+__all__ = ["FORMATS", "Gist", "Given", "Made", "gist_of", "read_element", "to_element"]
 
 Element = dict[str, Any]
 
@@ -123,13 +123,18 @@ def read_element(format_: str, element: Any, where: str) -> Gist:
 
     What a user or a system says must not be empty, as in a message of no format.
     """
-    gist = _READERS[format_](element) if isinstance(element, dict) else None
+    gist = gist_of(format_, element)
     if gist is None:
         raise InvalidError(where, f"is no message of the format {format_}")
     content = _storable(gist.content)
     if not content.strip() and not _may_be_empty(format_, gist.role, element):
         raise InvalidError(f"{where}.content", "must not be empty")
     return replace(gist, content=content)
+
+
+def gist_of(format_: str, element: Any) -> Gist | None:
+    """Return the gist of an element as it is told there, None where it is none of the format."""
+    return _READERS[format_](element) if isinstance(element, dict) else None
 
 
 def _may_be_empty(format_: str, role: str, element: Element) -> bool:

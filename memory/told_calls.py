@@ -18,7 +18,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, undefer
 
 from memory.errors import InvalidError
-from memory.formats import Gist, Given, Made, read_element
+from memory.formats import Gist, Given, Made, gist_of
 from memory.models import Message, ToolCall
 from memory.payloads import check_json
 
@@ -58,8 +58,10 @@ def record_told(session: Session, stored: Iterable[Message], teller: Teller) -> 
 
 def _told(messages: Iterable[Message]) -> Iterator[tuple[Message, Gist]]:
     for message in messages:
-        if message.payload_format is not None:
-            yield message, read_element(message.payload_format, message.payload, "payload")
+        # An export may bring in elements that no version here reads.
+        gist = gist_of(message.payload_format, message.payload) if message.payload_format else None
+        if gist is not None:
+            yield message, gist
 
 
 def _made_before(session: Session, message: Message) -> Iterator[tuple[Message, Gist]]:
@@ -87,8 +89,8 @@ def _rows(told: Iterable[tuple[Message, Gist]], teller: Teller) -> Iterator[dict
 def _row(said_in: Message, made: Made, answered_in: Message, given: Given, teller: Teller) -> dict[str, Any]:
     return {
         "user_id": said_in.user_id,
-        # Of what was told before, the same.
-        "id": uuid5(said_in.id, made.id),
+        # Of what was told before, the same. JSON may have half a surrogate pair in a text.
+        "id": uuid5(said_in.id, made.id.encode(errors="backslashreplace").decode()),
         "token_id": teller.token_id,
         "correlation_id": answered_in.correlation_id,
         "origin": "history",

@@ -155,9 +155,9 @@ def test_a_call_of_a_tool_of_this_server_is_recorded_once(agent, talk):
 
 
 def test_what_the_record_cannot_hold_stands_in_the_message_alone(agent, talk):
-    made = openai_calls(("c1", "Ada keeps her money under the hive"))
+    made = openai_calls(("c\ud800", "Ada keeps her money under the hive"))
     made["tool_calls"][0]["function"]["arguments"] = "what\x00ever"
-    tell(talk, made, openai_result("c1", "x" * LARGEST_JSON))
+    tell(talk, made, openai_result("c\ud800", "x" * LARGEST_JSON))
     call = kept(agent)[0]
     assert (call["tool"], call["arguments"], call["result"]) == ("tool", LEFT_OUT, LEFT_OUT)
 

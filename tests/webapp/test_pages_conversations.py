@@ -611,8 +611,3 @@ def test_a_conversation_without_a_reply_has_no_episodes(reader: FlaskClient, age
 
 def test_a_strangers_episodes_are_not_there(app: Flask, bob, talk: Talk) -> None:
     assert at_browser(app, bob).get(f"{_page(talk)}/episodes").status_code == 404
-
-
-def test_no_space_chosen_is_the_list_of_all(reader: FlaskClient, agent: Agent, ada) -> None:
-    Talk(agent, title="About hazelnuts", space=add_space(ada, "work"))
-    assert "About hazelnuts" in reader.get("/conversations?space=").text

@@ -116,7 +116,7 @@ def thread_list(form: ThreadsForm) -> ThreadList:
         filters = form.to_filters()
     except InvalidError as error:
         return ThreadList(ThreadPage((), None), problem=f"Search for {error.message.removeprefix('must be ')}.")
-    page, skipped = find_threads(form.space or None, filters, limit=THREADS, cursor=form.cursor)
+    page, skipped = find_threads(form.space, filters, limit=THREADS, cursor=form.cursor)
     if skipped:
         return ThreadList(page, closed=True)
     exists = bool(page.threads) or _any_thread()
