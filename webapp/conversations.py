@@ -15,13 +15,13 @@ from memory.errors import RefusedError
 from memory.history import Offered
 from memory.message_drafts import MessageDraft
 from memory.messages import Appended, Scribe
-from memory.models import Space
+from memory.models import Conversation, Space
 from memory.spaces import DEFAULT_SPACE
 from memory.threads import Filters, Thread, ThreadPage, get_thread, list_conversations
 from memory.told_calls import Teller
 from retrieval.tokens import count
 from tasks.embedding import nudge
-from webapp.api.conversation_schemas import StreamHead, appended_json, merged_json
+from webapp.api.conversation_schemas import StreamHead, appended_json, conversation_json, merged_json
 from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.guards import bearer_required
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_for
@@ -56,8 +56,8 @@ def find_threads(
     return list_conversations(session(), who.user_id, chosen, limit=limit, cursor=cursor), None
 
 
-def open_thread(space: str | None, fields: Mapping[str, Any]) -> tuple[Thread, bool]:
-    """Resume a conversation by its `external_id`, or open one in the space; tells whether it is new.
+def open_thread(space: str | None, fields: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """Resume a conversation by its `external_id`, or open one in the space; tells of it, and whether it is new.
 
     In the space that is named; where none is, wherever it is.
     """
@@ -71,8 +71,10 @@ def open_thread(space: str | None, fields: Mapping[str, Any]) -> tuple[Thread, b
     )
     if conversation.space_id != target.id:
         refuse_in_incognito(conversation.space_id)
+    # Before the commit: somebody may delete it right after.
+    answer = conversation_json(conversation, _slug_of(conversation))
     session().commit()
-    return visible_thread(conversation.id), new
+    return answer, new
 
 
 def change_thread(conversation_id: UUID, changes: Mapping[str, Any]) -> Thread:
@@ -153,9 +155,12 @@ def _scribe() -> Scribe:
 
 
 def _space_of(appended: Appended) -> str:
-    conversation = appended.conversation
     # A trigger counts the episodes.
-    session().refresh(conversation, ["episodes"])
+    session().refresh(appended.conversation, ["episodes"])
+    return _slug_of(appended.conversation)
+
+
+def _slug_of(conversation: Conversation) -> str:
     return session().get_one(Space, (conversation.user_id, conversation.space_id)).slug
 
 

@@ -7,6 +7,8 @@ from uuid import uuid4
 import pytest
 from api_agent import Agent, add_space, fields, rows
 from api_talk import CONVERSATIONS, Talk, titles
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 
 
 @pytest.fixture
@@ -398,3 +400,15 @@ def test_a_strangers_episodes_do_not_exist(client, agent, bob) -> None:
     talk.turn("Secret?", "Yes.")
     assert Agent(client, bob.headers).get(f"{talk.path}/episodes").status_code == 404
     assert agent.get(f"{talk.path}/episodes", limit=0).status_code == 422
+
+
+def test_a_conversation_that_is_deleted_right_after_was_resumed_all_the_same(agent, ada):
+    opened = Talk(agent, external_id="tiles")
+
+    def delete(_session):
+        assert rows(ada, "DELETE FROM conversations RETURNING 1")
+
+    event.listen(Session, "after_commit", delete, once=True)
+    resumed = agent.post(CONVERSATIONS, {"external_id": "tiles"})
+    assert (resumed.status_code, resumed.json["id"]) == (200, opened.id)
+    assert agent.get(opened.path).status_code == 404

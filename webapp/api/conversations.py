@@ -30,7 +30,6 @@ from webapp.api.conversation_schemas import (
     MergeBody,
     MessagePath,
     MessagesQuery,
-    conversation_json,
     episode_json,
     history_json,
     message_json,
@@ -86,8 +85,8 @@ def list_(query: ConversationQuery) -> Response:
 def create(body: ConversationBody) -> Response:
     """Answer 201 when it is new, and 200 with the one that has this `external_id` already: in `space`, if named."""
     fields = body.model_dump(exclude={"space", "metadata"})
-    thread, new = open_thread(body.space, {**fields, "extra": body.metadata})
-    return make_response(jsonify(conversation_json(thread.conversation, thread.space)), 201 if new else 200)
+    answer, new = open_thread(body.space, {**fields, "extra": body.metadata})
+    return make_response(jsonify(answer), 201 if new else 200)
 
 
 @bp.get("/<uuid:conversation_id>", summary="Read a conversation's head", responses={"200": ConversationAnswer})
