@@ -33,6 +33,7 @@ _OF_A_KIND = text("operation IS NOT NULL")
 _BY_A_TOKEN = text("token_id IS NOT NULL")
 _FAILED = text("NOT success")
 _WITH_PATHS = text("affected_paths <> '{}'")
+_RECALLING = text("origin = 'server' AND success AND (hits > 0 OR tool = 'memory_get')")
 
 
 class ToolCall(Base):
@@ -65,6 +66,8 @@ class ToolCall(Base):
         ),
         Index("ix_tool_calls_failed", "user_id", "created_at", postgresql_where=_FAILED),
         Index("ix_tool_calls_with_paths", "user_id", "created_at", postgresql_where=_WITH_PATHS),
+        # Asked for each message that is appended; of an agent that keeps histories, most calls are others.
+        Index("ix_tool_calls_recalling", "user_id", "created_at", postgresql_where=_RECALLING),
         Index("ix_tool_calls_conversation", "user_id", "conversation_id", "created_at", postgresql_where=_IN_ONE),
         # Of use to the foreign key alone: a deleted message is looked for here.
         Index("ix_tool_calls_message", "user_id", "message_id", postgresql_where=_OF_ONE),

@@ -12,6 +12,8 @@ from uuid import uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import event
+from sqlalchemy import text as sql
 
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
@@ -175,6 +177,25 @@ class Desk:
 def test_a_recalled_memory_is_known_in_every_form_of_a_list(desk, form):
     desk.recall(TEA)
     assert desk.heard(f"Here you are:\n{form}\nRight?").text.split() == ["Here", "you", "are:", "Right?"]
+
+
+def test_calls_that_recalled_nothing_are_not_read_for_a_message(desk):
+    desk.recall(TEA)
+    told = """
+        INSERT INTO tool_calls (user_id, id, correlation_id, tool, origin, success, created_at)
+        SELECT :user_id, uuidv7(), '', 'read_file', 'history', true, now() FROM generate_series(1, 3000)
+    """
+    statements = []
+    note = lambda *args: statements.append(args[2:4])  # noqa: E731 - to be taken away again
+    with desk.book.session() as session:
+        session.execute(sql(told), {"user_id": desk.book.user_id})
+        event.listen(session.connection(), "before_cursor_execute", note)
+        assert strip_recalled(session, desk.book.user_id, TEA, now=utc_now()).recalled
+        event.remove(session.connection(), "before_cursor_execute", note)
+        asked, values = next(each for each in statements if "FROM tool_calls" in each[0])
+        (plan,) = session.connection().exec_driver_sql(f"EXPLAIN (ANALYZE, FORMAT JSON) {asked}", values).one()
+        session.rollback()
+    assert "Rows Removed by Filter" not in str(plan)
 
 
 def test_nothing_is_left_of_an_answer_in_json(desk):

@@ -10,6 +10,7 @@ down_revision = "0026"
 branch_labels = None
 depends_on = None
 
+RECALLING = "origin = 'server' AND success AND (hits > 0 OR tool = 'memory_get')"
 CHECK = "ck_tool_calls_origin"
 BEFORE = str(import_module("memory.migrations.versions.0015_calls_in_order").RELEASE)
 RELEASE = BEFORE.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
@@ -29,9 +30,14 @@ def upgrade() -> None:
     op.execute("UPDATE tool_calls SET duration_ms = NULL WHERE origin = 'external' AND duration_ms = 0")
     _allow("origin IN ('server', 'external', 'history')")
     op.execute(BLANKING)
+    # Of each message that is appended it is asked what was recalled lately; histories bring in many calls that recall
+    # nothing.
+    where = sa.text(RECALLING)
+    op.create_index("ix_tool_calls_recalling", "tool_calls", ["user_id", "created_at"], postgresql_where=where)
 
 
 def downgrade() -> None:
+    op.drop_index("ix_tool_calls_recalling", "tool_calls")
     op.execute(RELEASE)
     op.execute("UPDATE tool_calls SET origin = 'external' WHERE origin = 'history'")
     _allow("origin IN ('server', 'external')")
