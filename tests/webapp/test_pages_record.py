@@ -82,6 +82,18 @@ def test_a_call_shows_all_that_is_known_of_it(reader: FlaskClient, agent: Agent)
     assert f'href="/conversations/{talk.id}?at=1#m-1"' in page
 
 
+def test_a_call_that_a_history_told_of_is_shown_as_one(reader: FlaskClient, agent: Agent) -> None:
+    talk = Talk(agent, title="Nuts")
+    function = {"name": "crack", "arguments": '{"nut": "walnut"}'}
+    made = {"role": "assistant", "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+    talk.post({"format": "openai", "history": [made, {"role": "tool", "tool_call_id": "c1", "content": "halves"}]})
+    report(agent, {"arguments": {"nut": "pecan"}})
+    text = words(reader.get("/record?origin=history").text)
+    for part in ('"nut": "walnut"', "halves", "Took unknown", "Nuts, message 1", "Tool of the agent"):
+        assert part in text
+    assert "pecan" not in text
+
+
 def test_a_call_of_ours_leads_to_the_memories_that_it_found(reader: FlaskClient, agent: Agent) -> None:
     memory = agent.store(TEXT)
     agent.tool("memory_search", query="hazelnuts")
