@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from memory.alignment import stretches
 from memory.conversations import lock_conversation, lock_with_space
 from memory.journal import record
 from memory.message_drafts import MessageDraft
@@ -107,9 +107,9 @@ def _matched(ours: Sequence[Any], offered: Sequence[Offered]) -> dict[int, Match
         for place, (row, by) in rows.items()
         if place not in completing
     }
-    for block in SequenceMatcher(None, our_words, their_words, autojunk=False).get_matching_blocks():
-        for step in range(block.size):
-            row, place = ours[block.a + step], block.b + step
+    for our_start, their_start, size in stretches(our_words, their_words):
+        for step in range(size):
+            row, place = ours[our_start + step], their_start + step
             both_named = row.client_id is not None and offered[place].draft.client_id is not None
             if place not in rows and not both_named:
                 matches[place] = Match(place, row.id, "text")
