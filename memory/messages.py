@@ -19,7 +19,7 @@ from memory.ids import new_id
 from memory.keys import Keys
 from memory.message_drafts import MessageDraft
 from memory.models import Conversation, Memory, Message
-from memory.recalled import Stripped, strip_recalled
+from memory.recalled import Stripped, strip_all_recalled
 from memory.remember import remember_many, text_digest
 from memory.told_calls import Teller, record_told
 from memory.trace import Outcome
@@ -114,14 +114,15 @@ class _Writer:
         self.scribe = scribe
         self._before = conversation.message_count
         self._tokens = 0
-        self._stripped: dict[UUID, Stripped] = {}
+        self._stripped: dict[str, Stripped] = {}
 
     def keep(self, drafts: Sequence[MessageDraft]) -> list[Stored]:
         """Store what is new, complete what was partial, recognise what is known."""
         known = self._known({draft.client_id for draft in drafts if draft.client_id is not None})
+        self._strip([each.content for each in drafts if (old := known.get(each.client_id)) is None or old.partial])
         stored: list[Stored] = []
         for draft in drafts:
-            old = known.get(draft.client_id) if draft.client_id is not None else None
+            old = known.get(draft.client_id)
             if old is None:
                 item = Stored(self._new(draft), "stored")
                 known.update({draft.client_id: item.message} if draft.client_id is not None else {})
@@ -162,9 +163,9 @@ class _Writer:
 
     def _written(self, message: Message, draft: MessageDraft) -> Message:
         """Put the words of a draft into a message."""
-        stripped = self._strip(message, draft.content)
         message.content = draft.content
-        message.model, message.partial, message.recalled = draft.model, draft.partial, stripped.recalled
+        message.model, message.partial = draft.model, draft.partial
+        message.recalled = self._stripped[draft.content].recalled
         message.payload, message.payload_format = draft.payload, draft.payload_format
         message.token_count = self.scribe.count(message.content)
         message.correlation_id = self.scribe.correlation_id
@@ -194,17 +195,17 @@ class _Writer:
 
     def _own(self, message: Message) -> str:
         """Return what of a message its author said."""
-        if message.id not in self._stripped:
-            if not message.recalled:
-                return message.content
-            self._strip(message, message.content)
-        return self._stripped[message.id].text
+        if not message.recalled:
+            return message.content
+        if message.content not in self._stripped:
+            self._strip([message.content])
+        return self._stripped[message.content].text
 
-    def _strip(self, message: Message, content: str) -> Stripped:
-        scribe = self.scribe
-        stripped = strip_recalled(self.session, message.user_id, content, now=scribe.now, within=scribe.within)
-        self._stripped[message.id] = stripped
-        return stripped
+    def _strip(self, contents: Sequence[str]) -> None:
+        """Find out what is recalled in contents, all at once: for each by itself it takes longer than to store it."""
+        scribe, user_id = self.scribe, self.conversation.user_id
+        stripped = strip_all_recalled(self.session, user_id, contents, now=scribe.now, within=scribe.within)
+        self._stripped |= zip(contents, stripped, strict=True)
 
     def finish(self, stored: Sequence[Stored]) -> list[UUID]:
         """Write the episodes that come of it; return their ids."""

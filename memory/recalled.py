@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import TextClause
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
@@ -40,6 +43,8 @@ READ_CHARACTERS = 8_000
 MOST_ANSWERS = 20
 MOST_STRINGS = 500
 FORMS = range(3)
+# Places in texts where recalled text may stand, that are compared at once.
+MOST_AT_ONCE = 20_000
 
 # Calls that answered with memories. Those that write name memories too, and what was just written was not recalled.
 _RECALLING = """origin = 'server' AND success AND (hits > 0 OR tool = 'memory_get')
@@ -122,20 +127,109 @@ def strip_recalled(
     nothing is left. Whose writing is confined to the space `within` is told nothing of any other: what is recalled
     there stays.
     """
-    rest = without_marked(text)
+    return strip_all_recalled(session, user_id, [text], now=now, since=since, within=within)[0]
+
+
+def strip_all_recalled(
+    session: Session,
+    user_id: UUID,
+    texts: Sequence[str],
+    *,
+    now: datetime,
+    since: datetime | None = None,
+    within: UUID | None = None,
+) -> list[Stripped]:
+    """Return each text as `strip_recalled` does, in a few statements however many they are."""
+    rests = [without_marked(text) for text in texts]
     when = {"user_id": user_id, "since": since or now - WINDOW, "now": now, "within": within}
-    calls = session.scalars(_CALLS, when).all() if rest.strip() else ()
+    calls = session.scalars(_CALLS, when).all() if any(rest.strip() for rest in rests) else ()
     if not calls:
-        return Stripped(rest, rest != text)
-    lines = _lines(rest)
-    spans = _by_digest(session, [*_runs(lines), *_answers(rest)], when)
-    left = [line for line in lines if not _covered(line, spans)]
-    if any(len(form) >= SHORTEST_PART for form in _joined(left)):
-        ids = list(dict.fromkeys(item for call in calls for item in call))[:RECENT_ITEMS]
-        spans += _by_text(session, left, {"user_id": user_id, "within": within, "ids": ids})
-    if not spans:
-        return Stripped(rest, rest != text)
-    return Stripped(_without(rest, spans), recalled=True)
+        return [Stripped(rest, rest != text) for text, rest in zip(texts, rests, strict=True)]
+    recalled = _Recalled(session, when, list(dict.fromkeys(item for call in calls for item in call))[:RECENT_ITEMS])
+    spans = (found for some in _portions(map(_Read, rests)) for found in recalled.spans(some))
+    return [
+        Stripped(_without(rest, taken), recalled=True) if taken else Stripped(rest, rest != text)
+        for text, rest, taken in zip(texts, rests, spans, strict=True)
+    ]
+
+
+class _Read:
+    """A text without marks: its lines, and where recalled text may stand whole in it."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = _lines(text)
+        self.runs = [*_runs(self.lines), *_answers(text)]
+
+
+def _portions(texts: Iterable[_Read]) -> Iterator[list[_Read]]:
+    """Yield some texts at a time: the lines of all that one call may hold would fill the memory of the machine."""
+    portion: list[_Read] = []
+    size = 0
+    for text in texts:
+        portion.append(text)
+        size += len(text.runs)
+        if size >= MOST_AT_ONCE:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
+
+
+@dataclass(frozen=True)
+class _Recalled:
+    """What was recalled `when` it is asked for; `ids` are what the latest calls named. Read once for all texts."""
+
+    session: Session
+    when: dict[str, Any]
+    ids: Sequence[UUID]
+
+    def spans(self, texts: Sequence[_Read]) -> Iterator[list[tuple[int, int]]]:
+        """Yield for each text where recalled text stands in it."""
+        known = self._known({digest for text in texts for run in text.runs for digest in run.digests})
+        for text in texts:
+            whole = [(run.start, run.end) for run in text.runs if run.digests & known]
+            left = [line for line in text.lines if not _covered(line, whole)]
+            yield [*whole, *(self._parts(left) if any(len(f) >= SHORTEST_PART for f in _joined(left)) else ())]
+
+    def _known(self, digests: Collection[bytes]) -> set[bytes]:
+        """Return those of the digests that are of memories which were recalled then."""
+        found = self.session.execute(_BY_DIGEST, {**self.when, "digests": list(digests)}).all()
+        # A summary may have been shown in place of a memory that it sums up.
+        named = {row.id: {row.id, *_ids(row.sources)} for row in found}
+        if not named:
+            return set()
+        asked = list(set().union(*named.values()))
+        recalled = set(self.session.scalars(_NAMED, {**self.when, "ids": asked}))
+        return {row.text_digest for row in found if named[row.id] & recalled}
+
+    def _parts(self, lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+        """Yield where memories begin that were cut, and where parts of episodes and of notes on entities stand."""
+        for number, line in enumerate(lines):
+            end = _beginning(lines[number : number + MOST_LINES], self._memories)
+            if end is None and any(len(form) >= SHORTEST_PART and self._in_others(form) for form in line.forms):
+                end = line.end
+            if end is not None:
+                yield line.start, end
+
+    def _in_others(self, form: str) -> bool:
+        return any(form in body for body in self._others)
+
+    @cached_property
+    def _memories(self) -> Mapping[str, Sequence[str]]:
+        """The latest memories, by how they begin."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for body in self._texts(_MEMORIES):
+            found[body[:SHORTEST_PART]].append(body)
+        return found
+
+    @cached_property
+    def _others(self) -> Sequence[str]:
+        """What the latest episodes and entities say."""
+        return list(self._texts(_OTHERS))
+
+    def _texts(self, statement: TextClause) -> Iterator[str]:
+        read = self.session.scalars(statement, {**self.when, "ids": self.ids, "most": READ_CHARACTERS})
+        return map(folded, read)
 
 
 def _lines(text: str) -> list[_Line]:
@@ -236,20 +330,6 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(inner)
 
 
-def _by_digest(session: Session, runs: Sequence[_Run], when: dict[str, Any]) -> list[tuple[int, int]]:
-    """Return where memories stand whole that were recalled then."""
-    digests = {digest for run in runs for digest in run.digests}
-    found = session.execute(_BY_DIGEST, {**when, "digests": list(digests)}).all()
-    # A summary may have been shown in place of a memory that it sums up.
-    named = {row.id: {row.id, *_ids(row.sources)} for row in found}
-    if not named:
-        return []
-    asked = list(set().union(*named.values()))
-    recalled = set(session.scalars(_NAMED, {**when, "ids": asked}))
-    known = {row.text_digest for row in found if named[row.id] & recalled}
-    return [(run.start, run.end) for run in runs if run.digests & known]
-
-
 def _ids(words: Iterable[str]) -> Iterator[UUID]:
     for word in words:
         try:
@@ -258,28 +338,7 @@ def _ids(words: Iterable[str]) -> Iterator[UUID]:
             continue
 
 
-def _by_text(session: Session, lines: Sequence[_Line], asked: dict[str, Any]) -> list[tuple[int, int]]:
-    """Return where memories begin that were cut, and where parts of episodes and of notes on entities stand."""
-    values = {**asked, "most": READ_CHARACTERS}
-    memories: dict[str, list[str]] = {}
-    for body in map(folded, session.scalars(_MEMORIES, values)):
-        memories.setdefault(body[:SHORTEST_PART], []).append(body)
-    others = [folded(body) for body in session.scalars(_OTHERS, values)]
-    spans = []
-    for number, line in enumerate(lines):
-        end = _beginning(lines[number : number + MOST_LINES], memories)
-        if end is None and any(len(form) >= SHORTEST_PART and _in_any(form, others) for form in line.forms):
-            end = line.end
-        if end is not None:
-            spans.append((line.start, end))
-    return spans
-
-
-def _in_any(form: str, bodies: Sequence[str]) -> bool:
-    return any(form in body for body in bodies)
-
-
-def _beginning(lines: Sequence[_Line], bodies: dict[str, list[str]]) -> int | None:
+def _beginning(lines: Sequence[_Line], bodies: Mapping[str, Sequence[str]]) -> int | None:
     """Return where the lines end that together are a text or its beginning, None if they begin none."""
     ends: list[int] = []
     for form in FORMS:

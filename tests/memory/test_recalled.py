@@ -15,15 +15,19 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 from sqlalchemy import text as sql
 
+from memory.conversations import open_conversation
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.ids import new_id
 from memory.journal import record_tool_call
 from memory.markers import BLOCK, closing, is_marked, opening, without_marked
+from memory.message_drafts import MessageDraft
+from memory.messages import Scribe, append
 from memory.models import Conversation, Episode, Message
-from memory.recalled import MOST_LINES, Stripped, strip_recalled
+from memory.recalled import MOST_AT_ONCE, MOST_LINES, Stripped, strip_all_recalled, strip_recalled
 from memory.remember import remember_many
+from memory.spaces import get_space
 from memory.text import folded
 
 FENCE = "3f9c2a7b10d84e56"
@@ -345,6 +349,63 @@ def test_a_long_memory_of_many_lines_is_known_at_either_end(desk, lines):
     desk.recall(memory)
     assert desk.heard(f"I did this\n{memory}").text == "I did this"
     assert desk.heard(f"{memory}\nI did this").text == "I did this"
+
+
+# Many at once
+
+
+def test_each_of_many_texts_is_heard_as_by_itself(desk):
+    desk.recall(TEA, LONG)
+    long = "\n".join(f"Line {n} of what I wrote" for n in range(MOST_LINES))
+    texts = [f"- {TEA}", long, f"> {LONG[:60]}...", "", "I drink tea", f"{long}\n{TEA}"] * 8
+    with desk.book.session() as session:
+        heard = strip_all_recalled(session, desk.book.user_id, texts, now=utc_now())
+    assert len(texts) // 3 * 10 * MOST_LINES > MOST_AT_ONCE
+    assert heard == [desk.heard(text) for text in texts[:6]] * 8
+
+
+def test_a_call_with_many_messages_asks_no_more_often_than_one_with_few(desk):
+    desk.recall(TEA, LONG)
+    conversation_id = open_conversation_of(desk.book)
+
+    def statements(count):
+        asked, note = [], lambda *statement: asked.append(statement[2])
+        drafts = [MessageDraft(("user", "assistant")[n % 2], f"I see, {LONG[9:]} {n}") for n in range(count)]
+        with desk.book.session() as session:
+            event.listen(session.get_bind(), "before_cursor_execute", note)
+            append(session, desk.book.user_id, conversation_id, drafts, scribe_of(desk.book))
+            event.remove(session.get_bind(), "before_cursor_execute", note)
+        return len(asked)
+
+    assert statements(4) == statements(60)
+
+
+def test_what_was_said_before_it_was_recalled_stays_ones_own(desk):
+    conversation_id = open_conversation_of(desk.book)
+    say(desk.book, conversation_id, MessageDraft("user", TEA))
+    desk.recall(TEA)
+    say(desk.book, conversation_id, MessageDraft("user", f"- {TEA}"), MessageDraft("assistant", "Noted"))
+    assert desk.book.all("SELECT searched FROM episodes") == [f"user: {TEA}\nassistant: Noted"]
+    # In the very words.
+    say(desk.book, conversation_id, MessageDraft("user", LONG))
+    desk.recall(LONG)
+    say(desk.book, conversation_id, MessageDraft("user", LONG), MessageDraft("assistant", "Again"))
+    assert desk.book.one("SELECT searched FROM episodes ORDER BY id DESC").count(LONG) == 1
+
+
+def scribe_of(book) -> Scribe:
+    return Scribe(book.runtime.keys, lambda text: len(text.split()), utc_now(), "test", "-")
+
+
+def say(book, conversation_id, *drafts) -> None:
+    with book.session() as session:
+        append(session, book.user_id, conversation_id, drafts, scribe_of(book))
+
+
+def open_conversation_of(book):
+    with book.session() as session:
+        space = get_space(session, book.user_id, "default")
+        return open_conversation(session, book.user_id, space, now=utc_now(), actor="test")[0].id
 
 
 # Growing by being found
