@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import ARRAY, Uuid, cast, column, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -31,9 +31,8 @@ def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now
     _move_successions(session, user_id, twins)
     hand_over(session, user_id, twins)
     _copy_marks(session, user_id, twins)
-    for old_id, new_id in twins.items():
-        before = (Memory.user_id == user_id, Memory.previous_id == old_id, Memory.id != new_id)
-        session.execute(update(Memory).where(*before).values(previous_id=new_id))
+    _move_followers(session, user_id, twins)
+    for old_id in twins:
         session.expunge(rows[old_id])
     session.execute(delete(Memory).where(Memory.user_id == user_id, among(Memory.id, twins)))
     session.expire_all()
@@ -89,3 +88,12 @@ def _move_successions(session: Session, user_id: UUID, twins: Mapping[UUID, UUID
         if newer.supersedes in {None, memory.supersedes} and not reaches(session, user_id, older_id, newer.id):
             newer.supersedes = older_id
     session.flush()
+
+
+def _move_followers(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
+    """Let what was stored right after a memory come after its twin; no memory comes after itself."""
+    ends = (cast(list(each), ARRAY(Uuid)) for each in (twins.keys(), twins.values()))
+    pairs = func.unnest(*ends).table_valued(column("old", Uuid), column("new", Uuid), name="pairs").render_derived()
+    mine = (Memory.user_id == user_id, Memory.previous_id == pairs.c.old, Memory.id != pairs.c.new)
+    followers = update(Memory).where(*mine).values(previous_id=pairs.c.new)
+    session.execute(followers.execution_options(synchronize_session=False))

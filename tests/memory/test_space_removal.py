@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import event, text
@@ -23,7 +24,7 @@ from memory.notebooks.marks import mark_right
 from memory.redaction import REDACTED
 from memory.remember import remember_many
 from memory.space_removal import remove_space
-from memory.spaces import get_space, lock_space
+from memory.spaces import create_space, get_space, lock_space
 from memory.tombstones import LIFETIME
 from memory.tool_calls import CallFilters, list_calls
 
@@ -172,6 +173,37 @@ def test_the_memory_that_came_after_a_twin_comes_after_the_pools(book, remove):
     after = book.write("And it begins at noon", space="second").id
     remove()
     assert book.load(after).previous_id == kept
+
+
+def test_a_memory_that_came_after_its_own_twin_does_not_come_after_itself(book, twins, remove):
+    kept, other = twins()
+    with book.session() as session:
+        session.get_one(Memory, (book.user_id, kept)).previous_id = other
+    remove()
+    assert book.load(kept).previous_id != kept
+
+
+def test_many_twins_take_as_many_statements_as_few(book):
+    def statements(space, count):
+        with book.session() as session:
+            create_space(session, book.user_id, space, soft_cap=200, now=utc_now(), actor="test")
+        # Alike in nothing, so that none is a possible update of another.
+        for said in [uuid4().hex for _ in range(count)]:
+            book.write(said)
+            book.write(said, space=space)
+        expect, asked = book.contents(space).digest, []
+        named = {"expect": expect, "keys": book.runtime.keys, "now": utc_now(), "actor": "test"}
+
+        def note(_connection, _cursor, statement, *_):
+            asked.append(statement)
+
+        with book.session() as session:
+            event.listen(session.get_bind(), "before_cursor_execute", note)
+            assert remove_space(session, book.user_id, space, "move", **named)["memories_merged"] == count
+            event.remove(session.get_bind(), "before_cursor_execute", note)
+        return len(asked)
+
+    assert statements("third", 2) == statements("fourth", 30)
 
 
 # --- tombstones -------------------------------------------------------------------------------------------------------
