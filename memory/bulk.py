@@ -24,27 +24,33 @@ from memory.tombstones import graveyard
 MOST = 500
 
 
-def lock_memories(session: Session, user_id: UUID, ids: Sequence[UUID], *spaces: UUID) -> list[Memory]:
+# A memory and its space, both locked.
+Locked = tuple[Memory, Space]
+
+
+def lock_memories(session: Session, user_id: UUID, ids: Sequence[UUID], *others: UUID) -> list[Locked]:
     """Return those of the memories that are the user's, in the order of their ids, locked as `lock_tied` does.
 
-    Their spaces and `spaces` are locked before. Raises `InvalidError` for more than 500 at once.
+    Their spaces and the spaces `others` are locked before. Raises `InvalidError` for more than 500 at once.
     """
     if len(ids) > MOST:
         raise InvalidError("id", f"must be at most {MOST} memories at once")
     mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
-    held = lock_spaces_of(session, user_id, select(Memory.space_id).where(*mine).distinct(), *spaces)
-    wanted = set(ids)
-    return [memory for memory in lock_tied(session, user_id, wanted, held) if memory.id in wanted]
+    places = select(Memory.space_id).where(*mine).distinct()
+    held, wanted = lock_spaces_of(session, user_id, places, *others), set(ids)
+    spaces = {space.id: space for space in held}
+    tied = lock_tied(session, user_id, wanted, held)
+    return [(memory, spaces[memory.space_id]) for memory in tied if memory.id in wanted]
 
 
-def _each(session: Session, memories: Sequence[Memory], act: Callable[[Memory], bool]) -> list[UUID]:
+def _each(session: Session, memories: Sequence[Locked], act: Callable[[Memory, Space], bool]) -> list[UUID]:
     """Return the ids of the memories that changed; one that refuses is left as it was."""
     changed = []
-    for memory in memories:
+    for memory, space in memories:
         memory_id = memory.id
         try:
             with session.begin_nested():
-                done = act(memory)
+                done = act(memory, space)
         except (ConflictError, RefusedError, NotFoundError):
             continue
         if done:
@@ -57,10 +63,10 @@ def pin_many(
 ) -> list[UUID]:
     """Pin or unpin memories; returns those that were not so before."""
 
-    def act(memory: Memory) -> bool:
+    def act(memory: Memory, space: Space) -> bool:
         if memory.pinned == pinned:
             return False
-        edit.pin(session, user_id, memory.id, pinned=pinned, now=now, actor=actor)
+        edit.pin(session, user_id, memory.id, pinned=pinned, now=now, actor=actor, locked=space)
         return True
 
     return _each(session, lock_memories(session, user_id, ids), act)
@@ -71,11 +77,11 @@ def tag_many(
 ) -> list[UUID]:
     """Add a tag to memories or take it off; returns those that changed. Raises `InvalidError` for a bad tag."""
 
-    def act(memory: Memory) -> bool:
+    def act(memory: Memory, space: Space) -> bool:
         if (tag in memory.tags) == on or (on and len(memory.tags) >= MAX_TAGS):
             return False
         tags = [*memory.tags, tag] if on else [each for each in memory.tags if each != tag]
-        edit.update(session, user_id, memory.id, {"tags": tags}, keys=keys, now=now, actor=actor)
+        edit.update(session, user_id, memory.id, {"tags": tags}, keys=keys, now=now, actor=actor, locked=space)
         return True
 
     return _each(session, lock_memories(session, user_id, ids), act)
@@ -89,11 +95,11 @@ def set_status_many(
     What another memory supersedes stays so; where that is gone, nothing else brings it back.
     """
 
-    def act(memory: Memory) -> bool:
+    def act(memory: Memory, space: Space) -> bool:
         if (memory.status == "active") != archived or (memory.status == "superseded" and _has_newer(session, memory)):
             return False
         status = {"status": "archived" if archived else "active"}
-        edit.update(session, user_id, memory.id, status, keys=keys, now=now, actor=actor)
+        edit.update(session, user_id, memory.id, status, keys=keys, now=now, actor=actor, locked=space)
         return True
 
     return _each(session, lock_memories(session, user_id, ids), act)
@@ -104,8 +110,8 @@ def forget_many(
 ) -> list[UUID]:
     """Forget memories, each with an undo; returns those that were there."""
 
-    def act(memory: Memory) -> bool:
-        forget(session, user_id, memory.id, keys=keys, now=now, actor=actor, undo=undo)
+    def act(memory: Memory, space: Space) -> bool:
+        forget(session, user_id, memory.id, keys=keys, now=now, actor=actor, undo=undo, locked=space)
         return True
 
     return _each(session, lock_memories(session, user_id, ids), act)
@@ -140,8 +146,7 @@ def move_many(
     locked = lock_memories(session, user_id, ids, get_space(session, user_id, space).id)
     # Read anew: it may have been removed while we waited for it.
     target = lock_space(session, user_id, space)
-    memories = [each for each in locked if each.space_id != target.id]
-    names = {each.id: each.slug for each in session.scalars(select(Space).where(Space.user_id == user_id))}
+    memories = [(memory, origin) for memory, origin in locked if origin.id != target.id]
     if not target.memory_enabled:
         raise RefusedError("memory_off", f"memory is off in the space {space!r}")
     room = target.soft_cap - target.documents
@@ -152,15 +157,15 @@ def move_many(
     stones = graveyard(session, user_id, target.id, keys, now)
     moved: dict[str, list[UUID]] = defaultdict(list)
 
-    def act(memory: Memory) -> bool:
+    def act(memory: Memory, origin: Space) -> bool:
         if _is_tied(session, memory):
             return False
         if memory.status == "active" and find_twin(session, memory, target.id, memory.text_digest, now) is not None:
             return False
         if stones.bars(memory.text, memory.simhash):
             return False
-        moved[names[memory.space_id]].append(memory.id)
-        details = {"from": names[memory.space_id], "to": target.slug}
+        moved[origin.slug].append(memory.id)
+        details = {"from": origin.slug, "to": target.slug}
         _move(session, memory, target, now)
         record(session, user_id, "memory.moved", actor=actor, now=now, subject_id=memory.id, details=details)
         return True

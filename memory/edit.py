@@ -31,13 +31,23 @@ _OTHER_FIELDS = ("status", "pinned", "supersedes")
 _CLEARABLE = frozenset({"theme", "expires_at", "supersedes"})
 
 
-def pin(session: Session, user_id: UUID, memory_id: UUID, *, pinned: bool, now: datetime, actor: str) -> Memory:
+def pin(
+    session: Session,
+    user_id: UUID,
+    memory_id: UUID,
+    *,
+    pinned: bool,
+    now: datetime,
+    actor: str,
+    locked: Space | None = None,
+) -> Memory:
     """Pin or unpin a memory; pinning is an explicit wish to keep it, so it counts as saved by hand.
 
-    Unpinned within ten minutes, it is as if it had not been pinned. Where memory is off, the importance stays.
+    Unpinned within ten minutes, it is as if it had not been pinned. Where memory is off, the importance stays. `locked`
+    is the space of the memory where the caller has locked both.
     """
     memory = get_memory(session, user_id, memory_id)
-    space = lock_space_of(session, memory)
+    space = locked or lock_space_of(session, memory)
     if memory.pinned != pinned:
         _set_pinned(session, space, memory, pinned, {}, now=now, actor=actor)
         memory.updated_at = now
@@ -104,19 +114,25 @@ def update(
     now: datetime,
     actor: str,
     restored: int | None = None,
+    locked: Space | None = None,
 ) -> Memory:
     """Change the given fields of a memory, all or none; what it said before is kept as a version of it.
 
     A new text is fingerprinted and embedded again. With None for `supersedes` what was superseded has the status again
     that it had before, unless another memory supersedes it too. `restored` is the number of the version that this
-    brings back, if it does. Raises `InvalidError` for a bad field, `ConflictError` when another memory of the space has
-    this text, or that of what is no longer superseded, `RefusedError` when what is to be active was forgotten, or when
-    memory is off in the space and another version of the memory would be stored there.
+    brings back, if it does; `locked` the space of the memory, where the caller has locked both and what is tied to the
+    memory. Raises `InvalidError` for a bad field, `ConflictError` when another memory of the space has this text, or
+    that of what is no longer superseded, `RefusedError` when what is to be active was forgotten, or when memory is off
+    in the space and another version of the memory would be stored there.
     """
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
     older_id = changes.get("supersedes")
-    space = lock_space_of(session, memory, *([older_id] if older_id else []), says=text_digest(draft.text))
+    if locked is not None and not {"text", "supersedes"} & set(changes):
+        space = locked
+    else:
+        others = () if older_id is None else (older_id,)
+        space = lock_space_of(session, memory, *others, says=text_digest(draft.text))
     if not space.memory_enabled and VERSIONED.intersection(changes):
         raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
     older = _superseded(session, memory, older_id, now) if older_id else None

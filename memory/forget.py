@@ -72,15 +72,17 @@ def forget(
     now: datetime,
     actor: str,
     undo: timedelta | None = None,
+    locked: Space | None = None,
 ) -> Forgetting:
     """Take a memory out of every read path; with `undo`, it can be restored that long, or until it expires.
 
-    Deleting the row takes its vectors, scores, versions, links and index entries along. Raises `NotFoundError`.
+    Deleting the row takes its vectors, scores, versions, links and index entries along. `locked` is the space of the
+    memory where the caller has locked both. Raises `NotFoundError`.
     """
     memory = get_memory(session, user_id, memory_id)
-    lock_space_of(session, memory)
+    space = locked or lock_space_of(session, memory)
     versions = texts_of(session, user_id, [memory.id])
-    bury(session, {memory: versions}, keys, now, user_id=user_id, space_id=memory.space_id)
+    bury(session, {memory: versions}, keys, now, user_id=user_id, space_id=space.id)
     texts = [memory.text, *versions]
     until = None
     if undo is not None:

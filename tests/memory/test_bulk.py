@@ -1,0 +1,49 @@
+"""One thing done to many memories: what all of them need is done once."""
+
+from __future__ import annotations
+
+import re
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import event
+
+from memory import bulk
+from memory.embedding.backfill import utc_now
+from memory.forget import UNDO_WINDOW
+
+LOCK = re.compile(r"FROM (?:memories|spaces)\b.* FOR (?:NO KEY )?UPDATE", re.DOTALL)
+ACTS = {
+    "pin": lambda book, ids, **done: bulk.pin_many(*ids, pinned=True, **done),
+    "tag": lambda book, ids, **done: bulk.tag_many(*ids, "hives", on=True, keys=book.runtime.keys, **done),
+    "archive": lambda book, ids, **done: bulk.set_status_many(*ids, archived=True, keys=book.runtime.keys, **done),
+    "forget": lambda book, ids, **done: bulk.forget_many(*ids, keys=book.runtime.keys, undo=UNDO_WINDOW, **done),
+    "move": lambda book, ids, **done: bulk.move_many(*ids, "second", keys=book.runtime.keys, **done)["default"],
+}
+
+
+@pytest.fixture
+def locking(book):
+    """Do an act to new memories; return how many statements lock memories or spaces."""
+
+    def _locking(act, count):
+        # Alike in nothing: a memory that may be an update of another does not move.
+        ids = [book.write(uuid4().hex).id for _ in range(count)]
+        asked = []
+
+        def note(_connection, _cursor, statement, *_):
+            asked.append(statement)
+
+        with book.session() as session:
+            event.listen(session.get_bind(), "before_cursor_execute", note)
+            done = ACTS[act](book, (session, book.user_id, ids), now=utc_now(), actor="test")
+            event.remove(session.get_bind(), "before_cursor_execute", note)
+        assert sorted(done) == sorted(ids)
+        return len([each for each in asked if LOCK.search(each)])
+
+    return _locking
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_memories_and_their_spaces_are_locked_once_for_all(locking, second_space, act):
+    assert locking(act, 2) == locking(act, 12)
