@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import inspect, text
 
 from memory.bulk import forget_many, move_many, restore_many
+from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
@@ -22,6 +23,7 @@ from memory.models import Memory
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
 from memory.preferences import set_time_zone
+from memory.remember import remember_many
 from memory.revisions import texts_of
 
 SECRET = "Ada hides the spare key under the third flowerpot"
