@@ -144,7 +144,7 @@ def test_a_theme_is_deleted_and_its_memories_stay(reader: FlaskClient, agent: Ag
 def test_a_theme_of_what_was_forgotten_is_deleted_by_the_interface(agent: Agent, client: FlaskClient, ada) -> None:
     agent.delete(f"/v1/memory/entries/{agent.store('We are getting a divorce', theme='divorce')}", undo="false")
     add_space(ada, "work")
-    for headers in (ada.new_token("read", "forget"), ada.new_token("read", "write", space="work")):
+    for headers in (ada.new_token("read", "write"), ada.new_token("read", "forget", space="work")):
         assert Agent(client, headers).delete("/v1/memory/themes/divorce").status_code == 403
     answer = agent.delete("/v1/memory/themes/divorce")
     assert (answer.status_code, answer.json) == (200, {"slug": "divorce", "deleted": True, "memories": 0})

@@ -139,7 +139,7 @@ def add_theme(body: ThemeBody) -> Response:
 
 
 @bp.delete("/themes/<string:slug>", summary="Delete a theme", responses={"200": DeletedThemeAnswer})
-@needs("write")
+@needs("forget")
 def remove_theme(path: ThemePath) -> Response:
     """Delete it for good. Its memories stay, without a theme."""
     if credential().space_id is not None:
