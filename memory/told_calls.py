@@ -43,9 +43,7 @@ class Teller:
 def record_told(session: Session, stored: Iterable[Message], teller: Teller) -> None:
     """Record the calls whose results are in these messages of one conversation, in their order. The caller commits."""
     told = [(message, gist) for message, gist in _told(stored) if gist.made or gist.given]
-    made_here = {made.id for _, gist in told for made in gist.made}
-    asked = {given.id for _, gist in told for given in gist.given}
-    before = _made_before(session, told[0][0]) if asked - made_here else ()
+    before = _made_before(session, told[0][0]) if _answer_earlier(gist for _, gist in told) else ()
     rows = [
         # The record is in the order of moments, and all of them were told in one.
         {**row, "created_at": row["created_at"] + number * _TICK}
@@ -62,6 +60,16 @@ def _told(messages: Iterable[Message]) -> Iterator[tuple[Message, Gist]]:
         gist = gist_of(message.payload_format, message.payload) if message.payload_format else None
         if gist is not None:
             yield message, gist
+
+
+def _answer_earlier(gists: Iterable[Gist]) -> bool:
+    """Tell whether a result comes before any call of its id: that call was told before, if it was."""
+    made: set[str] = set()
+    for gist in gists:
+        made.update(each.id for each in gist.made)
+        if any(each.id not in made for each in gist.given):
+            return True
+    return False
 
 
 def _made_before(session: Session, message: Message) -> Iterator[tuple[Message, Gist]]:

@@ -145,6 +145,16 @@ def test_an_id_that_comes_again_is_another_call(agent, talk):
     ]
 
 
+def test_a_result_is_of_the_call_before_it_though_the_next_has_the_same_id(agent, talk):
+    tell(talk, openai_calls(("call_0", "read_file")))
+    tell(talk, openai_result("call_0"), openai_calls(("call_0", "list_files")))
+    tell(talk, openai_result("call_0", "two files"))
+    assert [(call["tool"], call["result"]) for call in kept(agent)] == [
+        ("read_file", DONE),
+        ("list_files", "two files"),
+    ]
+
+
 def test_a_call_of_a_tool_of_this_server_is_recorded_once(agent, talk):
     agent.tool("memory_search", query="bees")
     tell(talk, openai_calls(("c1", "memory_search"), ("c2", "read_file")), openai_result("c1"), openai_result("c2"))
