@@ -80,6 +80,9 @@ def _is_repeat(call: ToolCall, draft: CallDraft) -> bool:
     """Tell whether a call that is kept says what the draft says, as far as it still says it."""
     said = _row(draft, call.user_id, call.id, call.token_id, call.correlation_id, call.created_at)
     compared = set(said) - set(_SAID if is_redacted(call) else ())
+    if not call.duration_ms and not draft.duration_ms:
+        # Migration 0027 could not tell apart who had said 0 and who nothing.
+        compared.remove("duration_ms")
     return all(_canonical(getattr(call, name)) == _canonical(said[name]) for name in compared)
 
 

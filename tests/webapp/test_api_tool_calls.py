@@ -327,6 +327,13 @@ def test_a_call_that_is_reported_again_is_kept_once(agent):
     assert len(listed(agent)) == 2
 
 
+def test_a_call_that_took_no_time_is_known_again_whether_that_was_said_or_not(agent):
+    # What was kept as 0 before, the schema keeps as not said.
+    report(agent, call(client_id="unsaid", duration_ms=None), call(client_id="said", duration_ms=0))
+    again = report(agent, call(client_id="unsaid", duration_ms=0), call(client_id="said", duration_ms=None))
+    assert (again.status_code, again.json["stored"]) == (200, 0)
+
+
 OTHER = {
     "operation": "delete",
     "arguments": {"a": True},
