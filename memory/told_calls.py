@@ -43,7 +43,8 @@ class Teller:
 def record_told(session: Session, stored: Iterable[Message], teller: Teller) -> None:
     """Record the calls whose results are in these messages of one conversation, in their order. The caller commits."""
     told = [(message, gist) for message, gist in _told(stored) if gist.made or gist.given]
-    before = _made_before(session, told[0][0]) if _answer_earlier(gist for _, gist in told) else ()
+    asked = _asked_earlier(gist for _, gist in told)
+    before = _made_before(session, told[0][0], asked) if asked else ()
     rows = [
         # The record is in the order of moments, and all of them were told in one.
         {**row, "created_at": row["created_at"] + number * _TICK}
@@ -62,26 +63,35 @@ def _told(messages: Iterable[Message]) -> Iterator[tuple[Message, Gist]]:
             yield message, gist
 
 
-def _answer_earlier(gists: Iterable[Gist]) -> bool:
-    """Tell whether a result comes before any call of its id: that call was told before, if it was."""
+def _asked_earlier(gists: Iterable[Gist]) -> set[str]:
+    """Return the ids of results that come before any call of their id: that call was told before, if it was."""
     made: set[str] = set()
+    asked: set[str] = set()
     for gist in gists:
         made.update(each.id for each in gist.made)
-        if any(each.id not in made for each in gist.given):
-            return True
-    return False
+        asked.update(each.id for each in gist.given if each.id not in made)
+    return asked
 
 
-def _made_before(session: Session, message: Message) -> Iterator[tuple[Message, Gist]]:
-    """Yield the messages before one with the calls that they make; what they give is recorded already."""
+def _made_before(session: Session, message: Message, asked: Collection[str]) -> Iterator[tuple[Message, Gist]]:
+    """Yield the last message before one that makes a call of each of these ids, with the calls of them alone."""
     statement = select(Message).where(
         Message.user_id == message.user_id,
         Message.conversation_id == message.conversation_id,
         Message.sequence.between(message.sequence - FARTHEST, message.sequence - 1),
         Message.role.in_(("assistant", "tool_call")),
     )
-    said = session.scalars(statement.order_by(Message.sequence).options(undefer(Message.payload)))
-    return ((each, replace(gist, given=())) for each, gist in _told(said))
+    newest = statement.order_by(Message.sequence.desc()).options(undefer(Message.payload))
+    missing = set(asked)
+    # One at a time, as far as need be: each may have 16 MiB.
+    with session.scalars(newest.execution_options(yield_per=1)) as said:
+        for each, gist in _told(said):
+            made = tuple(call for call in gist.made if call.id in missing)
+            if made:
+                yield each, replace(gist, made=made, given=())
+                missing.difference_update(call.id for call in made)
+            if not missing:
+                return
 
 
 def _rows(told: Iterable[tuple[Message, Gist]], teller: Teller) -> Iterator[dict[str, Any]]:
