@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from redis import Redis
-from sqlalchemy import delete, func, select, text
+from sqlalchemy import delete, select, text
 from sqlalchemy.orm import Session
 
 from memory import copies
@@ -25,6 +25,7 @@ from memory.ids import among
 from memory.journal import record
 from memory.models import Conversation, Message, SessionState
 from memory.redis_link import RedisLink
+from memory.transcript import weighed
 
 LIFE = timedelta(hours=24)
 KEPT = 20
@@ -182,11 +183,8 @@ def _last_messages(session: Session, conversation: Conversation) -> list[dict[st
         Message.created_at,
     )
     mine = (Message.user_id == conversation.user_id, Message.conversation_id == conversation.id)
-    since = func.sum(Message.token_count).over(order_by=Message.sequence.desc()) - Message.token_count
-    last = (
-        select(Message.id, since.label("since")).where(*mine).order_by(Message.sequence.desc()).limit(KEPT).subquery()
-    )
-    newest = select(*columns).join(last, Message.id == last.c.id).where(*mine, last.c.since < ENOUGH_TOKENS)
+    last = weighed(mine, KEPT, Message.token_count, newest_first=True)
+    newest = select(*columns).join(last, Message.id == last.c.id).where(*mine, last.c.before < ENOUGH_TOKENS)
     rows = session.execute(newest.order_by(Message.sequence.desc())).all()
     return [{**row._mapping, "id": str(row.id), "created_at": row.created_at.isoformat()} for row in reversed(rows)]
 

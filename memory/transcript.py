@@ -57,7 +57,11 @@ def list_messages(
 
 
 def weighed(
-    conditions: Sequence[ColumnElement[bool]], most: int, size: ColumnElement[int], *, newest_first: bool
+    conditions: Sequence[ColumnElement[bool]],
+    most: int,
+    size: ColumnElement[int] | InstrumentedAttribute[int],
+    *,
+    newest_first: bool,
 ) -> Subquery:
     """Return the ids of the first `most` messages, each with its size, that of those before it, and their number."""
     first = select(Message.id, Message.sequence, size.label("size")).where(*conditions)
