@@ -66,7 +66,7 @@ class ToolCall(Base):
         ),
         Index("ix_tool_calls_failed", "user_id", "created_at", postgresql_where=_FAILED),
         Index("ix_tool_calls_with_paths", "user_id", "created_at", postgresql_where=_WITH_PATHS),
-        # Asked for each message that is appended; of an agent that keeps histories, most calls are others.
+        # Asked whenever messages are appended; of an agent that keeps histories, most calls are others.
         Index("ix_tool_calls_recalling", "user_id", "created_at", postgresql_where=_RECALLING),
         Index("ix_tool_calls_conversation", "user_id", "conversation_id", "created_at", postgresql_where=_IN_ONE),
         # Of use to the foreign key alone: a deleted message is looked for here.

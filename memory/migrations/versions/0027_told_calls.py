@@ -30,7 +30,7 @@ def upgrade() -> None:
     op.execute("UPDATE tool_calls SET duration_ms = NULL WHERE origin = 'external' AND duration_ms = 0")
     _allow("origin IN ('server', 'external', 'history')")
     op.execute(BLANKING)
-    # Of each message that is appended it is asked what was recalled lately; histories bring in many calls that recall
+    # Whenever messages are appended it is asked what was recalled lately; histories bring in many calls that recall
     # nothing.
     where = sa.text(RECALLING)
     op.create_index("ix_tool_calls_recalling", "tool_calls", ["user_id", "created_at"], postgresql_where=where)
