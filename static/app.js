@@ -52,25 +52,25 @@ addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
   if (xhr.status < 400 && requestConfig.triggeringEvent?.isTrusted) document.querySelector("#flash > .notice-error")?.remove();
 });
 
-/* What was typed and not sent stays there. */
-let active, typed = [];
+/* What was typed and not sent stays. */
+let active, typed;
 addEventListener("htmx:beforeSwap", ({ detail: { requestConfig: { formData } } }) => {
   active = document.activeElement;
-  typed = [...document.querySelectorAll("main :is(input, textarea)[id]")]
-    .filter(({ name, value, defaultValue }) => value && value !== (formData.get(name) ?? defaultValue));
+  typed = [...document.querySelectorAll(":is(input, select, textarea)[id]")]
+    .filter(({ name, value, defaultValue }) => value !== (formData.get(name) ?? defaultValue ?? value));
 });
 addEventListener("htmx:afterSwap", () => {
   for (const each of typed) {
     const field = document.getElementById(each.id);
     if (!field || each.isConnected) continue;
     field.replaceWith(each);
+    each.ariaInvalid = null;
     each.closest("details")?.setAttribute("open", "");
     if (each !== active) continue;
     each.focus();
     /* An autofocus follows. */
     setTimeout(() => each.focus(), 40);
   }
-  typed = [];
 });
 
 /* The focus goes to what is wrong, or back to what was disabled. */

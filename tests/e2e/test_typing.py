@@ -91,16 +91,23 @@ def test_what_is_typed_while_a_cell_runs_stays(
 
 def test_what_is_typed_while_a_memory_is_stored_stays(log_in: LogIn, reader: Any, hold: Any) -> None:
     page = log_in(reader, at="/remember")
-    writing = page.get_by_label("One self-contained statement")
+    writing, remember = page.get_by_label("One self-contained statement"), page.get_by_role("button", name="Remember")
+    remember.click()
+    expect(writing).to_have_attribute("aria-invalid", "true")
     writing.fill("Ada keeps bees.")
+    page.get_by_label("Tags").fill("bees")
     let_go = hold(page, "**/remember")
-    page.get_by_role("button", name="Remember").click()
+    remember.click()
     writing.fill("Ada sells honey.")
-    page.get_by_label("Tags").fill("trade")
+    page.get_by_label("Type").select_option("fact")
+    page.get_by_label("Tags").fill("")
     let_go()
     expect(page.locator("#remember-trace")).to_contain_text("ada keeps bees.")
     expect(writing).to_have_value("Ada sells honey.")
-    expect(page.get_by_label("Tags")).to_have_value("trade")
+    # What was wrong with it was so before.
+    assert writing.get_attribute("aria-invalid") is None
+    expect(page.get_by_label("Type")).to_have_value("fact")
+    expect(page.get_by_label("Tags")).to_have_value("")
     # Not the field that a new memory begins with.
     page.wait_for_timeout(200)
     expect(page.get_by_label("Tags")).to_be_focused()
