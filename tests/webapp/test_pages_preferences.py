@@ -262,6 +262,16 @@ def test_the_version_in_force_can_be_deleted_once_it_is_the_last(writer: FlaskCl
     assert "There are no preferences yet" in writer.post(last, follow_redirects=True).text
 
 
+def test_who_writes_while_all_versions_are_deleted_is_told_so(writer: FlaskClient) -> None:
+    save(writer, "One.")
+    writer.post("/preferences/versions/1/delete")
+    response = save(writer, "Two.", based_on="1")
+    assert (response.status_code, written(response.text)) == (422, "Two.")
+    assert "all versions were deleted while you wrote" in words(response.text)
+    assert "/preferences/versions/" not in response.text
+    assert save(writer, "Two.").status_code == 303
+
+
 @pytest.mark.parametrize("version", ["0", "9", "2147483648", "99999999999999999999", "-1", "x"])
 def test_a_version_that_does_not_exist_is_not_there(writer: FlaskClient, version: str) -> None:
     save(writer, DOCUMENT)

@@ -138,7 +138,7 @@ def save() -> Response:
         session().rollback()
         desk = _desk(document, row, preview=Preview(_wrong(error, document)), based_on=based_on, refused=True)
         return _unsaved(desk)
-    # Versions have no gaps: a number further on means that somebody else was faster.
+    # A version has the number after that of the one in force: any other means that somebody else was faster.
     if saved.new and based_on is not None and saved.version != based_on + 1:
         session().rollback()
         row = preferences.current(session(), who.user_id)
