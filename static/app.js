@@ -69,7 +69,7 @@ addEventListener("htmx:afterSwap", () => {
     if (each !== active) continue;
     each.focus();
     /* An autofocus follows. */
-    setTimeout(() => each.focus(), 40);
+    setTimeout(() => each.focus());
   }
 });
 

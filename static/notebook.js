@@ -18,7 +18,7 @@ addEventListener("click", async (event) => {
   for (const { dataset } of document.querySelectorAll(".cell")) {
     const find = () => document.querySelector(`.cell[data-cell="${dataset.cell}"]`);
     const later = find()?.getAttribute("hx-get");
-    if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML settle:0s" });
+    if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML" });
     const form = find()?.querySelector(".cell-form:not([data-done]:not(:has(textarea:not(:placeholder-shown))))");
     if (!form) continue;
     if (!form.reportValidity()) return (button.disabled = false);

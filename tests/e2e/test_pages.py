@@ -169,6 +169,19 @@ def test_forget_and_undo_in_place(log_in: LogIn, reader: Any) -> None:
     expect(first.get_by_role("button", name="Forget")).to_be_focused()
 
 
+def test_what_comes_can_be_pressed_as_soon_as_it_is_there(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/search")
+    _search(page, "hazelnuts")
+    forget = page.locator("article.entry").first.get_by_role("button", name="Forget")
+    expect(forget).to_be_visible()
+    press = "() => setTimeout(() => document.querySelector('.notice button').click())"
+    page.evaluate(f"addEventListener('htmx:afterSwap', {press}, {{ once: true }})")
+    with page.expect_response("**/restore"):
+        forget.click()
+    expect(page.locator("article.entry").first).to_contain_text("Ada is allergic to hazelnuts")
+    expect(page).to_have_url(re.compile("/search"))
+
+
 def test_pin_forget_and_undo_without_scripts(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at="/search", java_script_enabled=False)
     _search(page, "hazelnuts")
