@@ -17,13 +17,13 @@ addEventListener("click", (event) => {
   event.stopPropagation();
 }, true);
 
-/* The colours change at once, and by the cookie on the next page. */
+/* The colours change at once, then by the cookie. */
 addEventListener("click", (event) => {
   const { name, value, form } = event.target;
   if (name !== "appearance") return;
   event.preventDefault();
   document.documentElement.dataset.appearance = value;
-  document.cookie = `appearance=${value}; path=/; max-age=31536000; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
+  document.cookie = `appearance=${value}; path=${form.dataset.path}; max-age=31536000; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
   for (const other of form.appearance) other.ariaPressed = other === event.target;
 });
 

@@ -54,7 +54,8 @@ _UNABLE: dict[type[pg.Error], str] = {
 
 def problem(status: HTTPStatus, detail: str, **more: Any) -> Response:
     """Return problem details (RFC 9457) with our request id; `errors` lists {field, message}."""
-    response = make_response(jsonify({**problem_details(status, detail, request.path, request_id()), **more}), status)
+    instance = request.root_path + request.path
+    response = make_response(jsonify({**problem_details(status, detail, instance, request_id()), **more}), status)
     response.mimetype = PROBLEM_TYPE
     # It names the id of one request, and what is not there now may be there a moment later.
     response.headers["Cache-Control"] = "no-store"

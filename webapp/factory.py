@@ -32,7 +32,7 @@ LARGEST_BODY = 66 * 1024 * 1024
 
 def create_app(runtime: Runtime) -> Flask:
     """Build the application on a runtime; the database must have been migrated."""
-    app = OpenAPI(
+    app = Described(
         "commonplace",
         root_path=str(ROOT),
         template_folder=str(ROOT / "templates"),
@@ -57,6 +57,15 @@ def create_app(runtime: Runtime) -> Flask:
     api.register(app)
     pages.register(app)
     return app
+
+
+class Described(OpenAPI):
+    """Describes its addresses beneath the one that it is asked at: a proxy may have them beneath a path."""
+
+    @property
+    def api_doc(self) -> dict[str, Any]:
+        """Return the description of the interface, for the request that asks for it."""
+        return {**super().api_doc, "servers": [{"url": request.root_path or "/"}]}
 
 
 class Cookies(SecureCookieSessionInterface):

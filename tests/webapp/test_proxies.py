@@ -114,6 +114,23 @@ def test_the_cookie_is_for_this_server_alone(client: Client, app: Flask, ada: An
     assert (own.path, own.secure) == ("/", False)
 
 
+def test_the_choice_of_colours_is_kept_for_this_server_alone(client: Client) -> None:
+    cookie = ask(client, "/appearance", {"appearance": "dark"}).headers["Set-Cookie"].split("; ")
+    assert {"appearance=dark", "Secure", f"Path={PREFIX}/"} <= {*cookie}
+    # Where a script keeps it.
+    assert f'data-path="{PREFIX}/"' in ask(client, "/login").text
+
+
+def test_the_interface_is_described_beneath_the_path(client: Client, app: Flask) -> None:
+    assert ask(client, "/v1/openapi.json").json["servers"] == [{"url": PREFIX}]
+    # Whoever asks it without the proxy is told where it is without.
+    assert app.test_client().get("/v1/openapi.json").json["servers"] == [{"url": "/"}]
+
+
+def test_a_problem_names_the_address_that_was_asked_for(client: Client) -> None:
+    assert ask(client, "/v1/tools").json["instance"] == f"{PREFIX}/v1/tools"
+
+
 def test_a_client_of_the_proxy_is_not_this_machine(behind: Flask) -> None:
     asked = behind.test_client().get
     assert asked("/metrics").status_code == 200

@@ -28,7 +28,7 @@ def choose() -> Response:
     value = request.form.get("appearance", "")
     if value not in CHOICES:
         raise InvalidError("appearance", f"must be one of {', '.join(CHOICES)}")
-    back = local_path(request.form.get("next"), url_for("notebook.home"))
-    response = make_response(redirect(back, HTTPStatus.SEE_OTHER))
-    response.set_cookie(COOKIE, value, max_age=_YEAR, samesite="Lax", secure=request.is_secure)
+    first = url_for("notebook.home")
+    response = make_response(redirect(local_path(request.form.get("next"), first), HTTPStatus.SEE_OTHER))
+    response.set_cookie(COOKIE, value, max_age=_YEAR, path=first, samesite="Lax", secure=request.is_secure)
     return response
