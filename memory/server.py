@@ -11,14 +11,12 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -36,6 +34,15 @@ from memory.server_folder import (
     remove_half_made,
     remove_left,
     told_in_a_line,
+)
+from memory.server_processes import (
+    end_orphans,
+    end_postmaster,
+    is_postgres,
+    is_running,
+    named_in,
+    pid_in,
+    serves,
 )
 
 # Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
@@ -66,8 +73,6 @@ SETTINGS = {
 # nobody is answered. Linux before 5.8 does not tell what could not be written.
 if sys.platform == "linux" and [int(number) for number in re.findall(r"\d+", os.uname().release)[:2]] >= [5, 8]:
     SETTINGS["recovery_init_sync_method"] = "syncfs"
-# How long each way of ending a server may take before the next, which is harder.
-ENDING_SECONDS = 3.0
 # How long one try to start a dead server may take, and what waits for one.
 STARTING_SECONDS = 10.0
 REVIVING_SECONDS = 15.0
@@ -97,8 +102,8 @@ class _Server(PostgresServer):
         if not (whole / VERSION_FILE).exists():
             # The server of a folder that was deleted may still run, and would take the new one's files for its own.
             for process in psutil.process_iter():
-                if _is_postgres(process.pid):
-                    _end_postmaster(process, whole)
+                if is_postgres(process.pid):
+                    end_postmaster(process, whole)
             remove_half_made(whole)
             self.pgdata = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=whole))
             try:
@@ -124,7 +129,7 @@ class _Server(PostgresServer):
             try:
                 status = _start(self)
             except subprocess.TimeoutExpired:
-                if _is_postgres(_pid_in(self.pgdata / PID_FILE)):
+                if is_postgres(pid_in(self.pgdata / PID_FILE)):
                     # It may even have become ready at this moment.
                     raise _RecoveringError from None
                 raise
@@ -192,7 +197,7 @@ class EmbeddedServer:
                 # Not where it is started, as the library keeps all others of this machine waiting there.
                 while _is_starting(self._pgdata):
                     time.sleep(0.1)
-                if _is_postgres(_pid_in(self._pgdata / PID_FILE)):
+                if is_postgres(pid_in(self._pgdata / PID_FILE)):
                     continue
                 # Once, and without a word, it may have been ended by another process that was told to end.
                 reason = _last_words(log, begins)
@@ -216,7 +221,7 @@ class EmbeddedServer:
 
     def alive(self) -> bool:
         """Tell whether the postmaster runs (a zombie does not)."""
-        return _is_postgres(self._server.get_pid())
+        return is_postgres(self._server.get_pid())
 
     def gone(self) -> bool:
         """Tell whether the data folder was deleted, after which no server can be started or told to stop in it.
@@ -268,10 +273,10 @@ class EmbeddedServer:
         gunicorn takes the status of every child of its process.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
-            if not _is_postgres(_pid_in(self._server.pgdata / PID_FILE)):
+            if not is_postgres(pid_in(self._server.pgdata / PID_FILE)):
                 _start(self._server)
         found = _info(self._server.pgdata)
-        runs = found is not None and _is_postgres(found.pid) and found.status in {"starting", "ready"}
+        runs = found is not None and is_postgres(found.pid) and found.status in {"starting", "ready"}
         return found if runs else None
 
     def release(self) -> None:
@@ -322,8 +327,8 @@ class EmbeddedServer:
 
     def _end(self) -> None:
         """End the server by its process id: with its folder, its pid file and the list of its users are gone."""
-        _end_postmaster(self._server.get_postmaster_info().process, self._pgdata)
-        _end_orphans(self._pgdata)
+        end_postmaster(self._server.get_postmaster_info().process, self._pgdata)
+        end_orphans(self._pgdata)
 
     def _prune(self) -> bool:
         """Forget processes that were killed, or the server would never see its last user leave; tell if one is left."""
@@ -336,7 +341,7 @@ class EmbeddedServer:
                 # A crash in mid-write leaves half a list: an empty one is right enough, as it only delays a stop.
                 pids.unlink(missing_ok=True)
                 return False
-            users = [pid for pid in listed if _is_running(pid)]
+            users = [pid for pid in listed if is_running(pid)]
             pids.write_text(json.dumps(users))
             return bool(users)
 
@@ -350,13 +355,13 @@ class EmbeddedServer:
             if not path.exists():
                 continue
             try:
-                stale = not any(_serves(process, self._pgdata) for process in _named_in(path))
+                stale = not any(serves(process, self._pgdata) for process in named_in(path))
             except psutil.NoSuchProcess:
                 stale = True
             except psutil.AccessDenied:
                 continue  # It may be ours, and two servers on one folder would destroy it.
             if stale:
-                _end_orphans(self._pgdata)
+                end_orphans(self._pgdata)
                 path.unlink(missing_ok=True)
 
     def _shut_out_others(self) -> None:
@@ -427,7 +432,7 @@ def _socket_folder(server: PostgresServer) -> Path:
 def _is_starting(folder: Path) -> bool:
     """Tell whether the server of a folder is on its way."""
     found = _info(folder)
-    return found is not None and found.status == "starting" and _is_postgres(found.pid)
+    return found is not None and found.status == "starting" and is_postgres(found.pid)
 
 
 def _info(folder: Path) -> PostmasterInfo | None:
@@ -460,100 +465,12 @@ def _last_words(log: Path, begins: int) -> str:
 def end_server(home: Path) -> None:
     """End the server of a data folder, whoever uses it: where all its users were killed, nobody else would."""
     folder = (home / "postgres").resolve()
-    if (pid := _pid_in(folder / PID_FILE)) is not None:
+    if (pid := pid_in(folder / PID_FILE)) is not None:
         with contextlib.suppress(psutil.NoSuchProcess):
-            _end_postmaster(psutil.Process(pid), folder)
-
-
-def _end_postmaster(process: psutil.Process | None, folder: Path) -> None:
-    """End the server of a folder if that is what the process is."""
-    # The folder may have been moved: first in order, then at once, then by force.
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-        try:
-            if process is None or not _serves(process, folder):
-                return
-            process.send_signal(number)
-        except psutil.Error:
-            return  # It has ended, or is not ours to end.
-        deadline = time.monotonic() + ENDING_SECONDS
-        while _is_postgres(process.pid) and time.monotonic() < deadline:
-            time.sleep(0.05)
+            end_postmaster(psutil.Process(pid), folder)
 
 
 def _identifier(folder: Path) -> bytes:
     """Return what a server's files begin with that tells them from all others: `initdb` makes it, and it stays."""
     with (folder / "global" / "pg_control").open("rb") as file:
         return file.read(_IDENTIFIER_BYTES)
-
-
-def _pid_in(path: Path) -> int | None:
-    """Return the number of the server that a pid file, or the lock of a socket, names; None without one."""
-    try:
-        # `initdb` fills a folder by one that serves nobody, and whose number stands there less than zero.
-        return abs(int(path.read_text().splitlines()[0]))
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-def _named_in(path: Path) -> Iterable[psutil.Process]:
-    """Return the process that a pid file, or the lock of a socket, names, or all where the power went before it did."""
-    return psutil.process_iter() if (pid := _pid_in(path)) is None else [psutil.Process(pid)]
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
-        return False
-
-
-def _is_postgres(pid: int | None) -> bool:
-    try:
-        return pid is not None and _is_running(pid) and "postgres" in psutil.Process(pid).name()
-    except psutil.Error:
-        return False
-
-
-def _serves(process: psutil.Process, folder: Path) -> bool:
-    """Tell whether a process is the server of a folder: a stale pid file may name another server by now.
-
-    It was told the folder when it was started, and works in it even if it was moved since. Raises `psutil.AccessDenied`
-    where it must not be asked.
-    """
-    try:
-        # `is_running` asks when it was started, too: another process may carry the number by now.
-        return (
-            process.is_running()
-            and _is_postgres(process.pid)
-            and (str(folder) in process.cmdline() or _works_in(process, folder))
-        )
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _end_orphans(folder: Path) -> None:
-    """End what a server that was killed in a folder has left running, as where it is in the middle of a statement."""
-    ended = list(_orphans(folder))
-    for each in ended:
-        with contextlib.suppress(psutil.Error):
-            each.kill()
-    psutil.wait_procs(ended, ENDING_SECONDS)
-
-
-def _orphans(folder: Path) -> Iterator[psutil.Process]:
-    """Yield what a server that was killed in a folder has left running.
-
-    Its processes end once they notice. One that fails at every step, as where its files are gone, never looks.
-    """
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            is_orphan = _is_postgres(process.pid) and not _is_postgres(process.ppid())
-            if is_orphan and str(folder) not in process.cmdline() and _works_in(process, folder):
-                yield process
-
-
-def _works_in(process: psutil.Process, folder: Path) -> bool:
-    try:
-        return Path(process.cwd()) == folder
-    except psutil.AccessDenied:
-        return False

