@@ -127,15 +127,15 @@ class _Server(PostgresServer):
         if found is None or not found.is_running():
             begins = _size(self.log)
             try:
-                status = _start(self)
+                complaint = _start(self)
             except subprocess.TimeoutExpired:
                 if is_postgres(pid_in(self.pgdata / PID_FILE)):
                     # It may even have become ready at this moment.
                     raise _RecoveringError from None
                 raise
             found = _info(self.pgdata)
-            if status or found is None:
-                raise RuntimeError(_last_words(self.log, begins) or f"pg_ctl ended with {status}")
+            if complaint or found is None:
+                raise RuntimeError(_last_words(self.log, begins) or complaint or "it does not say why")
         if _is_starting(self.pgdata):
             raise _RecoveringError
         assert found.is_running()
@@ -393,10 +393,10 @@ class EmbeddedServer:
                     logger.debug("another process created the database first")
 
 
-def _start(server: PostgresServer) -> int:
-    """Start a server by its own command, and return the status that this ended with, which may be lost and read as 0.
+def _start(server: PostgresServer) -> str:
+    """Start a server by its own command, and return what that complains of first, where it fails, and is known to.
 
-    Raises `subprocess.TimeoutExpired`; the server may go on starting then.
+    Its status may be lost, and read as success. Raises `subprocess.TimeoutExpired`; the server may go on starting then.
     """
     sockets = _socket_folder(server)
     if server.system_user is not None and sockets != server.pgdata:
@@ -408,15 +408,19 @@ def _start(server: PostgresServer) -> int:
     folder, place = shlex.quote(str(server.pgdata)), shlex.quote(str(sockets))
     options = ["-D", ".", "-w", "-o", f'-D {folder} -h "" -k {place}', "-l", server.log.name, "start"]
     # Not into pipes, which the server would keep open.
-    return subprocess.run(  # noqa: S603 - the library's own command
-        [str(POSTGRES_BIN_PATH / "pg_ctl"), *options],
-        cwd=server.pgdata,
-        user=server.system_user,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=STARTING_SECONDS,
-        check=False,
-    ).returncode
+    with tempfile.TemporaryFile() as said:
+        status = subprocess.run(  # noqa: S603 - the library's own command
+            [str(POSTGRES_BIN_PATH / "pg_ctl"), *options],
+            cwd=server.pgdata,
+            user=server.system_user,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            timeout=STARTING_SECONDS,
+            check=False,
+        ).returncode
+        said.seek(0)
+        first = said.readline().decode(errors="replace").strip()
+    return (first or f"pg_ctl ended with {status}") if status else ""
 
 
 def _socket_folder(server: PostgresServer) -> Path:

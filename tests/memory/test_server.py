@@ -412,6 +412,13 @@ def test_a_server_whose_files_are_spoiled_says_which(own: EmbeddedServer, name: 
     assert re.fullmatch(told, _told(own.folder.parent))
 
 
+def test_a_server_that_may_not_write_its_log_says_so(own: EmbeddedServer) -> None:
+    """As where a folder was copied without the owners of its files."""
+    own.release()
+    (own.folder / "log").chmod(0)
+    assert ": Permission denied. Its log is " in _told(own.folder.parent)
+
+
 def test_a_folder_that_was_being_filled_when_all_was_killed_is_filled_anew(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -564,7 +571,7 @@ def test_a_server_that_is_ready_at_the_last_moment_is_used(
 ) -> None:
     own.release()
 
-    def start_late(server: PostgresServer) -> int:
+    def start_late(server: PostgresServer) -> str:
         start(server)
         raise subprocess.TimeoutExpired("pg_ctl", 10)
 
