@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,9 +19,11 @@ from servers import new_home
 from sqlalchemy.orm import Session
 
 from memory.database import make_engine, user_session
+from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.embedding.providers import Providers, System
 from memory.enrichment.enrich import MODEL_BATCH
+from memory.forget import forget
 from memory.ids import new_id
 from memory.models import User
 from memory.server import EmbeddedServer
@@ -126,3 +129,23 @@ def own_server() -> Iterator[EmbeddedServer]:
         server = EmbeddedServer(Path(home))
         yield server
         server.release()
+
+
+@pytest.fixture
+def drop(book: Book) -> Any:
+    """Forget a memory."""
+
+    def _drop(memory_id: UUID, undo: timedelta | None = None, **named: Any) -> Any:
+        return book.do(forget, memory_id, keys=book.runtime.keys, undo=undo, **named)
+
+    return _drop
+
+
+@pytest.fixture
+def change(book: Book) -> Any:
+    """Change what is stored of a memory."""
+
+    def _change(memory_id: UUID, **changes: Any) -> Any:
+        return book.do(update, memory_id, changes, keys=book.runtime.keys)
+
+    return _change

@@ -21,14 +21,6 @@ LATER = utc_now() + timedelta(days=9)
 
 
 @pytest.fixture
-def change(book):
-    def _change(memory_id, **changes):
-        return book.do(update, memory_id, changes, keys=book.runtime.keys)
-
-    return _change
-
-
-@pytest.fixture
 def memory_id(book):
     return book.write("Ada keeps bees behind the house").id
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from memory.bulk import move_many, restore_many, set_status_many
 from memory.drafts import Draft
-from memory.edit import bring_back, update
+from memory.edit import bring_back
 from memory.embedding.backfill import utc_now
 from memory.forget import forget, set_aside_expired
 from memory.remember import remember_many
@@ -20,14 +20,6 @@ _WAITS = text(
     "SELECT pg_stat_clear_snapshot(), EXISTS (SELECT FROM pg_stat_activity a "
     "WHERE pg_backend_pid() = ANY(pg_blocking_pids(a.pid))) AS waits"
 )
-
-
-@pytest.fixture
-def change(book):
-    def _change(memory_id, **changes):
-        return book.do(update, memory_id, changes, keys=book.runtime.keys)
-
-    return _change
 
 
 @pytest.fixture

@@ -46,14 +46,6 @@ def remove(book):
 
 
 @pytest.fixture
-def change(book):
-    def _change(memory_id, **changes):
-        return book.do(update, memory_id, changes, keys=book.runtime.keys)
-
-    return _change
-
-
-@pytest.fixture
 def twins(book):
     """Write a text into both spaces; return the pool's and the other's."""
 
