@@ -1,4 +1,4 @@
-"""What needs the rights of the tables' owner: looking over all users, and saying who is an admin."""
+"""What needs the rights of the tables' owner: looking over all users, and saying who is an admin and who is let in."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from memory.database import user_session
+from memory.errors import ConflictError
 from memory.jobs import retry_job
 from memory.journal import record
 from memory.roles import set_disabled, set_role
@@ -33,8 +34,13 @@ def change_role(user_id: UUID, role: str) -> bool:
 
 
 def let_in(user_id: UUID, *, disabled: bool) -> bool:
-    """Let a user in no more, or again; returns whether that changed anything."""
+    """Let a user in no more, or again, and return whether that changed anything.
+
+    Raises `ConflictError` for one's own account: who is out cannot come in to let themselves in again.
+    """
     who = credential()
+    if disabled and user_id == who.user_id:
+        raise ConflictError("this is your own account: another admin can disable it")
     session().commit()
     with as_owner() as owner:
         return set_disabled(

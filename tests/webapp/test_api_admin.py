@@ -146,8 +146,9 @@ def test_a_user_is_disabled_and_enabled_from_the_list(app, root, ada):
         assert (done.request.args["q"], agent.get("/v1/tools").status_code) == (ada.email, status)
 
 
-def test_nobody_shuts_themselves_out(app, root, new_person):
+def test_nobody_shuts_themselves_out(app, root, admin, new_person):
     new_person("other", role="admin")
+    assert admin.ask("PUT", f"{ADMIN}/users/{root.id}/access", json={"disabled": True}).status_code == 409
     desk = at_browser(app, root)
     assert f'"Disable: {root.email}"' not in desk.get("/admin", query_string={"q": root.email}).text
     assert desk.post(f"/admin/users/{root.id}/disable").status_code == 409

@@ -108,7 +108,7 @@ def set_role(path: UserPath, body: RoleBody) -> Response:
 @bp.put("/users/<uuid:user_id>/access", summary="Keep a user out, or let one in", responses={"200": AccessAnswer})
 @needs("admin")
 def access(path: UserPath, body: AccessBody) -> Response:
-    """Refuse every browser and token of a user, or none any more; 409 for the last admin. Nothing is deleted."""
+    """Refuse every browser and token of a user, or none any more; 409 for your own account. Nothing is deleted."""
     changed = let_in(path.user_id, disabled=body.disabled)
     return jsonify({"id": str(path.user_id), "disabled": body.disabled, "changed": changed})
 

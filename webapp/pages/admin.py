@@ -10,7 +10,6 @@ from flask import Response, abort, flash, make_response, redirect, request, url_
 from psycopg import Error as PostgresError
 from redis.exceptions import RedisError
 
-from memory.errors import ConflictError
 from memory.jobs import list_stuck
 from memory.journal import record
 from memory.operators import list_accounts, retry_failed_of_all, try_to_cross
@@ -112,9 +111,7 @@ def role(user_id: UUID) -> Response:
 
 @bp.post("/admin/users/<uuid:user_id>/<any(disable, enable):act>")
 def access(user_id: UUID, act: str) -> Response:
-    """Let a user in no more, or again. Who would shut themselves out has nobody to ask."""
-    if user_id == credential().user_id:
-        raise ConflictError("this is your own account: another admin can disable it")
+    """Let a user in no more, or again."""
     changed = let_in(user_id, disabled=act == "disable")
     said = "No browser and no token of theirs is let in any more." if act == "disable" else "Let in again."
     return _back(said if changed else "Nothing changed.", q=request.form.get("q") or None)
