@@ -280,6 +280,17 @@ def test_a_password_that_is_not_utf8_is_refused_in_a_line_that_does_not_quote_it
     assert re.fullmatch(rb"Error: what was given is not UTF-8 \([a-z ]+\)\n", done.stderr)
 
 
+def test_what_a_terminal_cannot_show_is_not_blamed_on_what_was_given(run, home, database_url):
+    email = f"mai\u2014{uuid4().hex[:12]}@example.org"
+    assert run("user", "create", "--email", email, "--password", NEW).exit_code == 0
+    ours = {"COMMONPLACE_HOME": str(home), "DATABASE_URL": database_url, "COMMONPLACE_SECRET_KEY": SECRET}
+    command = [sys.executable, "-m", "webapp.cli", "user", "enable", "--email", email]
+    shown = {**os.environ, **ours, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(command, env=shown, capture_output=True, text=True, check=False)
+    said = "Error: what there is to say cannot be written in latin-1: set PYTHONIOENCODING to utf-8\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
 def test_a_password_is_not_asked_for_without_a_terminal(ada, home, database_url):
     ours = {"COMMONPLACE_HOME": str(home), "DATABASE_URL": database_url, "COMMONPLACE_SECRET_KEY": SECRET}
     done = subprocess.run(

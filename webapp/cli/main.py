@@ -49,7 +49,10 @@ class Commands(LazyGroup):
             raise click.ClickException(str(error)) from error
         except (UnicodeDecodeError, UnicodeEncodeError) as error:
             # Whose words or standard input these are knows where: quoted here they could be a password.
-            raise click.ClickException(f"what was given is not UTF-8 ({error.reason})") from None
+            said = f"what was given is not UTF-8 ({error.reason})"
+            if isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
+                said = f"what there is to say cannot be written in {error.encoding}: set PYTHONIOENCODING to utf-8"
+            raise click.ClickException(said) from None
         except Exception as error:
             if (ended := _ended_by(error)) is not None:
                 # It came in the middle of a query, and what the driver says of that is not why this ends.
