@@ -43,11 +43,12 @@ _ASKS_ALL = re.compile(
     )\b | ^\s*(?:all|list)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Who asks for things of a kind ("Which countries have I been to?") may want what more than one memory tells.
+# Who asks for things of a kind ("Which countries have I been to?") may want what more than one memory tells. Behind a
+# verb stands somebody: "Which car does Thomas have?"
+_VERB = r"(?:is|was|are|were|have|had|has|do|did|does|can|could|should|must|will|would|need)\b"
 _ASKS_SEVERAL = re.compile(
-    r"""\b(?:
-        (?:which|what)\s+(?!(?:is|was|has|does|did|do)\b)(?:[^\W\d_]+\s+){0,2}?[^\W\d_]+[^\W\d_su]s\s+
-          (?:are|were|have|had|has|do|did|does|can|could|should|must|will|would|need)
+    rf"""\b(?:
+        (?:which|what)\s+(?:(?!{_VERB})[^\W\d_]+\s+){{0,2}}?(?!{_VERB})[^\W\d_]+[^\W\d_su]s\s+(?!(?:is|was)\b){_VERB}
       | (?:who|what|which)\s+(?:are|were)\s+(?:the|my|our|his|her|their)
     )\b""",
     re.IGNORECASE | re.VERBOSE,
@@ -230,6 +231,8 @@ def wants_several(question: str) -> bool:
     (True, True)
     >>> wants_several("What does Jonas do?"), wants_several("Which bus do I take?")
     (False, False)
+    >>> wants_several("Which car does Thomas have?"), wants_several("Which cars does Thomas have?")
+    (False, True)
     """
     return _ASKS_SEVERAL.search(question) is not None
 
