@@ -104,15 +104,20 @@ _NUMBER = rf"\d{{1,3}}(?:\.\d{{1,3}}){{0,3}}|{_LETTER}"
 _NUMBERED = re.compile(r"\W*([^\W\d_]{2,})[ -]#?(\d{1,3})\W*")
 # The same within more words: no day, time, share or number of more digits.
 _PAIRED = re.compile(rf"(?<![\w-])([^\W\d_]{{2,}})[ -]#?({_NUMBER})(?![\w%/-]|[:.,]\d)")
+# Between two numbers or letters that mean those between them as well, and before one that has no other end.
+_TO = "to|till|until|through|bis"
+_OPEN = re.compile(r"\b(?:since|until|till|up\s+to|after|before|seit|bis)\s+\Z", re.IGNORECASE)
+_LONGEST_OPEN = 10
 # A word and the numbers behind it: "ICE-579", "Sprint 41 and 42", "Ubuntu 24.04".
 _BEHIND = re.compile(
     rf"""(?<![^\W_])([^\W\d_]+)[\s#-]{{0,3}}
-    ((?:{_DOTTED})(?:\s*(?:[,/&+\u2013-]|(?:and|or|to|und|oder|bis|et|ou)\b)\s*\#?(?:{_DOTTED}))*)""",
+    ((?:{_DOTTED})(?:\s*(?:[,/&+\u2013-]|(?:and|or|{_TO}|und|oder|et|ou)\b)\s*(?:\#|\1\s)?(?:{_DOTTED}))*)""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Of these numbers, those between which others are meant.
 _THROUGH = re.compile(
-    r"(\d{1,4}|(?-i:[A-Z]))\s*(?:[\u2013-]|(?:to|bis)\b)\s*(\d{1,4}|(?-i:[A-Z]))(?!\.?\d)", re.IGNORECASE
+    rf"(\d{{1,4}}|(?-i:[A-Z]))\s*(?:[\u2013-]|(?:{_TO})\b)\s*(?:[^\W\d_]+\s)?(\d{{1,4}}|(?-i:[A-Z]))(?!\.?\d)",
+    re.IGNORECASE,
 )
 # Behind a number that tells no thing from another of its name: "12 May", "7:30"; and "2 rooms".
 _DAY_OR_TIME = re.compile(
@@ -399,7 +404,7 @@ def _begins(lexeme: str, word: str) -> bool:
 def _codes(text: str) -> list[list[str]]:
     """Return the identifiers with digits, each in the tokens that stand beside one another: "304417 00021" is one."""
     found: list[list[str]] = []
-    spaced = {each.start(): each for each in _SPACED.finditer(text) if each[1] not in _NO_INITIALS}
+    spaced = {each.start(): each for each in _SPACED.finditer(text) if _is_spaced(text, each)}
     end = -1
     for each in _TOKEN.finditer(text):
         if whole := spaced.get(each.start()):
@@ -420,6 +425,12 @@ def _codes(text: str) -> list[list[str]]:
             found.append([token])
         end = each.end()
     return found
+
+
+def _is_spaced(text: str, found: re.Match[str]) -> bool:
+    """Tell whether groups behind capitals are one identifier: no amount is among them, and no date ("OCT 12 2025")."""
+    head = found[1] or ""
+    return not (head in _NO_INITIALS or _DATED.fullmatch(head.lower()) or _counts(text, found.end()))
 
 
 def _numbered(text: str) -> Iterator[tuple[str, str]]:
@@ -445,7 +456,7 @@ def _paired(text: str, content: Sequence[str]) -> Iterator[tuple[str, str]]:
     behind = _numbers_behind(text) if pairs else {}
     for found in pairs:
         name, end = found[1].lower(), found.end()
-        counts = found[2][0].isdigit() and (_is_amount(text, end) or _MANY.match(text, end))
+        counts = found[2][0].isdigit() and _counts(text, end)
         # "House 7 and 9": each of them may be meant, but nobody counts up so many.
         numbers = {found[2], *behind.get(name, ())}
         if not counts and len(numbers) <= _MOST_PAIRS and any(_is_of(each, name) for each in content):
@@ -455,6 +466,11 @@ def _paired(text: str, content: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _is_amount(text: str, end: int) -> bool:
     """Tell whether a number that ends there is an amount, a day or a time."""
     return UNIT.match(text, end) is not None or _DAY_OR_TIME.match(text, end) is not None
+
+
+def _counts(text: str, end: int) -> bool:
+    """Tell whether a number that ends there says how much, how many or when."""
+    return _is_amount(text, end) or _MANY.match(text, end) is not None
 
 
 def _numbers_behind(text: str) -> dict[str, set[str]]:
@@ -469,6 +485,8 @@ def _numbers_behind(text: str) -> dict[str, set[str]]:
         told = [number for number in re.findall(_DOTTED, each[2]) if not _YEAR.fullmatch(number)]
         if not told:
             continue  # "The Golf 2015" is of that year, and may be a Golf 7.
+        if len(told) == 1 and _OPEN.search(text, max(0, each.start() - _LONGEST_OPEN), each.start()):
+            continue
         numbers = found.setdefault(each[1].lower(), set())
         numbers.update(told)
         for first, last in set(_THROUGH.findall(each[2])):
