@@ -20,10 +20,8 @@ _AMOUNT = re.compile(
     re.VERBOSE,
 )
 _LETTERED = re.compile(r"[^\W\d_]{1,5}\d{2,}[^\W\d_]?")
-# The sign of a radio station or a car: capitals on both sides of the digits.
-_CALL_SIGN = re.compile(r"[A-ZÄÖÜ]{1,3}\d{1,3}[A-ZÄÖÜ]{2,4}")
-# Written like one, but short for words by which a memory may have them.
-_NO_CALL_SIGN = frozenset("A2DP E2EE J2EE J2ME J2SE L2TP P2PE S4HANA T1DM T2DM".split())  # noqa: SIM905
+# The sign of a radio station or a car: capitals on both sides of the digits, and no abbreviation ("E2EE", "T1DM").
+_CALL_SIGN = re.compile(r"(?![A-Z]\d[A-Z]{2}\Z)[A-ZÄÖÜ]{1,3}\d{1,3}[A-ZÄÖÜ]{2,3}")
 # A number plate with what may look like a year ("FR-KM 2078"), or groups of few digits behind capitals ("NP 118 402").
 _SPACED = re.compile(
     r"(?<![\w-])(?:[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}\s+(?:19|20)\d\d|([A-ZÄÖÜ]{1,4})(?:\s\d{2,4}){2,4})(?![\w%/-]|[.,:]\d)"
@@ -45,9 +43,7 @@ def identifiers_in(text: str) -> list[list[str]]:
             continue
         token, beside = bare(each[0]), bool(found) and not text[end : each.start()].strip()
         # The last group of a long number may be short.
-        named = _is_code(token) or (
-            _CALL_SIGN.fullmatch(each[0][: len(token)]) and each[0][: len(token)] not in _NO_CALL_SIGN
-        )
+        named = _is_code(token) or _CALL_SIGN.fullmatch(each[0][: len(token)])
         if not named and not (beside and len(found[-1]) > 1 and re.fullmatch(r"\d\d+", token)):
             continue
         if beside:

@@ -253,6 +253,8 @@ def test_a_question_about_a_name_and_nothing_else_is_answered_by_the_name() -> N
         ("Was it 120/80, 1/1000 or 1/25000?", ("1/1000", "1/25000", "120/80"), (), False),
         ("the win11pro licence", ("licenc", "win11pro"), ("licenc",), False),
         ("Does Signal have E2EE?", ("e2ee", "signal"), ("signal",), False),
+        ("Is a P3AT held by Signal?", ("p3at", "signal"), ("signal",), False),
+        ("Is LA4XYA held by Signal?", ("la4xya", "signal"), ("signal",), True),
     ],
 )
 def test_an_identifier_must_be_there(text: str, lexemes: tuple[str, ...], held: tuple[str, ...], lacks: bool) -> None:
