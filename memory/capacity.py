@@ -40,7 +40,8 @@ ON CONFLICT (user_id, memory_id) DO UPDATE SET
 # By the parts and not by the total: a search weighs that by its own policy, in which what it found is worth a fraction
 # of what no search has looked at, and would go first.
 # Of the rows themselves those are read alone that the scores leave in question, for the age of each.
-# Locked in the order of the ids, as the embedder locks them: two orders would wait for each other.
+# What another transaction holds stays, for a later write to trim. Whoever waited for it, and has changed other memories
+# in this transaction, would wait for who waits for those: the embedder and the recorder lock them by their ids.
 _TRIM = text("""
 WITH scored AS (
     SELECT m.id, s.relevance + s.recency + s.importance AS score
@@ -52,9 +53,11 @@ WITH scored AS (
     SELECT m.id FROM memories m JOIN scored ON scored.id = m.id WHERE m.user_id = :user_id
     ORDER BY scored.score, m.created_at, m.id LIMIT :overage
 ), locked AS (
-    SELECT id FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM lowest) ORDER BY id FOR UPDATE
+    SELECT id FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM lowest) FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM locked) RETURNING id
 )
-DELETE FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM locked) RETURNING id
+SELECT lowest.id, gone.id IS NOT NULL AS is_gone FROM lowest LEFT JOIN gone ON gone.id = lowest.id
 """)
 
 
@@ -63,7 +66,8 @@ def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: st
 
     Scores that are missing or older than 24 hours are computed first, with relevance 0. Pinned and manually saved
     rows are never touched: if they alone exceed the cap, an audit event says so. What has expired and waits for the
-    worker does not count, and is left to it. The caller holds the space's lock.
+    worker does not count, and is left to it; what another transaction holds, to a later write. The caller holds the
+    space's lock.
     """
     # The trigger has counted what was just flushed; the loaded object has not seen it.
     active = session.scalar(select(Space.documents).where(Space.user_id == space.user_id, Space.id == space.id))
@@ -75,7 +79,8 @@ def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: st
     scope = {"user_id": space.user_id, "space_id": space.id}
     tau = float(space.policy.get("tau_days", DEFAULT_TAU_DAYS)) * 86_400
     session.execute(_REFRESH, {**scope, "now": now, "tau": tau, "stale": STALE_AFTER})
-    trimmed = tuple(session.scalars(_TRIM, {**scope, "overage": overage, "now": now}))
+    lowest = session.execute(_TRIM, {**scope, "overage": overage, "now": now}).all()
+    trimmed = tuple(row.id for row in lowest if row.is_gone)
     details = {"space": space.slug, "ids": [str(memory_id) for memory_id in trimmed]}
     if trimmed:
         record(
@@ -87,8 +92,8 @@ def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: st
             count=len(trimmed),
             details=details,
         )
-    if len(trimmed) < overage:
-        held = {"space": space.slug, "over_cap": overage - len(trimmed)}
+    if len(lowest) < overage:
+        held = {"space": space.slug, "over_cap": overage - len(lowest)}
         record(session, space.user_id, "memory.trim_blocked", actor=actor, now=now, details=held)
     return trimmed
 

@@ -124,6 +124,24 @@ def test_a_space_full_of_kept_memories_says_so(book, cap):
     assert book.all(blocked) == ["1", "2"]
 
 
+def test_what_somebody_holds_is_trimmed_by_a_later_write(book, cap, owner):
+    """Whoever waited for it here would hold what was said again beside it, and the embedder may wait for that."""
+    first = book.write("apples").id
+    book.write("bridges")
+    score(book, first, 0)
+    cap(2)
+    drafts = [Draft("bridges"), Draft("candles")]
+    with owner.begin() as holding, book.session() as session:
+        holding.execute(text("SELECT FROM memories WHERE id = :id FOR NO KEY UPDATE"), {"id": first})
+        session.execute(text("SET LOCAL lock_timeout = '2s'"))
+        named = {"keys": book.runtime.keys, "now": utc_now(), "actor": "test"}
+        outcomes = remember_many(session, book.user_id, "default", drafts, **named)
+    assert [(outcome.outcome, outcome.trace.trimmed) for outcome in outcomes] == [("merged", ()), ("created", ())]
+    assert book.all("SELECT action FROM audit_events WHERE action LIKE 'memory.trim%'") == []
+    assert set(book.write("deserts", importance=1.0).trace.trimmed) > {first}
+    assert len(texts(book)) == 2
+
+
 def test_missing_scores_are_computed_without_relevance(book, cap):
     old = book.write("apples", created_at=utc_now() - timedelta(days=7), importance=0.6).id
     book.write("bridges", importance=0.9)
