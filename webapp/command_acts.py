@@ -8,12 +8,13 @@ from datetime import datetime
 from uuid import UUID
 
 from memory import edit, incognito
+from memory.bulk import lock_memories
 from memory.commands.parse import SURE, Intent
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget, hold_forgotten, restore
 from memory.models import Memory, Space
 from memory.revisions import list_revisions, rewritten_since
-from memory.spaces import lock_spaces, update_space
+from memory.spaces import update_space
 from memory.tombstones import lift
 from tasks.embedding import nudge
 from webapp.command_answers import Act, Asked, CommandResult, Item, asking, counted, done, listed, named
@@ -147,9 +148,9 @@ def _is_as_stored(memory: Memory) -> bool:
 
 
 def _locked(asked: Asked, ids: Sequence[UUID]) -> Sequence[Item]:
-    """Return those of the memories that are there and seen by the caller, their spaces locked in order."""
+    """Return those of the memories that are there and seen by the caller, locked as `lock_memories` does."""
     seen = listed(ids)
-    lock_spaces(session(), asked.user_id, {item.space_id for item in seen})
+    lock_memories(session(), asked.user_id, [item.id for item in seen])
     # Asked again: whoever said it at the same time was first.
     return listed([item.id for item in seen])
 

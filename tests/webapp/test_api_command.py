@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows, waited_for
+from sqlalchemy import text
 
 from memory.commands import slips
 from memory.commands.parse import SURE, parse
@@ -166,6 +167,23 @@ def test_a_yes_that_is_given_twice_at_once_is_answered_twice(app, ada, agent, no
     slip = say(agent, "forget what I told you about the bakery")["confirm"]["slip"]
     answers = said_twice_at_once(app, ada, "yes", confirm=slip)
     assert [set(each["undo"]["ids"]) for each in answers] == [{notes["hours"], notes["bread"]}] * 2
+
+
+@pytest.mark.parametrize("act", ["forget", "pin"])
+def test_who_waits_for_one_of_several_memories_holds_none_that_comes_after_it(app, ada, agent, notes, act):
+    """Who embeds or records them locks them in the order of their ids, and would wait for that one."""
+    asked = say(agent, f"{act} what I told you about the bakery")["confirm"]
+    assert asked["ids"] == [notes["bread"], notes["hours"]]
+    assert notes["hours"] < notes["bread"]
+    taken = text("SELECT id::text FROM memories WHERE id = :id FOR NO KEY UPDATE SKIP LOCKED")
+    with ThreadPoolExecutor(1) as pool, ada.session() as holding:
+        assert holding.scalar(taken, {"id": notes["hours"]}) == notes["hours"]
+        answer = pool.submit(say, Agent(app.test_client(), ada.headers), "yes", confirm=asked["slip"])
+        assert waited_for(holding)
+        with ada.session() as other:
+            free = other.scalar(taken, {"id": notes["bread"]})
+        holding.rollback()
+        assert (free, answer.result()["done"]) == (notes["bread"], True)
 
 
 def test_a_forgotten_memory_comes_back_by_a_word_and_only_once(agent, notes):
