@@ -356,7 +356,8 @@ def delete_theme(
     filed = select(Memory.id).where(Memory.user_id == user_id, Memory.theme_id == theme.id)
     held = len(session.scalars(filed.order_by(Memory.id).with_for_update()).all())
     session.delete(theme)
-    details = {"slug": slug, "memories": held}
+    # Without its name, which would stay there for good.
+    details = {"memories": held}
     record(session, user_id, "theme.deleted", actor=actor, now=now, subject_id=theme.id, details=details)
     session.flush()
     # The database took it from them.

@@ -149,6 +149,8 @@ def test_a_theme_of_what_was_forgotten_is_deleted_by_the_interface(agent: Agent,
     answer = agent.delete("/v1/memory/themes/divorce")
     assert (answer.status_code, answer.json) == (200, {"slug": "divorce", "deleted": True, "memories": 0})
     assert (_known(agent), rows(ada, "SELECT 1 FROM themes")) == ([], [])
+    # Nor do the events, which stay.
+    assert rows(ada, "SELECT 1 FROM audit_events WHERE details::text LIKE '%divorce%'") == []
     assert agent.delete("/v1/memory/themes/divorce").status_code == 404
 
 
