@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, any_, cast, delete, func, literal, select
+from sqlalchemy import ColumnElement, cast, delete, func, select
 from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
@@ -118,12 +118,6 @@ def list_revisions(
     shown = found[:limit]
     further = shown[-1].number if len(found) > limit else None
     return History(shown, further, _current(session, user_id, memory_id))
-
-
-def rewritten_since(session: Session, user_id: UUID, memory_ids: Collection[UUID], since: datetime) -> bool:
-    """Tell whether any of these memories says something else than it said then."""
-    later = (*_of(user_id, memory_ids), Revision.replaced_at > since, literal("text") == any_(Revision.fields))
-    return session.scalar(select(Revision.number).where(*later).limit(1)) is not None
 
 
 def get_revision(session: Session, user_id: UUID, memory_id: UUID, number: int) -> Revision:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from uuid import UUID
 
 from memory import edit, incognito
@@ -13,7 +12,7 @@ from memory.commands.parse import SURE, Intent
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW, forget, hold_forgotten, restore
 from memory.models import Memory, Space
-from memory.revisions import list_revisions, rewritten_since
+from memory.revisions import list_revisions
 from memory.spaces import update_space
 from memory.tombstones import lift
 from tasks.embedding import nudge
@@ -41,15 +40,19 @@ def act(asked: Asked, action: str, ids: Sequence[UUID], space: str | None) -> Co
     return _ACTS[action](asked, ids, space)
 
 
-def confirm(asked: Asked, action: str, ids: Sequence[UUID], space: str | None, asked_at: datetime) -> CommandResult:
-    """Do what was asked about then; what is to be forgotten and says something else by now is asked about anew.
+def confirm(
+    asked: Asked, action: str, ids: Sequence[UUID], space: str | None, versions: Sequence[int]
+) -> CommandResult:
+    """Do what was asked about; what is to be forgotten and no longer says what was shown is asked about anew.
 
-    To forget is never an undo: whoever sends a slip for that was asked.
+    `versions` are those that were shown, in the order of `ids`. To forget is never an undo: whoever sends a slip for
+    that was asked.
     """
     if action == "forget":
         require_scope(SCOPES["forget"])
         items = _locked(asked, ids)
-        if rewritten_since(session(), asked.user_id, [item.id for item in items], asked_at):
+        shown = dict(zip(ids, versions, strict=False))
+        if any(shown.get(item.id) != item.version for item in items):
             again = asking(asked, Intent("forget", SURE), items)
             return replace(again, answer=f"Something of that was corrected since I asked. {again.answer}")
     return act(asked, action, ids, space)

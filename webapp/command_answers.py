@@ -48,15 +48,17 @@ class Item:
     space_id: UUID
     created_at: datetime
     pinned: bool
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What would take an action back, or carry out what was asked about."""
+    """What takes an action back, or carries out what was asked about; `versions` are of the texts that were shown."""
 
     action: str
     ids: tuple[UUID, ...] = ()
     space: str | None = None
+    versions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class CommandResult:
 
 
 def _values(act: Act) -> dict[str, Any]:
-    return to_values(act.action, act.ids, act.space)
+    return to_values(act.action, act.ids, act.space, act.versions)
 
 
 def context_of(conversation: str | None) -> Asked:
@@ -161,7 +163,16 @@ def listed(ids: Sequence[UUID]) -> tuple[Item, ...]:
             continue
         memory = entry.memory
         items.append(
-            Item(memory.id, memory.text, memory.type, entry.space, memory.space_id, memory.created_at, memory.pinned)
+            Item(
+                memory.id,
+                memory.text,
+                memory.type,
+                entry.space,
+                memory.space_id,
+                memory.created_at,
+                memory.pinned,
+                memory.version,
+            )
         )
     return tuple(items)
 
@@ -220,7 +231,7 @@ def done(
 def asking(asked: Asked, intent: Intent, found: Sequence[Item], *, more: bool = False) -> CommandResult:
     """Return a question: which of these, or all of them? `more` says that there may be others than were found."""
     verb, items = intent.kind, found[:MOST]
-    act = Act(verb, tuple(item.id for item in items))
+    act = Act(verb, tuple(item.id for item in items), versions=tuple(item.version for item in items))
     if why := _closed(items):
         answer, items = f"Shall I {verb} {counted(len(items))}? {why} nobody sees which.", ()
     elif len(items) == 1:
@@ -236,7 +247,7 @@ def asking(asked: Asked, intent: Intent, found: Sequence[Item], *, more: bool = 
 
 def _offer(asked: Asked, act: Act, window: Any) -> Offer:
     until = utc_now() + window
-    slip = Slip(asked.user_id, act.action, until, act.ids, act.space)
+    slip = Slip(asked.user_id, act.action, until, act.ids, act.space, act.versions)
     return Offer(seal(runtime().keys, slip), until, act)
 
 

@@ -10,8 +10,8 @@ from uuid import UUID
 from flask import g
 
 from memory.commands.parse import LIKELY, SURE, Intent, asks_for_help, parse, share_of, speaks_of, words_of
-from memory.commands.slips import unseal
-from memory.commands.trail import ANSWERABLE, TOOL, last_change, last_memories, open_question
+from memory.commands.slips import from_values, unseal
+from memory.commands.trail import TOOL, last_change, last_memories, open_question
 from memory.drafts import Draft
 from webapp.command_acts import SCOPES, act, confirm, space_of
 from webapp.command_answers import (
@@ -77,8 +77,7 @@ def take_slip(slip: str, conversation: str | None = None, *, field: str = "undo"
     """Confirm or undo what a slip names; raises `InvalidError` for any other text, `ConflictError` too late."""
     asked = context_of(conversation)
     found = unseal(runtime().keys, slip, asked.user_id, field=field, now=utc_now())
-    asked_at = found.until - ANSWERABLE
-    return _recorded(asked, "", lambda: confirm(asked, found.action, found.ids, found.space, asked_at))
+    return _recorded(asked, "", lambda: confirm(asked, found.action, found.ids, found.space, found.versions))
 
 
 def _recorded(asked: Asked, text: str, work: Callable[[], CommandResult]) -> CommandResult:
@@ -246,8 +245,7 @@ def _answered(asked: Asked, intent: Intent) -> CommandResult:
         return unsure()
     if intent.kind == "cancel":
         return CommandResult("cancel", intent.confidence, True, "Nothing was changed.")
-    plan = question.result["asks"]
-    return confirm(asked, plan["action"], [UUID(each) for each in plan["ids"]], plan["space"], question.created_at)
+    return confirm(asked, **from_values(question.result["asks"]))
 
 
 def _undo(asked: Asked, intent: Intent) -> CommandResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,18 +20,23 @@ _LONGEST = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """An action that its user may still take: on these memories, in this space or with this tag; `until` is aware."""
+    """An action that its user may still take: on these memories, in this space or with this tag; `until` is aware.
+
+    `versions` are those of the memories' texts that were shown when it was asked about, in the order of `ids`.
+    """
 
     user_id: UUID
     action: str
     until: datetime
     ids: tuple[UUID, ...] = ()
     space: str | None = None
+    versions: tuple[int, ...] = ()
 
 
 def seal(keys: Keys, slip: Slip) -> str:
     """Return the slip as text that nobody else can write."""
-    said = {"user": str(slip.user_id), "until": slip.until.isoformat(), **to_values(slip.action, slip.ids, slip.space)}
+    acts = to_values(slip.action, slip.ids, slip.space, slip.versions)
+    said = {"user": str(slip.user_id), "until": slip.until.isoformat(), **acts}
     body = urlsafe_b64encode(json.dumps(said, separators=(",", ":")).encode()).decode()
     return f"{body}.{keys.digest(_PURPOSE, body).hex()}"
 
@@ -48,9 +53,15 @@ def unseal(keys: Keys, text: str, user_id: UUID, *, field: str, now: datetime) -
     until = datetime.fromisoformat(said["until"])
     if until <= now:
         raise ConflictError("this came too late: nothing was changed")
-    return Slip(user_id, said["action"], until, tuple(UUID(each) for each in said["ids"]), said["space"])
+    return Slip(user_id, until=until, **from_values(said))
 
 
-def to_values(action: str, ids: Sequence[UUID], space: str | None) -> dict[str, Any]:
-    """Return what an action is done to as JSON can hold it: ids and names, no text."""
-    return {"action": action, "ids": [str(each) for each in ids], "space": space}
+def to_values(action: str, ids: Sequence[UUID], space: str | None, versions: Sequence[int] = ()) -> dict[str, Any]:
+    """Return what an action is done to as JSON can hold it: ids, numbers and names, no text."""
+    return {"action": action, "ids": [str(each) for each in ids], "space": space, "versions": [*versions]}
+
+
+def from_values(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a slip that `to_values` made JSON of; what was kept before has no versions."""
+    ids, versions = tuple(UUID(each) for each in said["ids"]), tuple(said.get("versions", ()))
+    return {"action": said["action"], "ids": ids, "space": said["space"], "versions": versions}

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from memory.commands import slips
 from memory.commands.parse import SURE, parse
+from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.spaces import lock_space
 from webapp.command_answers import KNOWN
@@ -341,6 +342,15 @@ def test_what_was_corrected_since_it_was_asked_about_is_asked_about_anew(agent, 
         "Something of that was corrected since I asked. Shall I forget this one? “Ada likes haz"
     )
     assert (say_yes(again)["done"], memories_of(ada)) == (True, 2)
+
+
+def test_what_was_being_corrected_as_it_was_asked_about_is_asked_about_anew(agent, ada, notes):
+    with ada.session() as session:
+        changes = {"text": "Ada likes hazelnuts by now"}
+        update(session, ada.id, UUID(notes["nuts"]), changes, keys=ada.runtime.keys, now=utc_now(), actor="test")
+        say(agent, "forget everything about hazelnuts")
+        session.commit()
+    assert (say(agent, "yes")["done"], memories_of(ada)) == (False, 3)
 
 
 def test_what_says_the_same_as_when_it_was_asked_about_goes_with_a_yes(agent, ada, notes):
