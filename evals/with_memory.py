@@ -160,14 +160,15 @@ def measure(
     narrow, lost, in_a_row = replace(examiner, limit=top), dict[str, str](), 0
     given = []
     for question, task in zip(data.questions, tasks, strict=True):
-        try:
-            if in_a_row == GONE:
-                raise ChatModelError(f"was not asked, after {GONE} tasks in a row without an answer")
-            given.append(_answer(narrow, question, task, model, waits))
-            in_a_row = 0
-        except ChatModelError as error:
-            lost[task.id] = str(error)
-            in_a_row = min(in_a_row + 1, GONE)
+        if in_a_row == GONE:
+            lost[task.id] = f"was not asked, after {GONE} tasks in a row without an answer"
+        else:
+            try:
+                given.append(_answer(narrow, question, task, model, waits))
+                in_a_row = 0
+            except ChatModelError as error:
+                lost[task.id] = str(error)
+                in_a_row += 1
         on_progress(2)
     if not given:
         raise MeasureError(f"no task was answered: {next(iter(lost.values()))}")

@@ -51,8 +51,8 @@ def set_disabled(
     """Let a user in no more, or again, and return whether that changed anything; needs the owner's rights.
 
     Every browser and every token of the user is refused from then on, and nothing is deleted: who is let in again finds
-    all as it was, tokens included. `by` is as for `set_role`. Raises `NotFoundError`, and `ConflictError` for the last
-    admin.
+    all as it was, tokens included, and has to log in where a browser was refused meanwhile. `by` is as for `set_role`.
+    Raises `NotFoundError`, and `ConflictError` for the last admin.
     """
     user, is_last = _hold(session, user_id)
     if (user.disabled_at is not None) == disabled:
