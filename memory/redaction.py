@@ -41,6 +41,11 @@ _COLUMNS = (
 _MINE = ToolCall.user_id == func.app_user()
 _AT_ONCE = 1000
 _WORD = re.compile(r"[^\W_]+")
+# Signs as HTML and addresses write them, which have letters and digits and are no words.
+_CODED = re.compile(
+    r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,3}|#x[0-9a-f]{2});|%(?:0[ad]|2[0-9a-f]|3[a-f]|40|5[b-f]|60|7[b-e])",
+    re.IGNORECASE,
+)
 # Those of JSON, and the one more of programs that write a text in single quotes; whole words are of nothing else. The
 # first is written out: where a pattern begins with a group, it is tried at each sign of a text.
 _ESCAPE = r"""\\(?:u[0-9a-fA-F]{4}|["'/\\bfnrt])"""
@@ -97,7 +102,7 @@ class Needles:
 
     def _by_inner_words(self, text: str) -> bool:
         inner = self._inner
-        words = _WORD.findall(text) if inner else ()
+        words = _words(text) if inner else ()
         met = inner.keys() & words
         said = " ".join(words) if met else ""
         return any(needle in said for word in met for needle in inner[word])
@@ -149,7 +154,11 @@ class Needles:
 
 def _wording(text: str) -> str:
     """Return the words of a text, one space between them: how it is quoted, or where it pauses, is no part of it."""
-    return " ".join(_WORD.findall(text))
+    return " ".join(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_CODED.sub(" ", text) if "&" in text or "%" in text else text)
 
 
 def _without_end(text: str) -> str:
@@ -172,7 +181,7 @@ def _unescaped(text: str) -> str:
 
 
 def _longest_word(text: str) -> str:
-    return max(_WORD.findall(text), key=len, default="")
+    return max(_words(text), key=len, default="")
 
 
 def _by_inner_word(texts: Collection[str]) -> dict[str, list[str]]:
@@ -192,7 +201,7 @@ def _by_inner_word(texts: Collection[str]) -> dict[str, list[str]]:
 
 def _inner_words(text: str) -> list[str]:
     """Return the words of a text but one that it begins or ends with."""
-    words = _WORD.findall(text)
+    words = _words(text)
     return words[text[0].isalnum() : len(words) - text[-1].isalnum()]
 
 

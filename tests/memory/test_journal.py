@@ -6,6 +6,7 @@ import json
 import random
 import re
 import unicodedata
+from html import escape
 
 import pytest
 from hypothesis import example, given, settings
@@ -60,6 +61,8 @@ SAID = {
     "in other quotation marks": {"arguments": {"content": SECRET.replace('"', "\u201c")}},
     "without any": {"arguments": {"content": SECRET.replace('"', "")}},
     "as a quotation in Markdown": {"result": {"content": "> **Ada** said, never\n> again;\n> _in C: Zürich_"}},
+    "in HTML": {"arguments": {"content": f"<p>{escape(SECRET)}</p>"}},
+    "in an address": {"arguments": {"url": f"notes?q={SECRET.replace(' ', '%20').replace(chr(34), '%22')}"}},
     "a path in the place of words": {"affected_paths": ["Notes/ada-said_never-again-in-c-zürich.md"]},
     "in wide letters": {"arguments": {"content": SECRET.replace("again", "\uff41\uff47\uff41\uff49\uff4e")}},
     "a name in decomposed signs": {"arguments": {unicodedata.normalize("NFD", SECRET): 1}},
