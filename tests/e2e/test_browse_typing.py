@@ -39,6 +39,16 @@ def test_what_is_typed_goes_with_the_filters(log_in: LogIn, library: Any) -> Non
     expect(page).to_have_url(re.compile(r"q=shelf&type=fact|type=fact&q=shelf"))
 
 
+def test_what_is_folded_filters_as_it_is_chosen(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at="/memories")
+    expect(page.get_by_label("Status")).to_be_hidden()
+    page.get_by_text("Status, age, vector, tag and more").click()
+    page.get_by_label("Status").select_option("archived")
+    expect(page.get_by_text("No memory fits these filters.")).to_be_visible()
+    expect(page.get_by_label("Status")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"status=archived"))
+
+
 def test_back_leads_to_the_list_before_the_first_letter(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/search")
     page.goto("/memories")

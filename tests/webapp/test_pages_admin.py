@@ -6,6 +6,7 @@ import re
 
 import pytest
 from api_agent import rows
+from flask import render_template
 from pages_browser import HTMX, at_browser, stored
 from sqlalchemy import text
 
@@ -74,6 +75,16 @@ def test_what_failed_is_tried_again_for_everybody(desk, ada):
 
 def test_the_state_is_answered_alone(desk):
     assert desk.get("/admin/state", headers=HTMX).text.lstrip().startswith('<section id="admin-state"')
+
+
+@pytest.mark.parametrize(
+    ("times", "said"), [({"p50": None, "p95": None}, "none was made"), ({"p50": 0.0123, "p95": 0.03}, "12 / 30 ms")]
+)
+def test_no_time_is_told_of_what_was_not_done(app, times, said):
+    numbers = {"search": {"count": 1, "hit_rate": 1.0, **times}, "embed": times}
+    with app.test_request_context():
+        text = render_template("admin/_state.html", numbers=numbers, alerts=(), told=0, queue=None, counted=())
+    assert text.count(said) == 2
 
 
 def test_only_admins_are_shown_the_way(app, desk, ada):

@@ -76,6 +76,26 @@ def test_a_filter_that_does_not_exist_is_refused(reader: FlaskClient, query: str
     assert reader.get(f"/memories?{query}").status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("query", "is_open"),
+    [
+        ("", False),
+        ("?type=note&q=key&status=active", False),
+        ("?status=any", True),
+        ("?older=7", True),
+        ("?unrecalled=30", True),
+        ("?embedding=ready", True),
+        ("?tag=keys", True),
+        ("?pinned=true", True),
+        ("?saved=true", True),
+    ],
+)
+def test_what_narrows_the_list_is_never_folded_away(reader: FlaskClient, query: str, is_open: bool) -> None:
+    text = reader.get(f"/memories{query}").text
+    opening, _, folded = text.partition("<summary>Status, age, vector, tag and more</summary>")
+    assert ("open" in opening.rpartition("<details")[2], 'name="status"' in folded) == (is_open, True)
+
+
 def test_loading_more_meets_every_memory_once(reader: FlaskClient, ada) -> None:
     for number in range(30):
         stored(ada, f"Shelf {number} holds box {number * 7} of the archive.", created_at=_ago(number))

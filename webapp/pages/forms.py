@@ -84,6 +84,11 @@ class BrowseForm(BaseModel):
         given = self.model_dump(exclude_none=True, exclude_defaults=True, exclude={"cursor"})
         return {name: str(value).lower() if value is True else str(value) for name, value in given.items()}
 
+    @property
+    def narrows_further(self) -> bool:
+        """Tell whether anything is chosen by what the page keeps folded."""
+        return not self.chosen().keys() <= {"q", "space", "theme", "type"}
+
 
 class RememberForm(BaseModel):
     """A memory to store; tags are divided by commas."""
