@@ -47,6 +47,7 @@ class Settings:
     embedding_model: str
     llamacpp_url: str | None
     llamacpp_model: str
+    provider_addresses: str
     llm_url: str | None
     llm_model: str
     llm_api_key: str | None = field(repr=False)
@@ -76,6 +77,7 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         embedding_model=env.get("COMMONPLACE_EMBEDDING_MODEL") or "bundled",
         llamacpp_url=_url(env, "COMMONPLACE_LLAMACPP_URL", {"http", "https"}),
         llamacpp_model=env.get("COMMONPLACE_LLAMACPP_MODEL") or "default",
+        provider_addresses=_choice(env, "COMMONPLACE_PROVIDER_ADDRESSES", "ANY", {"ANY", "PUBLIC"}),
         llm_url=_url(env, "COMMONPLACE_LLM_URL", {"http", "https"}),
         llm_model=env.get("COMMONPLACE_LLM_MODEL") or "default",
         llm_api_key=env.get("COMMONPLACE_LLM_API_KEY", "").strip() or None,

@@ -49,8 +49,14 @@ def build(settings: Settings, *, threads: int | None = None) -> Runtime:
     `threads` caps the threads of a local model in this process; None lets its library choose.
     """
     store = open_store(settings)
-    proofs = settings.home / "models"
-    system = System(settings.embedding_model, settings.llamacpp_url, settings.llamacpp_model, threads, proofs)
+    system = System(
+        local_model=settings.embedding_model,
+        llamacpp_url=settings.llamacpp_url,
+        llamacpp_model=settings.llamacpp_model,
+        threads=threads,
+        proofs=settings.home / "models",
+        public_only=settings.provider_addresses == "PUBLIC",
+    )
     redis = RedisLink(settings.redis_url) if settings.redis_url else None
     providers = Providers(system, store.keys, redis)
     return Runtime(

@@ -77,8 +77,10 @@ def standing() -> Standing:
 
 def save(fields: Mapping[str, Any]) -> None:
     """Use an endpoint of one's own and begin to re-embed; raises `InvalidError` when it cannot be one."""
+    # A name may take as long to be looked up as an answer, and somebody else needs the connection.
+    session().commit()
     try:
-        _embedder(fields)
+        _embedder(fields).check_address()
     except EmbeddingError as error:
         raise InvalidError("endpoint_url", str(error)) from error
     save_setting(session(), credential().user_id, fields, keys=runtime().keys, now=utc_now())
@@ -124,7 +126,8 @@ def stored_key(endpoint_url: str) -> str | None:
 
 def _embedder(fields: Mapping[str, Any]) -> HttpEmbedder:
     names = ("provider_type", "endpoint_url", "model", "api_key", "dimensions")
-    return HttpEmbedder(*(fields[name] for name in names))
+    public_only = runtime().providers.system.public_only
+    return HttpEmbedder(*(fields[name] for name in names), public_only=public_only)
 
 
 def _adopt() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.embedding.base import EmbeddingError, encodable, unit
+from memory.public_addresses import NotPublicError, addresses_of, is_public, transport_to
 from memory.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
 
@@ -33,6 +34,7 @@ _WIRES = {
 }
 PROVIDERS = tuple(_WIRES)
 
+ANSWER_SECONDS = 15.0
 _BATCH = 64
 # Numbers: the database keeps no longer vector.
 MOST_DIMENSIONS = 16_000
@@ -51,8 +53,9 @@ class HttpEmbedder:
     """Posts texts, at most 64 a request, to an embedding endpoint; safe to share between threads.
 
     `dimensions` None accepts any, as long as all rows agree. `timeout` in seconds applies to connecting, to each read
-    and write, and to an answer from its beginning to its end. Raises a permanent `EmbeddingError` for an unknown
-    provider, a URL that is not HTTP or a key that a header cannot carry.
+    and write, and to an answer from its beginning to its end. With `public_only` an endpoint with an address that only
+    this machine or its network reaches is not asked. Raises a permanent `EmbeddingError` for an unknown provider, a URL
+    that is not HTTP or a key that a header cannot carry.
     """
 
     def __init__(
@@ -62,7 +65,9 @@ class HttpEmbedder:
         model: str,
         api_key: str | None,
         dimensions: int | None,
-        timeout: float = 15.0,
+        timeout: float = ANSWER_SECONDS,
+        *,
+        public_only: bool = False,
     ) -> None:
         if provider not in _WIRES:
             raise EmbeddingError(f"unknown embedding provider {provider!r}", permanent=True)
@@ -72,7 +77,10 @@ class HttpEmbedder:
         self._embed_url = _address(endpoint_url, _WIRES[provider].embed)
         self._health_url = _address(endpoint_url, _WIRES[provider].health)
         self._timeout = timeout
-        self._client = httpx.Client(timeout=timeout, headers={**ENCODINGS, **_headers(api_key)})
+        self._public_only = public_only
+        transport = transport_to(self._embed_url) if public_only else None
+        headers = {**ENCODINGS, **_headers(api_key)}
+        self._client = httpx.Client(timeout=timeout, headers=headers, transport=transport)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row per text: shape (len(texts), dim); (0, dimensions or 0) without texts.
@@ -88,6 +96,17 @@ class HttpEmbedder:
         if wrong := next((part.shape[1] for part in parts if part.shape[1] != expected), None):
             raise self._error(f"returned {wrong} dimensions instead of {expected}", permanent=True)
         return unit(np.concatenate(parts))
+
+    def check_address(self) -> None:
+        """Raise a permanent `EmbeddingError` for an endpoint that is not asked, wherever it is: looks its name up."""
+        if not self._public_only:
+            return
+        try:
+            addresses_of(httpx.URL(self._embed_url).raw_host.decode("ascii"), is_public)
+        except NotPublicError as error:
+            raise self._error(str(error), permanent=True) from None
+        except (httpx.ConnectError, UnicodeError):
+            return  # A name that stands for nothing now may do later.
 
     def healthy(self, timeout: float = 1.0) -> bool:
         """Say whether the provider answers within about `timeout` seconds.
@@ -119,6 +138,8 @@ class HttpEmbedder:
         try:
             with self._client.stream("POST", self._embed_url, json=body) as response:
                 status, pause, answer = response.status_code, pause_asked(response), self._answer(response)
+        except NotPublicError as error:
+            raise self._error(str(error), permanent=True) from None
         except (httpx.HTTPError, UnicodeError) as error:
             # The latter of a host that no name server can be asked for: "..".
             away = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)

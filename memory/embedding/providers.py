@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from memory.embedding.base import Embedder, EmbeddingError
 from memory.embedding.cache import CachedEmbedder, Drawer, Recent, SharedVectors, Vector
-from memory.embedding.http import HttpEmbedder
+from memory.embedding.http import ANSWER_SECONDS, HttpEmbedder
 from memory.embedding.local import LocalEmbedder, Questions, resolve_model
 from memory.embedding.models import Target, user_models
 from memory.embedding.prompt import PATIENCE, PromptEmbedder
@@ -38,7 +38,8 @@ NO_LOCAL_MODEL = "none"
 class System:
     """What the installation offers. `local_model` is a folder, a hub name, `bundled` or `none`.
 
-    `proofs` is a folder for what proves that a local model may run compiled.
+    `proofs` is a folder for what proves that a local model may run compiled. With `public_only` users' own endpoints
+    are asked at public addresses alone.
     """
 
     local_model: str
@@ -46,6 +47,7 @@ class System:
     llamacpp_model: str = "default"
     threads: int | None = None
     proofs: Path | None = None
+    public_only: bool = False
 
 
 class Providers:
@@ -192,7 +194,10 @@ class Providers:
             return self._local(model.model)
         api_key = self._keys.decrypt(model.api_key) if model.api_key else None
         where = (model.provider_type, model.endpoint_url or "", model.model, api_key, model.dimensions)
-        return PromptEmbedder(HttpEmbedder(*where, timeout=PATIENCE)) if asked else HttpEmbedder(*where)
+        public_only = self.system.public_only and not self._on_system(model)
+        timeout = PATIENCE if asked else ANSWER_SECONDS
+        made = HttpEmbedder(*where, timeout=timeout, public_only=public_only)
+        return PromptEmbedder(made) if asked else made
 
     def _local(self, label: str) -> LocalEmbedder:
         # An older local model serves until its successor is complete: its label is all that it takes to find it.

@@ -57,6 +57,7 @@ def test_what_kubernetes_tells_of_a_service_of_this_name_is_no_setting(env):
         ("COMMONPLACE_SECRET_KEY", "short"),
         ("COMMONPLACE_SECRET_KEY_FILE", "/does/not/exist"),
         ("COMMONPLACE_LOG_LEVEL", "LOUD"),
+        ("COMMONPLACE_PROVIDER_ADDRESSES", "private"),
         ("COMMONPLACE_LLAMACPP_URL", "ftp://x"),
         ("COMMONPLACE_LLAMACPP_URL", "http://[x"),
         ("COMMONPLACE_LLM_URL", "http://"),

@@ -73,6 +73,18 @@ def test_a_test_holds_no_connection_meanwhile(app, browser, endpoint):
     assert held == [0]
 
 
+def test_where_public_addresses_alone_are_asked_another_is_refused_beside_it(
+    runtime, monkeypatch, ada, browser, endpoint
+):
+    monkeypatch.setattr(runtime.providers, "system", replace(runtime.providers.system, public_only=True))
+    refused = browser.post("/providers", data=form(endpoint))
+    assert refused.status_code == 422
+    assert "is at an address that is not public" in refused.text
+    assert rows(ada, "SELECT FROM provider_settings") == []
+    assert "is at an address that is not public" in browser.post("/providers/test", data=form(endpoint)).text
+    assert endpoint.keys == []
+
+
 def test_a_test_answers_htmx_with_the_form_alone(browser, endpoint):
     answer = browser.post("/providers/test", data=form(endpoint), headers=HTMX).text
     assert answer.lstrip().startswith('<section id="providers-setting"')

@@ -1,0 +1,76 @@
+"""HTTP to public addresses alone, for endpoints that were named by people who may not look around in this network."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+import httpx
+
+REFUSED = "is at an address that is not public, and this server asks no such address for its users"
+
+
+class NotPublicError(httpx.ConnectError):
+    """The host has an address that only this machine or its network reaches."""
+
+
+def transport_to(url: str) -> httpx.BaseTransport:
+    """Return what carries requests to a URL: the proxy that the environment names for it, else `PublicTransport`.
+
+    Through a proxy nothing is looked up here, and what it lets through is for it to decide.
+    """
+    asked = httpx.URL(url)
+    proxy = getproxies().get(asked.scheme)
+    return httpx.HTTPTransport(proxy=proxy) if proxy and not proxy_bypass(asked.host) else PublicTransport()
+
+
+class PublicTransport(httpx.HTTPTransport):
+    """Connects to the very addresses that it looked at: a name asked for twice may stand for another the second time.
+
+    `allowed` tells whether an IP address may be asked; `options` are those of `httpx.HTTPTransport`. Raises
+    `NotPublicError` for a host with any address that may not, `httpx.ConnectError` for one that has none.
+    """
+
+    def __init__(self, allowed: Callable[[str], bool] | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self._allowed = allowed or is_public
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request to the first address of its host that lets itself be connected to."""
+        host = request.url.raw_host.decode("ascii")
+        # The certificate must be the host's, whichever address shows it.
+        request.extensions = {**request.extensions, "sni_hostname": host}
+        *others, last = addresses_of(host, self._allowed)
+        for address in others:
+            with suppress(httpx.ConnectError, httpx.ConnectTimeout):
+                return self._sent_to(address, request)
+        return self._sent_to(last, request)
+
+    def _sent_to(self, address: str, request: httpx.Request) -> httpx.Response:
+        request.url = request.url.copy_with(host=address)
+        return super().handle_request(request)
+
+
+def addresses_of(host: str, allowed: Callable[[str], bool]) -> list[str]:
+    """Return the addresses of a host, each once and at least one; raises as `PublicTransport` does."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise httpx.ConnectError(str(error)) from error
+    addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+    if not all(map(allowed, addresses)):
+        raise NotPublicError(REFUSED)
+    return addresses
+
+
+def is_public(address: str) -> bool:
+    """Tell whether the whole internet would reach an IP address."""
+    ip = ipaddress.ip_address(address)
+    if isinstance(ip, ipaddress.IPv6Address):
+        # A router on the way may take out the address of IPv4 that one of these has in it (RFC 3056).
+        ip = ip.sixtofour or ip
+    return ip.is_global and not ip.is_multicast
