@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from memory.database import EF_SEARCH
 from memory.driver import Floats, Ids, Row, fetch
 from memory.embedding.likeness import likeness
-from memory.embedding.passages import passages
+from memory.embedding.passages import READ, passages
 from memory.shelves import EPISODES, MEMORIES
 from retrieval.answers import COLOURED, signed, unsigned, written_out
 from retrieval.dates import Period
@@ -261,6 +261,7 @@ class Source:
             "ids": Ids(each.candidate.id for each in scored),
             "model_id": model_id,
             "vector": HalfVector(asked) if asked is not None else None,
+            "read": READ,
             "long_text": LONG_TEXT_BYTES,
             "relevance": Floats(part.relevance for part in parts),
             "recency": Floats(part.recency for part in parts),
@@ -407,21 +408,21 @@ def _widened(scored: Iterable[Scored], rows: dict[UUID, Row]) -> Iterable[Scored
             continue  # Forgotten, archived or moved between the two reads.
         memory = each.candidate
         try:
-            _, memory.text, memory.type, memory.role, memory.theme, tags, sources, memory.summary, vector, place = row
+            _, memory.text, memory.type, memory.role, memory.theme, tags, sources, memory.summary, vector, places = row
             memory.tags, memory.source_ids, memory.vector = tuple(tags), tuple(sources), from_binary(vector)
-            memory.passage = _passage(memory.text, place)
+            memory.nearest = _nearest(memory.text, places)
         except (TypeError, ValueError):
             logger.exception("the memory %s is malformed and was skipped", memory.id)
         else:
             yield each
 
 
-def _passage(text: str, place: int | None) -> str | None:
-    """Return a passage of a text by its place, from 1 on; none where it was embedded in other passages."""
-    if place is None:
+def _nearest(text: str, places: Sequence[int] | None) -> str | None:
+    """Return passages of a text by their places, from 1 on; None where it was embedded in other passages."""
+    if places is None:
         return None
     parts = passages(text)
-    return parts[place - 1] if place <= len(parts) else None
+    return "\n".join(parts[place - 1] for place in places) if max(places) <= len(parts) else None
 
 
 def from_binary(data: bytes | None) -> Vector | None:

@@ -117,7 +117,7 @@ class Hearing:
         judge, policy = self.judge, self.source.policy
         # Turns say half of what they mean, wherever they stand.
         notes = [each for each in best if not is_talk(each.candidate.text)]
-        texts = [each.candidate.passage or each.candidate.text for each in notes]
+        texts = [each.candidate.nearest or each.candidate.text for each in notes]
         whole = [judge.wants_the_end(each) for each in notes]
         # The best is enough for half of what is asked, so it is read alone; what does not end there seldom ends before
         # all that are read at least, and where each of several is wanted none is enough.

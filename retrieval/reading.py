@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from memory.embedding.bundled import MINILM
+from memory.embedding.passages import LONGEST, READ
 from memory.embedding.rounded import Arithmetic, arithmetics
 from retrieval.answers import what_asks
 from retrieval.reader_model import STOPS, WEIGHTS, ReaderModel, open_cross_encoder, read_stops
@@ -37,15 +38,17 @@ from retrieval.reader_model import STOPS, WEIGHTS, ReaderModel, open_cross_encod
 logger = logging.getLogger(__name__)
 
 # Pieces of words of a question. A longer note is read in parts as long as the notes that it learned from: of more at
-# once it makes anything.
+# once it makes anything. The passages of a long one that are read come to so many parts, and few to more.
 _LONGEST_QUESTION = 64
 _PART = 40
-_MOST_PARTS = 6
+_MOST_PARTS = 9
 # Log-odds that the rounded numbers may be off by for a sample that training computed: a few tenths are usual.
 _TOLERANCE = 0.6
 _REMEMBERED = 8192
 # How likely what shows early that it does not answer is taken to do so: that is all that was fitted.
 HOPELESS = 0.02
+# A part that answers this likely tells enough of its note: the others are not read.
+_SETTLED = 0.9
 # No likelihood: what is not remembered. What cannot be read is, as None.
 _FORGOTTEN = -1.0
 
@@ -85,7 +88,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 # Also after short words: a part may well end within "Dr. Meyer".
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 # Characters of a text that is read: longer ones would be read in part, and what answers may be in the rest.
-LONGEST_TEXT = 600
+LONGEST_TEXT = READ * (LONGEST + 1)
 
 
 def _name(question: str, text: str, *, to_the_end: bool) -> bytes:
@@ -156,8 +159,8 @@ class Reader:
     def sureness(self, question: str, text: str, *, to_the_end: bool = False) -> float | None:
         """Return how likely it is, in [0, 1], that a text answers a question; None for a text that it cannot read.
 
-        Of a question only the last sentence that asks is read, of a text of several parts the likeliest counts. What
-        shows early that it does not answer is `HOPELESS`, unless it is read `to_the_end`.
+        Of a question only the last sentence that asks is read, of a text of several parts the likeliest counts, or the
+        first that surely answers. What shows early that it does not is `HOPELESS`, unless it is read `to_the_end`.
         """
         question = what_asks(question)
         name = _name(question, text, to_the_end=to_the_end)
@@ -218,8 +221,14 @@ class Reader:
             return self._known[name]
 
     def _likelihood(self, question: str, text: str, *, to_the_end: bool) -> float:
-        log_odds = [self.model.log_odds(*each, to_the_end=to_the_end) for each in self.pieces(question, text)]
-        return max((_sigmoid(each) for each in log_odds if each is not None), default=HOPELESS)
+        found: list[float] = []
+        for part in self.pieces(question, text):
+            log_odds = self.model.log_odds(*part, to_the_end=to_the_end)
+            if log_odds is not None:
+                found.append(_sigmoid(log_odds))
+                if found[-1] >= _SETTLED:
+                    break
+        return max(found, default=HOPELESS)
 
     def pieces(self, question: str, text: str) -> Iterator[tuple[list[int], list[int]]]:
         """Give what the model is given of a question and of each part of a text."""

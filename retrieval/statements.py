@@ -336,9 +336,9 @@ ORDER BY m.created_at DESC, m.id LIMIT %(depth)s
 
 # The rest, for the few that may be shown, as long as they still may. The vector comes in its binary form, as parsing
 # its text would cost more than everything else here; of a long text it is that of the passage which comes nearest, the
-# `place`th.
+# first of the `places`.
 _WIDE = """
-SELECT m.id, {shown}, halfvec_send(coalesce(p.vector, e.vector)) AS vector, p.place
+SELECT m.id, {shown}, halfvec_send(coalesce(p.vector, e.vector)) AS vector, p.places
 FROM unnest(%(ids)b::uuid[]) AS i(id) CROSS JOIN LATERAL (
     SELECT * FROM {items} m WHERE m.user_id = %(user_id)s AND m.id = i.id OFFSET 0
 ) m {joined}
@@ -347,8 +347,12 @@ LEFT JOIN LATERAL (
     WHERE e.user_id = %(user_id)s AND e.{item} = i.id AND e.model_id = %(model_id)s OFFSET 0
 ) e ON true
 LEFT JOIN LATERAL (
-    SELECT x.vector, x.place FROM unnest(e.passages) WITH ORDINALITY AS x(vector, place)
-    WHERE %(vector)s::halfvec IS NOT NULL ORDER BY x.vector <=> %(vector)s::halfvec LIMIT 1
+    SELECT (array_agg(n.vector ORDER BY n.distance))[1] AS vector, array_agg(n.place ORDER BY n.distance) AS places
+    FROM (
+        SELECT x.vector, x.place, x.vector <=> %(vector)s::halfvec AS distance
+        FROM unnest(e.passages) WITH ORDINALITY AS x(vector, place)
+        WHERE %(vector)s::halfvec IS NOT NULL ORDER BY distance LIMIT %(read)s
+    ) n
 ) p ON true
 WHERE {served}
 """

@@ -106,6 +106,23 @@ def test_a_long_text_is_read_in_parts(reader):
     assert not reader.can_read(filler * 2), "what is longer would be read in part"
 
 
+def test_of_a_long_text_no_more_is_read_than_what_surely_answers(reader, monkeypatch):
+    filler, read, pieces = "The meeting went on about the budget and nothing was decided. " * 6, [], reader.pieces
+
+    def counted(*of):
+        for part in pieces(*of):
+            read.append(part)
+            yield part
+
+    monkeypatch.setattr(reader, "pieces", counted)
+    told = "Rex, our old dog, is nine years old by now and sleeps most of the day beside the stove in the kitchen. "
+    asked = "How old is Rex?"
+    assert reader.sureness(asked, told + filler) > 0.9
+    assert len(read) == 1
+    assert reader.sureness(asked, filler) < 0.1
+    assert len(read) == 1 + len([*pieces(asked, filler)]) > 3
+
+
 @pytest.mark.parametrize(
     "text",
     ["When do I see Dr. Meyer?", "What must not go into settings.py?", "Is 1.4.2 out?", "What is on 12. May?", "?"],
