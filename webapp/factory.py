@@ -20,6 +20,7 @@ from tasks.registry import configure
 from tasks.runtime import Runtime
 from webapp import api, csrf, errors, observe, pages
 from webapp.extensions import db, htmx
+from webapp.given_once import OnceProvider
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -62,6 +63,8 @@ def create_app(runtime: Runtime) -> Flask:
 class Described(OpenAPI):
     """Describes its addresses beneath the one that it is asked at: a proxy may have them beneath a path."""
 
+    json_provider_class = OnceProvider
+
     @property
     def api_doc(self) -> dict[str, Any]:
         """Return the description of the interface, for the request that asks for it."""
@@ -100,7 +103,6 @@ def _configure(app: Flask, runtime: Runtime) -> None:
         SEND_FILE_MAX_AGE_DEFAULT=60 * 60 * 24,
     )
     app.session_interface = Cookies()
-    app.json.sort_keys = False  # type: ignore[attr-defined]
     if settings.trusted_proxies:
         count = settings.trusted_proxies
         proxied: Any = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count, x_prefix=count)

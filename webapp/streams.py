@@ -14,6 +14,7 @@ from werkzeug.exceptions import ClientDisconnected
 from memory.errors import InvalidError
 from memory.message_drafts import MAX_CONTENT_BYTES
 from memory.payloads import LARGEST_PAYLOAD
+from webapp.given_once import read_json
 
 BLOCK = 16 * 1024
 # A sender that says nothing for so long is gone: it holds a thread of the server. Models that think before they speak
@@ -71,7 +72,9 @@ def _finished(head: dict[str, Any], text: str, item: dict[str, Any], number: int
 
 def _parsed(line: bytes, number: int) -> dict[str, Any]:
     try:
-        item = json.loads(line)
+        item = read_json(line)
+    except InvalidError as error:
+        raise InvalidError(f"line {number}", f"{error.field} {error.message}") from None
     except (ValueError, RecursionError):
         item = None
     if not isinstance(item, dict):

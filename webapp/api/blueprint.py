@@ -14,6 +14,7 @@ from flask_openapi3.openapi import OpenAPI
 from flask_openapi3.utils import parse_rule
 from pydantic import BaseModel
 
+from webapp.given_once import query_required_once
 from webapp.guards import (
     bearer_required,
     headers_of,
@@ -85,7 +86,7 @@ def api_blueprint(name: str, description: str, url_prefix: str) -> APIBlueprint:
         abp_security=[{"bearer": []}],
         abp_responses={status: _documented(text) for status, text in PROBLEMS.items()},
     )
-    for guard in (take_small_body, bearer_required, scope_required, object_required):
+    for guard in (take_small_body, bearer_required, scope_required, query_required_once, object_required):
         bp.before_request(guard)
     bp.after_request(keep_last_use)
     bp.after_request(_keep_private)

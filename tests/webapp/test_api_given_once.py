@@ -1,0 +1,83 @@
+"""Nothing is sent twice under one name: a proxy that looks at the first would let through what the last says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from api_agent import ENTRIES, Agent, fields, memories_of
+
+from memory.errors import InvalidError
+from webapp.given_once import read_json
+
+
+@pytest.fixture
+def agent(client, ada):
+    return Agent(client, ada.headers)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        (ENTRIES, '{"text": "Bees hum", "space": "default", "space": "default"}', "space"),
+        (ENTRIES, '{"text": "Bees hum", "text": "Bees hum"}', "text"),
+        (f"{ENTRIES}/batch", '{"entries": [{"text": "Bees hum"}, {"text": "a", "text": "b"}]}', "entries.1.text"),
+        ("/v1/tools/memory_add", '{"type": "note", "content": "Bees hum", "type": "fact"}', "type"),
+        ("/v1/memory/settings", '{"memory_enabled": true, "memory_enabled": false}', "memory_enabled"),
+        ("/v1/spaces", '{"slug": "bees", "policy": {"name": "balanced", "name": "specified"}}', "policy.name"),
+    ],
+)
+def test_a_field_that_is_there_twice_is_named_and_nothing_is_changed(agent, ada, path, body, field):
+    response = agent.ask("POST", path, data=body, content_type="application/json")
+    assert (response.status_code, fields(response)) == (422, [field])
+    assert memories_of(ada) == 0
+    assert agent.get("/v1/memory/settings").json["memory_enabled"] is True
+
+
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        ('{"a": {"b": 1, "b": 2}}', "a.b"),
+        ('{"a": {"x": 1, "x": 2}, "a": 3}', "a"),
+        ('[{}, [{"b": [{"c": 1, "c": 1}]}]]', "1.0.b.0.c"),
+        ('{"\\u0061": 1, "a": 1}', "a"),
+    ],
+)
+def test_the_name_is_told_with_its_path(written, path):
+    with pytest.raises(InvalidError) as refused:
+        read_json(written)
+    assert refused.value.field == path
+
+
+def test_equal_names_in_different_objects_are_no_repetition():
+    written = '{"a": {"a": [{"a": 1}, {"a": 1}]}, "b": {"a": 1}}'
+    assert read_json(written) == json.loads(written)
+
+
+@pytest.mark.parametrize(
+    ("address", "field"),
+    [
+        (f"{ENTRIES}?space=default&space=default", "space"),
+        (f"{ENTRIES}?limit=1&pinned=true&limit=2", "limit"),
+        ("/v1/tool-calls?tool=a&tool=b&success=true&success=false", "success"),
+    ],
+)
+def test_a_query_that_has_a_field_twice_is_refused(agent, address, field):
+    response = agent.ask("GET", address)
+    assert (response.status_code, fields(response)) == (422, [field])
+
+
+def test_a_list_in_a_query_has_its_name_as_often_as_it_needs(agent):
+    agent.store("Bees hum")
+    for tool in ("memory_search", "memory_list_themes", "query_memory"):
+        agent.tool(tool, **({} if tool == "memory_list_themes" else {"query": "bees"}))
+    calls = agent.ask("GET", "/v1/tool-calls?tool=memory_search&tool=query_memory").json["calls"]
+    assert [call["tool"] for call in calls] == ["query_memory", "memory_search"]
+
+
+def test_a_streamed_line_says_each_thing_once(agent):
+    talk = agent.post("/v1/conversations", {}).json["id"]
+    body = '{"role": "user"}\n{"delta": "Bees ", "delta": "hum"}\n{"done": true}\n'
+    response = agent.ask("POST", f"/v1/conversations/{talk}/messages/stream", data=body)
+    assert (response.status_code, fields(response)) == (422, ["line 2"])
+    assert agent.get(f"/v1/conversations/{talk}").json["message_count"] == 0
