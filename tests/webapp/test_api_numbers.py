@@ -1,4 +1,4 @@
-"""Where a number is asked for, true is none; where a moment is, a number is none."""
+"""Where a number is asked for, true is none; where true or false is, or a moment, a number is none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from api_agent import ENTRIES, Agent, fields, memories_of
 from pydantic import ValidationError
 
-from webapp.api.schemas import Patch, Strict
+from webapp.api.schemas import Patch, Query, Strict
 
 
 def schemas(parent: type[Strict] = Strict) -> Iterator[type[Strict]]:
@@ -48,6 +48,37 @@ def test_no_schema_takes_a_truth_value_for_a_number(schema, name, value):
         schema.model_validate({name: value})
     kinds = [found["type"] for found in refused.value.errors() if found["loc"] == (name,)]
     assert kinds in (["int_type"], ["float_type"])
+
+
+SWITCHES = sorted(
+    {
+        (f"{schema.__module__}.{schema.__name__}", name, schema)
+        for schema in schemas()
+        for name, part in schema.model_json_schema()["properties"].items()
+        if "boolean" in kinds_of(part)
+    },
+    key=lambda found: found[:2],
+)
+
+
+def refused_as_truth(schema: type[Strict], name: str, value: Any) -> bool:
+    with pytest.raises(ValidationError) as refused:
+        schema.model_validate({name: value, "there is no such field": 1})
+    return [found["type"] for found in refused.value.errors() if found["loc"] == (name,)] == ["bool_type"]
+
+
+def test_switches_of_bodies_and_of_queries_are_looked_at():
+    queries = {name for _, name, schema in SWITCHES if issubclass(schema, Query)}
+    bodies = {name for _, name, schema in SWITCHES if not issubclass(schema, Query)}
+    assert {"undo", "pinned"} <= queries
+    assert {"memory_enabled", "manually_saved", "pinned", "disabled", "within"} <= bodies
+
+
+@pytest.mark.parametrize("value", [0, 1.0, "false", "yes", "on"])
+@pytest.mark.parametrize(("schema", "name"), [(schema, name) for _, name, schema in SWITCHES])
+def test_in_json_only_true_and_false_are_truth_values(schema, name, value):
+    assert refused_as_truth(schema, name, value) != issubclass(schema, Query)
+    assert not refused_as_truth(schema, name, value=True)
 
 
 MOMENTS = sorted(
@@ -94,6 +125,13 @@ BODIES = [
 def test_a_truth_value_for_a_number_is_refused_by_its_field(agent, ada, path, body, field):
     response = agent.post(path, body)
     assert (response.status_code, fields(response), memories_of(ada)) == (422, [field], 0)
+
+
+@pytest.mark.parametrize("value", [0, "off"])
+def test_what_is_not_true_or_false_switches_nothing(agent, value):
+    response = agent.post("/v1/memory/settings", {"memory_enabled": value})
+    assert (response.status_code, fields(response)) == (422, ["memory_enabled"])
+    assert agent.get("/v1/memory/settings").json["memory_enabled"] is True
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from webapp.api.account_answers import (
     UsersAnswer,
 )
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Line, Omittable, Strict, moment
+from webapp.api.schemas import Line, Omittable, Query, Strict, moment
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import needs
 from webapp.owner import as_owner, change_role, let_in, retry_one
@@ -38,7 +38,7 @@ class BackfillBody(Omittable):
     retry_failed: bool = Field(False)
 
 
-class UsersQuery(Strict):
+class UsersQuery(Query):
     """Users by a part of their address."""
 
     q: Line = ""
@@ -63,7 +63,7 @@ class AccessBody(Strict):
     disabled: bool
 
 
-class JobsQuery(Strict):
+class JobsQuery(Query):
     """How many jobs to list."""
 
     limit: int = Field(50, ge=1, le=1000)

@@ -12,7 +12,7 @@ from pydantic import Field
 from memory.audit import HEAD, LARGEST_PAGE, EventFilters, LinkedEvent, list_events, to_head, verify
 from webapp.api.blueprint import api_blueprint
 from webapp.api.record_answers import EventsAnswer, VerifiedAnswer
-from webapp.api.schemas import Cursor, Line, Moment, Strict, moment
+from webapp.api.schemas import Cursor, Line, Moment, Query, moment
 from webapp.context import credential, session
 from webapp.errors import problem
 from webapp.guards import needs
@@ -20,7 +20,7 @@ from webapp.guards import needs
 bp = api_blueprint("audit", "What was done, by whom, chained by hash", "/v1/audit")
 
 
-class EventsQuery(Strict):
+class EventsQuery(Query):
     """Which events; `action` is the beginning of a name: `memory.` means all about memories."""
 
     action: Line | None = Field(None, max_length=100)
@@ -32,7 +32,7 @@ class EventsQuery(Strict):
     cursor: Cursor | None = None
 
 
-class VerifyQuery(Strict):
+class VerifyQuery(Query):
     """`expect` is a `head` that an earlier answer gave: the chain must still run through it."""
 
     expect: Annotated[Line, Field(json_schema_extra={"pattern": f"^{HEAD.pattern}$"})] | None = None

@@ -21,7 +21,7 @@ from retrieval.window import MOST_MESSAGES, Answer, History, Summary, Wish, draf
 from webapp.api.blueprint import api_blueprint
 from webapp.api.conversation_answers import FittedAnswer, StateAnswer
 from webapp.api.conversation_schemas import ConversationPath, ShownFormat, history_json
-from webapp.api.schemas import NotBlank, Strict
+from webapp.api.schemas import NotBlank, Query, Strict
 from webapp.context import credential, runtime, session, utc_now
 from webapp.conversations import readable_thread, visible_thread
 from webapp.guards import may_read, needs
@@ -34,7 +34,7 @@ bp = api_blueprint("context", "Where conversations stand", "/v1/conversations")
 TOKEN_BUDGET = 4000
 
 
-class HistoryQuery(Strict):
+class HistoryQuery(Query):
     """How a history is made to fit. `max_messages` is 50 where `truncate` is not told otherwise.
 
     With `format` it comes as that library writes it; in that of Anthropic, which takes no empty message, those that say
@@ -47,7 +47,7 @@ class HistoryQuery(Strict):
     format: ShownFormat | None = None
 
 
-class StateQuery(Strict):
+class StateQuery(Query):
     """How many of the last messages."""
 
     max_messages: int = Field(KEPT, ge=1, le=KEPT)

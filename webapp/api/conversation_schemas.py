@@ -29,6 +29,7 @@ from webapp.api.schemas import (
     NotBlank,
     Omittable,
     Patch,
+    Query,
     Strict,
     described_as,
     moment,
@@ -81,7 +82,7 @@ class ConversationPatch(Patch):
     metadata: dict[str, Any] | None = None
 
 
-class ConversationQuery(Strict):
+class ConversationQuery(Query):
     """Filters of the list. Archived conversations are left out, except where one is asked for by `external_id`."""
 
     space: Line | None = None
@@ -232,7 +233,7 @@ class StreamHead(Strict):
     remember: bool = False
 
 
-class MessagesQuery(Strict):
+class MessagesQuery(Query):
     """A page of messages: after the sequence number `cursor`, or before it where the newest come first."""
 
     order: Literal["asc", "desc"] = "asc"
@@ -242,7 +243,7 @@ class MessagesQuery(Strict):
     cursor: int | None = Field(None, ge=0, le=2**31 - 1)
 
 
-class EpisodesQuery(Strict):
+class EpisodesQuery(Query):
     """A page of episodes: those that begin after the sequence number `cursor`."""
 
     limit: int = Field(50, ge=1, le=200)

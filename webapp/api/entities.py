@@ -25,7 +25,7 @@ from memory.spaces import DEFAULT_SPACE
 from tasks.embedding import nudge
 from webapp.api.answers import DeletedAnswer, EntitiesAnswer, MovedEntityAnswer, WholeEntityAnswer
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Cursor, Line, Strict, moment
+from webapp.api.schemas import Cursor, Line, Query, Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.guards import may_read, needs
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_for
@@ -40,7 +40,7 @@ class EntityPath(BaseModel):
     entity_id: UUID
 
 
-class EntitiesQuery(Strict):
+class EntitiesQuery(Query):
     """Filters of the list; `q` is a part of the name."""
 
     space: Line | None = None
@@ -50,7 +50,7 @@ class EntitiesQuery(Strict):
     cursor: Cursor | None = None
 
 
-class MentionsQuery(Strict):
+class MentionsQuery(Query):
     """Which mentions, the newest first."""
 
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)

@@ -22,7 +22,7 @@ from webapp.api.account_answers import (
     VersionsAnswer,
 )
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Strict, Text, moment
+from webapp.api.schemas import Query, Strict, Text, moment
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
 from webapp.guards import may_read, needs
@@ -46,7 +46,7 @@ class VersionPath(BaseModel):
     version: int = Field(ge=1, le=LARGEST_VERSION)
 
 
-class VersionsQuery(Strict):
+class VersionsQuery(Query):
     """A page of versions; `before` is the `next_before` of the page before it."""
 
     limit: int = Field(50, ge=1, le=200)

@@ -165,20 +165,32 @@ Theme = Annotated[Line, described_as(pattern=f"^({SLUG.pattern})?$")]
 
 
 class Strict(BaseModel):
-    """A body or a query in which an unknown field is a mistake worth telling, and so is true for a number."""
+    """What is sent as JSON: an unknown field is a mistake worth telling, and so is true for a number or 0 for false."""
 
     model_config = ConfigDict(extra="forbid")
 
+    # Whether all that comes is text, as in a query.
+    as_text: ClassVar[bool] = False
+
     @field_validator("*", mode="before")
     @classmethod
-    def _truth_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
-        if isinstance(value, bool):
-            kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
-            if bool not in kinds and int in kinds:
+    def _truth_is_true_or_false(cls, value: Any, info: ValidationInfo) -> Any:
+        kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
+        if bool in kinds:
+            if value is not None and not isinstance(value, bool) and not cls.as_text:
+                raise PydanticKnownError("bool_type")
+        elif isinstance(value, bool):
+            if int in kinds:
                 raise PydanticKnownError("int_type")
-            if bool not in kinds and float in kinds:
+            if float in kinds:
                 raise PydanticKnownError("float_type")
         return value
+
+
+class Query(Strict):
+    """What stands behind the question mark of an address."""
+
+    as_text: ClassVar = True
 
 
 class Omittable(Strict):
@@ -250,7 +262,7 @@ class RevisionPath(EntryPath):
     number: int
 
 
-class RevisionsQuery(Strict):
+class RevisionsQuery(Query):
     """A page of versions; `before` is the `next_before` of the page before it."""
 
     limit: int = Field(20, ge=1, le=100)
@@ -327,7 +339,7 @@ class EntryPatch(Patch):
     expires_at: Expiry | None = None
 
 
-class EntryQuery(Strict):
+class EntryQuery(Query):
     """Filters of the list."""
 
     space: Line | None = None
@@ -345,13 +357,13 @@ class EntryQuery(Strict):
     cursor: Cursor | None = None
 
 
-class DeleteQuery(Strict):
+class DeleteQuery(Query):
     """`undo` keeps the memory restorable for ten minutes."""
 
     undo: bool = False
 
 
-class SpaceQuery(Strict):
+class SpaceQuery(Query):
     """Which space."""
 
     space: Line | None = None

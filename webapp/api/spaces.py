@@ -16,7 +16,7 @@ from memory.spaces import create_space, list_spaces, update_space
 from retrieval.policy import NAMED, policy_from
 from webapp.api.answers import ContentsAnswer, PoliciesAnswer, RemovedSpaceAnswer, SpaceAnswer, SpacesAnswer
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Line, SpaceBody, SpacePatch, SpacePath, Strict, space_json
+from webapp.api.schemas import Line, Query, SpaceBody, SpacePatch, SpacePath, space_json
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
 from webapp.guards import needs, require_scope
@@ -25,7 +25,7 @@ from webapp.operations import refuse_in_incognito, space_for
 bp = api_blueprint("spaces", "Namespaces that do not see one another", "/v1/spaces")
 
 
-class RemovalQuery(Strict):
+class RemovalQuery(Query):
     """What becomes of what is in a space; `expect` is the word that its contents answered."""
 
     contents: Literal["move", "archive", "forget"]

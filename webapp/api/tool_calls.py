@@ -16,7 +16,7 @@ from memory.models import Token, ToolCall
 from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, Call, CallFilters, Use, affected_paths, list_calls
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
-from webapp.api.schemas import Cursor, Happened, Line, Moment, Strict, moment
+from webapp.api.schemas import Cursor, Happened, Line, Moment, Query, Strict, moment
 from webapp.context import credential, request_id, session, utc_now
 from webapp.guards import needs
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
@@ -82,7 +82,7 @@ class CallsBody(Strict):
     calls: list[CallBody] = Field(min_length=1, max_length=100)
 
 
-class Filters(Strict):
+class Filters(Query):
     """Which calls. `tool` and `operation` may be given several times; a `path` that ends in a slash is a folder."""
 
     tool: list[Line] = Field(default_factory=list, max_length=50)
@@ -127,7 +127,7 @@ class PathsQuery(Filters):
     after: Line | None = None
 
 
-class UsesQuery(Strict):
+class UsesQuery(Query):
     """A page of uses."""
 
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)

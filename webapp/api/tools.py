@@ -9,7 +9,7 @@ from flask import Response, jsonify, make_response
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from webapp.api.blueprint import api_blueprint, refusing
-from webapp.api.schemas import Omittable, Strict
+from webapp.api.schemas import Omittable, Query
 from webapp.api.tool_answers import ToolAnswer, ToolsAnswer
 from webapp.context import session
 from webapp.errors import field_errors, invalid_request, problem
@@ -23,7 +23,7 @@ _CONTENT = frozenset({"content", "tags", "theme", "source_ids"})
 bp = api_blueprint("tools", "Tools for agents", "/v1/tools")
 
 
-class ToolsQuery(Strict):
+class ToolsQuery(Query):
     """Whose schema to speak."""
 
     format: Literal["plain", "openai", "anthropic", "mcp"] = "plain"
