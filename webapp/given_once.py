@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from typing import Any, get_origin, get_type_hints
 
 from flask import current_app, request
@@ -54,12 +56,17 @@ def _path_to(where: dict[str, Any], value: Any) -> str:
 
 
 def query_required_once() -> None:
-    """Refuse a query that has a field twice, unless the view takes a list by that name."""
-    twice = [name for name, values in request.args.lists() if len(values) > 1]
-    if not twice:
-        return
-    query = get_type_hints(current_app.view_functions[request.endpoint or ""]).get("query")
-    lists = {name for name, field in getattr(query, "model_fields", {}).items() if get_origin(field.annotation) is list}
-    for name in twice:
-        if name not in lists:
+    """Refuse a query that the view does not take, or that has a field twice which is no list there."""
+    query = taken_by(current_app.view_functions[request.endpoint or ""]).get("query")
+    named = getattr(query, "model_fields", {})
+    for name, values in request.args.lists():
+        if query is None:
+            raise InvalidError(name, "is not taken in a query here")
+        if len(values) > 1 and (name not in named or get_origin(named[name].annotation) is not list):
             raise InvalidError(name, _TWICE)
+
+
+@cache
+def taken_by(view: Callable[..., Any]) -> dict[str, Any]:
+    """Return what a view takes of a request, such as `query` and `body`, each with its schema."""
+    return get_type_hints(view)

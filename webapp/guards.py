@@ -14,9 +14,11 @@ from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
 from memory.accounts import Credential, authenticate, find_user
 from memory.database import act_as
+from memory.errors import InvalidError
 from memory.text import folded_digest
 from webapp.context import credential, session, utc_now
 from webapp.errors import problem
+from webapp.given_once import taken_by
 from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, SESSION_HEADER, USER_HEADER, own_header
 
 V = TypeVar("V", bound=Callable[..., Any])
@@ -107,7 +109,7 @@ def may_read() -> bool:
 
 
 def object_required() -> None:
-    """End the request with 400, 413, 415 or 422 when it has a body that is not one JSON object."""
+    """End the request with 400, 413, 415 or 422 when it has a body that is no JSON object that somebody reads."""
     if request.headers.get("Content-Encoding", "identity").strip().lower() not in {"", "identity"}:
         refusal = problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body as it is, without Content-Encoding")
         refusal.headers["Accept-Encoding"] = "identity"
@@ -134,6 +136,13 @@ def object_required() -> None:
     if not isinstance(body, dict):
         found = [{"field": "body", "message": "must be a JSON object"}]
         abort(problem(HTTPStatus.UNPROCESSABLE_ENTITY, "body: must be a JSON object", errors=found))
+    _refuse_unread(body)
+
+
+def _refuse_unread(body: dict[str, Any]) -> None:
+    """Refuse a body that the view does not take: who asks in it for an undo would learn too late that there is none."""
+    if body and "body" not in taken_by(current_app.view_functions[request.endpoint or ""]):
+        raise InvalidError(next(iter(body)), "is not taken in a body here")
 
 
 def _is_too_long(error: BaseException) -> bool:

@@ -1,4 +1,7 @@
-"""Nothing is sent twice under one name: a proxy that looks at the first would let through what the last says."""
+"""Nothing is sent twice under one name: a proxy that looks at the first would let through what the last says.
+
+Nor is anything sent that nobody reads: who asked for it would take it for done.
+"""
 
 from __future__ import annotations
 
@@ -81,3 +84,29 @@ def test_a_streamed_line_says_each_thing_once(agent):
     response = agent.ask("POST", f"/v1/conversations/{talk}/messages/stream", data=body)
     assert (response.status_code, fields(response)) == (422, ["line 2"])
     assert agent.get(f"/v1/conversations/{talk}").json["message_count"] == 0
+
+
+UNREAD = [
+    ("DELETE", f"{ENTRIES}/{{}}", {"json": {"undo": True}}, "undo"),
+    ("POST", f"{ENTRIES}/{{}}/pin", {"json": {"space": "default"}}, "space"),
+    ("POST", f"{ENTRIES}/{{}}/pin", {"query_string": {"pinned": "false"}}, "pinned"),
+    ("POST", ENTRIES, {"json": {"text": "Wasps sting"}, "query_string": {"space": "default"}}, "space"),
+    ("PATCH", f"{ENTRIES}/{{}}", {"json": {"text": "Wasps sting"}, "query_string": {"type": "fact"}}, "type"),
+    ("GET", f"{ENTRIES}/{{}}", {"query_string": {"fields": "text"}}, "fields"),
+    ("GET", ENTRIES, {"json": {"space": "default"}}, "space"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "sent", "field"), UNREAD)
+def test_what_an_address_does_not_take_is_named_and_nothing_is_done(agent, method, path, sent, field):
+    memory_id = agent.store("Bees hum")
+    response = agent.ask(method, path.format(memory_id), **sent)
+    assert (response.status_code, fields(response)) == (422, [field])
+    (entry,) = agent.get(ENTRIES).json["entries"]
+    assert (entry["text"], entry["pinned"], entry["version"]) == ("Bees hum", False, 1)
+
+
+def test_an_empty_body_is_taken_everywhere(agent):
+    memory_id = agent.store("Bees hum")
+    assert agent.post(f"{ENTRIES}/{memory_id}/pin", {}).json["pinned"] is True
+    assert agent.ask("DELETE", f"{ENTRIES}/{memory_id}", json={}).json["forgotten"] is True
