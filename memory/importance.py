@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 CONFIDENT = 0.6  # metadata below this confidence earns nothing
 METADATA = 0.2  # what it earns from there on
+# What is meant to hold always, whatever its words.
+LASTING_TYPES = frozenset({"preference", "instruction"})
 
 _LASTING = re.compile(
     r"""\b(?:
@@ -56,17 +58,20 @@ class Importance:
     terms: tuple[Term, ...]
 
 
-def assess(text: str, *, explicit: bool, metadata_confidence: float | None, has_metadata: bool) -> Importance:
+def assess(
+    text: str, type_: str, *, explicit: bool, metadata_confidence: float | None, has_metadata: bool
+) -> Importance:
     """Return the base importance of a text: the sum of the terms that apply, clamped to [0, 1].
+
+    What lasts is told by the type that it was given, or else by its words.
 
     `metadata_confidence` in [0, 1] counts only if `has_metadata` says that entities or tags were found.
     """
     terms: list[Term] = []
     if explicit:
         terms.append(Term("explicit", 0.5, "saved or pinned on request"))
-    if lasting := _LASTING.search(text):
-        found = " ".join(lasting.group().lower().split())
-        terms.append(Term("persistent", 0.3, f"a lasting preference, commitment or goal: {found}"))
+    if lasting := _lasting(text, type_):
+        terms.append(Term("persistent", 0.3, f"a lasting preference, commitment or goal: {lasting}"))
     if has_metadata and metadata_confidence is not None and metadata_confidence >= CONFIDENT:
         terms.append(Term("metadata", METADATA, f"metadata found with confidence {metadata_confidence:.2f}"))
     if not lasting and _is_small_talk(text):
@@ -83,6 +88,14 @@ def repeat_boost(repeat_count: int) -> float:
     if repeat_count < 1:
         raise ValueError(f"repeat_count must be at least 1, not {repeat_count}")
     return 0.1 / repeat_count
+
+
+def _lasting(text: str, type_: str) -> str | None:
+    """Return what tells that a memory is to last; None where nothing does."""
+    if type_ in LASTING_TYPES:
+        return f"its type is {type_}"
+    found = _LASTING.search(text)
+    return " ".join(found.group().lower().split()) if found else None
 
 
 def _is_small_talk(text: str) -> bool:

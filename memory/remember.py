@@ -26,7 +26,7 @@ from memory.drafts import (
 from memory.embedding.queue import enqueue
 from memory.forget import set_aside
 from memory.ids import new_id
-from memory.importance import Importance, Term, assess, repeat_boost
+from memory.importance import LASTING_TYPES, Importance, Term, assess, repeat_boost
 from memory.journal import record
 from memory.keys import Keys
 from memory.markers import is_marked, without_marked
@@ -38,7 +38,6 @@ from memory.trace import Neighbour, Outcome, Trace
 
 # Between two memories of one sitting no more time passes than this.
 SITTING = timedelta(minutes=30)
-PINNED_WHEN_SAVED = frozenset({"preference", "instruction"})
 # A question that the user must decide is worth asking about the latest few, not about hundreds.
 MOST_LINKS = 3
 
@@ -374,7 +373,7 @@ class _Writer:
 
 def apply_pinning_policy(memory: Memory) -> None:
     """Pin what the user saved by hand and means to hold always: preferences and instructions."""
-    if memory.manually_saved and memory.type in PINNED_WHEN_SAVED:
+    if memory.manually_saved and memory.type in LASTING_TYPES:
         memory.pinned = True
 
 
@@ -388,6 +387,7 @@ def _importance(draft: Draft) -> Importance:
         return Importance(draft.importance, (Term("given", draft.importance, "set by the caller"),))
     return assess(
         draft.text,
+        draft.type,
         explicit=draft.manually_saved,
         metadata_confidence=draft.metadata_confidence,
         has_metadata=bool(draft.tags),

@@ -224,7 +224,9 @@ def _is_by_rule(memory: Memory) -> bool:
     repeats = sum(repeat_boost(count) for count in range(1, min(memory.repeat_count, 1000) + 1))
     saved = 0.5 if memory.manually_saved else 0.0
     base = {
-        explicit: assess(memory.text, explicit=explicit, metadata_confidence=None, has_metadata=False).value
+        explicit: assess(
+            memory.text, memory.type, explicit=explicit, metadata_confidence=None, has_metadata=False
+        ).value
         for explicit in (True, False)
     }
     # Saved by hand from the first, or later.

@@ -63,6 +63,13 @@ def test_the_lowest_totals_go(book, cap):
     assert texts(book) == {"apples", "candles", "something new"}
 
 
+def test_a_preference_by_type_outlasts_a_remark(book, cap):
+    cap(1)
+    book.write("Dark mode in every editor", type="preference")
+    book.write("The bus was late on Monday")
+    assert texts(book) == {"Dark mode in every editor"}
+
+
 def test_the_answer_names_what_was_trimmed(book, cap):
     first = book.write("apples").id
     score(book, first, 0)

@@ -133,6 +133,10 @@ def test_importance_gains_nothing_from_nothing(desk):
     assert read(desk, "a walk before it gets dark").importance == pytest.approx(0.0)
 
 
+def test_importance_of_what_lasts_by_its_type_gains_as_well(desk):
+    assert read(desk, LISBON, type="preference").importance == pytest.approx(0.5)
+
+
 def test_importance_stays_at_one(desk):
     memory = read(desk, f"I promise to remember this: {LISBON}", manually_saved=True)
     assert memory.importance == 1.0

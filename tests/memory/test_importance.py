@@ -7,12 +7,19 @@ from hypothesis import strategies as st
 from memory.importance import assess, repeat_boost
 
 
-def value(text: str, *, explicit: bool = False, confidence: float | None = None, metadata: bool = False) -> float:
-    return assess(text, explicit=explicit, metadata_confidence=confidence, has_metadata=metadata).value
+def value(
+    text: str,
+    type_: str = "note",
+    *,
+    explicit: bool = False,
+    confidence: float | None = None,
+    metadata: bool = False,
+) -> float:
+    return assess(text, type_, explicit=explicit, metadata_confidence=confidence, has_metadata=metadata).value
 
 
 def test_a_plain_remark_has_no_importance_and_no_terms() -> None:
-    plain = assess("The sky was grey", explicit=False, metadata_confidence=None, has_metadata=False)
+    plain = assess("The sky was grey", "note", explicit=False, metadata_confidence=None, has_metadata=False)
     assert (plain.value, plain.terms) == (0.0, ())
 
 
@@ -38,6 +45,18 @@ def test_an_explicit_save_adds_a_half() -> None:
 )
 def test_lasting_statements_add_three_tenths(text: str) -> None:
     assert value(text) == 0.3
+
+
+@pytest.mark.parametrize(
+    ("type_", "expected"),
+    [("preference", 0.3), ("instruction", 0.3), ("fact", 0.0), ("note", 0.0)],
+)
+def test_what_is_called_a_preference_lasts_whatever_its_words(type_: str, expected: float) -> None:
+    assert value("Dark mode in every editor", type_) == expected
+
+
+def test_what_lasts_by_type_and_by_words_lasts_once() -> None:
+    assert value("Robin prefers uv over pip", "preference") == 0.3
 
 
 @pytest.mark.parametrize(("confidence", "expected"), [(0.6, 0.2), (0.59, 0.0), (None, 0.0), (math.nan, 0.0)])
@@ -68,7 +87,7 @@ def test_a_greeting_does_not_hide_content(text: str) -> None:
 
 
 def test_terms_say_why() -> None:
-    terms = assess("I prefer tea", explicit=True, metadata_confidence=0.75, has_metadata=True).terms
+    terms = assess("I prefer tea", "note", explicit=True, metadata_confidence=0.75, has_metadata=True).terms
     assert [(term.name, term.delta) for term in terms] == [
         ("explicit", 0.5),
         ("persistent", 0.3),
