@@ -312,7 +312,7 @@ def create_theme(
     theme = Theme(
         user_id=user_id,
         slug=slug,
-        display_name=display_name or spoken(slug),
+        display_name=display_name.strip() or spoken(slug),
         description=description,
         created_at=now,
         updated_at=now,
@@ -331,7 +331,7 @@ def describe_theme(
     Raises `NotFoundError`.
     """
     theme = get_theme(session, user_id, slug)
-    wanted = {"display_name": display_name or spoken(slug), "description": description}
+    wanted = {"display_name": display_name.strip() or spoken(slug), "description": description}
     changed = {name: value for name, value in wanted.items() if value != getattr(theme, name)}
     if not changed:
         return theme
