@@ -169,7 +169,7 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    # Whether all that comes is text, as in a query.
+    # Whether all that comes is text, as in a query or a form.
     as_text: ClassVar[bool] = False
 
     @field_validator("*", mode="before")

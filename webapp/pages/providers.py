@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 from flask import Response, flash, make_response, redirect, request, url_for
 from pydantic import ValidationError
@@ -38,6 +38,8 @@ _SHOWN = ("provider_type", "endpoint_url", "model", "dimensions", "enabled")
 
 class ProviderForm(ShownForm, ProviderBody):
     """An endpoint as a form gives it: a box that is not ticked is sent as nothing, a blank key is the stored one."""
+
+    as_text: ClassVar = True
 
     enabled: bool = False
 
