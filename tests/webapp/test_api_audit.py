@@ -17,11 +17,6 @@ VERIFY = "/v1/audit/verify"
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def stranger(client, bob):
     return Agent(client, bob.headers)
 

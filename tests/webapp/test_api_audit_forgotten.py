@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
-from api_agent import ENTRIES, Agent, add_space, embed
+from api_agent import ENTRIES, add_space, embed
 from sqlalchemy import text
 
 from memory.database import make_engine, user_session
@@ -49,11 +49,6 @@ def _asking(column):
         else f"position(lower(:word) IN lower({column.name}::text)) > 0"
     )
     return f"SELECT EXISTS (SELECT 1 FROM {column.relation} WHERE {holds})"
-
-
-@pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
 
 
 def mention(person, memory_id, sentence):

@@ -28,11 +28,6 @@ def root(new_person):
     return new_person("root", role="admin")
 
 
-@pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
 # --- tokens ---------------------------------------------------------------------------------------------------------
 
 

@@ -21,11 +21,6 @@ COMMAND = "/v1/command"
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def notes(agent, ada):
     """Three memories, two of them of the bakery."""
     ids = {

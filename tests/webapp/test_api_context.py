@@ -21,11 +21,6 @@ TOPICS = ["bees", "the garden wall", "a trip to Lisbon", "the tax return", "lear
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def talk(agent):
     """Thirty turns about five things, of about 30 tokens a message."""
     talk = Talk(agent)

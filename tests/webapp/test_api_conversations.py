@@ -12,11 +12,6 @@ from sqlalchemy.orm import Session
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def work(ada):
     return add_space(ada, "work")
 

@@ -11,11 +11,6 @@ NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def talk(agent):
     return Talk(agent)
 

@@ -10,17 +10,12 @@ import threading
 import time
 
 import pytest
-from api_agent import Agent, fields, rows
+from api_agent import fields, rows
 from api_talk import Talk
 from gunicorn_server import serving
 from werkzeug.serving import make_server
 
 from webapp.streams import BLOCK, patience, read_stream
-
-
-@pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
 
 
 @pytest.fixture

@@ -15,11 +15,6 @@ ENTITIES = "/v1/entities"
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def stranger(client, bob):
     return Agent(client, bob.headers)
 

@@ -31,11 +31,6 @@ def reader(app, nobody):
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def memory_id(agent):
     return agent.store("Ada keeps bees on the roof", type="fact", tags=["bees"])
 

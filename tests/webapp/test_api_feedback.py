@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from api_agent import ENTRIES, Agent, add_space, memories_of, rows
+from api_agent import ENTRIES, add_space, memories_of, rows
 from api_talk import Talk
 
 from memory.embedding.backfill import utc_now
@@ -14,11 +14,6 @@ from memory.enrichment.enrich import Enricher
 TEA = "Ada drinks green tea in the morning"
 QUESTION = "Does Ada drink green tea in the morning, and does my sister Beatrice take the ferry to Lisbon?"
 FERRY = "My sister Beatrice takes the ferry to Lisbon every Friday afternoon"
-
-
-@pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
 
 
 @pytest.fixture

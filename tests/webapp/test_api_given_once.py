@@ -8,15 +8,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from api_agent import ENTRIES, Agent, fields, memories_of
+from api_agent import ENTRIES, fields, memories_of
 
 from memory.errors import InvalidError
 from webapp.given_once import read_json
-
-
-@pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
 
 
 @pytest.mark.parametrize(

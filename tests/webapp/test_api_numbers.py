@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from api_agent import ENTRIES, Agent, fields, memories_of
+from api_agent import ENTRIES, fields, memories_of
 from pydantic import ValidationError
 
 from webapp.api.schemas import Patch, Query, Strict
@@ -102,11 +102,6 @@ def test_no_schema_takes_a_number_for_a_moment(schema, name, value):
     with pytest.raises(ValidationError) as refused:
         schema.model_validate({name: value})
     assert [found["type"] for found in refused.value.errors() if found["loc"] == (name,)] == ["moment"]
-
-
-@pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
 
 
 BODIES = [

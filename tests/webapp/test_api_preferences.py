@@ -19,11 +19,6 @@ BAD = "---\ndate_format: 5\nresponse_style:\n  verbosity: loud\n---\n"
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def confined(client, ada):
     add_space(ada, "work")
     return Agent(client, ada.new_token("read", "write", space="work"))

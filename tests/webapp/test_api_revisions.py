@@ -11,11 +11,6 @@ FIRST, SECOND = "The studio key hangs behind the blue door", "The studio key han
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def memory_id(agent):
     memory_id = agent.store(FIRST, tags=["keys"])
     agent.patch(f"{ENTRIES}/{memory_id}", {"text": SECOND, "tags": ["keys", "door"]})

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from api_agent import ENTRIES, Agent, rows
-
-
-@pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
+from api_agent import ENTRIES, rows
 
 MANUAL = "The boiler manual. The code of the boiler is 4711. " + " ".join(
     f"Paragraph {number} says that valve {number} must be opened slowly and closed after a minute."

@@ -21,11 +21,6 @@ modes = pytest.mark.parametrize("mode", MODES)
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def stranger(client, bob):
     return Agent(client, bob.headers)
 

@@ -9,11 +9,6 @@ START, END = "/v1/memory/incognito/start", "/v1/memory/incognito/end"
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def memory_id(agent, ada):
     memory_id = agent.store("Ada keeps bees on the roof", theme="hobbies")
     embed(ada)

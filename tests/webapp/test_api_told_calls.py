@@ -71,11 +71,6 @@ HISTORIES = {
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def talk(agent):
     return Talk(agent, external_id="apiary")
 

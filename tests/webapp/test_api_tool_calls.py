@@ -26,11 +26,6 @@ NOTES = "obsidian_manage_notes"
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def stranger(client, bob):
     return Agent(client, bob.headers)
 

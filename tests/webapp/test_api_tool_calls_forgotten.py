@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 import pytest
-from api_agent import Agent
 
 from memory.embedding.backfill import utc_now
 from memory.forget import forget
@@ -14,11 +13,6 @@ from memory.journal import hold
 from webapp import recording
 
 CALLS = "/v1/tool-calls"
-
-
-@pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
 
 
 def forgotten(person, memory_id):

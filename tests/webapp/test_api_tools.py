@@ -40,11 +40,6 @@ def reader(app, new_person):
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def told(agent, ada):
     """Three memories with their vectors, by name."""
     ids = {

@@ -10,11 +10,6 @@ from api_talk import Talk
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def said(agent):
     """A message of Ada's, in the pool."""
     return Talk(agent).say("I have moved to Lisbon")

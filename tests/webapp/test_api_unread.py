@@ -13,11 +13,6 @@ SECRET = "The vault opens with 4711"
 
 
 @pytest.fixture
-def agent(client, ada):
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def weak(client, ada):
     return Agent(client, ada.new_token("write", "forget"))
 

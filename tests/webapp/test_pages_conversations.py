@@ -42,11 +42,6 @@ def reader(app: Flask, ada) -> FlaskClient:
 
 
 @pytest.fixture
-def agent(client: FlaskClient, ada) -> Agent:
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def talk(agent: Agent) -> Talk:
     """A short conversation, with a memory learned from what the user said."""
     opened = Talk(agent, external_id="tiles")

@@ -36,11 +36,6 @@ def reader(app: Flask, ada) -> FlaskClient:
     return at_browser(app, ada)
 
 
-@pytest.fixture
-def agent(client: FlaskClient, ada) -> Agent:
-    return Agent(client, ada.headers)
-
-
 def named(person: Any, space: str, origin: Origin, sentence: str, *names: str) -> dict[str, UUID]:
     """Let a text name somebody, as enrichment would find it; return the space's entities by name."""
     with person.session() as session:

@@ -33,11 +33,6 @@ def reader(app: Flask, ada) -> FlaskClient:
     return at_browser(app, ada)
 
 
-@pytest.fixture
-def agent(client: FlaskClient, ada) -> Agent:
-    return Agent(client, ada.headers)
-
-
 def report(agent: Agent, *calls: dict[str, Any]) -> list[str]:
     """Report calls of an agent's own tools; return their ids."""
     body = {"calls": [{"tool": NOTES, "operation": "update", **call} for call in calls]}

@@ -43,11 +43,6 @@ def reader(app: Flask, ada) -> FlaskClient:
 
 
 @pytest.fixture
-def agent(client: FlaskClient, ada) -> Agent:
-    return Agent(client, ada.headers)
-
-
-@pytest.fixture
 def kitchen(request: pytest.FixtureRequest, agent: Agent) -> str:
     """A space with two memories, one of which the default space has as well, and a conversation."""
     if "lasting" not in request.fixturenames:

@@ -21,11 +21,6 @@ def reader(app: Flask, ada) -> FlaskClient:
     return at_browser(app, ada)
 
 
-@pytest.fixture
-def agent(client: FlaskClient, ada) -> Agent:
-    return Agent(client, ada.headers)
-
-
 def _plain(response: TestResponse) -> str:
     return unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from api_agent import Agent, rows
+from api_agent import rows
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import at_browser, stored
@@ -20,11 +20,6 @@ from memory.time_zones import short_name
 
 # Its day begins at ten o'clock of the day before in UTC.
 FAR_EAST = "Pacific/Kiritimati"
-
-
-@pytest.fixture
-def agent(client: FlaskClient, ada) -> Agent:
-    return Agent(client, ada.headers)
 
 
 @pytest.fixture
