@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from embedding_work import Clock, Work, eight_wide
 from local_provider import Provider
 from memory_book import Book
 from servers import new_home
@@ -149,3 +150,23 @@ def change(book: Book) -> Any:
         return book.do(update, memory_id, changes, keys=book.runtime.keys)
 
     return _change
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def work(runtime: Any, book: Any, no_model: Providers, clock: Clock, provider: Provider) -> Work:
+    """Work by a remote provider of eight dimensions."""
+    provider.answer = eight_wide
+    made = Work(runtime, book, no_model, clock)
+    made.use(provider)
+    return made
+
+
+@pytest.fixture
+def local(runtime: Any, book: Any, clock: Clock) -> Work:
+    """Work by the bundled model."""
+    return Work(runtime, book, runtime.providers, clock)

@@ -16,6 +16,8 @@ from memory.embedding.backfill import utc_now
 from memory.spaces import create_space
 
 ENTRIES = "/v1/memory/entries"
+# Fixed, so that every process that runs these tests collects the same ones.
+NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,6 @@ VERIFY = "/v1/audit/verify"
 
 
 @pytest.fixture
-def stranger(client, bob):
-    return Agent(client, bob.headers)
-
-
-@pytest.fixture
 def owner(database_url, runtime):
     engine = make_engine(database_url, pool_size=1)
     yield engine

@@ -6,14 +6,12 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from api_agent import add_space, fields, rows
+from api_agent import NOBODYS_ID, add_space, fields, rows
 from api_talk import CONVERSATIONS, Talk
 
 from memory.embedding.backfill import utc_now
 from retrieval.tokens import count
 
-# Fixed, so that every process that runs these tests collects the same ones.
-NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 AHEAD = "9999-05-01T10:00:00Z"
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from api_agent import ENTRIES, Agent, add_space, fields, memories_of, rows
+from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, fields, memories_of, rows
 from api_talk import Talk
-
-# Fixed, so that every process that runs these tests collects the same ones.
-NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
 
 @pytest.fixture

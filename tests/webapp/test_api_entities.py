@@ -15,11 +15,6 @@ ENTITIES = "/v1/entities"
 
 
 @pytest.fixture
-def stranger(client, bob):
-    return Agent(client, bob.headers)
-
-
-@pytest.fixture
 def read(ada):
     """Let the worker read what Ada's texts name."""
     enricher = Enricher(ada.runtime.sessions, utc_now)

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
-from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows, waited_for
+from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, memories_of, rows
 
 from memory.embedding.backfill import utc_now
-from memory.spaces import lock_space
 from webapp.pages.headers import HEADERS
-
-# Fixed, so that every process that runs these tests collects the same ones.
-NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +23,6 @@ def nobody(new_person):
 @pytest.fixture(scope="module")
 def reader(app, nobody):
     return Agent(app.test_client(), nobody.headers)
-
-
-@pytest.fixture
-def memory_id(agent):
-    return agent.store("Ada keeps bees on the roof", type="fact", tags=["bees"])
-
-
-# --- create ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_new_text_answers_201(agent):
@@ -125,8 +112,6 @@ def test_every_field_round_trips(agent, ada, name):
 def test_unusual_text_comes_back_as_it_was(agent, text):
     assert agent.entry(agent.store(text))["text"] == text
 
-
-# --- refuse ---------------------------------------------------------------------------------------------------------
 
 BAD = [
     ({"text": ""}, "text"),
@@ -237,9 +222,6 @@ def test_a_problem_repeats_nothing_of_the_text(reader):
     assert "secret" not in reader.post(ENTRIES, {"text": "secret\x00"}).text
 
 
-# --- batch ----------------------------------------------------------------------------------------------------------
-
-
 def test_one_bad_entry_stores_none(reader, nobody):
     entries = [{"text": "a"}, {"text": "b"}, {"text": "c"}, {"text": ""}, {"text": "e"}]
     assert fields(reader.post(f"{ENTRIES}/batch", {"entries": entries})) == ["entries.3.text"]
@@ -303,9 +285,6 @@ def test_very_old_memories_do_not_stop_the_soft_cap(client, new_person):
     agent = Agent(client, new_person("old", soft_cap=1).headers)
     agent.store("The first", created_at="1969-07-20T20:17:00+00:00")
     assert agent.post(ENTRIES, {"text": "The second"}).status_code == 201
-
-
-# --- list -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -421,227 +400,6 @@ def test_the_newest_comes_first(agent):
     agent.store("older", created_at="2020-01-01T00:00:00Z")
     agent.store("newer", created_at="2021-01-01T00:00:00Z")
     assert agent.texts() == ["newer", "older"]
-
-
-# --- change ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("text", "Ada keeps goats"),
-        ("type", "instruction"),
-        ("tags", ["goats", "roof"]),
-        ("theme", "animals"),
-        ("source_ids", ["a"]),
-        ("importance", 0.9),
-        ("status", "archived"),
-        ("pinned", True),
-        ("manually_saved", True),
-        ("expires_at", "2999-01-01T00:00:00+00:00"),
-    ],
-)
-def test_a_field_can_be_changed(agent, memory_id, name, value):
-    answer = agent.patch(f"{ENTRIES}/{memory_id}", {name: value}).json
-    assert answer[name] == value
-    assert agent.entry(memory_id)[name] == value
-
-
-def test_a_change_leaves_the_rest(agent, memory_id):
-    agent.patch(f"{ENTRIES}/{memory_id}", {"importance": 0.9})
-    entry = agent.entry(memory_id)
-    assert (entry["text"], entry["tags"], entry["type"]) == ("Ada keeps bees on the roof", ["bees"], "fact")
-
-
-def test_a_new_text_is_embedded_again(agent, ada, memory_id):
-    embed(ada)
-    assert agent.patch(f"{ENTRIES}/{memory_id}", {"text": "Ada keeps goats"}).json["needs_embedding"]
-
-
-def test_what_is_superseded_says_so(agent, memory_id):
-    newer = agent.store("Ada sold the bees")
-    assert agent.patch(f"{ENTRIES}/{newer}", {"supersedes": memory_id}).json["supersedes"] == memory_id
-    assert agent.entry(memory_id)["status"] == "superseded"
-
-
-@pytest.mark.parametrize("status", ["active", "archived"])
-def test_superseding_can_be_taken_back(agent, memory_id, status):
-    agent.patch(f"{ENTRIES}/{memory_id}", {"status": status})
-    newer = agent.store("Ada sold the bees")
-    for _ in range(2):
-        agent.patch(f"{ENTRIES}/{newer}", {"supersedes": memory_id})
-    assert agent.patch(f"{ENTRIES}/{newer}", {"supersedes": None}).json["supersedes"] is None
-    assert agent.entry(memory_id)["status"] == status
-
-
-def test_what_another_memory_supersedes_too_stays_superseded(agent, memory_id):
-    newer, newest = agent.store("Ada sold the bees"), agent.store("Ada sold the hives")
-    for each in (newer, newest):
-        agent.patch(f"{ENTRIES}/{each}", {"supersedes": memory_id})
-    agent.patch(f"{ENTRIES}/{newer}", {"supersedes": None})
-    assert agent.entry(memory_id)["status"] == "superseded"
-    agent.patch(f"{ENTRIES}/{newest}", {"supersedes": None})
-    assert agent.entry(memory_id)["status"] == "active"
-
-
-def test_superseding_is_not_taken_back_where_the_text_was_stored_again(agent, memory_id):
-    newer = agent.store("Ada sold the bees")
-    agent.patch(f"{ENTRIES}/{newer}", {"supersedes": memory_id})
-    agent.store("Ada keeps bees on the roof")
-    assert agent.patch(f"{ENTRIES}/{newer}", {"supersedes": None}).status_code == 409
-    assert agent.entry(newer)["supersedes"] == memory_id
-
-
-def test_taking_back_what_was_never_said_changes_nothing_else(agent, memory_id):
-    before = agent.entry(memory_id)
-    after = agent.patch(f"{ENTRIES}/{memory_id}", {"supersedes": None}).json
-    assert {name for name in after if after[name] != before[name]} <= {"updated_at"}
-
-
-@pytest.mark.parametrize("name", ["theme", "expires_at"])
-def test_null_takes_away(agent, name):
-    memory_id = agent.store("a", theme="things", expires_at="2999-01-01T00:00:00Z")
-    assert agent.patch(f"{ENTRIES}/{memory_id}", {name: None}).json[name] is None
-
-
-@pytest.mark.parametrize(
-    "name", ["text", "type", "tags", "source_ids", "importance", "status", "pinned", "manually_saved"]
-)
-def test_null_is_refused_where_it_means_nothing(agent, memory_id, name):
-    response = agent.patch(f"{ENTRIES}/{memory_id}", {name: None})
-    assert (response.status_code, fields(response)) == (422, [name])
-
-
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({}, "body"),
-        ({"text": ""}, "text"),
-        ({"text": "a\x00"}, "text"),
-        ({"theme": "A B"}, "theme"),
-        ({"status": "gone"}, "status"),
-        ({"supersedes": NOBODYS_ID}, "supersedes"),
-        ({"space": "work"}, "space"),
-        ({"id": NOBODYS_ID}, "id"),
-        ({"user_id": NOBODYS_ID}, "user_id"),
-        ({"created_at": "2024-01-01T00:00:00Z"}, "created_at"),
-        ({"expires_at": "2024-01-01T00:00:00Z"}, "expires_at"),
-    ],
-)
-def test_a_bad_change_changes_nothing(agent, memory_id, change, field):
-    before = agent.entry(memory_id)
-    response = agent.patch(f"{ENTRIES}/{memory_id}", {"importance": 0.9, **change} if change else {})
-    assert (response.status_code, fields(response)) == (422, [field])
-    assert agent.entry(memory_id) == before
-
-
-def test_nothing_supersedes_itself(agent, memory_id):
-    assert fields(agent.patch(f"{ENTRIES}/{memory_id}", {"supersedes": memory_id})) == ["supersedes"]
-
-
-def test_a_text_that_another_memory_has_answers_409(agent, memory_id):
-    other = agent.store("Ada keeps goats")
-    assert agent.patch(f"{ENTRIES}/{other}", {"text": "Ada keeps bees on the roof"}).status_code == 409
-
-
-def test_a_forgotten_text_does_not_come_back_by_a_change(agent, memory_id):
-    other = agent.store("Ada keeps goats")
-    agent.delete(f"{ENTRIES}/{memory_id}")
-    response = agent.patch(f"{ENTRIES}/{other}", {"text": "Ada keeps bees on the roof"})
-    assert (response.status_code, response.json["reason"]) == (409, "tombstone")
-
-
-# --- pin ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_memory_can_be_pinned(agent, memory_id):
-    assert agent.post(f"{ENTRIES}/{memory_id}/pin").json["pinned"]
-
-
-def test_a_memory_can_be_unpinned(agent, memory_id):
-    agent.post(f"{ENTRIES}/{memory_id}/pin")
-    assert agent.delete(f"{ENTRIES}/{memory_id}/pin").json["pinned"] is False
-
-
-def test_pinning_twice_is_pinning_once(agent, memory_id):
-    first = agent.post(f"{ENTRIES}/{memory_id}/pin").json
-    assert agent.post(f"{ENTRIES}/{memory_id}/pin").json == first
-
-
-def test_a_pinned_memory_survives_the_soft_cap(client, new_person):
-    agent = Agent(client, new_person("small", soft_cap=2).headers)
-    agent.post(f"{ENTRIES}/{agent.store('Kept', created_at='2001-01-01T00:00:00Z')}/pin")
-    agent.post(f"{ENTRIES}/batch", {"entries": [{"text": f"Item {n}"} for n in range(4)]})
-    assert "Kept" in agent.texts()
-
-
-# --- forget ---------------------------------------------------------------------------------------------------------
-
-
-def test_forgetting_answers_200(agent, memory_id):
-    response = agent.delete(f"{ENTRIES}/{memory_id}")
-    assert (response.status_code, response.json) == (200, {"id": memory_id, "forgotten": True, "undo_until": None})
-
-
-def test_a_forgotten_memory_is_out_of_every_read(agent, memory_id):
-    agent.delete(f"{ENTRIES}/{memory_id}")
-    assert agent.get(f"{ENTRIES}/{memory_id}").status_code == 404
-    assert (agent.texts(status="any"), agent.found("bees roof")) == ([], [])
-
-
-def test_forgetting_twice_answers_404(agent, memory_id):
-    agent.delete(f"{ENTRIES}/{memory_id}")
-    assert agent.delete(f"{ENTRIES}/{memory_id}").status_code == 404
-
-
-def test_undo_brings_it_back(agent, memory_id):
-    before = agent.entry(memory_id)
-    until = agent.delete(f"{ENTRIES}/{memory_id}", undo="true").json["undo_until"]
-    assert datetime.fromisoformat(until) - datetime.now(UTC) > timedelta(minutes=9)
-    restored = agent.post(f"{ENTRIES}/{memory_id}/restore").json
-    assert {**restored, "updated_at": None} == {**{k: before[k] for k in restored}, "updated_at": None}
-
-
-def test_who_undoes_twice_is_answered_twice(agent, memory_id):
-    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
-    first, second = (agent.post(f"{ENTRIES}/{memory_id}/restore") for _ in range(2))
-    assert (second.status_code, second.json) == (200, first.json)
-
-
-def test_who_undoes_twice_at_once_is_answered_twice(app, ada, agent, memory_id):
-    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
-    agents = [Agent(app.test_client(), ada.headers) for _ in range(2)]
-    with ThreadPoolExecutor(len(agents)) as pool, ada.session() as session:
-        lock_space(session, ada.id, "default")
-        undone = [pool.submit(each.post, f"{ENTRIES}/{memory_id}/restore") for each in agents]
-        assert waited_for(session, len(agents))
-        session.rollback()
-        assert [each.result().status_code for each in undone] == [200, 200]
-
-
-def test_incognito_reads_nothing_by_an_undo(agent, memory_id):
-    agent.post("/v1/memory/incognito/start", {})
-    for answer in (agent.post(f"{ENTRIES}/{memory_id}/{act}") for act in ("restore", "pin")):
-        assert "bees" not in answer.text, answer.request.path
-
-
-def test_what_waits_for_undo_is_out_of_every_read(agent, memory_id):
-    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
-    assert agent.get(f"{ENTRIES}/{memory_id}").status_code == 404
-    assert (agent.texts(status="any"), agent.found("bees roof")) == ([], [])
-
-
-def test_without_undo_nothing_can_be_restored(agent, memory_id):
-    agent.delete(f"{ENTRIES}/{memory_id}")
-    assert agent.post(f"{ENTRIES}/{memory_id}/restore").status_code == 404
-
-
-def test_a_misspelt_undo_forgets_nothing(agent, memory_id):
-    assert fields(agent.delete(f"{ENTRIES}/{memory_id}", undoo="true")) == ["undoo"]
-    assert agent.get(f"{ENTRIES}/{memory_id}").status_code == 200
-
-
-# --- problems -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,13 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
-from api_agent import ENTRIES, Agent, add_space, embed, fields, memories_of, rows
+from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, memories_of, rows
 from api_talk import Talk
-
-# Fixed, so that every process that runs these tests collects the same ones.
-NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
 
 @pytest.fixture
 def owner(client, ada):
     return Agent(client, ada.headers)
-
-
-@pytest.fixture
-def stranger(client, bob):
-    return Agent(client, bob.headers)
 
 
 @pytest.fixture

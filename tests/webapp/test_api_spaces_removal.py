@@ -5,24 +5,16 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from api_agent import ENTRIES, Agent, embed, fields, rows
+from api_agent import ENTRIES, NOBODYS_ID, Agent, embed, fields, rows
 from api_talk import Talk, titles
 
 from memory.embedding.backfill import utc_now
 from memory.ids import new_id
 from memory.models import Entity, EntityMention, Space
 
-# Fixed, so that every process that runs these tests collects the same ones.
-NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
-
 WORK = "/v1/spaces/work"
 MODES = ["move", "archive", "forget"]
 modes = pytest.mark.parametrize("mode", MODES)
-
-
-@pytest.fixture
-def stranger(client, bob):
-    return Agent(client, bob.headers)
 
 
 def name_entity(person, memory_id, name):

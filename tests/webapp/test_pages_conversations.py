@@ -8,7 +8,7 @@ from html import unescape
 from uuid import uuid4
 
 import pytest
-from api_agent import Agent, add_space, rows
+from api_agent import NOBODYS_ID, Agent, add_space, rows
 from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
@@ -17,9 +17,6 @@ from pages_markup import problems_of
 from werkzeug.test import TestResponse
 
 from webapp.pages.reading import LONGEST_SENT
-
-# Fixed, so that every process that runs these tests collects the same ones.
-NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
 SAID = "Which tiles did we choose for the wall behind the stove?"
 LONG = 100

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from api_agent import Agent, add_space
+from api_agent import NOBODYS_ID, Agent, add_space
 from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
@@ -22,9 +22,6 @@ from memory.mentions import Origin, mention
 from memory.models import Entity, Episode, Space
 from memory.spaces import update_space
 from webapp.pages.entities import PAGE
-
-# Fixed, so that every process that runs these tests collects the same ones.
-NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
 SENTENCE = "Anna Bergström wants the north room."
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from api_agent import NOBODYS_ID
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, stored
@@ -17,9 +18,6 @@ from sqlalchemy import text
 from memory.database import make_engine
 from webapp.extensions import db
 from webapp.pages.forms import LARGEST_FORM
-
-# Fixed, so that every process that runs these tests collects the same ones.
-NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
 PAGES = ["/", "/search?q=tea", "/memories", f"/memories/{NOBODYS_ID}", "/remember"]
 WRITES = ["pin", "unpin", "forget", "restore"]

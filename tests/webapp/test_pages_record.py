@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from api_agent import Agent, add_space
+from api_agent import NOBODYS_ID, Agent, add_space
 from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
@@ -20,9 +20,6 @@ from memory.database import make_engine
 from memory.embedding.backfill import utc_now
 from retrieval.search import query_hash
 from webapp.pages.record import SHORTENED
-
-# Fixed, so that every process that runs these tests collects the same ones.
-NOBODYS_ID = "018f2b6e-7d5c-7c1a-9f4e-3a1b5c7d9e0f"
 
 NOTES = "obsidian_manage_notes"
 TEXT = "Ada is allergic to hazelnuts."

@@ -1,0 +1,223 @@
+"""Commands in plain words that ask back: about several memories, and what a yes or a no then means."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from api_agent import ENTRIES, embed, memories_of, rows
+from spoken import listed, say
+
+from memory.edit import update
+from memory.embedding.backfill import utc_now
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget everything about hazelnuts",
+        "forget all that I told you about hazelnuts",
+        "delete all my notes on hazelnuts",
+        "forget whatever you know about hazelnuts",
+        "erase everything about hazelnuts from your memory",
+        "don't remember anything about hazelnuts",
+    ],
+)
+def test_everything_about_it_is_asked_about_though_it_is_one(agent, ada, notes, text):
+    answer = say(agent, text)
+    assert (answer["done"], listed(answer), answer["confirm"]["ids"]) == (False, {notes["nuts"]}, [notes["nuts"]])
+    assert "“Ada is allergic to hazelnuts”" in answer["answer"]
+    assert memories_of(ada) == 3
+    assert say(agent, "yes")["done"] is True
+    assert memories_of(ada) == 2
+
+
+def test_everything_about_it_is_listed_and_goes_with_a_yes(agent, ada, notes):
+    for number in ("four", "eight", "two hundred"):
+        agent.store(f"The bakery has {number} ovens")
+    answer = say(agent, "forget everything about the bakery")
+    assert (len(listed(answer)), notes["nuts"] in listed(answer), "more" in answer["answer"]) == (5, False, False)
+    say(agent, "yes")
+    assert {row.id for row in rows(ada, "SELECT id::text FROM memories")} == {notes["nuts"]}
+
+
+def test_of_more_than_ten_the_answer_says_that_there_may_be_more(agent, ada):
+    for number in range(14):
+        agent.store(f"The bakery sold {number * 37} loaves on day {number}")
+    answer = say(agent, "forget everything about the bakery")
+    assert (len(listed(answer)), "There may be more" in answer["answer"]) == (10, True)
+    say(agent, "yes")
+    assert memories_of(ada) == 4
+
+
+def test_everything_about_it_is_found_however_long_it_is(agent, ada):
+    for number in range(9):
+        agent.store(f"The bakery, day {number}. " + f"It sold {number * 37} loaves and some rolls. " * 15)
+    answer = say(agent, "forget everything about the bakery")
+    assert (len(listed(answer)), "more" in answer["answer"]) == (9, False)
+    assert len(listed(say(agent, "what do you know about the bakery"))) == 5
+    say(agent, "forget everything about the bakery")
+    say(agent, "yes")
+    assert memories_of(ada) == 0
+
+
+def test_pinning_everything_about_it_asks_first(agent, notes):
+    answer = say(agent, "pin everything about hazelnuts")
+    assert (answer["done"], listed(answer)) == (False, {notes["nuts"]})
+    assert say(agent, "yes")["answer"] == "I pinned “Ada is allergic to hazelnuts”."
+
+
+def test_what_is_done_at_once_is_named(agent, notes):
+    told = "“Ada is allergic to hazelnuts”"
+    said = ("forget what I said about hazelnuts", "undo", f"pin {notes['nuts']}", "unpin that")
+    assert [told in say(agent, text)["answer"] for text in said] == [True] * 4
+
+
+def test_several_are_named_by_how_they_begin(agent, notes):
+    agent.store("The bakery " + "bakes and " * 30 + "sells cakes")
+    agent.store("The bakery opens at six")
+    say(agent, "forget everything about the bakery")
+    answer = say(agent, "yes")["answer"]
+    assert answer.startswith("I forgot 4 memories: “The bakery")
+    assert (answer.count("“"), " and 1 more." in answer, len(answer) < 320) == (3, True, True)
+
+
+def test_incognito_names_nothing(agent, notes):
+    say(agent, "start incognito for this chat")
+    answer = say(agent, f"forget {notes['nuts']}")
+    assert (answer["done"], "hazelnuts" in str(answer)) == (True, False)
+
+
+def test_a_question_back_names_nothing_in_incognito(agent, ada, notes):
+    say(agent, "what do you know about the bakery")
+    agent.post("/v1/memory/incognito/start", {})
+    answer = say(agent, "forget them")
+    assert (answer["done"], answer["memories"], "bakery" in str(answer).lower()) == (False, [], False)
+    assert answer["answer"] == "Shall I forget 2 memories? In incognito nobody sees which."
+    assert say(agent, "yes", confirm=answer["confirm"]["slip"])["done"]
+    assert memories_of(ada) == 1
+    back = say(agent, "undo")
+    assert (back["done"], "bakery" in str(back).lower(), memories_of(ada)) == (True, False, 3)
+
+
+@pytest.mark.parametrize(("word", "left"), [("yes", 1), ("no", 3)])
+def test_a_spoken_word_answers_the_question_in_incognito_too(agent, ada, notes, word, left):
+    say(agent, "what do you know about the bakery")
+    agent.post("/v1/memory/incognito/start", {})
+    say(agent, "forget them")
+    answer = say(agent, word)
+    assert (answer["done"], "bakery" in str(answer).lower(), memories_of(ada)) == (True, False, left)
+    assert say(agent, "yes")["intent"] == "none"
+
+
+def test_a_confirmation_names_exactly_what_goes(agent, ada, notes):
+    asked = say(agent, "forget what I told you about the bakery")
+    later = agent.store("The bakery has a cat")
+    answer = say(agent, "yes", confirm=asked["confirm"]["slip"])
+    assert set(answer["undo"]["ids"]) == {notes["hours"], notes["bread"]}
+    assert {row.id for row in rows(ada, "SELECT id::text FROM memories")} == {notes["nuts"], later}
+
+
+@pytest.mark.parametrize("how", ["spoken", "slip"])
+def test_what_was_corrected_since_it_was_asked_about_is_asked_about_anew(agent, ada, notes, how):
+    def say_yes(asked):
+        return say(agent, "yes", **({"confirm": asked["confirm"]["slip"]} if how == "slip" else {}))
+
+    asked = say(agent, "forget everything about hazelnuts")
+    agent.patch(f"{ENTRIES}/{notes['nuts']}", {"text": "Ada likes hazelnuts by now"})
+    again = say_yes(asked)
+    assert (again["done"], listed(again), memories_of(ada)) == (False, {notes["nuts"]}, 3)
+    assert again["answer"].startswith(
+        "Something of that was corrected since I asked. Shall I forget this one? “Ada likes haz"
+    )
+    assert (say_yes(again)["done"], memories_of(ada)) == (True, 2)
+
+
+def test_what_was_being_corrected_as_it_was_asked_about_is_asked_about_anew(agent, ada, notes):
+    with ada.session() as session:
+        changes = {"text": "Ada likes hazelnuts by now"}
+        update(session, ada.id, UUID(notes["nuts"]), changes, keys=ada.runtime.keys, now=utc_now(), actor="test")
+        say(agent, "forget everything about hazelnuts")
+        session.commit()
+    assert (say(agent, "yes")["done"], memories_of(ada)) == (False, 3)
+
+
+def test_what_says_the_same_as_when_it_was_asked_about_goes_with_a_yes(agent, ada, notes):
+    agent.patch(f"{ENTRIES}/{notes['nuts']}", {"text": "Ada likes hazelnuts by now"})
+    say(agent, "forget everything about hazelnuts")
+    agent.patch(f"{ENTRIES}/{notes['nuts']}", {"tags": ["food"]})
+    assert (say(agent, "yes")["done"], memories_of(ada)) == (True, 2)
+
+
+def test_a_spoken_yes_answers_the_last_question_only(agent, ada, notes):
+    say(agent, "forget what I told you about the bakery")
+    assert say(agent, "yes")["intent"] == "forget"
+    assert memories_of(ada) == 1
+    assert say(agent, "yes")["intent"] == "none"
+
+
+def test_a_spoken_no_ends_the_question(agent, ada, notes):
+    say(agent, "forget what I told you about the bakery")
+    assert say(agent, "no")["intent"] == "cancel"
+    assert say(agent, "yes")["intent"] == "none"
+    assert memories_of(ada) == 3
+
+
+def test_an_undo_in_answer_to_a_question_undoes_nothing_before_it(agent, ada, notes):
+    say(agent, "remember that my aunt lives in Graz")
+    say(agent, "forget what I said about the bakery")
+    answer = say(agent, "undo")
+    assert (answer["intent"], answer["answer"][:34]) == ("cancel", "I have only asked: nothing was cha")
+    assert (memories_of(ada), say(agent, "yes")["done"], memories_of(ada)) == (4, False, 4)
+    assert say(agent, "undo")["answer"] == "I no longer remember “my aunt lives in Graz”."
+
+
+def test_one_of_the_list_can_be_chosen(agent, ada, notes):
+    second = say(agent, "forget what I told you about the bakery")["memories"][1]["id"]
+    assert say(agent, "forget the second one")["undo"]["ids"] == [second]
+    assert memories_of(ada) == 2
+
+
+def test_several_last_memories_are_never_forgotten_by_one_word(agent, ada, notes):
+    say(agent, "what do you know about the bakery?")
+    assert say(agent, "forget that")["done"] is False
+    assert say(agent, "forget them")["done"] is False
+    assert memories_of(ada) == 3
+
+
+@pytest.mark.parametrize("text", ["forget it", "forget the hazelnuts"])
+def test_what_may_be_meant_otherwise_is_asked_about(agent, ada, notes, text):
+    say(agent, "remember that Ada likes hazelnuts no more")
+    answer = say(agent, text)
+    assert (answer["done"], answer["confirm"] is not None) == (False, True)
+    assert memories_of(ada) == 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["forget everything about me", "delete all memories about it", "forget everything", "forget all", "pin everything"],
+)
+def test_not_everything_goes_by_a_sentence(agent, ada, notes, text):
+    agent.store("Everything about the bakery is in the blue folder, all of it")
+    answer = say(agent, text)
+    assert (answer["done"], answer["memories"], answer["confirm"]) == (False, [], None)
+    assert answer["answer"].startswith("Say what it is about")
+
+
+def test_what_speaks_of_something_else_is_not_offered(agent, ada):
+    tea = agent.store("Ada drinks her tea without sugar")
+    agent.store("No coffee after 14:00; a second espresso then costs half the night")
+    embed(ada)
+    say(agent, f"forget {tea}")
+    answer = say(agent, "forget that I drink my tea without sugar")
+    assert (answer["answer"], answer["memories"]) == ("I remember nothing like “I drink my tea without sugar”.", [])
+
+
+def test_what_has_a_good_part_of_the_subject_is_offered(agent, notes):
+    answer = say(agent, "forget what I said about my hazelnut allergies")
+    assert (answer["done"], listed(answer)) == (False, {notes["nuts"]})
+
+
+def test_nothing_to_refer_to_changes_nothing(agent, ada):
+    assert say(agent, "forget that")["done"] is False
+    assert say(agent, "undo")["done"] is False
