@@ -89,6 +89,21 @@ def test_what_is_typed_while_a_cell_runs_stays(
     expect(writing).to_be_focused()
 
 
+def test_nothing_is_typed_while_a_cell_remembers(log_in: LogIn, library: Any, hold: Any) -> None:
+    """The answer has the memory in the place of what would be typed."""
+    page = log_in(library, at=None)
+    cell = _new(page, "Remember")
+    writing = cell.get_by_label("One self-contained statement")
+    writing.fill("Ada keeps bees.")
+    let_go = hold(page, "**/run")
+    writing.press("Control+Enter")
+    expect(writing).to_be_disabled()
+    page.keyboard.type("and geese")
+    let_go()
+    expect(cell.locator(".entry-text").first).to_have_text("Ada keeps bees.")
+    expect(cell.get_by_role("button", name="Say it again")).to_be_focused()
+
+
 def test_what_is_typed_while_a_memory_is_stored_stays(log_in: LogIn, reader: Any, hold: Any) -> None:
     page = log_in(reader, at="/remember")
     writing, remember = page.get_by_label("One self-contained statement"), page.get_by_role("button", name="Remember")
