@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 
 from memory.conversations import open_conversation
 from memory.database import user_session
@@ -18,6 +19,7 @@ from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation
 from memory.spaces import get_space
+from retrieval import turns
 from retrieval.recap import Recap, cut_to, usable
 from retrieval.tokens import count
 from retrieval.turns import Turn, fitting, groups, tool_ids
@@ -198,12 +200,12 @@ class Shelf:
     def session(self) -> Any:
         return user_session(self.runtime.sessions, self.user_id)
 
-    def conversation(self, messages: list[tuple[str, str]]) -> UUID:
+    def conversation(self, messages: list[tuple[str, str]], payload: Any = None) -> UUID:
         scribe = Scribe(self.runtime.keys, count, utc_now(), "test", "-")
         with self.session() as session:
             space = get_space(session, self.user_id, "default")
             opened, _ = open_conversation(session, self.user_id, space, now=utc_now(), actor="test")
-            drafts = [MessageDraft(role, content) for role, content in messages]
+            drafts = [MessageDraft(role, content, payload=payload) for role, content in messages]
             append(session, self.user_id, opened.id, drafts, scribe)
             return opened.id
 
@@ -275,6 +277,21 @@ def long(shelf: Shelf) -> Callable[..., tuple[History, Any]]:
         return shelf.history(conversation_id, Wish("hybrid", budget), kept, **models)
 
     return history
+
+
+def test_no_more_is_read_at_once_than_one_message_may_have(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "LARGEST_PAYLOAD", 5_000)
+    told = shelf.conversation([("user", "Look")] * 7, {"tool": "x" * 2_000})
+    pages: list[int] = []
+    with shelf.session() as session:
+        conversation = session.get_one(Conversation, (shelf.user_id, told))
+        event.listen(session, "do_orm_execute", lambda state: pages.append(0) if state.is_select else None)
+        read = []
+        for each in turns.read_turns(session, conversation, 7):
+            pages[-1] += 1
+            read.append(each.sequence)
+    assert read == [7, 6, 5, 4, 3, 2, 1]
+    assert pages == [3, 3, 1]
 
 
 def test_what_another_version_kept_is_left_alone(long: Callable[..., tuple[History, Any]]) -> None:

@@ -93,6 +93,7 @@ def test_a_call_is_recorded_with_what_it_gave(agent, talk, told):
     first = found[DONE]
     assert (first["tool"], first["arguments"], first["success"]) == ("read_file", ARGUMENTS, True)
     assert (first["message_id"], first["duration_ms"]) == (ids[0], None)
+    assert first["correlation_id"] == talk.messages()[-1]["correlation_id"] != ""
     assert told == "openai" or (found[BROKEN]["success"], found[BROKEN]["arguments"]) == (False, ARGUMENTS)
 
 
