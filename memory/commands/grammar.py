@@ -65,6 +65,8 @@ def _say(kind: str, target: str, confidence: float, *forms: str) -> list[Pattern
 
 _FORGET = r"(?:(?:permanently|completely) )?(?:forget|delete|erase|remove|drop|scrap|discard|unlearn|purge)"
 _FORGET_HERE = rf"{_FORGET}|get rid of|wipe"
+# Of more than memories is it said that "that" is cleared.
+_FORGET_ABOUT = rf"{_FORGET_HERE}|clear"
 _FROM_MEMORY = (
     r"(?: (?:from|out of) (?:your |my |the )?memor(?:y|ies))?(?: (?:for good|for ever|forever|permanently|completely))?"
 )
@@ -265,10 +267,10 @@ PATTERNS: tuple[Pattern, ...] = (
         "forget",
         "about",
         0.95,
-        rf"(?:{_FORGET_HERE}) (?:{_SEVERAL}|what|the thing|{_NOTE}){_SAID} {_ABOUT} {_SUBJECT}{_FROM_MEMORY}",
-        rf"(?:{_FORGET_HERE}) (?:(?P<several>everything|anything|all|{_NOTES})|{_NOTE}) {_ABOUT}"
+        rf"(?:{_FORGET_ABOUT}) (?:{_SEVERAL}|what|the thing|{_NOTE}){_SAID} {_ABOUT} {_SUBJECT}{_FROM_MEMORY}",
+        rf"(?:{_FORGET_ABOUT}) (?:(?P<several>everything|anything|all|{_NOTES})|{_NOTE}) {_ABOUT}"
         rf" {_SUBJECT}{_FROM_MEMORY}",
-        rf"(?:{_FORGET_HERE}) (?:(?P<several>{_NOTES}|(?:all|any|every) (?:traces?|mentions?))|{_NOTE}) of"
+        rf"(?:{_FORGET_ABOUT}) (?:(?P<several>{_NOTES}|(?:all|any|every) (?:traces?|mentions?))|{_NOTE}) of"
         rf" {_SUBJECT}{_FROM_MEMORY}",
         r"forget (?:that )?(?:i|we) (?:ever |just )?(?:said anything|told you(?: anything)?|mentioned(?: anything)?)"
         rf"(?: {_ABOUT})? {_SUBJECT}",

@@ -172,6 +172,8 @@ SAID = {
     ],
 }
 NO_COMMAND = [
+    "clear that",
+    "clear my calendar",
     "I forgot my keys",
     "I always forget what I came for",
     "don't forget to buy milk",
@@ -368,6 +370,7 @@ MANY = (
     "drop all of the facts you have regarding Clara",
     "delete every memory about Clara",
     "get rid of any notes about Clara",
+    "clear everything about Clara",
     "don't remember anything about Clara",
     "forget them",
     "pin everything about Clara",
