@@ -91,6 +91,15 @@ def test_user_disable_keeps_a_user_out_whom_commands_still_know(run, ada):
         assert run(*agent).returncode == 0
 
 
+def test_user_list_shows_each_account_in_a_line(run, ada):
+    run("user", "disable", "--email", ada.email)
+    today, nobody = f"{utc_now():%Y-%m-%d}", run("user", "list", "--named", "%")
+    said = f"{ada.email}  user   since {today}  memories 0, conversations 0, tokens 1, disabled since {today}\n"
+    assert run("user", "list", "--named", ada.email.upper()).stdout == said
+    assert said in run("user", "list").stdout
+    assert (nobody.returncode, nobody.stdout, nobody.stderr) == (0, "", "There is no such account.\n")
+
+
 def test_token_create_for_nobody_fails_in_one_line(run):
     done = run("token", "create", "--email", "nobody@example.org", "--name", "x")
     assert (done.returncode, done.stdout) == (1, "")

@@ -12,8 +12,11 @@ import click
 
 from memory.accounts import LONGEST_LIFE, SCOPES, create_token, create_user, set_password
 from memory.database import user_session
+from memory.operators import list_accounts
 from memory.roles import ROLES, set_disabled, set_role
 from webapp.cli.wiring import migrated_store, owner_session, user_named
+
+MOST_LISTED = 1000
 
 _password_option = click.option(
     "--password", help="At least 10 characters; - reads it from standard input. Without it you are asked."
@@ -44,6 +47,23 @@ def create_user_(email: str, password: str | None, admin: bool) -> None:
         )
         address = created.email
     click.echo(f"Created {address}.")
+
+
+@user.command("list")
+@click.option("--named", default="", help="Only addresses that have this in them.")
+def list_(named: str) -> None:
+    """Show each account in a line: who it is, and how much it has; never what."""
+    with owner_session(migrated_store()) as session:
+        found = list_accounts(session, most=MOST_LISTED, named=named)
+    widest = max((len(each.email) for each in found), default=0)
+    for each in found:
+        out = f", disabled since {each.disabled_at:%Y-%m-%d}" if each.disabled_at is not None else ""
+        has = f"memories {each.memories}, conversations {each.conversations}, tokens {each.tokens}"
+        click.echo(f"{each.email:{widest}}  {each.role:5}  since {each.created_at:%Y-%m-%d}  {has}{out}")
+    if not found:
+        click.echo("There is no such account." if named else "There is no account yet.", err=True)
+    elif len(found) == MOST_LISTED:
+        click.echo(f"These are the first {MOST_LISTED}: --named narrows them.", err=True)
 
 
 @user.command("password")
