@@ -240,7 +240,9 @@ class Reader:
         """Give the parts that a text is read in: sentences as far as they have room, the next begins with the last."""
         held: list[list[int]] = []
         told = self._pieces(text)
-        for sentence in map(self._pieces, _SENTENCE_END.split(text)) if len(told) > _PART else [told]:
+        # Passages share a sentence with the next.
+        sentences = dict.fromkeys(_SENTENCE_END.split(text))
+        for sentence in map(self._pieces, sentences) if len(told) > _PART else [told]:
             if held and sum(map(len, held)) + len(sentence) > _PART:
                 yield [*chain.from_iterable(held)]
                 held = held[-1:] if len(held) > 1 and len(held[-1]) + len(sentence) <= _PART else []

@@ -98,8 +98,15 @@ def test_stops_are_kept_as_they_were(tmp_path):
     assert not found.is_hopeless(np.array([1.0, 0.0], np.float32))
 
 
+def minutes(sentences):
+    """Return sentences that say of nobody how old he is."""
+    subjects = ("budget", "roof", "car park", "new kitchen", "summer party", "heating", "windows", "cleaning rota")
+    said = "The meeting went on about the {} of the coming year and nothing was decided. "
+    return "".join(said.format(each) for each in subjects[:sentences])
+
+
 def test_a_long_text_is_read_in_parts(reader):
-    filler = "The meeting went on about the budget of the coming year and nothing was decided. " * 6
+    filler = minutes(6)
     asked = "How old is Rex?"
     assert reader.sureness(asked, filler + "Rex is nine years old.") > 0.2 > reader.sureness(asked, filler)
     assert reader.can_read(filler + AGE)
@@ -107,7 +114,7 @@ def test_a_long_text_is_read_in_parts(reader):
 
 
 def test_of_a_long_text_no_more_is_read_than_what_surely_answers(reader, monkeypatch):
-    filler, read, pieces = "The meeting went on about the budget and nothing was decided. " * 6, [], reader.pieces
+    filler, read, pieces = minutes(5), [], reader.pieces
 
     def counted(*of):
         for part in pieces(*of):
@@ -121,6 +128,12 @@ def test_of_a_long_text_no_more_is_read_than_what_surely_answers(reader, monkeyp
     assert len(read) == 1
     assert reader.sureness(asked, filler) < 0.1
     assert len(read) == 1 + len([*pieces(asked, filler)]) > 3
+
+
+def test_a_sentence_that_comes_again_is_read_once(reader):
+    parts = [[*reader.pieces("How old is Rex?", text)] for text in (minutes(6), minutes(6) + minutes(4))]
+    assert parts[0] == parts[1]
+    assert len(parts[0]) > 1
 
 
 @pytest.mark.parametrize(
