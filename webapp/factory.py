@@ -18,7 +18,9 @@ from memory.database import engine_options, listen
 from memory.revision import MIGRATIONS
 from tasks.registry import configure
 from tasks.runtime import Runtime
-from webapp import api, csrf, errors, observe, pages
+from webapp import csrf, errors, observe, pages
+from webapp.api import mounting
+from webapp.api.schemas import Problem
 from webapp.extensions import db, htmx
 from webapp.given_once import OnceProvider
 
@@ -41,7 +43,7 @@ def create_app(runtime: Runtime) -> Flask:
         info=Info(title="Commonplace", version=VERSION, description="Long-term memory for AI agents."),
         security_schemes={"bearer": {"type": "http", "scheme": "bearer"}},
         validation_error_callback=errors.invalid_request,
-        validation_error_model=api.Problem,
+        validation_error_model=Problem,
         doc_prefix="/v1",
         doc_url="/openapi.json",
     )
@@ -55,7 +57,7 @@ def create_app(runtime: Runtime) -> Flask:
     observe.init_app(app)
     csrf.init_app(app)
     errors.init_app(app)
-    api.register(app)
+    mounting.register(app)
     pages.register(app)
     return app
 
