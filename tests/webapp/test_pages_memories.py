@@ -129,6 +129,11 @@ def test_a_memorys_page_shows_all_of_it(reader: FlaskClient, ada, part: str) -> 
     assert part in reader.get(f"/memories/{memory}").text
 
 
+def test_what_a_memory_came_from_is_shown_as_it_was_written(reader: FlaskClient, ada) -> None:
+    page = reader.get(f"/memories/{stored(ada, TEXT, source_ids=('<i>D4</i>',))}").text
+    assert re.search(r"<dt>Sources</dt>\s*<dd>\s*&lt;i&gt;D4&lt;/i&gt;\s*</dd>", page)
+
+
 def test_a_memorys_page_says_what_its_numbers_are_about(reader: FlaskClient, ada) -> None:
     page = reader.get(f"/memories/{stored(ada, TEXT, metadata_confidence=0.81)}").text
     assert "Names, tags" in page
