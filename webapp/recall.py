@@ -22,7 +22,7 @@ from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import log_search, search
 from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.operations import incognito_spaces
-from webapp.ratelimit import LIMITED, over_limit, remember_result, remembered, seconds_left
+from webapp.ratelimit import over_limit, remember_result, remembered, seconds_left
 
 # Seconds that a search waits for any of its statements: an agent goes on without memory rather than wait for ever.
 LONGEST_STATEMENT = 10.0
@@ -93,26 +93,31 @@ def find(
             shelf=shelf,
             conversation_id=conversation if within else None,
         )
-        if over_limit(session(), who.user_id, settings.searches_per_minute, now):
-            g.retry_after = seconds_left(now)
-            # What is kept of an answer is checked against the memories of today; of other kinds nothing is kept.
-            result = remembered(session(), query, chosen, now) if shelf is MEMORIES else _limited(chosen)
-            log_search(result, query, request_id())
-            return _ranked_by(weights, target, result)
-        dense = _dense(target.model)
-        result = search(
-            session(),
-            query,
-            chosen,
-            dense=dense,
-            # Days that a question names are the asker's.
-            now=now.astimezone(target.zone),
-            correlation_id=request_id(),
-            reader=runtime().reader,
-        )
-        if settings.searches_per_minute and not result.error and shelf is MEMORIES:
-            remember_result(query, chosen, result, now)
-        return _ranked_by(weights, target, result)
+        return _ranked_by(weights, target, _answered(query, chosen, target, now))
+
+
+def _answered(query: Query, policy: Policy, scope: Scope, now: datetime) -> Result:
+    """Return what is found, or over the limit of searches what was found lately; it is recorded either way."""
+    most = runtime().settings.searches_per_minute
+    if over_limit(session(), query.user_id, most, now):
+        g.retry_after = seconds_left(now)
+        result = remembered(session(), query, policy, now)
+        log_search(result, query, request_id())
+        return result
+    result = search(
+        session(),
+        query,
+        policy,
+        dense=_dense(scope.model),
+        # Days that a question names are the asker's.
+        now=now.astimezone(scope.zone),
+        correlation_id=request_id(),
+        reader=runtime().reader,
+    )
+    # What is kept of an answer is checked against the memories of that day; of other kinds nothing is kept.
+    if most and not result.error and query.shelf is MEMORIES:
+        remember_result(query, policy, result, now)
+    return result
 
 
 def _usable(weights: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -179,10 +184,6 @@ def _size(shelf: Shelf, user_id: UUID, space: Place) -> int:
     assert shelf is ENTITIES
     counted = select(func.count()).where(Entity.user_id == user_id, Entity.space_id == space.id)
     return session().scalar(counted) or 0
-
-
-def _limited(policy: Policy) -> Result:
-    return Result((), policy, degraded=(LIMITED,))
 
 
 def _days_before(now: datetime, days: int | None) -> datetime | None:
