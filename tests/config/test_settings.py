@@ -15,6 +15,7 @@ from sqlalchemy import make_url
 import config
 from config import ConfigError, DataFolderError
 from config.settings import PREFIX
+from retrieval.query import DEFAULT_LIMIT, DEFAULT_TOKEN_BUDGET, LARGEST_LIMIT
 
 
 @pytest.fixture
@@ -25,6 +26,17 @@ def env(tmp_path):
 def test_the_defaults_are_those_of_the_readme(env):
     settings = config.load(env)
     assert (settings.soft_cap, settings.searches_per_minute, settings.token_budget) == (200, 10, 1000)
+
+
+def test_a_search_has_the_limits_of_retrieval_where_nothing_is_set(env):
+    settings = config.load(env)
+    assert (settings.max_results, settings.token_budget) == (DEFAULT_LIMIT, DEFAULT_TOKEN_BUDGET)
+
+
+def test_a_search_can_be_set_to_as_many_results_as_may_be_asked_for_and_no_more(env):
+    assert config.load({**env, "COMMONPLACE_MAX_RESULTS": str(LARGEST_LIMIT)}).max_results == LARGEST_LIMIT
+    with pytest.raises(ConfigError, match="COMMONPLACE_MAX_RESULTS"):
+        config.load({**env, "COMMONPLACE_MAX_RESULTS": str(LARGEST_LIMIT + 1)})
 
 
 def test_what_is_named_like_a_setting_and_read_by_nothing_is_told_with_the_name_that_may_be_meant(env):

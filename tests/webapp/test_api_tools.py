@@ -12,6 +12,7 @@ from api_agent import Agent, add_space, embed, fields, memories_of, rows
 from memory.embedding.backfill import utc_now
 from memory.embedding.providers import NO_LOCAL_MODEL
 from retrieval.tokens import count
+from webapp.tools import TOOLS
 
 NAMES = {
     "memory_search",
@@ -37,6 +38,19 @@ REQUIRED = {
 def reader(app, new_person):
     """One agent for all the tests that store nothing."""
     return Agent(app.test_client(), new_person("reader").headers)
+
+
+SET = [
+    (tool, field)
+    for tool in TOOLS.values()
+    for field in ("limit", "token_budget")
+    if field in tool.arguments.model_fields
+]
+
+
+@pytest.mark.parametrize(("tool", "field"), SET, ids=lambda each: getattr(each, "name", each))
+def test_what_a_server_may_be_set_to_is_not_described_as_fixed(tool, field):
+    assert "what the server is set to" in tool.arguments.model_fields[field].description
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ from memory.models import Space
 from memory.spaces import LONGEST_RETENTION, SLUG, check_slug
 from memory.trace import Outcome
 from retrieval.policy import NAMED, described
+from retrieval.query import LARGEST_LIMIT, LARGEST_TOKEN_BUDGET
 from webapp.context import utc_now
 from webapp.guards import may_read
 
@@ -49,6 +50,8 @@ _LEAP = re.compile(r"(?<=\d\d:\d\d):60(?=[.,Zz+-])")
 _NUMBER = re.compile(r"\s*+[+-]?[\d_]*+\.?\d*+\s*+")
 NOT_BLANK: dict[str, Any] = {"minLength": 1, "pattern": r"\S"}
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Limit = Annotated[int, Field(ge=1, le=LARGEST_LIMIT)]
+TokenBudget = Annotated[int, Field(ge=1, le=LARGEST_TOKEN_BUDGET)]
 
 
 def described_as(**constraints: Any) -> Any:
@@ -441,8 +444,8 @@ class ContextBody(Strict):
 
     query: Question
     space: Line | None = None
-    token_budget: int | None = Field(None, ge=1, le=100_000)
-    limit: int | None = Field(None, ge=1, le=50)
+    token_budget: TokenBudget | None = None
+    limit: Limit | None = None
     policy: Weights | None = None
 
 

@@ -16,7 +16,7 @@ from memory.drafts import Draft
 from memory.errors import InvalidError
 from memory.spaces import DEFAULT_SPACE
 from retrieval.dates import local, midnight
-from webapp.api.schemas import EmbeddingState, Line, MemoryStatus, MemoryType, Question
+from webapp.api.schemas import EmbeddingState, Limit, Line, MemoryStatus, MemoryType, Question
 from webapp.context import utc_now, zone
 
 F = TypeVar("F", bound=BaseModel)
@@ -36,7 +36,7 @@ class SearchForm(BaseModel):
     space: Line | None = None
     types: list[MemoryType] = []
     policy: PolicyName | None = None
-    limit: int = Field(10, ge=1, le=50)
+    limit: Limit = 10
     nearest: bool = False
 
     def chosen(self) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, field_validator
 
 from memory.drafts import Draft
 from retrieval.policy import Fusion
-from webapp.api.schemas import Line, MemoryType, Question
+from webapp.api.schemas import Limit, Line, MemoryType, Question, TokenBudget
 
 # The numbers that sliders set, as the policy names them: what a reader sees, least, most, step.
 SLIDERS: dict[str, tuple[str, str, float, float, float]] = {
@@ -76,7 +76,7 @@ class RecallForm(CellForm):
     space: Line | None = None
     types: list[MemoryType] = []
     fusion: Fusion | None = None
-    limit: int = Field(5, ge=1, le=50)
+    limit: Limit = 5
     alpha: float | None = None
     beta: float | None = None
     gamma: float | None = None
@@ -120,7 +120,7 @@ class ContextForm(CellForm):
 
     q: Question = ""
     space: Line | None = None
-    budget: int = Field(400, ge=1, le=100_000)
+    budget: TokenBudget = 400
 
 
 class ChartForm(CellForm):

@@ -8,10 +8,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from retrieval.query import DEFAULT_LIMIT, DEFAULT_TOKEN_BUDGET
+
 LEAST_EVIDENCE = (
     "Evidence that a hit needs, 0 to 1: of words, of meaning, or that it reads like an answer. "
     "With 0 the nearest come, whatever they are about."
 )
+
+_AS_SET = "default: what the server is set to, usually"
+MOST_RESULTS = f"At most this many results ({_AS_SET} {DEFAULT_LIMIT})."
+MOST_TOKENS = f"Most tokens of text in all ({_AS_SET} {DEFAULT_TOKEN_BUDGET})."
 
 _OPERATIONS = {
     "search": "search",

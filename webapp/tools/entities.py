@@ -15,11 +15,11 @@ from memory.shelves import ENTITIES
 from memory.spaces import DEFAULT_SPACE
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
-from webapp.api.schemas import Line, Question, Strict, moment
+from webapp.api.schemas import Limit, Line, Question, Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.operations import space_for
 from webapp.recall import find
-from webapp.tools.base import Tool, ToolResult
+from webapp.tools.base import MOST_RESULTS, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
 # Said where nothing is found because there never is anything.
@@ -33,7 +33,7 @@ class EntityArguments(Strict):
     query: Question = Field(description="Who or what to look for: a name, or words for what is known of it.")
     space: Line | None = Field(None, description="Which space; the shared pool has no entities.")
     conversation: UUID | None = Field(None, description="Search as this conversation: in the space that it is in.")
-    limit: int | None = Field(None, ge=1, le=50, description="At most this many results (default 10).")
+    limit: Limit | None = Field(None, description=MOST_RESULTS)
 
 
 def _search(arguments: EntityArguments) -> ToolResult:

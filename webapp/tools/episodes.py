@@ -13,10 +13,10 @@ from memory.models import Conversation
 from memory.shelves import EPISODES
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
-from webapp.api.schemas import Line, Overrides, Question, Share, Strict, moment
+from webapp.api.schemas import Limit, Line, Overrides, Question, Share, Strict, TokenBudget, moment
 from webapp.context import credential, session
 from webapp.recall import find
-from webapp.tools.base import LEAST_EVIDENCE, Tool, ToolResult
+from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
 
@@ -29,10 +29,10 @@ class EpisodeArguments(Strict):
     )
     within: bool = Field(False, description="Only in that conversation itself.")
     space: Line | None = Field(None, description="Search in this space; default: the shared pool.")
-    limit: int | None = Field(None, ge=1, le=50, description="At most this many results (default 10).")
+    limit: Limit | None = Field(None, description=MOST_RESULTS)
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only what was said in the last so many days.")
     min_score: Share | None = Field(None, description=LEAST_EVIDENCE)
-    token_budget: int | None = Field(None, ge=1, le=100_000, description="Most tokens of text in all (default 1000).")
+    token_budget: TokenBudget | None = Field(None, description=MOST_TOKENS)
     policy: Overrides | None = Field(None, description="Ranking weights for this call, or a policy's name.")
 
 

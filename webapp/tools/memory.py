@@ -17,6 +17,7 @@ from retrieval.dates import local
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from webapp.api.schemas import (
+    Limit,
     Line,
     MemoryStatus,
     MemoryType,
@@ -29,6 +30,7 @@ from webapp.api.schemas import (
     Tags,
     Text,
     Theme,
+    TokenBudget,
     changed_json,
     entry_json,
     moment,
@@ -40,7 +42,7 @@ from webapp.operations import change, incognito_spaces, remove, skipped, space_f
 from webapp.recall import find
 from webapp.recording import recalled
 from webapp.sources import NO_SOURCE, unknown_sources
-from webapp.tools.base import LEAST_EVIDENCE, Tool, ToolResult
+from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Tool, ToolResult
 from webapp.tools.shown import answer_json, named, remarks, why_json
 
 # Of a conversation, in what `query_memory` says of where a memory comes from.
@@ -53,13 +55,13 @@ class SearchArguments(Strict):
     """A question and what narrows it."""
 
     query: Question = Field(description="What to look for, in plain words; exact names and codes work too.")
-    limit: int | None = Field(None, ge=1, le=50, description="At most this many results (default 10).")
+    limit: Limit | None = Field(None, description=MOST_RESULTS)
     space: Line | None = Field(None, description="Which space; default: the shared pool.")
     theme: Line | None = Field(None, description="Only memories of this theme (slug).")
     types: Only[MemoryType] = Field(None, description="Only memories of these types; none given, of any.")
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only memories of the last so many days.")
     min_score: Share | None = Field(None, description=LEAST_EVIDENCE)
-    token_budget: int | None = Field(None, ge=1, le=100_000, description="Most tokens of text in all (default 1000).")
+    token_budget: TokenBudget | None = Field(None, description=MOST_TOKENS)
     policy: Overrides | None = Field(None, description="Ranking weights for this call, or a policy's name.")
 
 
