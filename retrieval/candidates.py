@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,6 +24,7 @@ from retrieval.answers import COLOURED, signed, unsigned, written_out
 from retrieval.dates import Period
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
+from retrieval.speakers import speaker_of, speakers_of
 from retrieval.statements import (
     approximate_statement,
     exact_statement,
@@ -51,11 +51,6 @@ LARGE_SPACE = 20_000
 # The two header words of a halfvec's binary form: dimensions and flags, 16 bits each.
 _HEADER = 4
 LONG_TEXT_BYTES = 800
-# So much of a line may be a name and its colon.
-_HEAD = 41
-# Words of a name, and what a program calls who speaks.
-_LONGEST_NAME = 4
-_ROLES = frozenset({"user", "assistant", "system", "human", "ai", "agent", "me", "you"})
 # Where a row of the pool has the beginning of its text.
 _HEAD_PLACE = 6
 # The neighbours of so many of each leg are looked at too: what answers a question often does not repeat its words.
@@ -314,50 +309,6 @@ def many_wait(source: Source, near: Near, pool: Sequence[Candidate]) -> bool:
         listed = [each for each in pool if each.keyword_rank is not None]
         waiting, of = sum(each.cosine is None for each in listed), len(listed)
     return waiting >= max(FEW_WAIT, WAITING_SHARE * of)
-
-
-def speaker_of(head: str | None) -> str | None:
-    """Return the name before a colon that a text begins with, at most 40 characters in one line; None without one.
-
-    >>> speaker_of("Ada: I moved to Rome"), speaker_of("Ada moved to Rome")
-    ('Ada', None)
-    """
-    name, colon, _ = (head or "").partition(":")
-    return name if colon and name.strip() and "\n" not in name else None
-
-
-def speakers_of(heads: Iterable[str | None]) -> frozenset[str]:
-    """Return who speaks in texts that begin so: two or more names, each of which comes about twice.
-
-    A label stands before a colon too: "Ferry: 9:15", "memo: buy nails".
-
-    >>> sorted(speakers_of(["Ada: Is it far?", "Ben: No.", "Ada: Good."]))
-    ['Ada', 'Ben']
-    >>> sorted(speakers_of(["Ferry: 9:15", "Garage: Monday", "Vet: 14 May", "Bank: closed", "Roof: leaks"]))
-    []
-    >>> sorted(speakers_of(["memo: buy nails", "memo: call Ben"]))
-    []
-    """
-    said = Counter(filter(None, map(speaker_of, heads)))
-    names = frozenset(filter(_is_name, said))
-    return names if 1 < len(names) <= sum(said[name] for name in names) / 2 + 1 else frozenset()
-
-
-def _is_name(text: str) -> bool:
-    words = text.split()
-    written = all(not each[0].islower() and not any(map(str.isdigit, each)) for each in words)
-    return (written and len(words) <= _LONGEST_NAME) or text.casefold() in _ROLES
-
-
-def is_talk(text: str) -> bool:
-    r"""Tell whether a text is a talk: most of its lines begin with a name and a colon, and somebody speaks again.
-
-    >>> is_talk("Ada: Is it far?\nBen: No.\nAda: Good."), is_talk("Vet: Monday\nDentist: Tuesday\nFerry: 9:15")
-    (True, False)
-    """
-    lines = [each for each in text.splitlines() if each.strip()]
-    speakers = [name for each in lines if (name := speaker_of(each[:_HEAD])) is not None]
-    return 2 * len(speakers) > len(lines) and len(set(speakers)) < len(speakers)
 
 
 def _read(

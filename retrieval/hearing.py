@@ -23,11 +23,12 @@ from retrieval.answers import (
     wants_an_amount,
     wants_several,
 )
-from retrieval.candidates import Source, is_talk
+from retrieval.candidates import Source
 from retrieval.course import Course
 from retrieval.passage import EMPTY
 from retrieval.query import Dense
 from retrieval.silence import Judge
+from retrieval.speakers import is_talk
 from retrieval.types import Scored, Vector
 
 if TYPE_CHECKING:
