@@ -1,19 +1,11 @@
 from __future__ import annotations
 
-import doctest
 import time
 
 import pytest
 
-from memory import scripts
-from retrieval import answers, phrases, unspaced
 from retrieval.answers import asks_who, says_an_amount, wants_an_amount
 from retrieval.phrases import quoted, says
-
-
-@pytest.mark.parametrize("module", [answers, phrases, scripts, unspaced])
-def test_the_doctests_hold(module) -> None:
-    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(

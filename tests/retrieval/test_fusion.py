@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 import random
 from dataclasses import replace
 from uuid import UUID
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import candidate, candidate_lists
 
-from retrieval import fusion
 from retrieval.fusion import evidence, fuse, keyword_share, rrf_score, speaks_by_meaning
 from retrieval.policy import FUSIONS, LEGS, Policy
 
@@ -25,10 +23,6 @@ policies = st.builds(
 
 def only(found, policy, bound=10.0):
     return fuse([found], policy, bm25_bound=bound)[found.id]
-
-
-def test_the_doctests_hold():
-    assert doctest.testmod(fusion).failed == 0
 
 
 def test_rrf_adds_reciprocal_ranks_by_hand():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import random
 from time import process_time
 
@@ -10,16 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval import passage as module
 from retrieval.passage import ELLIPSIS, found_in, passage
 from retrieval.tokens import count
 
 FILLER = "The committee talked at length about the roof and who would pay for it. "
 LONG = FILLER * 60 + "The hint of the backup tape is marzipan otter. " + FILLER * 60
-
-
-def test_the_doctests_hold():
-    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize("question", ["marzipan otter", "What are the hints of our backup tapes?", "otters"])

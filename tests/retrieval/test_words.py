@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 from uuid import UUID
 
 import numpy as np
@@ -19,10 +18,6 @@ def said(number, counts, *, after=None, length=4.0, is_turn=True):
     places = [place for place, count in enumerate(counts) if count]
     previous = UUID(int=after) if after is not None else None
     return Said(UUID(int=number), previous, places, [counts[place] for place in places], length, is_turn)
-
-
-def test_the_doctests_hold():
-    assert doctest.testmod(times).failed == 0
 
 
 def test_bm25_by_hand():
