@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from retrieval.codes import VERSION
 from retrieval.lexemes import DATED, TOKEN, YEAR, bare, is_of
 from retrieval.numbered import NO_INITIALS, is_counted
 
@@ -13,7 +14,6 @@ from retrieval.numbered import NO_INITIALS, is_counted
 _NO_CODE = re.compile(r"(?:19|20)\d\d(?:-(?:19|20)?\d\d){0,2}|\d[\d.,:/]*")
 # But the number of a file or a case: no fraction or date has five digits, or four with a zero before them.
 _FILED = re.compile(r"(?!1/)\d{1,4}/(?:\d{5,}|0\d{3,})|\d{5,}/\d{2,4}")
-_VERSION = re.compile(r"v?\d{1,3}(?:\.\d{1,3}){2,3}")
 _DATE = re.compile(r"(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])\.\d\d")
 _AMOUNT = re.compile(
     r"\d+(?:[.,]\d+)?-[^\W\d_]{3,}(?:-[^\W\d_]+)* | \d{4}s | \d+000 | \d{1,3}(?:\.\d{3})+ | \d\d?-\d\d?-(?:\d\d)?\d\d",
@@ -78,7 +78,7 @@ def _is_code(token: str) -> bool:
         return False
     if _LETTERED.fullmatch(token) or _FILED.fullmatch(token):
         return True
-    if _VERSION.fullmatch(token):
+    if VERSION.fullmatch(token):
         return _DATE.fullmatch(token) is None
     digits = sum(each.isdigit() for each in token)
     if not digits or (_NO_CODE.fullmatch(token) and (digits < 4 or not token.isdigit() or YEAR.fullmatch(token))):
