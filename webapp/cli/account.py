@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from typing import IO
 
 import click
 from tqdm import tqdm
@@ -66,12 +67,35 @@ def _write(pieces: Iterable[str], out: Path) -> None:
         return
     # Where a link stands, the file that it names is meant.
     out = Path(os.path.realpath(out))
-    with NamedTemporaryFile("w", encoding="utf-8", dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
+    with _unfinished(out) as file:
+        file.writelines(pieces)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _unfinished(out: Path) -> Iterator[IO[str]]:
+    """Open a file that takes the place of `out` at the end."""
+    hidden = out.parent / f".{out.name}.{secrets.token_hex(4)}"
+    descriptor = _without_name(out.parent)
+    named = descriptor is None
+    if descriptor is None:
+        descriptor = os.open(hidden, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
         try:
-            file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(out)
+            yield file
+            if not named:
+                # The path does not use the folder to start from; it has Python follow the link.
+                os.link(f"/proc/self/fd/{descriptor}", hidden, src_dir_fd=descriptor)
+            hidden.replace(out)
         except BaseException:
-            Path(file.name).unlink(missing_ok=True)
+            hidden.unlink(missing_ok=True)
             raise
+
+
+def _without_name(folder: Path) -> int | None:
+    """Open a file of which nothing stays where the command is killed; None where the system has no such files."""
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
+    except (AttributeError, OSError):
+        return None
