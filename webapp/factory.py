@@ -107,10 +107,21 @@ def _configure(app: Flask, runtime: Runtime) -> None:
     app.session_interface = Cookies()
     if settings.trusted_proxies:
         count = settings.trusted_proxies
-        proxied: Any = ProxyFix(app.wsgi_app, x_for=count, x_proto=count, x_host=count, x_prefix=count)
+        proxied: Any = ProxyFix(_rooted(app.wsgi_app), x_for=count, x_proto=count, x_host=count, x_prefix=count)
         app.wsgi_app = proxied  # type: ignore[method-assign]
     counted: Any = _counted(app.wsgi_app)
     app.wsgi_app = counted  # type: ignore[method-assign]
+
+
+def _rooted(wsgi_app: WSGIApplication) -> WSGIApplication:
+    """Have the path that a proxy names begin with one slash: without, addresses lead on from the page they are on."""
+
+    def rooted(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        prefix = environ.get("SCRIPT_NAME", "").strip("/")
+        environ["SCRIPT_NAME"] = f"/{prefix}" if prefix else ""
+        return wsgi_app(environ, start_response)
+
+    return rooted
 
 
 def _counted(wsgi_app: WSGIApplication) -> WSGIApplication:

@@ -135,3 +135,9 @@ def test_a_client_of_the_proxy_is_not_this_machine(behind: Flask) -> None:
     asked = behind.test_client().get
     assert asked("/metrics").status_code == 200
     assert asked("/metrics", headers={"X-Forwarded-For": "127.0.0.1, 203.0.113.9"}).status_code == 403
+
+
+@pytest.mark.parametrize("prefix", ["book", "book/", "//book"])
+def test_a_prefix_begins_with_one_slash_however_the_proxy_writes_it(behind: Flask, prefix: str) -> None:
+    page = behind.test_client().get("/login", headers={"X-Forwarded-Prefix": prefix})
+    assert f'action="{PREFIX}/login"' in page.text
