@@ -145,6 +145,12 @@ def test_a_memory_can_be_unpinned(agent, memory_id):
     assert agent.delete(f"{ENTRIES}/{memory_id}/pin").json["pinned"] is False
 
 
+def test_a_saving_that_is_taken_back_leaves_the_importance_as_it_was(agent):
+    memory_id = agent.store("Ada keeps bees", importance=0.1)
+    told = [agent.patch(f"{ENTRIES}/{memory_id}", {"manually_saved": each}).json for each in (True, False)]
+    assert [each["importance"] for each in told] == [0.6, 0.1]
+
+
 def test_pinning_twice_is_pinning_once(agent, memory_id):
     first = agent.post(f"{ENTRIES}/{memory_id}/pin").json
     assert agent.post(f"{ENTRIES}/{memory_id}/pin").json == first

@@ -482,7 +482,8 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         "supersedes": str(memory.supersedes) if memory.supersedes else None,
         "simhash": f"{memory.simhash & (1 << 64) - 1:016x}",
         "repeat_count": memory.repeat_count,
-        "importance": memory.importance,
+        # What was added and taken away again leaves a trace beyond the sixteenth digit.
+        "importance": round(memory.importance, 6),
         "metadata_confidence": memory.metadata_confidence,
         "pinned": memory.pinned,
         "manually_saved": memory.manually_saved,
