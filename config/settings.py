@@ -83,7 +83,7 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         llm_api_key=env.get("COMMONPLACE_LLM_API_KEY", "").strip() or None,
         enrichment=_choice(env, "COMMONPLACE_ENRICHMENT", "ON", {"ON", "OFF"}) == "ON",
         soft_cap=_number(env, "COMMONPLACE_SOFT_CAP", 200, int, 1, 10_000_000),
-        token_budget=_number(env, "COMMONPLACE_TOKEN_BUDGET", 1000, int, 1, 1_000_000),
+        token_budget=_number(env, "COMMONPLACE_TOKEN_BUDGET", 1000, int, 1, 100_000),
         max_results=_number(env, "COMMONPLACE_MAX_RESULTS", 10, int, 1, 50),
         min_score=_optional(env, "COMMONPLACE_MIN_SCORE", float, 0, 1),
         web_workers=_number(env, "COMMONPLACE_WEB_WORKERS", 2, int, 1, 64),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -566,7 +568,7 @@ def test_a_search_in_incognito_is_not_recorded(reader: FlaskClient, ada) -> None
         ("?q=bees+and", "q=bees", True),
         ("?q=bees&policy=specified", "q=bees", False),
         ("?q=honey", "q=bees", True),
-        ("?q=bees", "q=bees&types=fact&types=note&space=default&policy=&limit=10", False),
+        ("?q=bees", "q=bees&types=fact&types=note&space=default&policy=&limit=", False),
     ],
 )
 def test_another_question_is_a_step_and_another_setting_is_none(app, ada, before: str, after: str, step: bool) -> None:
@@ -576,6 +578,21 @@ def test_another_question_is_a_step_and_another_setting_is_none(app, ada, before
     assert ("HX-Push-Url" in found, "HX-Replace-Url" in found) == (step, not step)
     assert address.startswith("/search?q=bees")
     assert ("limit" in address, "policy" in address, address.count("types=")) == (False, False, after.count("types="))
+
+
+def test_who_names_no_number_gets_as_many_as_the_server_is_set_to(
+    app: Flask, ada: Any, runtime: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        stored(ada, f"Ada keeps bees in hive {number}")
+    monkeypatch.setitem(
+        app.extensions, "commonplace", replace(runtime, settings=replace(runtime.settings, max_results=2))
+    )
+    browser = at_browser(app, ada)
+    page = browser.get("/search?q=bees").text
+    assert page.count('<article class="entry"') == 2
+    assert 'placeholder="2"' in page
+    assert browser.get("/search?q=bees&limit=3").text.count('<article class="entry"') == 3
 
 
 def test_a_question_cannot_write_into_the_title(reader: FlaskClient) -> None:

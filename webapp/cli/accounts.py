@@ -12,7 +12,6 @@ import click
 
 from memory.accounts import LONGEST_LIFE, SCOPES, create_token, create_user, set_password
 from memory.database import user_session
-from memory.operators import list_accounts
 from memory.roles import ROLES, set_disabled, set_role
 from webapp.cli.wiring import migrated_store, owner_session, user_named
 
@@ -53,6 +52,9 @@ def create_user_(email: str, password: str | None, admin: bool) -> None:
 @click.option("--named", default="", help="Only addresses that have this in them.")
 def list_(named: str) -> None:
     """Show each account in a line: who it is, and how much it has; never what."""
+    # Here, as it brings what embeds along, which the other commands need not wait for.
+    from memory.operators import list_accounts  # noqa: PLC0415
+
     with owner_session(migrated_store()) as session:
         found = list_accounts(session, most=MOST_LISTED, named=named)
     widest = max((len(each.email) for each in found), default=0)

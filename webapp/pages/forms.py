@@ -36,7 +36,7 @@ class SearchForm(BaseModel):
     space: Line | None = None
     types: list[MemoryType] = []
     policy: PolicyName | None = None
-    limit: Limit = 10
+    limit: Limit | None = None
     nearest: bool = False
 
     def chosen(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from flask import session as cookie
 from memory.errors import ConflictError
 from memory.models import TYPES
 from retrieval.policy import NAMED, PolicyError
-from retrieval.query import Result
-from webapp.context import session
+from retrieval.query import LARGEST_LIMIT, Result
+from webapp.context import runtime, session
 from webapp.htmx import at_address, render, wants_fragment
 from webapp.operations import was_incognito
 from webapp.pages.explain import Answer, explain
@@ -50,6 +50,8 @@ def index() -> Response:
         conversations=in_conversations(form) if little else None,
         types=TYPES,
         policies=tuple(NAMED),
+        usual=runtime().settings.max_results,
+        most=LARGEST_LIMIT,
     )
     # Who empties the field is about to ask something else; what is asked while incognito is kept nowhere.
     if not form.q or was_incognito(form.space):
