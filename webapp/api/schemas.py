@@ -180,7 +180,9 @@ class Strict(BaseModel):
     def _truth_is_true_or_false(cls, value: Any, info: ValidationInfo) -> Any:
         kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
         if bool in kinds:
-            if value is not None and not isinstance(value, bool) and not cls.as_text:
+            # Models write the words as text at times, as they do with numbers: both can mean one thing only.
+            named = isinstance(value, bool) or (isinstance(value, str) and value.lower() in {"true", "false"})
+            if value is not None and not named and not cls.as_text:
                 raise PydanticKnownError("bool_type")
         elif isinstance(value, bool):
             if int in kinds:
