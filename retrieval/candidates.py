@@ -368,12 +368,12 @@ def _widened(scored: Iterable[Scored], rows: dict[UUID, Row]) -> Iterable[Scored
             yield each
 
 
-def _nearest(text: str, places: Sequence[int] | None) -> str | None:
-    """Return passages of a text by their places, from 1 on; None where it was embedded in other passages."""
+def _nearest(text: str, places: Sequence[int] | None) -> tuple[str, ...]:
+    """Return passages of a text by their places, from 1 on; none where it was embedded in other passages."""
     if places is None:
-        return None
+        return ()
     parts = passages(text)
-    return "\n".join(parts[place - 1] for place in places) if max(places) <= len(parts) else None
+    return tuple(parts[place - 1] for place in places) if max(places) <= len(parts) else ()
 
 
 def from_binary(data: bytes | None) -> Vector | None:

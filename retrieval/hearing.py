@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 # So many are read once more to tell whether the search should keep silent; where more are about it, it should not.
 LOOKED_AT = 10
+# Of the first so many notes more than one passage is read: of all, a search among long notes would take twice as long.
+READ_WIDELY = 2
 # What `degraded` says where there was no time to read all that had to be read.
 UNREAD = "reading"
 
@@ -118,7 +120,7 @@ class Hearing:
         judge, policy = self.judge, self.source.policy
         # Turns say half of what they mean, wherever they stand.
         notes = [each for each in best if not is_talk(each.candidate.text)]
-        texts = [each.candidate.nearest or each.candidate.text for each in notes]
+        texts = ["\n".join(_to_read(each, first=place < READ_WIDELY)) for place, each in enumerate(notes)]
         whole = [judge.wants_the_end(each) for each in notes]
         # The best is enough for half of what is asked, so it is read alone; what does not end there seldom ends before
         # all that are read at least, and where each of several is wanted none is enough.
@@ -174,6 +176,11 @@ class Hearing:
             read = self.source.widen(named[:LOOKED_AT], self.dense.model_id, asked=vector, saving=False)
             least = cosine_of(self.source.policy.rest_cosine, self.dense.unrelated)
             return [each for each in read if _cosine(each.candidate.vector, vector) >= least]
+
+
+def _to_read(each: Scored, *, first: bool) -> Sequence[str]:
+    """Return what of a note is read: of a long one the passages that come nearest, one where others come first."""
+    return each.candidate.nearest[: None if first else 1] or (each.candidate.text,)
 
 
 def _cosine(one: Vector | None, other: Vector) -> float:

@@ -28,8 +28,8 @@ class Candidate:
     texts have 0 and equal ones 1, is None while no vector is ready. `speaker` is the name before a colon that the text
     begins with, `size` its length in bytes. `places` says which of the question's lexemes it has. `is_turn` tells that
     it was said in a talk, and so may mean little without what was said beside it. `sureness`, in [0, 1], is how likely
-    it answers the question to who read both, None where nobody did. `nearest` is what of a long text comes
-    nearest to the question, a passage or two.
+    it answers the question to who read both, None where nobody did. `nearest` are the passages of a long text
+    that come nearest to the question.
     """
 
     id: UUID
@@ -54,7 +54,7 @@ class Candidate:
     places: Sequence[int] = ()
     is_turn: bool = False
     sureness: float | None = None
-    nearest: str | None = None
+    nearest: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

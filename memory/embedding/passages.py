@@ -9,7 +9,7 @@ from collections.abc import Iterator
 LONGEST = 450
 # So many may be shared with the passage before: a thought that goes on beyond its end is found in either.
 OVERLAP = 120
-# So many, those that come nearest to a question, are read with it: what answers is often not in the nearest.
+# At most so many, those that come nearest to a question, are read with it: what answers is often not in the nearest.
 READ = 2
 # Texts up to here have one vector alone.
 SHORT = 600

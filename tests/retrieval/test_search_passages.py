@@ -62,7 +62,7 @@ def test_a_long_text_is_as_near_as_the_nearest_of_its_passages(shelf, size, narr
     found = shelf.ask("How is pottery baked?", near=FIRST + 1, cosine=0.8, policy={"legs": ["semantic"]}, **narrowed)
     assert [hit.snippet for hit in found.hits][:1] == [LONG]
     candidate = found.hits[0].ranked.scored.candidate
-    assert (round(candidate.cosine, 2), candidate.nearest.startswith(shelf.parts[1])) == (0.8, True)
+    assert (round(candidate.cosine, 2), candidate.nearest[0]) == (0.8, shelf.parts[1])
     assert round(float(candidate.vector[FIRST + 1]), 2) == 1.0, "it is weighed against others by the same passage"
 
 
@@ -74,6 +74,23 @@ def test_what_the_keyword_leg_found_is_as_near_as_its_nearest_passage(shelf):
     found = shelf.ask("the council", near=FIRST + 1, cosine=0.7, limit=1, policy={"depth": 1})
     candidate = found.hits[0].ranked.scored.candidate
     assert (candidate.id, candidate.semantic_rank, round(candidate.cosine, 2)) == (shelf.long_id, None, 0.7)
+
+
+@pytest.mark.parametrize("nearer", [0, 1, 2])
+def test_of_a_note_that_comes_third_the_nearest_passage_alone_is_read(shelf, nearer):
+    (place,) = [place for place, each in enumerate(shelf.parts) if "cobalt" in each]
+    shelf.put(
+        [pointing(FIRST, 0.3 if each == 0 else 0.2 if each == place else 0.1) for each in range(len(shelf.parts))]
+    )
+    with shelf.session() as session:
+        put = text("UPDATE embeddings SET vector = :vector WHERE user_id = :user_id AND memory_id IN (:one, :other)")
+        near = session.scalars(
+            text("SELECT id FROM memories WHERE user_id = :u AND id <> :l"), {"u": shelf.user_id, "l": shelf.long_id}
+        )
+        ids = dict(zip(("one", "other"), [*near][:nearer] + [shelf.user_id] * 2, strict=False))
+        session.execute(put, {"vector": HalfVector(pointing(FIRST, 0.5)), "user_id": shelf.user_id, **ids})
+    found = shelf.found("Who purchases cobalt?", near=FIRST, cosine=1.0, reader=shared_reader)
+    assert (LONG in found) is (nearer < 2)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +115,7 @@ def test_the_two_nearest_passages_are_what_is_read(shelf, cosines, is_read):
 
 def test_a_text_without_passages_is_read_whole(shelf):
     found = shelf.ask("Where is the tea kept?", near=1, cosine=0.5, reader=shared_reader)
-    assert [(hit.snippet, hit.ranked.scored.candidate.nearest) for hit in found.hits] == [(TEXTS[1], None)]
+    assert [(hit.snippet, hit.ranked.scored.candidate.nearest) for hit in found.hits] == [(TEXTS[1], ())]
 
 
 def test_a_passage_that_the_text_no_longer_has_is_not_read(shelf):
@@ -106,7 +123,7 @@ def test_a_passage_that_the_text_no_longer_has_is_not_read(shelf):
     with shelf.session() as session:
         more = text("UPDATE embeddings SET passages = passages || vector WHERE memory_id = :id")
         session.execute(more, {"id": shelf.long_id})
-    assert shelf.ask("Any news?", near=0, cosine=0.9).hits[0].ranked.scored.candidate.nearest is None
+    assert shelf.ask("Any news?", near=0, cosine=0.9).hits[0].ranked.scored.candidate.nearest == ()
 
 
 def test_what_says_nearly_the_same_is_judged_by_the_whole(shelf):
