@@ -11,6 +11,11 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
+# The rest is this network's, or nobody's yet: RFC 4291, and "site-local" of old.
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+# Of a network without IPv4: an address of it is the last 32 bits (RFC 6052).
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+
 REFUSED = "is at an address that is not public, and this server asks no such address for its users"
 
 
@@ -71,6 +76,13 @@ def is_public(address: str) -> bool:
     """Tell whether the whole internet would reach an IP address."""
     ip = ipaddress.ip_address(address)
     if isinstance(ip, ipaddress.IPv6Address):
-        # A router on the way may take out the address of IPv4 that one of these has in it (RFC 3056).
-        ip = ip.sixtofour or ip
-    return ip.is_global and not ip.is_multicast
+        ip = _inside(ip) or ip
+    known = isinstance(ip, ipaddress.IPv4Address) or ip in _GLOBAL_UNICAST
+    return known and ip.is_global and not ip.is_multicast
+
+
+def _inside(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the address of IPv4 that a router on the way, or this machine, would take out of one of IPv6."""
+    if ip in _TRANSLATED:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.ipv4_mapped or ip.sixtofour

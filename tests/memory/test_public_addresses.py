@@ -44,7 +44,9 @@ def local(address: str) -> bool:
     return ip_address(address).is_loopback
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "2002:808:808::1"])
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "2606:4700::1111", "2002:808:808::1", "::ffff:8.8.8.8", "64:ff9b::808:808"]
+)
 def test_the_internet_is_public(address: str) -> None:
     assert is_public(address)
 
@@ -67,6 +69,11 @@ def test_the_internet_is_public(address: str) -> None:
         "ff02::1",
         "::ffff:127.0.0.1",
         "2002:7f00:1::",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b:1::a00:1",
+        "::127.0.0.1",
+        "::ffff:0:127.0.0.1",
+        "fec0::1",
     ],
 )
 def test_what_only_this_network_reaches_is_not(address: str) -> None:
