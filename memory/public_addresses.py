@@ -29,8 +29,11 @@ def transport_to(url: str) -> httpx.BaseTransport:
     Through a proxy nothing is looked up here, and what it lets through is for it to decide.
     """
     asked = httpx.URL(url)
-    proxy = getproxies().get(asked.scheme)
-    return httpx.HTTPTransport(proxy=proxy) if proxy and not proxy_bypass(asked.host) else PublicTransport()
+    named = getproxies()
+    proxy = named.get(asked.scheme) or named.get("all")
+    if not proxy or proxy_bypass(asked.host):
+        return PublicTransport()
+    return httpx.HTTPTransport(proxy=proxy if "://" in proxy else f"http://{proxy}")
 
 
 class PublicTransport(httpx.HTTPTransport):

@@ -156,8 +156,12 @@ def test_the_certificate_is_that_of_the_name(endpoint: Endpoint, tmp_path: Path)
             client.post(f"https://127.0.0.1:{port}/v1/embeddings", **TEXTS)
 
 
-def test_a_proxy_of_the_environment_is_what_asks(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", endpoint.url)
+@pytest.mark.parametrize("name", ["http_proxy", "ALL_PROXY"])
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_a_proxy_of_the_environment_is_what_asks(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, name: str, scheme: str
+) -> None:
+    monkeypatch.setenv(name, scheme + endpoint.url.removeprefix("http://"))
     embedder = HttpEmbedder("openai", "http://nobody.invalid", "loom", "sk-loom", None, public_only=True)
     assert embedder.embed(["a"]).shape == (1, 5)
     assert endpoint.keys == ["Bearer sk-loom"]
