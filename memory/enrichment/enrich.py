@@ -223,12 +223,13 @@ def _is_by_rule(memory: Memory) -> bool:
     """Tell whether the importance is what the rules of the write path make it, so that nobody has set it."""
     repeats = sum(repeat_boost(count) for count in range(1, min(memory.repeat_count, 1000) + 1))
     saved = 0.5 if memory.manually_saved else 0.0
-    base = {
-        explicit: assess(
-            memory.text, memory.type, explicit=explicit, metadata_confidence=None, has_metadata=False
-        ).value
-        for explicit in (True, False)
-    }
-    # Saved by hand from the first, or later.
-    expected = (base[bool(saved)] + repeats, base[False] + saved + repeats)
+    expected = []
+    # By its words alone where it was given its type later.
+    for type_ in (memory.type, "note"):
+        base = {
+            explicit: assess(memory.text, type_, explicit=explicit, metadata_confidence=None, has_metadata=False).value
+            for explicit in (True, False)
+        }
+        # Saved by hand from the first, or later.
+        expected += [base[bool(saved)] + repeats, base[False] + saved + repeats]
     return any(abs(min(1.0, value) - memory.importance) < 1e-4 for value in expected)

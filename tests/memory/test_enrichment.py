@@ -137,6 +137,14 @@ def test_importance_of_what_lasts_by_its_type_gains_as_well(desk):
     assert read(desk, LISBON, type="preference").importance == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(("saved", "weighs"), [(False, 0.2), (True, 0.7)])
+def test_importance_of_what_was_given_its_type_later_gains_as_well(desk, saved, weighs):
+    memory_id = desk.book.write(LISBON, manually_saved=saved).id
+    desk.book.do(update, memory_id, {"type": "preference"}, keys=desk.book.runtime.keys)
+    desk.read()
+    assert desk.book.load(memory_id).importance == pytest.approx(weighs)
+
+
 def test_importance_stays_at_one(desk):
     memory = read(desk, f"I promise to remember this: {LISBON}", manually_saved=True)
     assert memory.importance == 1.0
