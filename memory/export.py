@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,8 @@ from sqlalchemy import Column, Select, Table, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from memory.database import act_as
-from memory.models import Base, Cell, Entity, EntityMention, Memory, Notebook, RecallMark, ToolCall, User
+from memory.fact_texts import sentence
+from memory.models import Base, Cell, Entity, EntityMention, Fact, Memory, Notebook, RecallMark, ToolCall, User
 from memory.notebooks.blanking import BLANK_CELL, UNTITLED
 from memory.redaction import REDACTED, Secrets, secrets_of
 
@@ -38,6 +39,11 @@ _LEFT_OUT = frozenset(
 # Secrets, fingerprints, and the user's own id in every row.
 _NO_COLUMNS = frozenset({"user_id", "api_key", "simhash", "text_digest", "template_digest"})
 _FIRST = ("spaces", "themes", "memories", "conversations", "messages", "entities", "preferences")
+# What is deleted where it says a secret, with what it says.
+_SAYING: dict[Any, Callable[[Any], str]] = {
+    RecallMark.__table__: lambda row: str(row.question),
+    Fact.__table__: sentence,
+}
 _AT_ONCE = 500
 
 
@@ -95,7 +101,7 @@ def _rows(
         if table is Entity.__table__:
             statement = statement.where(Entity.id.in_(_named(user_id, expired)))
     for row in session.execute(statement.execution_options(yield_per=_AT_ONCE)):
-        if secrets is not None and table is RecallMark.__table__ and secrets.needles.in_text(row.question):
+        if secrets is not None and table in _SAYING and secrets.needles.in_text(_SAYING[table](row)):
             continue
         values = dict(row._mapping) | (_blanked(table, row, secrets) if secrets is not None else {})
         if values.get("supersedes") in gone:

@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from memory.driver import Ids, fetch
+from memory.fact_texts import drop_saying
 from memory.ids import new_id
 from memory.models import AuditEvent, ToolCall
 from memory.notebooks.blanking import blank
@@ -32,10 +33,11 @@ def redact(
 ) -> int:
     """Blank every tool call that tells of one of the memories, and every cell of a notebook that says a text.
 
-    The calls of these conversations are locked as well, for `release_calls`. Returns how many calls were blanked. Works
-    with the user whom the transaction is confined to; the caller commits.
+    A fact that says one is deleted. The calls of these conversations are locked as well, for `release_calls`. Returns
+    how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits.
     """
     blank(session, needles)
+    drop_saying(session, needles)
     return redact_calls(session, memory_ids, needles, conversation_ids)
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, aliased
 
 from memory.ids import among
 from memory.keys import Keys
-from memory.models import STATUSES, Conversation, Entity, Forgotten, Memory, Space, Token
+from memory.models import STATUSES, Conversation, Entity, Fact, Forgotten, Memory, Space, Token
 from memory.spaces import DEFAULT_SPACE, get_space
 from memory.tombstones import Graveyard, graveyard, undo_ends
 
@@ -54,6 +54,7 @@ class Contents:
     messages: int
     episodes: int
     entities: int
+    facts: int
     tokens: int
     restorable: int
     plans: Plans
@@ -155,6 +156,7 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
     """
     memories = _memories(session, space)
     conversations = _conversations(session, space)
+    facts = _facts(session, space, now)
     entities, tokens = (
         session.scalars(each).all() for each in (_within(space, Entity, Entity.id), _open_tokens(space))
     )
@@ -166,18 +168,21 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
         "messages": conversations["messages"],
         "episodes": conversations["episodes"],
         "entities": len(entities),
+        "facts": facts["total"],
+        "facts_true": facts["true_now"],
         "tokens": len(tokens),
         "forgotten": len(forgotten),
     }
     plans = _plans(session, space, pool, stones, memories["loose"], total, now) if space.id != pool.id else {}
     named = [[str(each) for each in ids] for ids in (entities, tokens, forgotten)]
-    digested = json.dumps([memories["digest"], conversations["digest"], *named, plans])
+    digested = json.dumps([memories["digest"], conversations["digest"], facts["digest"], *named, plans])
     return Contents(
         memories={status: memories[status] for status in STATUSES},
         conversations=total["conversations"],
         messages=total["messages"],
         episodes=total["episodes"],
         entities=total["entities"],
+        facts=total["facts"],
         tokens=total["tokens"],
         restorable=total["forgotten"],
         plans=plans,
@@ -204,6 +209,15 @@ def _conversations(session: Session, space: Space) -> dict[str, Any]:
         _digest(Conversation.id, Conversation.message_count),
     )
     return dict(session.execute(_within(space, Conversation, *columns).order_by(None)).mappings().one())
+
+
+def _facts(session: Session, space: Space, now: datetime) -> dict[str, Any]:
+    columns = (
+        func.count().label("total"),
+        func.count().filter(Fact.valid_until.is_(None) | (Fact.valid_until > now)).label("true_now"),
+        _digest(Fact.id, Fact.valid_until),
+    )
+    return dict(session.execute(_within(space, Fact, *columns).order_by(None)).mappings().one())
 
 
 def _digest(item_id: Any, *states: Any) -> ColumnElement[str | None]:
@@ -240,6 +254,7 @@ def _plans(
             **({"memories_archived": len(kept_away)} if kept_away else {}),
             "conversations_moved": total["conversations"],
             **renamed,
+            "facts_moved": total["facts"],
             **gone,
         },
         "archive": {
@@ -247,6 +262,8 @@ def _plans(
             "memories_moved": total["memories"],
             "conversations_archived": total["conversations"],
             **renamed,
+            "facts_moved": total["facts"],
+            "facts_ended": total["facts_true"],
             **gone,
         },
         "forget": {
@@ -255,6 +272,7 @@ def _plans(
             "conversations_deleted": total["conversations"],
             "messages_deleted": total["messages"],
             "episodes_deleted": total["episodes"],
+            "facts_deleted": total["facts"],
             **gone,
         },
     }

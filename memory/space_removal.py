@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from memory.capacity import enforce_capacity
 from memory.conversations import drop_episodes
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
+from memory.facts import move_facts
 from memory.forget import forget_all, set_aside
 from memory.ids import among
 from memory.journal import record
@@ -47,7 +48,8 @@ def remove_space(
     `move` takes memories and conversations to the default space, merges what is there already and archives what was
     forgotten there less than 24 hours ago, which is counted as `memories_archived`, if there is any. Where one of
     two that say the same has expired, the other takes nothing over from it. `archive` takes all there out of sight;
-    `forget` forgets the memories for good and deletes the conversations. Of more than `PURGED_AT_ONCE` memories what
+    `forget` forgets the memories for good and deletes the conversations. Facts move along, are
+    moved and ended, or go with the space. Of more than `PURGED_AT_ONCE` memories what
     they said is out of sight then, and purged by the next sweep, which locks no space. Entities go with the
     space, as the default space has none, and its tokens are revoked.
 
@@ -65,8 +67,8 @@ def remove_space(
     found = count(session, space, pool, stones, now)
     if found.digest != expect:
         raise ConflictError("what is in the space has changed since it was looked at; nothing was removed")
-    if inside.memories and choice != "forget" and not pool.memory_enabled:
-        reason = f"memory is off in the space {pool.slug!r}: no memory can be brought into it"
+    if (inside.memories or found.facts) and choice != "forget" and not pool.memory_enabled:
+        reason = f"memory is off in the space {pool.slug!r}: nothing can be brought into it"
         raise RefusedError("memory_off", reason)
     removal = _Removal(session, space, pool, inside, stones, keys, now, actor)
     removal.drop_entities()
@@ -164,6 +166,7 @@ class _Removal:
         self._move_memories("active")
         self._move_forgotten("active", self.stones)
         self._move_conversations({})
+        move_facts(self.session, self.space.user_id, self.space.id, self.pool.id)
         stay = {*self.inside.twins, *self.inside.lapsed}
         moved = [row.id for row in self.inside.memories if row.id not in stay]
         self._record("memory.moved", moved)
@@ -178,6 +181,7 @@ class _Removal:
         """Take everything to the pool, out of sight."""
         self._move_memories("archived")
         self._move_forgotten("archived")
+        move_facts(self.session, self.space.user_id, self.space.id, self.pool.id, ended=self.now)
         self._move_conversations({"archived_at": func.coalesce(Conversation.archived_at, self.now)})
         self._record("memory.archived", [row.id for row in self.inside.memories if row.status == "active"])
         self._record("conversation.archived", self.inside.conversations)

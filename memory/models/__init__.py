@@ -12,6 +12,7 @@ from memory.models.conversations import (
 )
 from memory.models.embeddings import CachedEmbedding, Embedding, EmbeddingModel, ProviderSetting
 from memory.models.entities import Entity, EntityEmbedding, EntityMention, EntityPosting
+from memory.models.facts import Fact
 from memory.models.journal import AuditEvent, AuditLink, IncognitoSession, ToolCall
 from memory.models.memories import (
     ROLES,
@@ -49,6 +50,7 @@ __all__ = [
     "Episode",
     "EpisodeEmbedding",
     "EpisodePosting",
+    "Fact",
     "Forgotten",
     "IncognitoSession",
     "LastScore",

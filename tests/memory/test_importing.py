@@ -20,6 +20,7 @@ from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError
 from memory.export import export, export_at_once, sections
+from memory.facts import Statement, state
 from memory.forget import forget
 from memory.ids import new_id
 from memory.importing import LEFT_BEHIND, Document, import_document, restored_tables
@@ -95,7 +96,7 @@ def comparable(document):
 def full(book):
     """A book with a row in every section that comes in again, but for last scores, which only a search makes."""
     desk = Desk(book)
-    desk.space("studio", name="Studio", policy={"alpha": 0.5}, retention_days=90)
+    studio = desk.space("studio", name="Studio", policy={"alpha": 0.5}, retention_days=90)
     rent = book.write("The rent is 640 euros a month", space="studio", theme="home", tags=("rent",))
     higher = book.write("The rent is 690 euros a month", space="studio", theme="home")
     book.do(update, higher.id, {"supersedes": rent.id}, keys=book.runtime.keys)
@@ -104,6 +105,8 @@ def full(book):
     book.write("Ada wants aisle seats", type="preference", manually_saved=True)
     desk.turn(desk.conversation("studio"), "Benedita Ferreira hangs our prints in Lisbon.", "In June, at her gallery.")
     desk.read()
+    for place in ("Lisbon", "Porto"):
+        book.do(state, studio, Statement("Benedita", "lives in", place))
     with book.session() as session:
         steps = [("note", {"text": "# Before the exhibition"}), ("recall", {"q": "What is the rent?"})]
         create_notebook(session, book.user_id, "Notes", now=utc_now(), actor="test", steps=steps)
@@ -121,7 +124,16 @@ def test_all_that_was_exported_is_there_again(full, bobs_book):
     counts = bring_in(bobs_book, before)
     after = exported(bobs_book)
     assert comparable(after) == comparable(before)
-    for name in ("memories", "revisions", "possible_updates", "episodes", "entity_mentions", "cells", "recall_marks"):
+    for name in (
+        "memories",
+        "revisions",
+        "possible_updates",
+        "episodes",
+        "entity_mentions",
+        "facts",
+        "cells",
+        "recall_marks",
+    ):
         assert (name, counts[name]) == (name, len(before[name]))
         assert counts[name] > 0
 

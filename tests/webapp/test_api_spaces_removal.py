@@ -54,6 +54,9 @@ class Work:
         self.twin = Talk(Agent(agent.client, self.token), external_id="thread-2", title="Twin")
         self.twin.agent = agent
         name_entity(person, self.kiln, "Marguerite")
+        for place in ("the yard", "the barn"):
+            fact = {"subject": "The kiln", "predicate": "stands in", "object": place, "space": "work"}
+            assert agent.post("/v1/facts", fact).status_code == 201
 
 
 @pytest.fixture
@@ -114,6 +117,7 @@ def test_it_says_how_many_of_each_thing_there_are(standing):
         "messages": 2,
         "episodes": 1,
         "entities": 1,
+        "facts": 2,
         "tokens": 1,
         "restorable": 1,
     }
@@ -128,6 +132,7 @@ def test_it_says_what_each_choice_would_touch(standing):
             "memories_trimmed": 0,
             "conversations_moved": 3,
             "conversations_renamed": 1,
+            "facts_moved": 2,
             **gone,
         },
         "archive": {
@@ -135,6 +140,8 @@ def test_it_says_what_each_choice_would_touch(standing):
             "memories_moved": 4,
             "conversations_archived": 3,
             "conversations_renamed": 1,
+            "facts_moved": 2,
+            "facts_ended": 1,
             **gone,
         },
         "forget": {
@@ -143,6 +150,7 @@ def test_it_says_what_each_choice_would_touch(standing):
             "conversations_deleted": 3,
             "messages_deleted": 2,
             "episodes_deleted": 1,
+            "facts_deleted": 2,
             **gone,
         },
     }

@@ -393,7 +393,7 @@ def test_where_the_default_space_stores_nothing_it_is_said_and_nothing_removed(
     reader.post("/memory/off")
     response = _remove(reader, choice)
     assert response.status_code == 409
-    said = "Memory is off in the space 'default': no memory can be brought into it."
+    said = "Memory is off in the space 'default': nothing can be brought into it."
     assert said in _plain(response)
     assert "In it: 2 active memories" in response.text
     assert _remove(reader, "forget").status_code == 200

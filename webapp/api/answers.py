@@ -313,6 +313,9 @@ class TouchedAnswer(BaseModel):
     conversations_deleted: int | None = None
     messages_deleted: int | None = None
     episodes_deleted: int | None = None
+    facts_moved: int | None = None
+    facts_ended: int | None = None
+    facts_deleted: int | None = None
     entities_dropped: int
     tokens_revoked: int
 
@@ -326,6 +329,7 @@ class ContentsAnswer(BaseModel):
     messages: int
     episodes: int
     entities: int
+    facts: int
     tokens: int
     restorable: int
     plans: dict[Literal["move", "archive", "forget"], TouchedAnswer]
@@ -428,3 +432,42 @@ class WholeEntityAnswer(EntityAnswer):
 
     mentioned_in: list[MentionAnswer]
     next_cursor: str | None
+
+
+class FactAnswer(BaseModel):
+    """What is true of a subject from `valid_from` on: until now where `valid_until` is null."""
+
+    id: str
+    space: str
+    subject: str
+    predicate: str
+    object: str
+    confidence: float
+    single: bool
+    source_message_id: str | None
+    valid_from: str = Moment
+    valid_until: str | None
+    created_at: str = Moment
+
+
+class StatedFactAnswer(BaseModel):
+    """What became of a stated fact: false for `created` where it was known, and the facts that it ended."""
+
+    id: str
+    created: bool
+    ended: list[str]
+
+
+class EndedFactAnswer(BaseModel):
+    """Until when a fact was true."""
+
+    id: str
+    valid_until: str = Moment
+
+
+class FactsAnswer(BaseModel):
+    """A page of facts."""
+
+    facts: list[FactAnswer]
+    next_cursor: str | None
+    skipped: str | None = Skipped

@@ -13,6 +13,7 @@ from webapp.api import (
     conversations,
     entities,
     entries,
+    facts,
     memory,
     ops,
     preferences,
@@ -31,6 +32,7 @@ def register(app: OpenAPI) -> None:
     for module in (
         entries,
         entities,
+        facts,
         conversations,
         context,
         memory,

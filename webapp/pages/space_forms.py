@@ -24,7 +24,7 @@ from webapp.pages.words import counted
 from webapp.recall import policy_for
 
 # What is said of a number of things that a removal touches: their names, and what becomes of them.
-_MEMORY, _CONVERSATION = ("memory", "memories"), ("conversation", "conversations")
+_MEMORY, _CONVERSATION, _FACT = ("memory", "memories"), ("conversation", "conversations"), ("fact", "facts")
 _FATES: dict[str, tuple[tuple[str, str], str]] = {
     "memories_moved": (_MEMORY, "moved to the default space"),
     "memories_merged": (_MEMORY, "merged with the same one there"),
@@ -38,6 +38,9 @@ _FATES: dict[str, tuple[tuple[str, str], str]] = {
     "conversations_deleted": (_CONVERSATION, "deleted for good"),
     "messages_deleted": (("message", "messages"), "deleted with them"),
     "episodes_deleted": (("episode", "episodes"), "deleted with them"),
+    "facts_moved": (_FACT, "moved to the default space"),
+    "facts_ended": (_FACT, "ended"),
+    "facts_deleted": (_FACT, "deleted for good"),
     "entities_dropped": (("entity", "entities"), "dropped, as the default space has none"),
     "tokens_revoked": (("token", "tokens"), "revoked"),
 }
@@ -163,6 +166,7 @@ def inside(contents: Contents) -> list[str]:
         (contents.messages, "message", "messages"),
         (contents.episodes, "episode", "episodes"),
         (contents.entities, "entity", "entities"),
+        (contents.facts, "fact", "facts"),
         (contents.tokens, "token", "tokens"),
         (contents.restorable, "forgotten memory to restore", "forgotten memories to restore"),
     )

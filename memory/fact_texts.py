@@ -1,0 +1,40 @@
+"""What facts say, and the end of those that say what a forgotten memory said."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from memory.models import Fact
+from memory.redaction import Needles
+
+_AT_ONCE = 1000
+
+
+class _Parts(Protocol):
+    subject: str
+    predicate: str
+    object: str
+
+
+def sentence(parts: _Parts) -> str:
+    """Return a fact in a line, as a memory would say it."""
+    return f"{parts.subject} {parts.predicate} {parts.object}"
+
+
+def drop_saying(session: Session, needles: Needles) -> int:
+    """Delete every fact that says one of the texts; returns how many.
+
+    Works with the user whom the transaction is confined to; the caller commits.
+    """
+    if not needles:
+        return 0
+    session.flush()
+    mine = select(Fact.id, Fact.subject, Fact.predicate, Fact.object).where(Fact.user_id == func.app_user())
+    rows = session.execute(mine.execution_options(yield_per=_AT_ONCE))
+    said = [row.id for row in rows if needles.in_text(sentence(row))]
+    if said:
+        session.execute(delete(Fact).where(Fact.user_id == func.app_user(), Fact.id.in_(said)))
+    return len(said)

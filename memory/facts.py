@@ -1,0 +1,287 @@
+"""Facts of a space: stated, so that a newer one ends what it contradicts, read as of any moment, ended, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, func, select, text, tuple_, update
+from sqlalchemy.orm import Session
+
+from memory.cursors import from_cursor, to_cursor
+from memory.errors import InvalidError, NotFoundError, RefusedError
+from memory.fact_texts import sentence
+from memory.journal import record
+from memory.models import Conversation, Fact, Message, Space
+from memory.redaction import Secrets, secrets_of
+from memory.spaces import lock_spaces
+
+LARGEST_PAGE = 200
+# Characters; the first two are compared, and so in an index.
+MOST = {"subject": 200, "predicate": 200, "object": 2000}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A fact that somebody states, checked: raises `InvalidError` on the field that does not fit.
+
+    Unless it is `single`, others of its subject and predicate stay true beside it. Without `valid_from` it is true
+    from when it is stated.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    confidence: float = 1.0
+    single: bool = True
+    valid_from: datetime | None = None
+    source_message_id: UUID | None = None
+    key: tuple[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name, most in MOST.items():
+            folded = " ".join(getattr(self, name).split())
+            if not folded:
+                raise InvalidError(name, "must not be empty")
+            if len(folded) > most:
+                raise InvalidError(name, f"must have at most {most:,} characters")
+            object.__setattr__(self, name, folded)
+        if not 0 <= self.confidence <= 1:
+            raise InvalidError("confidence", "must be between 0 and 1")
+        object.__setattr__(self, "key", (self.subject.casefold(), self.predicate.casefold()))
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A fact as it is kept, whether it is new, and the facts that it ended."""
+
+    fact: Fact
+    created: bool
+    ended: Sequence[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class FactFilters:
+    """Which facts to list; None means any. With `at`, those that were true then; spaces of `hidden` are left out."""
+
+    space_id: UUID | None = None
+    subject: str | None = None
+    predicate: str | None = None
+    at: datetime | None = None
+    hidden: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FactPage:
+    """Some facts, each with the slug of its space, the latest first, and the cursor of the next page."""
+
+    facts: Sequence[tuple[Fact, str]]
+    next_cursor: str | None
+
+
+def key_of(words: str) -> str:
+    """Return what subjects and predicates are compared by.
+
+    >>> key_of("  Ada   LOVELACE ")
+    'ada lovelace'
+    """
+    return " ".join(words.split()).casefold()
+
+
+# As few rows as contradict one another: `due` is when the next of them begins.
+_SETTLE = text("""
+UPDATE facts f SET valid_until = n.due
+FROM (
+    SELECT id, lead(valid_from) OVER (PARTITION BY subject_key, predicate_key ORDER BY valid_from, id) AS due
+    FROM facts
+    WHERE user_id = :user_id AND space_id = :space_id AND single
+      AND (CAST(:subject AS text) IS NULL OR (subject_key = :subject AND predicate_key = :predicate))
+) n
+WHERE f.user_id = :user_id AND f.id = n.id AND n.due < coalesce(f.valid_until, 'infinity')
+RETURNING f.id
+""")
+
+
+def settle(session: Session, user_id: UUID, space_id: UUID, key: tuple[str, str] | None = None) -> Sequence[UUID]:
+    """End each single fact of a locked space when the next of its subject and predicate begins; return which changed.
+
+    With a `key`, of this subject and predicate alone.
+    """
+    subject, predicate = key or (None, None)
+    session.flush()
+    values = {"user_id": user_id, "space_id": space_id, "subject": subject, "predicate": predicate}
+    changed = session.scalars(_SETTLE, values).all()
+    for fact in [each for each in session if isinstance(each, Fact)]:
+        session.expire(fact)
+    return changed
+
+
+def state(session: Session, user_id: UUID, space_id: UUID, said: Statement, *, now: datetime, actor: str) -> Stated:
+    """Keep a fact in a space; what it contradicts ends when it begins, and is never deleted.
+
+    One that is stated again while it is true stays one, with the higher confidence. One that began before another which
+    contradicts it ends when that begins. Raises `RefusedError` where memory is off, and `InvalidError` for a source
+    message that is not in the space.
+    """
+    (space,) = lock_spaces(session, user_id, {space_id}) or (None,)
+    if space is None:
+        raise NotFoundError("there is no such space")
+    if not space.memory_enabled:
+        raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: nothing is stored")
+    if said.source_message_id is not None:
+        _check_message(session, user_id, space_id, said.source_message_id)
+    begins = said.valid_from or now
+    known = _same(session, user_id, space_id, said, begins)
+    if known is not None:
+        known.confidence = max(known.confidence, said.confidence)
+        known.source_message_id = known.source_message_id or said.source_message_id
+        session.flush()
+        return Stated(known, created=False, ended=())
+    fact = Fact(
+        user_id=user_id,
+        space_id=space_id,
+        subject=said.subject,
+        subject_key=said.key[0],
+        predicate=said.predicate,
+        predicate_key=said.key[1],
+        object=said.object,
+        confidence=said.confidence,
+        single=said.single,
+        source_message_id=said.source_message_id,
+        valid_from=begins,
+        created_at=now,
+    )
+    session.add(fact)
+    session.flush()
+    ended = [each for each in settle(session, user_id, space_id, said.key) if each != fact.id] if said.single else []
+    details = {"ended": [str(each) for each in ended]}
+    record(session, user_id, "fact.stated", actor=actor, now=now, subject_id=fact.id, details=details)
+    session.flush()
+    return Stated(fact, created=True, ended=ended)
+
+
+def _check_message(session: Session, user_id: UUID, space_id: UUID, message_id: UUID) -> None:
+    joined = (Conversation.user_id == Message.user_id) & (Conversation.id == Message.conversation_id)
+    mine = select(Message.id).join(Conversation, joined).where(Message.user_id == user_id, Message.id == message_id)
+    if session.scalar(mine.where(Conversation.space_id == space_id)) is None:
+        raise InvalidError("source_message_id", "there is no such message in this space")
+
+
+def _is_true(moment: datetime) -> ColumnElement[bool]:
+    return (Fact.valid_from <= moment) & (Fact.valid_until.is_(None) | (Fact.valid_until > moment))
+
+
+def _same(session: Session, user_id: UUID, space_id: UUID, said: Statement, begins: datetime) -> Fact | None:
+    """Return the fact that says this already, and is true when this is to begin."""
+    about = select(Fact).where(
+        Fact.user_id == user_id,
+        Fact.space_id == space_id,
+        Fact.subject_key == said.key[0],
+        Fact.predicate_key == said.key[1],
+        Fact.single == said.single,
+        _is_true(begins),
+    )
+    wanted = key_of(said.object)
+    return next((fact for fact in session.scalars(about) if key_of(fact.object) == wanted), None)
+
+
+def list_facts(
+    session: Session, user_id: UUID, filters: FactFilters, *, limit: int, cursor: str | None, now: datetime
+) -> FactPage:
+    """Return a page of facts by (valid_from, id), the latest first; raises `InvalidError`.
+
+    One that says what a memory said which could still be brought back is left out, and that page is shorter.
+    """
+    if not 1 <= limit <= LARGEST_PAGE:
+        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    statement = _facts(user_id)
+    if filters.space_id is not None:
+        statement = statement.where(Fact.space_id == filters.space_id)
+    if filters.hidden:
+        statement = statement.where(Space.slug.not_in(filters.hidden))
+    if filters.subject is not None:
+        statement = statement.where(Fact.subject_key == key_of(filters.subject))
+    if filters.predicate is not None:
+        statement = statement.where(Fact.predicate_key == key_of(filters.predicate))
+    if filters.at is not None:
+        statement = statement.where(_is_true(filters.at))
+    if cursor is not None:
+        statement = statement.where(tuple_(Fact.valid_from, Fact.id) < from_cursor(cursor))
+    rows = session.execute(statement.order_by(Fact.valid_from.desc(), Fact.id.desc()).limit(limit + 1)).all()
+    secrets = secrets_of(session, user_id, now) if rows else None
+    found = [(fact, slug) for fact, slug in rows[:limit] if secrets is None or not _is_secret(fact, secrets)]
+    last = rows[limit - 1][0] if len(rows) > limit else None
+    return FactPage(found, to_cursor(last.valid_from, last.id) if last else None)
+
+
+def _is_secret(fact: Fact, secrets: Secrets) -> bool:
+    return secrets.needles.in_text(sentence(fact))
+
+
+def _facts(user_id: UUID) -> Select[Fact, str]:
+    joined = (Space.user_id == Fact.user_id) & (Space.id == Fact.space_id)
+    return select(Fact, Space.slug).join(Space, joined).where(Fact.user_id == user_id)
+
+
+def get_fact(
+    session: Session, user_id: UUID, fact_id: UUID, *, within: UUID | None = None, now: datetime
+) -> tuple[Fact, str]:
+    """Return a fact and the slug of its space; raises `NotFoundError` for anyone else's, or one outside `within`.
+
+    So it does for one that a list leaves out.
+    """
+    row = session.execute(_facts(user_id).where(Fact.id == fact_id)).one_or_none()
+    secrets = secrets_of(session, user_id, now) if row else None
+    if row is None or within not in {None, row[0].space_id} or (secrets is not None and _is_secret(row[0], secrets)):
+        raise NotFoundError("there is no such fact")
+    return row[0], row[1]
+
+
+def end_fact(session: Session, user_id: UUID, fact_id: UUID, until: datetime, *, now: datetime, actor: str) -> Fact:
+    """Say until when a fact was true; it stays on record. Raises `NotFoundError`, and `InvalidError` on `valid_until`.
+
+    One that has ended can end earlier, and never later: what came after it is true by then.
+    """
+    fact = _locked(session, user_id, fact_id, now)
+    if until < fact.valid_from:
+        raise InvalidError("valid_until", "must not be before it began")
+    if fact.valid_until is not None and until > fact.valid_until:
+        raise InvalidError("valid_until", "must not be after it ended")
+    fact.valid_until = until
+    record(session, user_id, "fact.ended", actor=actor, now=now, subject_id=fact_id)
+    session.flush()
+    return fact
+
+
+def delete_fact(session: Session, user_id: UUID, fact_id: UUID, *, now: datetime, actor: str) -> None:
+    """Delete a fact for good; what it had ended stays ended. Raises `NotFoundError`."""
+    session.delete(_locked(session, user_id, fact_id, now))
+    record(session, user_id, "fact.deleted", actor=actor, now=now, subject_id=fact_id)
+    session.flush()
+
+
+def _locked(session: Session, user_id: UUID, fact_id: UUID, now: datetime) -> Fact:
+    """Lock the space of a fact, then the fact, read anew."""
+    lock_spaces(session, user_id, {get_fact(session, user_id, fact_id, now=now)[0].space_id})
+    fact = session.get(Fact, (user_id, fact_id), with_for_update=True, populate_existing=True)
+    if fact is None:
+        raise NotFoundError("there is no such fact")
+    return fact
+
+
+def move_facts(
+    session: Session, user_id: UUID, space_id: UUID, target_id: UUID, *, ended: datetime | None = None
+) -> None:
+    """Take the facts of one locked space to another one, where what contradicts something else ends.
+
+    With `ended` all that are true then end at that moment, and stand beside what is there: it goes on as it is.
+    """
+    mine = (Fact.user_id == user_id, Fact.space_id == space_id)
+    moved = update(Fact).where(*mine).execution_options(synchronize_session=False)
+    if ended is not None:
+        until = func.greatest(Fact.valid_from, func.least(Fact.valid_until, ended))
+        session.execute(moved.values(valid_until=until, single=False))
+    session.execute(moved.values(space_id=target_id))
+    settle(session, user_id, target_id)

@@ -1,0 +1,240 @@
+"""Facts over HTTP: a newer one ends what it contradicts, and nothing is lost but what is deleted or forgotten."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from api_agent import NOBODYS_ID, Agent, add_space, fields, rows
+from api_talk import Talk
+
+from memory.database import user_session
+from memory.embedding.backfill import utc_now
+from memory.forget import UNDO_WINDOW, purge
+
+FACTS = "/v1/facts"
+SPRING, SUMMER, AUTUMN = (f"2024-{month:02}-01T00:00:00+00:00" for month in (3, 6, 9))
+
+
+def state(agent, object_, subject="Robin", predicate="lives in", **more):
+    """State a fact and return the answer."""
+    response = agent.post(FACTS, {"subject": subject, "predicate": predicate, "object": object_, **more})
+    assert response.status_code in {200, 201}, response.json
+    return response.json
+
+
+def told(agent, **query):
+    """Return the objects of the facts in the list."""
+    return [fact["object"] for fact in agent.get(FACTS, **query).json["facts"]]
+
+
+def spans(agent, **query):
+    return {
+        fact["object"]: (fact["valid_from"], fact["valid_until"])
+        for fact in agent.get(FACTS, ended=True, **query).json["facts"]
+    }
+
+
+def test_a_newer_fact_ends_what_it_contradicts(agent):
+    older = state(agent, "Bern", valid_from=SPRING)
+    newer = state(agent, "Lisbon", subject=" ROBIN ", predicate="Lives  in", valid_from=SUMMER)
+    assert (older["created"], older["ended"], newer["ended"]) == (True, [], [older["id"]])
+    assert told(agent) == ["Lisbon"]
+    assert spans(agent) == {"Bern": (SPRING, SUMMER), "Lisbon": (SUMMER, None)}
+
+
+def test_what_was_true_can_be_asked(agent):
+    state(agent, "Bern", valid_from=SPRING)
+    state(agent, "Lisbon", valid_from=SUMMER)
+    asked = ["2024-02-01T00:00:00Z", SPRING, "2024-05-31T23:59:59Z", SUMMER]
+    assert [told(agent, at=moment) for moment in asked] == [[], ["Bern"], ["Bern"], ["Lisbon"]]
+
+
+def test_one_that_is_told_late_ends_when_the_next_begins(agent):
+    state(agent, "Porto", valid_from=AUTUMN)
+    state(agent, "Bern", valid_from=SPRING)
+    assert spans(agent) == {"Bern": (SPRING, AUTUMN), "Porto": (AUTUMN, None)}
+    state(agent, "Lisbon", valid_from=SUMMER)
+    assert spans(agent) == {"Bern": (SPRING, SUMMER), "Lisbon": (SUMMER, AUTUMN), "Porto": (AUTUMN, None)}
+
+
+def test_what_is_not_single_stays_true_beside_others(agent):
+    for name in ("Ada", "Bob"):
+        state(agent, name, predicate="knows", single=False)
+    assert sorted(told(agent, predicate="KNOWS")) == ["Ada", "Bob"]
+
+
+@pytest.mark.parametrize("other", [{"subject": "Ada"}, {"predicate": "was born in"}, {"space": "work"}])
+def test_what_is_about_something_else_contradicts_nothing(agent, ada, other):
+    add_space(ada, "work")
+    state(agent, "Bern")
+    assert state(agent, "Lisbon", **other)["ended"] == []
+    assert sorted(told(agent)) == ["Bern", "Lisbon"]
+
+
+def test_one_that_is_told_again_stays_one_with_the_higher_confidence(agent):
+    first = state(agent, "Bern", confidence=0.4)
+    again = agent.post(FACTS, {"subject": "robin", "predicate": "lives in", "object": "BERN", "confidence": 0.8})
+    assert (again.status_code, again.json) == (200, {"id": first["id"], "created": False, "ended": []})
+    state(agent, "Bern", confidence=0.1)
+    assert [fact["confidence"] for fact in agent.get(FACTS).json["facts"]] == [0.8]
+
+
+def test_one_that_comes_back_is_true_again_from_then(agent):
+    for place, since in (("Bern", SPRING), ("Lisbon", SUMMER), ("Bern", AUTUMN)):
+        state(agent, place, valid_from=since)
+    found = agent.get(FACTS, ended=True).json["facts"]
+    assert [(fact["object"], fact["valid_until"]) for fact in found] == [
+        ("Bern", None),
+        ("Lisbon", AUTUMN),
+        ("Bern", SUMMER),
+    ]
+
+
+def test_a_fact_has_the_message_that_said_it_until_that_is_deleted(agent):
+    talk = Talk(agent)
+    message = talk.say("I live in Bern now")["id"]
+    fact = state(agent, "Bern", source_message_id=message)["id"]
+    assert agent.get(f"{FACTS}/{fact}").json["source_message_id"] == message
+    agent.delete(talk.path)
+    assert agent.get(f"{FACTS}/{fact}").json["source_message_id"] is None
+
+
+def test_a_message_of_another_space_is_no_source(agent, ada):
+    message = Talk(agent, space=add_space(ada, "work")).say("I live in Bern now")["id"]
+    body = {"subject": "Robin", "predicate": "lives in", "object": "Bern", "source_message_id": message}
+    assert fields(agent.post(FACTS, body)) == ["source_message_id"]
+
+
+def test_one_that_is_ended_stays_on_record(agent):
+    fact = state(agent, "Bern", valid_from=SPRING)["id"]
+    assert agent.post(f"{FACTS}/{fact}/end", {"valid_until": SUMMER}).json == {"id": fact, "valid_until": SUMMER}
+    assert (told(agent), told(agent, ended=True)) == ([], ["Bern"])
+    assert fields(agent.post(f"{FACTS}/{fact}/end", {"valid_until": AUTUMN})) == ["valid_until"]
+    assert fields(agent.post(f"{FACTS}/{fact}/end", {"valid_until": "2024-02-01T00:00:00Z"})) == ["valid_until"]
+
+
+def test_one_that_is_deleted_is_gone(agent, ada):
+    fact = state(agent, "Bern")["id"]
+    assert agent.delete(f"{FACTS}/{fact}").json == {"id": fact, "deleted": True}
+    assert (told(agent, ended=True), agent.get(f"{FACTS}/{fact}").status_code) == ([], 404)
+    actions = [
+        action for (action,) in rows(ada, "SELECT action FROM audit_events WHERE action LIKE 'fact.%' ORDER BY id")
+    ]
+    assert actions == ["fact.stated", "fact.deleted"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"subject": " "}, "subject"),
+        ({"predicate": "x" * 201}, "predicate"),
+        ({"object": "x" * 2001}, "object"),
+        ({"object": "a\x00b"}, "object"),
+        ({"confidence": 1.5}, "confidence"),
+        ({"valid_from": "2024-05-01T10:00:00"}, "valid_from"),
+        ({"source_message_id": NOBODYS_ID}, "source_message_id"),
+        ({"space": "nowhere"}, "space"),
+        ({"certainty": 1}, "certainty"),
+    ],
+)
+def test_a_bad_field_states_nothing(agent, ada, body, field):
+    response = agent.post(FACTS, {"subject": "Robin", "predicate": "lives in", "object": "Bern", **body})
+    assert (response.status_code, fields(response)) == (422, [field])
+    assert rows(ada, "SELECT 1 FROM facts") == []
+
+
+def test_pages_have_each_fact_once(agent):
+    for number in range(5):
+        state(agent, f"island {number}", predicate="has seen", single=False)
+    first = agent.get(FACTS, limit=3).json
+    rest = agent.get(FACTS, limit=3, cursor=first["next_cursor"]).json
+    assert [fact["object"][-1] for fact in first["facts"] + rest["facts"]] == list("43210")
+    assert rest["next_cursor"] is None
+
+
+# --- who is told ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "end"), [("GET", ""), ("POST", "/end"), ("DELETE", "")])
+def test_nobody_else_meets_a_fact(agent, stranger, client, ada, method, end):
+    fact = state(agent, "Bern")["id"]
+    confined = Agent(client, ada.new_token("read", "write", "forget", space=add_space(ada, "work")))
+    for who in (stranger, confined):
+        body = {"json": {}} if end else {}
+        assert who.ask(method, f"{FACTS}/{fact}{end}", **body).status_code == 404
+        assert told(who) == []
+    assert told(agent) == ["Bern"]
+
+
+def test_the_database_shows_nobody_the_facts_of_others(agent, bob):
+    state(agent, "Bern")
+    assert rows(bob, "SELECT 1 FROM facts") == []
+
+
+def test_incognito_states_and_tells_nothing(agent):
+    fact = state(agent, "Bern")["id"]
+    hidden = agent.in_session("s")
+    hidden.post("/v1/memory/incognito/start", {"session": "s"})
+    body = {"subject": "Robin", "predicate": "lives in", "object": "Lisbon"}
+    refused = [hidden.post(FACTS, body), hidden.get(f"{FACTS}/{fact}"), hidden.post(f"{FACTS}/{fact}/end", {})]
+    assert [answer.status_code for answer in refused] == [409, 409, 409]
+    assert hidden.get(FACTS).json == {"facts": [], "next_cursor": None, "skipped": "incognito"}
+    assert told(agent) == ["Bern"]
+
+
+def test_a_space_that_is_incognito_by_default_tells_none(agent, ada):
+    add_space(ada, "diary")
+    state(agent, "Bern", space="diary")
+    agent.patch("/v1/spaces/diary", {"incognito_default": True})
+    assert told(agent) == []
+
+
+def test_with_memory_off_nothing_is_stated(agent, ada):
+    add_space(ada, "work")
+    agent.patch("/v1/spaces/work", {"memory_enabled": False})
+    body = {"subject": "Robin", "predicate": "lives in", "object": "Bern", "space": "work"}
+    assert (agent.post(FACTS, body).status_code, rows(ada, "SELECT 1 FROM facts")) == (409, [])
+
+
+# --- what is forgotten, and what is removed -------------------------------------------------------------------------
+
+
+def test_what_is_forgotten_for_good_is_no_fact(agent, ada):
+    memory = agent.store("Robin lives in Bern, near the river")
+    state(agent, "Bern, near the river")
+    state(agent, "Ada", predicate="knows")
+    agent.delete(f"/v1/memory/entries/{memory}")
+    assert [each for (each,) in rows(ada, "SELECT object FROM facts")] == ["Ada"]
+
+
+def test_what_can_be_brought_back_is_told_by_no_fact_until_then(agent, ada, runtime):
+    memory = agent.store("Robin lives in Bern, near the river")
+    fact = state(agent, "Bern, near the river")["id"]
+    agent.delete(f"/v1/memory/entries/{memory}", undo=True)
+    assert (told(agent), agent.get(f"{FACTS}/{fact}").status_code) == ([], 404)
+    assert "river" not in agent.get("/v1/export").text
+    agent.post(f"/v1/memory/entries/{memory}/restore")
+    assert told(agent) == ["Bern, near the river"]
+    agent.delete(f"/v1/memory/entries/{memory}", undo=True)
+    with user_session(runtime.sessions, ada.id) as session:
+        purge(session, ada.id, keys=runtime.keys, now=utc_now() + UNDO_WINDOW + timedelta(seconds=1))
+    assert rows(ada, "SELECT 1 FROM facts") == []
+
+
+@pytest.mark.parametrize(
+    ("contents", "true_now", "ever"),
+    [
+        ("move", ["Lisbon"], ["Lisbon", "Bern"]),
+        ("archive", ["Bern"], ["Lisbon", "Bern"]),
+        ("forget", ["Bern"], ["Bern"]),
+    ],
+)
+def test_facts_of_a_removed_space_move_end_or_go(agent, ada, contents, true_now, ever):
+    add_space(ada, "work")
+    state(agent, "Bern", valid_from=SPRING)
+    state(agent, "Lisbon", valid_from=SUMMER, space="work")
+    expect = agent.get("/v1/spaces/work/contents").json["expect"]
+    removed = agent.delete("/v1/spaces/work", contents=contents, expect=expect)
+    assert removed.status_code == 200, removed.json
+    assert (told(agent), told(agent, ended=True)) == (true_now, ever)
