@@ -98,6 +98,7 @@ def furnish(app: Flask, person: Any) -> Furnished:
     memory = _correct(house)
     conversation = _talk(house)
     _name(house, memory)
+    _state_facts(house)
     # What the first question costs a process is not what a question costs.
     person.embed()
     _call_tools(house, memory)
@@ -131,6 +132,16 @@ def _correct(house: _House) -> str:
     house.submit(f"/memories/{first}/updates/{second}", keep="other")
     house.send("POST", "/v1/memory/entries", {"text": near, **space})
     return memory
+
+
+def _state_facts(house: _House) -> None:
+    """Say where somebody lived and lives, and what is true of many."""
+    for place, since in (("Porto", "2023-02-01T00:00:00Z"), ("Lisbon", "2024-06-01T00:00:00Z")):
+        lives = {"subject": "Benedita", "predicate": "lives in", "object": place, "valid_from": since}
+        house.send("POST", "/v1/facts", lives)
+    for paper in ("matt cotton paper", "baryta paper"):
+        prints = {"subject": "Benedita", "predicate": "prints on", "object": paper, "space": "studio", "single": False}
+        house.send("POST", "/v1/facts", {**prints, "confidence": 0.9})
 
 
 def _talk(house: _House) -> str:

@@ -28,6 +28,7 @@ ASKED = {
     "browse.index": ("tag=nothing+has+this+tag", "status=any&pinned=true"),
     "admin.index": ("q=robin", "q=nobody"),
     "entities.index": ("space=default",),
+    "facts.index": ("ended=yes",),
     "conversations.index": ("q=cotton", "q=zebra"),
     "record.index": ("success=false", "tool=nothing"),
     "record.paths": ("operation=read",),

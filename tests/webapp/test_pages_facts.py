@@ -1,0 +1,121 @@
+"""The page of facts: stated, as of a day, ended, deleted, and closed while incognito."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from api_agent import add_space, rows
+from pages_browser import at_browser
+
+FACT = {"subject": "Robin", "predicate": "lives in", "object": "Bern"}
+
+
+@pytest.fixture
+def reader(app, ada):
+    add_space(ada, "work")
+    return at_browser(app, ada)
+
+
+def words(response) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", response.text).split())
+
+
+def stated(reader, **more):
+    response = reader.post("/facts", data={**FACT, **more}, follow_redirects=True)
+    assert response.status_code == 200
+    return words(response)
+
+
+def the_id(ada) -> str:
+    return str(rows(ada, "SELECT id FROM facts ORDER BY id")[-1][0])
+
+
+def test_a_newer_fact_takes_the_place_of_an_older_one(reader):
+    assert "It is kept. " in stated(reader, since="2024-03-01")
+    page = stated(reader, object="Lisbon", since="2024-06-01")
+    assert "It is kept. 1 fact ended for it." in page
+    assert ("lives in Lisbon" in page, "lives in Bern" in page) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ({"day": "2024-02-29"}, set()),
+        ({"day": "2024-03-01"}, {"Bern"}),
+        ({"day": "2024-05-31"}, {"Bern"}),
+        ({"day": "2024-06-01"}, {"Lisbon"}),
+        ({"ended": "yes"}, {"Bern", "Lisbon"}),
+        ({"subject": "robin"}, {"Lisbon"}),
+        ({"subject": "Ada"}, set()),
+        ({"space": "work"}, set()),
+    ],
+)
+def test_what_was_true_on_a_day_is_shown(reader, query, shown):
+    stated(reader, since="2024-03-01")
+    stated(reader, object="Lisbon", since="2024-06-01")
+    text = words(reader.get("/facts", query_string=query))
+    assert {place for place in ("Bern", "Lisbon") if f"lives in {place}" in text} == shown
+
+
+def test_others_stay_true_beside_what_is_said_to_be_one_of_many(reader):
+    for name in ("Ada", "Bob"):
+        page = stated(reader, predicate="knows", object=name, beside="true")
+    assert ("knows Ada" in page, "knows Bob" in page) == (True, True)
+
+
+def test_what_is_known_is_said_so(reader):
+    stated(reader)
+    assert "That was known." in stated(reader, object="bern")
+
+
+def test_a_fact_is_ended_and_stays_on_record(reader, ada):
+    stated(reader)
+    page = words(reader.post(f"/facts/{the_id(ada)}/end", follow_redirects=True))
+    assert ("stays on record" in page, "lives in Bern" in page) == (True, False)
+    assert "lives in Bern" in words(reader.get("/facts?ended=yes"))
+
+
+def test_a_fact_is_deleted(reader, ada):
+    stated(reader)
+    assert "The fact is deleted." in words(reader.post(f"/facts/{the_id(ada)}/delete", follow_redirects=True))
+    assert rows(ada, "SELECT 1 FROM facts") == []
+
+
+def test_a_field_that_does_not_fit_brings_the_form_back_as_it_was_filled(reader, ada):
+    response = reader.post("/facts", data={**FACT, "predicate": " "})
+    assert (response.status_code, 'value="Bern"' in response.text) == (422, True)
+    assert "What of it: must not be empty." in words(response)
+    assert rows(ada, "SELECT 1 FROM facts") == []
+
+
+def test_with_memory_off_the_form_comes_back_and_says_so(reader, agent, ada):
+    agent.patch("/v1/spaces/work", {"memory_enabled": False})
+    response = reader.post("/facts", data={**FACT, "space": "work"})
+    assert (response.status_code, 'value="Bern"' in response.text) == (409, True)
+    assert "memory is off" in words(response)
+    assert rows(ada, "SELECT 1 FROM facts") == []
+
+
+def test_incognito_shows_and_keeps_nothing(reader, ada):
+    stated(reader)
+    reader.post("/incognito/start")
+    assert "lives in Bern" not in words(reader.get("/facts"))
+    response = reader.post("/facts", data={**FACT, "object": "Porto"})
+    assert (response.status_code, "lives in" in words(response).replace("as “lives in”", "")) == (409, False)
+    assert reader.post(f"/facts/{the_id(ada)}/end").status_code == 409
+    assert [each for (each,) in rows(ada, "SELECT object FROM facts")] == ["Bern"]
+
+
+def test_further_facts_are_loaded(reader):
+    for number in range(21):
+        stated(reader, predicate="has seen", object=f"island {number}", beside="true")
+    first = reader.get("/facts")
+    further = re.search(r'hx-get="(/facts\?cursor=[^"]*)"', first.text)
+    assert further is not None
+    part = reader.get(further[1].replace("&amp;", "&"), headers={"HX-Request": "true"})
+    assert (first.text.count("has seen <strong>"), part.text.count("has seen <strong>")) == (20, 1)
+
+
+def test_the_page_of_entities_leads_there(reader):
+    assert 'href="/facts"' in reader.get("/entities").text
