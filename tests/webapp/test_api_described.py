@@ -155,7 +155,7 @@ def test_a_cursor_is_described_as_a_word(app):
     queries = [part for operation in operations(app).values() for part in operation.get("parameters", ())]
     cursors = [str(part["schema"]) for part in queries if part.get("name") == "cursor"]
     words = [cursor for cursor in cursors if "integer" not in cursor]
-    assert ["'minLength': 1" in word for word in words] == [True] * 7
+    assert ["'minLength': 1" in word for word in words] == [True] * 8
 
 
 @pytest.mark.parametrize(
@@ -282,6 +282,16 @@ def talk_with(agent, person):
     agent.delete(talk.path)
 
 
+def state_facts(agent):
+    """Do all that can be done with facts."""
+    for place in ("Bern", "Lisbon", "Lisbon"):
+        fact = agent.post("/v1/facts", {"subject": "Ada", "predicate": "lives in", "object": place}).json["id"]
+    assert agent.get("/v1/facts").json["facts"]
+    agent.get(f"/v1/facts/{fact}")
+    agent.post(f"/v1/facts/{fact}/end", {})
+    agent.delete(f"/v1/facts/{fact}")
+
+
 def keep_house(agent, person):
     """Do all that can be done with spaces, switches, preferences, providers and the record."""
     agent.post("/v1/spaces", {"slug": "attic"})
@@ -300,10 +310,11 @@ def keep_house(agent, person):
     hidden.post("/v1/memory/incognito/start")
     for path in ("/v1/memory/summary", "/v1/memory/themes", "/v1/memory/prompt", ENTRIES, CONVERSATIONS):
         assert hidden.get(path).json["skipped"] == "incognito"
-    for path in ("/v1/entities", "/v1/tool-calls", "/v1/tool-calls/paths", "/v1/preferences/prompt"):
+    for path in ("/v1/entities", "/v1/facts", "/v1/tool-calls", "/v1/tool-calls/paths", "/v1/preferences/prompt"):
         assert hidden.get(path).json["skipped"] == "incognito"
     hidden.tool("memory_list_themes")
     hidden.post("/v1/memory/incognito/end")
+    state_facts(agent)
     for document in ("---\ndate_format: DD.MM.YYYY\nmood: calm\n---\nBe brief.", "Be brief."):
         agent.ask("PUT", "/v1/preferences", json={"document": document})
     agent.post("/v1/preferences/versions/1/restore")
