@@ -37,7 +37,9 @@ _LEFT_OUT = frozenset(
     }
 )
 # Secrets, fingerprints, and the user's own id in every row.
-_NO_COLUMNS = frozenset({"user_id", "api_key", "simhash", "text_digest", "template_digest"})
+_NO_COLUMNS = frozenset(
+    {"user_id", "api_key", "simhash", "text_digest", "template_digest", "subject_key", "predicate_key"}
+)
 _FIRST = ("spaces", "themes", "memories", "conversations", "messages", "entities", "preferences")
 # What is deleted where it says a secret, with what it says.
 _SAYING: dict[Any, Callable[[Any], str]] = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
+from uuid import UUID
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
@@ -14,9 +16,12 @@ _AT_ONCE = 1000
 
 
 class _Parts(Protocol):
-    subject: str
-    predicate: str
-    object: str
+    @property
+    def subject(self) -> str: ...
+    @property
+    def predicate(self) -> str: ...
+    @property
+    def object(self) -> str: ...
 
 
 def sentence(parts: _Parts) -> str:
@@ -24,17 +29,17 @@ def sentence(parts: _Parts) -> str:
     return f"{parts.subject} {parts.predicate} {parts.object}"
 
 
-def drop_saying(session: Session, needles: Needles) -> int:
-    """Delete every fact that says one of the texts; returns how many.
+def drop_saying(session: Session, needles: Needles) -> Sequence[UUID]:
+    """Delete every fact that says one of the texts; returns which.
 
     Works with the user whom the transaction is confined to; the caller commits.
     """
     if not needles:
-        return 0
+        return ()
     session.flush()
     mine = select(Fact.id, Fact.subject, Fact.predicate, Fact.object).where(Fact.user_id == func.app_user())
     rows = session.execute(mine.execution_options(yield_per=_AT_ONCE))
     said = [row.id for row in rows if needles.in_text(sentence(row))]
     if said:
         session.execute(delete(Fact).where(Fact.user_id == func.app_user(), Fact.id.in_(said)))
-    return len(said)
+    return said

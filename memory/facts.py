@@ -1,22 +1,27 @@
-"""Facts of a space: stated, so that a newer one ends what it contradicts, read as of any moment, ended, deleted."""
+"""Facts of a space: stated, so that a newer one ends what it contradicts, read as of any moment, corrected, deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, func, select, text, tuple_, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, case, false, func, literal, or_, select, text, tuple_, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from memory.cursors import from_cursor, to_cursor
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.fact_texts import sentence
-from memory.journal import record
+from memory.journal import record, redact
+from memory.keys import Keys
+from memory.markers import is_marked
 from memory.models import Conversation, Fact, Message, Space
-from memory.redaction import Secrets, secrets_of
+from memory.redaction import Needles, Secrets, secrets_of
 from memory.spaces import lock_spaces
+from memory.text import normalise, simhash64
+from memory.tombstones import graveyard, refusal
 
 LARGEST_PAGE = 200
 # Characters; the first two are compared, and so in an index.
@@ -42,12 +47,12 @@ class Statement:
 
     def __post_init__(self) -> None:
         for name, most in MOST.items():
-            folded = " ".join(getattr(self, name).split())
-            if not folded:
+            in_a_line = " ".join(getattr(self, name).split())
+            if not in_a_line:
                 raise InvalidError(name, "must not be empty")
-            if len(folded) > most:
+            if len(in_a_line) > most:
                 raise InvalidError(name, f"must have at most {most:,} characters")
-            object.__setattr__(self, name, folded)
+            object.__setattr__(self, name, in_a_line)
         if not 0 <= self.confidence <= 1:
             raise InvalidError("confidence", "must be between 0 and 1")
         object.__setattr__(self, "key", (self.subject.casefold(), self.predicate.casefold()))
@@ -64,11 +69,15 @@ class Stated:
 
 @dataclass(frozen=True, slots=True)
 class FactFilters:
-    """Which facts to list; None means any. With `at`, those that were true then; spaces of `hidden` are left out."""
+    """Which facts to list; None means any. With `at`, those that were true then; spaces of `hidden` are left out.
+
+    `naming` is a text, as a question: those whose subject or object stands in it, as words of their own.
+    """
 
     space_id: UUID | None = None
     subject: str | None = None
     predicate: str | None = None
+    naming: str | None = None
     at: datetime | None = None
     hidden: Collection[str] = ()
 
@@ -118,18 +127,20 @@ def settle(session: Session, user_id: UUID, space_id: UUID, key: tuple[str, str]
     return changed
 
 
-def state(session: Session, user_id: UUID, space_id: UUID, said: Statement, *, now: datetime, actor: str) -> Stated:
+def state(
+    session: Session, user_id: UUID, space_id: UUID, said: Statement, *, keys: Keys, now: datetime, actor: str
+) -> Stated:
     """Keep a fact in a space; what it contradicts ends when it begins, and is never deleted.
 
     One that is stated again while it is true stays one, with the higher confidence. One that began before another which
-    contradicts it ends when that begins. Raises `RefusedError` where memory is off, and `InvalidError` for a source
-    message that is not in the space.
+    contradicts it ends when that begins. Raises `RefusedError` where memory is off, and for what was forgotten in the
+    space less than a day ago or is marked as recalled; `InvalidError` for a source message that is not in the space.
     """
     (space,) = lock_spaces(session, user_id, {space_id}) or (None,)
     if space is None:
         raise NotFoundError("there is no such space")
-    if not space.memory_enabled:
-        raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: nothing is stored")
+    _check_enabled(space)
+    _refuse(session, user_id, space_id, said, keys, now)
     if said.source_message_id is not None:
         _check_message(session, user_id, space_id, said.source_message_id)
     begins = said.valid_from or now
@@ -154,12 +165,36 @@ def state(session: Session, user_id: UUID, space_id: UUID, said: Statement, *, n
         created_at=now,
     )
     session.add(fact)
-    session.flush()
-    ended = [each for each in settle(session, user_id, space_id, said.key) if each != fact.id] if said.single else []
+    ended = _settled(session, fact)
     details = {"ended": [str(each) for each in ended]}
     record(session, user_id, "fact.stated", actor=actor, now=now, subject_id=fact.id, details=details)
     session.flush()
     return Stated(fact, created=True, ended=ended)
+
+
+def _check_enabled(space: Space) -> None:
+    if not space.memory_enabled:
+        raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
+
+
+def _refuse(session: Session, user_id: UUID, space_id: UUID, said: Statement, keys: Keys, now: datetime) -> None:
+    """Refuse what a memory would be refused for that says the same."""
+    words = sentence(said)
+    if is_marked(words):
+        raise RefusedError("recalled", "this was recalled from here")
+    plain = normalise(words)
+    stone = graveyard(session, user_id, space_id, keys, now).blocks(words, plain, simhash64(plain))
+    if stone is not None:
+        raise RefusedError("tombstone", f"this was {refusal(session, stone, now)}")
+
+
+def _settled(session: Session, fact: Fact) -> Sequence[UUID]:
+    """Settle what a single fact contradicts; return which others ended, or ended earlier."""
+    session.flush()
+    if not fact.single:
+        return ()
+    key = (fact.subject_key, fact.predicate_key)
+    return [each for each in settle(session, fact.user_id, fact.space_id, key) if each != fact.id]
 
 
 def _check_message(session: Session, user_id: UUID, space_id: UUID, message_id: UUID) -> None:
@@ -205,6 +240,10 @@ def list_facts(
         statement = statement.where(Fact.subject_key == key_of(filters.subject))
     if filters.predicate is not None:
         statement = statement.where(Fact.predicate_key == key_of(filters.predicate))
+    if filters.naming is not None:
+        lower = " ".join(filters.naming.split()).lower()
+        named = _stands_in(Fact.subject_key, key_of(lower)), _stands_in(func.lower(Fact.object), lower)
+        statement = statement.where(or_(*named))
     if filters.at is not None:
         statement = statement.where(_is_true(filters.at))
     if cursor is not None:
@@ -214,6 +253,12 @@ def list_facts(
     found = [(fact, slug) for fact, slug in rows[:limit] if secrets is None or not _is_secret(fact, secrets)]
     last = rows[limit - 1][0] if len(rows) > limit else None
     return FactPage(found, to_cursor(last.valid_from, last.id) if last else None)
+
+
+def _stands_in(name: ColumnElement[str] | InstrumentedAttribute[str], words: str) -> ColumnElement[bool]:
+    # Each sign but letters and figures is taken as it is. To make a pattern takes far longer than to look for the name.
+    pattern = r"(?<!\w)" + func.regexp_replace(name, r"(\W)", r"\\\1", "g") + r"(?!\w)"
+    return case((func.strpos(words, name) > 0, literal(words).regexp_match(pattern)), else_=false())
 
 
 def _is_secret(fact: Fact, secrets: Secrets) -> bool:
@@ -239,36 +284,76 @@ def get_fact(
     return row[0], row[1]
 
 
-def end_fact(session: Session, user_id: UUID, fact_id: UUID, until: datetime, *, now: datetime, actor: str) -> Fact:
-    """Say until when a fact was true; it stays on record. Raises `NotFoundError`, and `InvalidError` on `valid_until`.
+def correct_fact(
+    session: Session,
+    user_id: UUID,
+    fact_id: UUID,
+    changes: Mapping[str, Any],
+    *,
+    keys: Keys,
+    now: datetime,
+    actor: str,
+) -> Stated:
+    """Change `object`, `confidence`, `valid_from` or `valid_until` of a fact; None for the last makes it true again.
 
-    One that has ended can end earlier, and never later: what came after it is true by then.
+    What contradicts it and began before ends when it begins. Raises `NotFoundError`, `RefusedError` as `state` does,
+    and `InvalidError` on a field that does not fit: it cannot be true beyond the next one that contradicts it.
     """
-    fact = _locked(session, user_id, fact_id, now)
-    if until < fact.valid_from:
-        raise InvalidError("valid_until", "must not be before it began")
-    if fact.valid_until is not None and until > fact.valid_until:
-        raise InvalidError("valid_until", "must not be after it ended")
-    fact.valid_until = until
-    record(session, user_id, "fact.ended", actor=actor, now=now, subject_id=fact_id)
+    fact, space = _locked(session, user_id, fact_id, now)
+    _check_enabled(space)
+    object_, confidence = changes.get("object", fact.object), changes.get("confidence", fact.confidence)
+    said = Statement(fact.subject, fact.predicate, object_, confidence)
+    if said.object != fact.object:
+        _refuse(session, user_id, fact.space_id, said, keys, now)
+    begins, until = changes.get("valid_from", fact.valid_from), changes.get("valid_until", fact.valid_until)
+    _check_span(session, fact, begins, until, blamed="valid_until" if "valid_until" in changes else "valid_from")
+    fact.object, fact.confidence, fact.valid_from, fact.valid_until = said.object, said.confidence, begins, until
+    ended = _settled(session, fact)
+    details = {"fields": sorted(changes), "ended": [str(each) for each in ended]}
+    record(session, user_id, "fact.corrected", actor=actor, now=now, subject_id=fact_id, details=details)
     session.flush()
-    return fact
+    return Stated(fact, created=False, ended=ended)
+
+
+def _check_span(session: Session, fact: Fact, begins: datetime, until: datetime | None, *, blamed: str) -> None:
+    """Raise `InvalidError` on the `blamed` field where a fact would end before it begins, or last beyond the next."""
+    if until is not None and until < begins:
+        raise InvalidError(
+            blamed, "must not be before it began" if blamed == "valid_until" else "must not be after it ended"
+        )
+    later = select(func.min(Fact.valid_from)).where(
+        Fact.user_id == fact.user_id,
+        Fact.space_id == fact.space_id,
+        Fact.subject_key == fact.subject_key,
+        Fact.predicate_key == fact.predicate_key,
+        Fact.single,
+        tuple_(Fact.valid_from, Fact.id) > (begins, fact.id),
+        Fact.id != fact.id,
+    )
+    following = session.scalar(later) if fact.single else None
+    if following is not None and (until is None or until > following):
+        raise InvalidError(
+            blamed, f"must not be after {following:%Y-%m-%d %H:%M} UTC, when the next fact of this began"
+        )
 
 
 def delete_fact(session: Session, user_id: UUID, fact_id: UUID, *, now: datetime, actor: str) -> None:
-    """Delete a fact for good; what it had ended stays ended. Raises `NotFoundError`."""
-    session.delete(_locked(session, user_id, fact_id, now))
+    """Delete a fact for good, and what calls said of it; what it had ended stays ended. Raises `NotFoundError`."""
+    session.delete(_locked(session, user_id, fact_id, now)[0])
+    session.flush()
+    redact(session, [fact_id], Needles(()))
     record(session, user_id, "fact.deleted", actor=actor, now=now, subject_id=fact_id)
     session.flush()
 
 
-def _locked(session: Session, user_id: UUID, fact_id: UUID, now: datetime) -> Fact:
+def _locked(session: Session, user_id: UUID, fact_id: UUID, now: datetime) -> tuple[Fact, Space]:
     """Lock the space of a fact, then the fact, read anew."""
-    lock_spaces(session, user_id, {get_fact(session, user_id, fact_id, now=now)[0].space_id})
+    (space,) = lock_spaces(session, user_id, {get_fact(session, user_id, fact_id, now=now)[0].space_id}) or (None,)
     fact = session.get(Fact, (user_id, fact_id), with_for_update=True, populate_existing=True)
-    if fact is None:
+    # A space that is removed takes its facts elsewhere.
+    if space is None or fact is None or fact.space_id != space.id:
         raise NotFoundError("there is no such fact")
-    return fact
+    return fact, space
 
 
 def move_facts(

@@ -45,6 +45,7 @@ from memory.drafts import Draft, check_choice
 from memory.embedding.queue import enqueue_missing
 from memory.errors import ConflictError, InvalidError
 from memory.export import FORMAT, VERSION, columns_of, sections
+from memory.facts import MOST, Statement
 from memory.journal import record
 from memory.models import TYPES, Base, Conversation, Entity, EntityMention, Memory, Message, Space, Tombstone
 from memory.notebooks.checks import check_title
@@ -61,6 +62,8 @@ LEFT_BEHIND = frozenset({"audit_events", "audit_links", "embedding_models", "pro
 _CONTENT = ("memories", "conversations", "themes", "preferences")
 # Counted anew, mostly by the database itself as rows come in.
 _COUNTED = {"conversations": {"message_count": 0, "total_tokens": 0, "episodes": 0, "tokens_indexed": 0}}
+# Came to the format later: a document of before is one that has none.
+_LATER = frozenset({"facts"})
 _AT_ONCE = 500
 _LARGEST = 10**9
 # The parser names each value by all the values that it is in: a file of nothing but brackets would fill the memory of
@@ -101,7 +104,7 @@ class Document:
         if unknown := names - {*head, "exported_at", "user", *sections()}:
             raise InvalidError(min(unknown), "is not known here: a newer version of Commonplace wrote the file")
         for name in sections():
-            if name not in lists:
+            if name not in lists and (name in names or name not in _LATER):
                 raise InvalidError(name, "is no list" if name in names else "is missing")
 
     def _outline(self) -> tuple[Row, set[str], set[str]]:
@@ -299,6 +302,11 @@ def _prepared(section: str, row: Row, check: Check | None) -> Row:
     return row
 
 
+def _check_fact(row: Row) -> None:
+    said = Statement(row["subject"], row["predicate"], row["object"], row["confidence"])
+    row |= {name: getattr(said, name) for name in MOST} | {"subject_key": said.key[0], "predicate_key": said.key[1]}
+
+
 def _check_pair(row: Row) -> None:
     if row["memory_id"] == row["older_id"]:
         raise InvalidError("older_id", "must be another memory")
@@ -310,6 +318,7 @@ _CHECKS: dict[str, Check] = {
     "revisions": lambda row: check_choice("type", row["type"], TYPES),
     "notebooks": lambda row: check_title(row["title"]),
     "preferences": lambda row: parse_kept(row["document"]),
+    "facts": _check_fact,
     "possible_updates": _check_pair,
 }
 

@@ -23,7 +23,11 @@ from memory.redaction import redact as redact_calls
 _DOCUMENTS = ("arguments", "result")
 
 # Who forgets one of these waits for the caller's transaction, and finds what that has recorded.
-_HELD = "SELECT id FROM memories WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[]) ORDER BY id FOR KEY SHARE"
+_HELD = " UNION ALL ".join(
+    f"SELECT id FROM (SELECT id FROM {table} WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[])"  # noqa: S608 - names of ours
+    f" ORDER BY id FOR KEY SHARE) {table}"
+    for table in ("memories", "facts")
+)
 
 __all__ = ["hold", "record", "record_tool_call", "redact", "release_calls"]
 
@@ -33,12 +37,13 @@ def redact(
 ) -> int:
     """Blank every tool call that tells of one of the memories, and every cell of a notebook that says a text.
 
-    A fact that says one is deleted. The calls of these conversations are locked as well, for `release_calls`. Returns
-    how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits.
+    A fact that says one is deleted, as if it were one of the memories. The calls of these conversations are locked as
+    well, for `release_calls`. Returns how many calls were blanked. Works with the user whom the transaction is confined
+    to; the caller commits.
     """
     blank(session, needles)
-    drop_saying(session, needles)
-    return redact_calls(session, memory_ids, needles, conversation_ids)
+    facts = drop_saying(session, needles)
+    return redact_calls(session, [*memory_ids, *facts], needles, conversation_ids)
 
 
 def release_calls(session: Session, conversation_ids: Sequence[UUID]) -> None:
@@ -75,10 +80,10 @@ def record(
     )
 
 
-def hold(session: Session, user_id: UUID, memory_ids: Sequence[UUID]) -> bool:
-    """Tell whether all of these memories are still there; until the transaction ends none of them can be forgotten."""
-    held = fetch(session, _HELD, {"user_id": user_id, "ids": Ids(memory_ids)}) if memory_ids else ()
-    return len(held) == len(set(memory_ids))
+def hold(session: Session, user_id: UUID, ids: Sequence[UUID]) -> bool:
+    """Tell whether these memories and facts are there; until the transaction ends none of them can be forgotten."""
+    held = fetch(session, _HELD, {"user_id": user_id, "ids": Ids(ids)}) if ids else ()
+    return len(held) == len(set(ids))
 
 
 def record_tool_call(session: Session, user_id: UUID, **fields: Any) -> UUID:

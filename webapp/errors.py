@@ -33,6 +33,7 @@ FAIL_CLOSED: dict[str, dict[str, Any]] = {
     "/v1/tools/memory_search": _NOTHING_FOUND,
     "/v1/tools/episode_search": _NOTHING_FOUND,
     "/v1/tools/entity_search": _NOTHING_FOUND,
+    "/v1/tools/fact_search": {"facts": [], "more": False},
     "/v1/tools/query_memory": {"memories": [], "metadata": {"count": 0, "truncated": False}},
 }
 

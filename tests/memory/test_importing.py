@@ -106,7 +106,7 @@ def full(book):
     desk.turn(desk.conversation("studio"), "Benedita Ferreira hangs our prints in Lisbon.", "In June, at her gallery.")
     desk.read()
     for place in ("Lisbon", "Porto"):
-        book.do(state, studio, Statement("Benedita", "lives in", place))
+        book.do(state, studio, Statement("Benedita", "lives in", place), keys=book.runtime.keys)
     with book.session() as session:
         steps = [("note", {"text": "# Before the exhibition"}), ("recall", {"q": "What is the rent?"})]
         create_notebook(session, book.user_id, "Notes", now=utc_now(), actor="test", steps=steps)
@@ -117,6 +117,20 @@ def full(book):
 
 def test_every_section_comes_in_or_stays_behind_on_purpose():
     assert {table.name for table in restored_tables()} | LEFT_BEHIND == set(sections())
+
+
+def test_a_document_from_before_there_were_facts_comes_in(full, bobs_book):
+    document = {name: each for name, each in exported(full).items() if name != "facts"}
+    assert bring_in(bobs_book, document)["facts"] == 0
+    assert exported(bobs_book)["facts"] == []
+
+
+def test_what_comes_in_is_contradicted_by_what_is_stated_then(full, bobs_book):
+    bring_in(bobs_book, exported(full))
+    space = bobs_book.one("SELECT id FROM spaces WHERE slug = 'studio'")
+    bobs_book.do(state, space, Statement("benedita", "Lives in", "Faro"), keys=bobs_book.runtime.keys)
+    still = [fact["object"] for fact in exported(bobs_book)["facts"] if fact["valid_until"] is None]
+    assert still == ["Faro"]
 
 
 def test_all_that_was_exported_is_there_again(full, bobs_book):
@@ -327,6 +341,10 @@ def _circle(document):
         (lambda document: {**document, "dreams": []}, "dreams: is not known here"),
         (lambda document: {**document, "episodes": {"rows": []}}, "episodes: is no list"),
         (lambda document: {name: each for name, each in document.items() if name != "cells"}, "cells: is missing"),
+        (lambda document: {**document, "facts": {}}, "facts: is no list"),
+        (_set("facts", object=" "), r"facts, row 2, object: must not be empty"),
+        (_set("facts", confidence=2), r"facts, row 2, confidence: must be between 0 and 1"),
+        (_set("facts", valid_until="2020-01-01T00:00:00Z"), r"facts, row 2, valid_until: has a value that"),
         (_set("memories", text=""), r"memories, row 4, text: must not be empty"),
         (_set("memories", text="a\x00b"), r"memories, row 4, text: must not contain NUL bytes"),
         (_set("memories", created_at="yesterday"), r"memories, row 4, created_at: "),

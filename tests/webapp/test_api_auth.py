@@ -174,7 +174,7 @@ SCOPES = {
     "api_facts.list_": "read",
     "api_facts.add": "write",
     "api_facts.read": "read",
-    "api_facts.end": "write",
+    "api_facts.change": "write",
     "api_facts.delete": "forget",
     "api_entities.list_": "read",
     "api_entities.read": "read",

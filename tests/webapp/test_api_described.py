@@ -288,7 +288,9 @@ def state_facts(agent):
         fact = agent.post("/v1/facts", {"subject": "Ada", "predicate": "lives in", "object": place}).json["id"]
     assert agent.get("/v1/facts").json["facts"]
     agent.get(f"/v1/facts/{fact}")
-    agent.post(f"/v1/facts/{fact}/end", {})
+    agent.patch(f"/v1/facts/{fact}", {"confidence": 0.5})
+    agent.tool("fact_add", subject="Ada", predicate="knows", object="Bob")
+    assert agent.tool("fact_search", query="Ada").json["facts"]
     agent.delete(f"/v1/facts/{fact}")
 
 

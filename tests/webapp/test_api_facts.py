@@ -75,7 +75,7 @@ def test_what_is_about_something_else_contradicts_nothing(agent, ada, other):
 def test_one_that_is_told_again_stays_one_with_the_higher_confidence(agent):
     first = state(agent, "Bern", confidence=0.4)
     again = agent.post(FACTS, {"subject": "robin", "predicate": "lives in", "object": "BERN", "confidence": 0.8})
-    assert (again.status_code, again.json) == (200, {"id": first["id"], "created": False, "ended": []})
+    assert (again.status_code, again.json) == (200, {**first, "created": False})
     state(agent, "Bern", confidence=0.1)
     assert [fact["confidence"] for fact in agent.get(FACTS).json["facts"]] == [0.8]
 
@@ -106,12 +106,81 @@ def test_a_message_of_another_space_is_no_source(agent, ada):
     assert fields(agent.post(FACTS, body)) == ["source_message_id"]
 
 
+def correct(agent, fact, **changes):
+    return agent.patch(f"{FACTS}/{fact}", changes)
+
+
 def test_one_that_is_ended_stays_on_record(agent):
     fact = state(agent, "Bern", valid_from=SPRING)["id"]
-    assert agent.post(f"{FACTS}/{fact}/end", {"valid_until": SUMMER}).json == {"id": fact, "valid_until": SUMMER}
+    answer = {"id": fact, "valid_from": SPRING, "valid_until": SUMMER, "ended": []}
+    assert correct(agent, fact, valid_until=SUMMER).json == answer
     assert (told(agent), told(agent, ended=True)) == ([], ["Bern"])
-    assert fields(agent.post(f"{FACTS}/{fact}/end", {"valid_until": AUTUMN})) == ["valid_until"]
-    assert fields(agent.post(f"{FACTS}/{fact}/end", {"valid_until": "2024-02-01T00:00:00Z"})) == ["valid_until"]
+
+
+def test_one_that_was_ended_can_be_made_true_again(agent):
+    fact = state(agent, "Bern", valid_from=SPRING)["id"]
+    correct(agent, fact, valid_until=SUMMER)
+    assert correct(agent, fact, valid_until=None).json["valid_until"] is None
+    assert told(agent) == ["Bern"]
+
+
+def test_what_is_wrong_is_put_right(agent, ada):
+    fact = state(agent, "Bremen", valid_from=SUMMER)["id"]
+    assert correct(agent, fact, object="Bern", confidence=0.5, valid_from=SPRING).status_code == 200
+    found = agent.get(f"{FACTS}/{fact}").json
+    assert [found[name] for name in ("object", "confidence", "valid_from")] == ["Bern", 0.5, SPRING]
+    (details,) = rows(ada, "SELECT details FROM audit_events WHERE action = 'fact.corrected'")
+    assert details == ({"fields": ["confidence", "object", "valid_from"], "ended": []},)
+
+
+def test_one_that_is_moved_after_what_contradicts_it_ends_that(agent):
+    bern, lisbon = (
+        state(agent, place, valid_from=since)["id"] for place, since in (("Bern", SPRING), ("Lisbon", SUMMER))
+    )
+    assert correct(agent, bern, valid_from=AUTUMN, valid_until=None).json["ended"] == [lisbon]
+    assert spans(agent) == {"Lisbon": (SUMMER, AUTUMN), "Bern": (AUTUMN, None)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"valid_until": None}, "valid_until"),
+        ({"valid_until": AUTUMN}, "valid_until"),
+        ({"valid_until": "2024-02-01T00:00:00Z"}, "valid_until"),
+        ({"valid_from": AUTUMN}, "valid_from"),
+        ({"valid_from": None}, "valid_from"),
+        ({"object": " "}, "object"),
+        ({"object": None}, "object"),
+        ({"confidence": 2}, "confidence"),
+        ({"subject": "Ada"}, "subject"),
+        ({}, "body"),
+    ],
+)
+def test_a_correction_that_does_not_fit_changes_nothing(agent, changes, field):
+    fact = state(agent, "Bern", valid_from=SPRING)["id"]
+    state(agent, "Lisbon", valid_from=SUMMER)
+    before = agent.get(FACTS, ended=True).json
+    response = correct(agent, fact, **changes)
+    assert (response.status_code, fields(response)) == (422, [field])
+    assert agent.get(FACTS, ended=True).json == before
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("Where does ROBIN  live?", {"Bern"}),
+        ("Who lives in Bern?", {"Bern"}),
+        ("What of Ada, and of Robin's?", {"Bern", "C++"}),
+        ("Is c++ still used?", {"C++"}),
+        ("Robinson and MacRobin, Bernese, a hibernbern, Adamant, c+", set()),
+        ("Wer war in der Straße?", {"Straße"}),
+    ],
+)
+def test_a_question_brings_the_facts_of_what_it_names(agent, question, named):
+    state(agent, "Bern")
+    state(agent, "C++", subject="Ada", predicate="writes")
+    state(agent, "Straße", subject="Wege", predicate="heißt")
+    assert set(told(agent, q=question)) == named
 
 
 def test_one_that_is_deleted_is_gone(agent, ada):
@@ -156,13 +225,13 @@ def test_pages_have_each_fact_once(agent):
 # --- who is told ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("method", "end"), [("GET", ""), ("POST", "/end"), ("DELETE", "")])
-def test_nobody_else_meets_a_fact(agent, stranger, client, ada, method, end):
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+def test_nobody_else_meets_a_fact(agent, stranger, client, ada, method):
     fact = state(agent, "Bern")["id"]
     confined = Agent(client, ada.new_token("read", "write", "forget", space=add_space(ada, "work")))
     for who in (stranger, confined):
-        body = {"json": {}} if end else {}
-        assert who.ask(method, f"{FACTS}/{fact}{end}", **body).status_code == 404
+        body = {"json": {"object": "Lisbon"}} if method == "PATCH" else {}
+        assert who.ask(method, f"{FACTS}/{fact}", **body).status_code == 404
         assert told(who) == []
     assert told(agent) == ["Bern"]
 
@@ -177,7 +246,7 @@ def test_incognito_states_and_tells_nothing(agent):
     hidden = agent.in_session("s")
     hidden.post("/v1/memory/incognito/start", {"session": "s"})
     body = {"subject": "Robin", "predicate": "lives in", "object": "Lisbon"}
-    refused = [hidden.post(FACTS, body), hidden.get(f"{FACTS}/{fact}"), hidden.post(f"{FACTS}/{fact}/end", {})]
+    refused = [hidden.post(FACTS, body), hidden.get(f"{FACTS}/{fact}"), correct(hidden, fact, object="Porto")]
     assert [answer.status_code for answer in refused] == [409, 409, 409]
     assert hidden.get(FACTS).json == {"facts": [], "next_cursor": None, "skipped": "incognito"}
     assert told(agent) == ["Bern"]
@@ -197,6 +266,14 @@ def test_with_memory_off_nothing_is_stated(agent, ada):
     assert (agent.post(FACTS, body).status_code, rows(ada, "SELECT 1 FROM facts")) == (409, [])
 
 
+def test_with_memory_off_what_is_there_stays_as_it_is(agent, ada):
+    add_space(ada, "work")
+    fact = state(agent, "Bern", space="work")["id"]
+    agent.patch("/v1/spaces/work", {"memory_enabled": False})
+    assert correct(agent, fact, object="Lisbon").status_code == 409
+    assert told(agent) == ["Bern"]
+
+
 # --- what is forgotten, and what is removed -------------------------------------------------------------------------
 
 
@@ -206,6 +283,25 @@ def test_what_is_forgotten_for_good_is_no_fact(agent, ada):
     state(agent, "Ada", predicate="knows")
     agent.delete(f"/v1/memory/entries/{memory}")
     assert [each for (each,) in rows(ada, "SELECT object FROM facts")] == ["Ada"]
+
+
+@pytest.mark.parametrize("corrected", [False, True])
+def test_what_was_forgotten_is_not_stated(agent, ada, corrected):
+    memory = agent.store("Robin lives in Bern, near the river.")
+    fact = state(agent, "Lisbon")["id"]
+    agent.delete(f"/v1/memory/entries/{memory}")
+    body = {"subject": "Robin", "predicate": "lives in", "object": "Bern, near the River"}
+    refused = correct(agent, fact, object=body["object"]) if corrected else agent.post(FACTS, body)
+    assert (refused.status_code, refused.json["reason"]) == (409, "tombstone")
+    assert agent.tool("fact_add", **body).status_code == 409
+    assert told(agent) == ["Lisbon"]
+    assert "River" not in str(rows(ada, "SELECT arguments, error FROM tool_calls"))
+
+
+def test_what_is_marked_as_recalled_is_not_stated(agent):
+    body = {"subject": "<memory a1b2c3d4e5 id=1>", "predicate": "lives in", "object": "Bern"}
+    refused = agent.post(FACTS, body)
+    assert (refused.status_code, refused.json["reason"], told(agent)) == (409, "recalled", [])
 
 
 def test_what_can_be_brought_back_is_told_by_no_fact_until_then(agent, ada, runtime):
@@ -238,3 +334,54 @@ def test_facts_of_a_removed_space_move_end_or_go(agent, ada, contents, true_now,
     removed = agent.delete("/v1/spaces/work", contents=contents, expect=expect)
     assert removed.status_code == 200, removed.json
     assert (told(agent), told(agent, ended=True)) == (true_now, ever)
+
+
+# --- the tools ------------------------------------------------------------------------------------------------------
+
+
+def test_a_tool_states_and_another_finds(agent, ada):
+    first = agent.tool("fact_add", subject="Robin", predicate="lives in", object="Bern", valid_from=SPRING)
+    second = agent.tool("fact_add", subject="Robin", predicate="lives in", object="Lisbon", valid_from=SUMMER)
+    again = agent.tool("fact_add", subject="Robin", predicate="lives in", object="Lisbon")
+    assert [(each.status_code, each.json["created"]) for each in (first, second, again)] == [
+        (201, True),
+        (201, True),
+        (200, False),
+    ]
+    assert second.json["ended"] == [first.json["id"]]
+    found = agent.tool("fact_search", query="Where does Robin live?").json
+    assert ([each["object"] for each in found["facts"]], found["more"], found["degraded"]) == (["Lisbon"], False, [])
+    assert [each["object"] for each in agent.tool("fact_search", at=SPRING).json["facts"]] == ["Bern"]
+    for asked in ({"query": "Where does Ada live?"}, {"subject": "Ada"}, {"predicate": "knows"}):
+        assert agent.tool("fact_search", **asked).json["facts"] == []
+    calls = rows(ada, "SELECT operation, affected_ids::text[], hits FROM tool_calls ORDER BY id LIMIT 4")
+    ids = [[first.json["id"]], [second.json["id"]], [second.json["id"]], [second.json["id"]]]
+    assert calls == [
+        (kind, each, hits)
+        for kind, each, hits in zip(("create", "create", "create", "search"), ids, (None, None, None, 1), strict=True)
+    ]
+
+
+def test_there_is_more_than_was_asked_for(agent):
+    for name in ("Ada", "Bob"):
+        state(agent, name, predicate="knows", single=False)
+    found = agent.tool("fact_search", limit=1).json
+    assert (len(found["facts"]), found["more"]) == (1, True)
+
+
+def test_incognito_finds_nothing_by_a_tool(agent, ada):
+    state(agent, "Bern")
+    hidden = agent.in_session("s")
+    hidden.post("/v1/memory/incognito/start", {"session": "s"})
+    assert hidden.tool("fact_search", query="Robin").json == {"facts": [], "more": False, "degraded": ["incognito"]}
+    assert hidden.tool("fact_add", subject="Robin", predicate="lives in", object="Porto").status_code == 409
+    assert "Robin" not in str(rows(ada, "SELECT arguments, error FROM tool_calls"))
+
+
+@pytest.mark.parametrize("by", ["delete", "forget"])
+def test_what_is_gone_is_in_no_call_either(agent, ada, by):
+    memory = agent.store("Robin lives in Bern, near the river")
+    fact = agent.tool("fact_add", subject="Robin", predicate="lives in", object="Bern, near the river").json["id"]
+    assert "river" in str(rows(ada, "SELECT arguments FROM tool_calls"))
+    agent.delete(f"{FACTS}/{fact}" if by == "delete" else f"/v1/memory/entries/{memory}")
+    assert rows(ada, "SELECT arguments FROM tool_calls") == [({"redacted": True},)]

@@ -119,3 +119,58 @@ def test_further_facts_are_loaded(reader):
 
 def test_the_page_of_entities_leads_there(reader):
     assert 'href="/facts"' in reader.get("/entities").text
+
+
+@pytest.fixture
+def fact(reader, ada):
+    stated(reader, since="2024-03-01")
+    return f"/facts/{the_id(ada)}"
+
+
+def test_a_fact_is_put_right(reader, fact, ada):
+    form = reader.get(fact).text
+    assert ('value="Bern"' in form, 'value="2024-03-01"' in form) == (True, True)
+    page = words(reader.post(fact, data={"object": "Berne", "since": "2024-03-01"}, follow_redirects=True))
+    assert ("It is put right." in page, "lives in Berne" in page) == (True, True)
+    (details,) = rows(ada, "SELECT details FROM audit_events WHERE action = 'fact.corrected'")
+    assert details == ({"fields": ["object"], "ended": []},)
+
+
+def test_a_fact_ends_on_a_day_and_is_made_true_again(reader, fact):
+    reader.post(fact, data={"object": "Bern", "since": "2024-03-01", "until": "2024-06-01"})
+    shown = [words(reader.get(f"/facts?day={day}")) for day in ("2024-05-31", "2024-06-01")]
+    assert ["lives in Bern" in page for page in shown] == [True, False]
+    assert 'value="2024-06-01"' in reader.get(fact).text
+    reader.post(fact, data={"object": "Bern", "since": "2024-03-01", "until": ""})
+    assert "lives in Bern" in words(reader.get("/facts"))
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "said"),
+    [
+        ({"object": " "}, "object", "Where, whom or what: must not be empty."),
+        ({"since": "2024-07-01"}, "since", "Since: must not be after it ended."),
+        ({"until": "2024-02-01"}, "until", "The day it ended: must not be before it began."),
+        ({"until": "2024-07-01"}, "until", "The day it ended: must not be after 2024-06-01"),
+        ({"since": "soon"}, "since", "Since: "),
+    ],
+)
+def test_a_correction_that_does_not_fit_brings_the_form_back(reader, fact, given, field, said):
+    stated(reader, object="Lisbon", since="2024-06-01")
+    before = words(reader.get("/facts?ended=yes"))
+    response = reader.post(fact, data={"object": "Bern", "since": "2024-03-01", "until": "2024-06-01", **given})
+    assert (response.status_code, said in words(response)) == (422, True)
+    assert re.search(rf'<input id="{field}"[^>]*aria-invalid="true"', response.text)
+    assert words(reader.get("/facts?ended=yes")) == before
+
+
+def test_nobody_elses_fact_is_shown_or_put_right(app, fact, bob):
+    other = at_browser(app, bob)
+    answers = [other.get(fact), other.post(fact, data={"object": "Porto", "since": "2024-03-01"})]
+    assert [answer.status_code for answer in answers] == [404, 404]
+
+
+def test_while_incognito_no_fact_is_shown_or_put_right(reader, fact):
+    reader.post("/incognito/start")
+    answers = [reader.get(fact), reader.post(fact, data={"object": "Porto", "since": "2024-03-01"})]
+    assert [(answer.status_code, "Bern" in answer.text) for answer in answers] == [(409, False)] * 2

@@ -450,19 +450,19 @@ class FactAnswer(BaseModel):
     created_at: str = Moment
 
 
-class StatedFactAnswer(BaseModel):
-    """What became of a stated fact: false for `created` where it was known, and the facts that it ended."""
+class ChangedFactAnswer(BaseModel):
+    """From when until when a fact is true, and the facts that it ended."""
 
     id: str
-    created: bool
+    valid_from: str = Moment
+    valid_until: str | None
     ended: list[str]
 
 
-class EndedFactAnswer(BaseModel):
-    """Until when a fact was true."""
+class StatedFactAnswer(ChangedFactAnswer):
+    """What became of a stated fact: false for `created` where it was known."""
 
-    id: str
-    valid_until: str = Moment
+    created: bool
 
 
 class FactsAnswer(BaseModel):

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, ClassVar
 from uuid import UUID
 
 from flask import Response, jsonify
 from pydantic import BaseModel, Field
 
-from memory.errors import RefusedError
-from memory.facts import (
-    LARGEST_PAGE,
-    MOST,
-    FactFilters,
-    Statement,
-    delete_fact,
-    end_fact,
-    get_fact,
-    list_facts,
-    state,
-)
-from memory.models import Fact, Space
-from webapp.api.answers import DeletedAnswer, EndedFactAnswer, FactAnswer, FactsAnswer, StatedFactAnswer
+from memory.errors import InvalidError
+from memory.facts import LARGEST_PAGE, MOST, FactFilters, Statement
+from webapp.api.answers import ChangedFactAnswer, DeletedAnswer, FactAnswer, FactsAnswer, StatedFactAnswer
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import NOT_BLANK, Cursor, Line, Moment, Query, Share, Strict, described_as, moment
-from webapp.context import credential, session, utc_now
+from webapp.api.schemas import NOT_BLANK, Cursor, Line, Moment, Patch, Query, Share, Strict, described_as
+from webapp.context import utc_now
+from webapp.facts import correct_fact, delete_fact, fact_json, find_facts, readable_fact, state_fact
 from webapp.guards import needs
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_for
 
 bp = api_blueprint("facts", "What is true of whom, from when until when", "/v1/facts")
 
@@ -39,11 +28,15 @@ class FactPath(BaseModel):
 
 
 class FactsQuery(Query):
-    """Filters of the list: `at` is the moment at which they are true, now without it; `ended` lists all there were."""
+    """Filters of the list: `at` is the moment at which they are true, now without it; `ended` lists all there were.
+
+    `q` is a text, as a question: those whose subject or object it names.
+    """
 
     space: Line | None = None
-    subject: Line | None = Field(None, min_length=1, max_length=200)
-    predicate: Line | None = Field(None, min_length=1, max_length=200)
+    q: Line | None = Field(None, min_length=1, max_length=2000)
+    subject: Line | None = Field(None, min_length=1, max_length=MOST["subject"])
+    predicate: Line | None = Field(None, min_length=1, max_length=MOST["predicate"])
     at: Moment | None = None
     ended: bool = False
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)
@@ -63,9 +56,14 @@ class FactBody(Strict):
     space: Line | None = None
 
 
-class EndBody(Strict):
-    """Until when a fact was true; now where that is left out."""
+class FactPatch(Patch):
+    """What to change; with null for `valid_until` it is true again."""
 
+    nullable: ClassVar = frozenset({"valid_until"})
+
+    object: Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["object"])] | None = None
+    confidence: Share | None = None
+    valid_from: Moment | None = None
     valid_until: Moment | None = None
 
 
@@ -73,15 +71,12 @@ class EndBody(Strict):
 @needs("read")
 def list_(query: FactsQuery) -> Response:
     """Answer a page of what is true now, of what was at a moment, or of all that ever was; of all spaces or one."""
-    scope = scope_for(query.space)
-    if is_incognito(scope):
-        return jsonify({"facts": [], "next_cursor": None, "skipped": "incognito"})
-    hidden = frozenset() if scope else incognito_spaces()
     at = query.at or (None if query.ended else utc_now())
-    filters = FactFilters(scope.id if scope else None, query.subject, query.predicate, at, hidden)
-    page = list_facts(session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor, now=utc_now())
-    shown = [_fact_json(fact, slug) for fact, slug in page.facts]
-    return jsonify({"facts": shown, "next_cursor": page.next_cursor})
+    filters = FactFilters(subject=query.subject, predicate=query.predicate, naming=query.q, at=at)
+    page, skipped = find_facts(query.space, filters, limit=query.limit, cursor=query.cursor)
+    shown = [fact_json(fact, slug) for fact, slug in page.facts]
+    told = {"skipped": skipped} if skipped else {}
+    return jsonify({"facts": shown, "next_cursor": page.next_cursor, **told})
 
 
 @bp.post("", summary="State a fact", responses={"201": StatedFactAnswer, "200": StatedFactAnswer})
@@ -91,67 +86,31 @@ def add(body: FactBody) -> tuple[Response, HTTPStatus]:
 
     201 for a new one, 200 for one that was known.
     """
-    who = credential()
-    space = space_for(body.space)
-    refuse_in_incognito(space.id)
-    said = Statement(**body.model_dump(exclude={"space"}))
-    stated = state(session(), who.user_id, space.id, said, now=utc_now(), actor=who.actor)
-    told = {"id": str(stated.fact.id), "created": stated.created, "ended": [str(each) for each in stated.ended]}
-    session().commit()
-    return jsonify(told), HTTPStatus.CREATED if told["created"] else HTTPStatus.OK
+    kept = state_fact(Statement(**body.model_dump(exclude={"space"})), body.space)
+    answer = jsonify({**kept.json(), "created": kept.created})
+    return answer, HTTPStatus.CREATED if kept.created else HTTPStatus.OK
 
 
 @bp.get("/<uuid:fact_id>", summary="Read a fact", responses={"200": FactAnswer})
 @needs("read")
 def read(path: FactPath) -> Response:
     """Answer it as it is kept, whether it is true or has ended."""
-    fact, slug = _visible(path.fact_id)
-    if is_incognito(session().get_one(Space, (credential().user_id, fact.space_id))):
-        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
-    return jsonify(_fact_json(fact, slug))
+    return jsonify(fact_json(*readable_fact(path.fact_id)))
 
 
-@bp.post("/<uuid:fact_id>/end", summary="End a fact", responses={"200": EndedFactAnswer})
+@bp.patch("/<uuid:fact_id>", summary="Correct or end a fact", responses={"200": ChangedFactAnswer})
 @needs("write")
-def end(path: FactPath, body: EndBody) -> Response:
-    """Say until when it was true; it stays on record."""
-    who = credential()
-    refuse_in_incognito(_visible(path.fact_id)[0].space_id)
-    until = body.valid_until or utc_now()
-    fact = end_fact(session(), who.user_id, path.fact_id, until, now=utc_now(), actor=who.actor)
-    told = {"id": str(fact.id), "valid_until": moment(fact.valid_until)}
-    session().commit()
-    return jsonify(told)
+def change(path: FactPath, body: FactPatch) -> Response:
+    """Say until when it was true, or put right what was said of it; it cannot be true beyond what contradicts it."""
+    changes = body.model_dump(exclude_unset=True)
+    if not changes:
+        raise InvalidError("body", "must change at least one field")
+    return jsonify(correct_fact(path.fact_id, changes).json())
 
 
 @bp.delete("/<uuid:fact_id>", summary="Delete a fact", responses={"200": DeletedAnswer})
 @needs("forget")
 def delete(path: FactPath) -> Response:
-    """Delete it for good; what it had ended stays ended. As with any forgetting, an incognito session may do so too."""
-    who = credential()
-    _visible(path.fact_id)
-    delete_fact(session(), who.user_id, path.fact_id, now=utc_now(), actor=who.actor)
-    session().commit()
+    """Delete it for good; what it had ended stays ended, and can be made true again."""
+    delete_fact(path.fact_id)
     return jsonify({"id": str(path.fact_id), "deleted": True})
-
-
-def _visible(fact_id: UUID) -> tuple[Fact, str]:
-    """Return a fact with its space; raises `NotFoundError` for what this caller may not see."""
-    who = credential()
-    return get_fact(session(), who.user_id, fact_id, within=who.space_id, now=utc_now())
-
-
-def _fact_json(fact: Fact, slug: str) -> dict[str, Any]:
-    return {
-        "id": str(fact.id),
-        "space": slug,
-        "subject": fact.subject,
-        "predicate": fact.predicate,
-        "object": fact.object,
-        "confidence": fact.confidence,
-        "single": fact.single,
-        "source_message_id": str(fact.source_message_id) if fact.source_message_id else None,
-        "valid_from": moment(fact.valid_from),
-        "valid_until": moment(fact.valid_until) if fact.valid_until else None,
-        "created_at": moment(fact.created_at),
-    }

@@ -11,8 +11,10 @@ from webapp.api.answers import (
     Degraded,
     DeletedAnswer,
     EntryAnswer,
+    FactAnswer,
     KeptBack,
     Moment,
+    StatedFactAnswer,
     TraceAnswer,
     UnreadEntryAnswer,
     Warnings,
@@ -247,6 +249,17 @@ class ListedThemesAnswer(BaseModel):
     degraded: list[str] | None = Field(None, description=f"{Degraded} Left out when nothing was skipped.")
 
 
+class FactSearchAnswer(BaseModel):
+    """What `fact_search` answers."""
+
+    facts: list[FactAnswer]
+    more: bool = Field(description="Whether there are facts beyond the limit.")
+    degraded: list[str] = Field(
+        description="`incognito`: this session recalls nothing. `database`: it was out of reach."
+    )
+    error: bool | None = OutOfReach
+
+
 class ToolAnswer(
     RootModel[
         SearchAnswer
@@ -258,6 +271,8 @@ class ToolAnswer(
         | UpdatedAnswer
         | DeletedAnswer
         | ListedThemesAnswer
+        | StatedFactAnswer
+        | FactSearchAnswer
     ]
 ):
     """What a tool answers; each has its own."""

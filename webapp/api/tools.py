@@ -18,7 +18,7 @@ from webapp.operations import was_incognito
 from webapp.recording import Recording, failure
 from webapp.tools import TOOLS, Tool
 
-_CONTENT = frozenset({"content", "tags", "theme", "source_ids"})
+_CONTENT = frozenset({"content", "tags", "theme", "source_ids", "subject", "predicate", "object"})
 
 bp = api_blueprint("tools", "Tools for agents", "/v1/tools")
 

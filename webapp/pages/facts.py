@@ -1,10 +1,10 @@
-"""What is true of whom: stated, looked up as of a day, ended and deleted."""
+"""What is true of whom: stated, looked up as of a day, ended, corrected and deleted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -13,13 +13,15 @@ from flask import Response, flash, make_response, redirect, render_template, req
 from pydantic import BaseModel, Field, ValidationError
 
 from memory.errors import InvalidError, RefusedError
-from memory.facts import FactFilters, FactPage, Statement, delete_fact, end_fact, get_fact, list_facts, state
+from memory.facts import FactFilters, FactPage, Statement
+from memory.models import Fact
 from memory.spaces import list_spaces
-from retrieval.dates import midnight
+from retrieval.dates import local, midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now, zone
+from webapp.facts import correct_fact, delete_fact, find_facts, readable_fact, state_fact
 from webapp.htmx import render
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
+from webapp.operations import is_incognito, space_for
 from webapp.pages.forms import parse
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
@@ -63,6 +65,23 @@ class StateForm(BaseModel):
         return Statement(self.subject, self.predicate, self.object, single=not self.beside, valid_from=begins)
 
 
+class FactForm(BaseModel):
+    """What is put right of a fact; a day that is left as it was keeps the moment that it stands for."""
+
+    object: Line = ""
+    since: Day
+    until: Day | None = None
+
+    def changes(self, fact: Fact) -> dict[str, Any]:
+        """Return what differs from the fact."""
+        changes: dict[str, Any] = {"object": self.object} if self.object != fact.object else {}
+        if self.since != _day(fact.valid_from):
+            changes["valid_from"] = midnight(self.since, zone())
+        if self.until != _day(fact.valid_until):
+            changes["valid_until"] = midnight(self.until, zone()) if self.until else None
+        return changes
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """A page of facts and the spaces that can be chosen."""
@@ -83,42 +102,63 @@ def index() -> Response:
 @bp.post("/facts")
 def add() -> Response:
     """State a fact; the form comes back where a field does not fit, and where nothing may be stored."""
-    who = credential()
     try:
         form = parse(StateForm, request.form)
-        space = space_for(form.space)
-        refuse_in_incognito(space.id)
-        stated = state(session(), who.user_id, space.id, form.said(), now=utc_now(), actor=who.actor)
-    except ValidationError as error:
-        return _again(problems(error))
-    except InvalidError as error:
-        # Its own name in the form, where the moment is a day.
-        return _again({error.field: error.message})
-    except RefusedError as error:
-        return _again({"fact": f"was not kept: {error}"}, HTTPStatus.CONFLICT)
-    ended = f" {counted(len(stated.ended), 'fact')} ended for it." if stated.ended else ""
-    told = f"It is kept.{ended}" if stated.created else "That was known."
-    session().commit()
-    return _to(told)
+        kept = state_fact(form.said(), form.space)
+    except (ValidationError, InvalidError, RefusedError) as error:
+        return _again(*_wrong(error))
+    ended = f" {counted(len(kept.ended), 'fact')} ended for it." if kept.ended else ""
+    return _to(f"It is kept.{ended}" if kept.created else "That was known.")
+
+
+@bp.get("/facts/<uuid:fact_id>")
+def show(fact_id: UUID) -> Response:
+    """Show a fact in a form, to put it right."""
+    fact, space = readable_fact(fact_id)
+    given = {"object": fact.object, "since": _day(fact.valid_from), "until": _day(fact.valid_until)}
+    return make_response(render_template("facts/fact.html", fact=fact, space=space, given=given, problem={}))
+
+
+@bp.post("/facts/<uuid:fact_id>")
+def change(fact_id: UUID) -> Response:
+    """Put a fact right; the form comes back where a field does not fit."""
+    fact, space = readable_fact(fact_id)
+    try:
+        kept = correct_fact(fact_id, parse(FactForm, request.form).changes(fact))
+    except (ValidationError, InvalidError, RefusedError) as error:
+        problem, status = _wrong(error)
+        shown = {"fact": fact, "space": space, "given": request.form, "problem": problem}
+        return make_response(render_template("facts/fact.html", **shown), status)
+    ended = f" {counted(len(kept.ended), 'fact')} ended for it." if kept.ended else ""
+    return _to(f"It is put right.{ended}")
 
 
 @bp.post("/facts/<uuid:fact_id>/end")
 def end(fact_id: UUID) -> Response:
     """Say that a fact is true no longer; it stays on record."""
-    who = credential()
-    refuse_in_incognito(get_fact(session(), who.user_id, fact_id, now=utc_now())[0].space_id)
-    end_fact(session(), who.user_id, fact_id, utc_now(), now=utc_now(), actor=who.actor)
-    session().commit()
+    correct_fact(fact_id, {"valid_until": utc_now()})
     return _to("It is true no longer, and stays on record.")
 
 
 @bp.post("/facts/<uuid:fact_id>/delete")
 def delete(fact_id: UUID) -> Response:
     """Delete a fact for good."""
-    who = credential()
-    delete_fact(session(), who.user_id, fact_id, now=utc_now(), actor=who.actor)
-    session().commit()
+    delete_fact(fact_id)
     return _to("The fact is deleted.")
+
+
+def _day(value: datetime | None) -> date | None:
+    return local(value, zone()).date() if value else None
+
+
+def _wrong(error: ValidationError | InvalidError | RefusedError) -> tuple[dict[str, str], HTTPStatus]:
+    """Return what is wrong with which field of a form, where the moments are days, and the status that says so."""
+    if isinstance(error, ValidationError):
+        return problems(error), HTTPStatus.UNPROCESSABLE_ENTITY
+    if isinstance(error, InvalidError):
+        field = {"valid_from": "since", "valid_until": "until"}.get(error.field, error.field)
+        return {field: error.message}, HTTPStatus.UNPROCESSABLE_ENTITY
+    return {"fact": f"was not kept: {error}"}, HTTPStatus.CONFLICT
 
 
 def _to(said: str) -> Response:
@@ -126,7 +166,7 @@ def _to(said: str) -> Response:
     return make_response(redirect(url_for("facts.index"), HTTPStatus.SEE_OTHER))
 
 
-def _again(problem: dict[str, str], status: HTTPStatus = HTTPStatus.UNPROCESSABLE_ENTITY) -> Response:
+def _again(problem: dict[str, str], status: HTTPStatus) -> Response:
     """Show once more what was written, and of what is kept nothing while incognito."""
     context = {"form": FactsForm(), "listing": None} if is_incognito(None) else _context(FactsForm())
     page = render_template("facts/index.html", **{**context, "problem": problem, "given": request.form})
@@ -134,12 +174,10 @@ def _again(problem: dict[str, str], status: HTTPStatus = HTTPStatus.UNPROCESSABL
 
 
 def _context(form: FactsForm) -> dict[str, Any]:
-    user_id, now = credential().user_id, utc_now()
-    scope = space_for(form.space) if form.space else None
-    hidden = frozenset() if scope else incognito_spaces()
+    now = utc_now()
     # A day is over at the next midnight: what was true at its end is what was true then.
     over = midnight(form.day + timedelta(days=1), zone()) - timedelta(microseconds=1) if form.day else now
-    filters = FactFilters(scope.id if scope else None, form.subject, None, None if form.ended else over, hidden)
-    page = list_facts(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
-    spaces = [(space.slug, space.name) for space in list_spaces(session(), user_id)]
+    filters = FactFilters(subject=form.subject, at=None if form.ended else over)
+    page, _ = find_facts(form.space or None, filters, limit=PAGE, cursor=form.cursor)
+    spaces = [(space.slug, space.name) for space in list_spaces(session(), credential().user_id)]
     return {"form": form, "listing": Listing(page, spaces), "now": now, "problem": {}, "given": {}}

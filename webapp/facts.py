@@ -1,0 +1,115 @@
+"""What agents and people do with facts, as one call each: the switches are asked, the domain acts, it is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from memory import facts
+from memory.errors import RefusedError
+from memory.facts import FactFilters, FactPage, Stated, Statement
+from memory.models import Fact, Space
+from webapp.api.schemas import moment
+from webapp.context import credential, runtime, session, utc_now
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_for
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of a fact: its id, whether it is new, from when until when it is true, and which others ended."""
+
+    id: UUID
+    created: bool
+    valid_from: datetime
+    valid_until: datetime | None
+    ended: tuple[UUID, ...]
+
+    @classmethod
+    def of(cls, stated: Stated) -> Kept:
+        """Read it before the transaction ends."""
+        fact = stated.fact
+        return cls(fact.id, stated.created, fact.valid_from, fact.valid_until, tuple(stated.ended))
+
+    def json(self) -> dict[str, Any]:
+        """Return what those are told who may not read."""
+        return {
+            "id": str(self.id),
+            "valid_from": moment(self.valid_from),
+            "valid_until": moment(self.valid_until),
+            "ended": [str(each) for each in self.ended],
+        }
+
+
+def find_facts(
+    space: str | None, filters: FactFilters, *, limit: int, cursor: str | None = None
+) -> tuple[FactPage, str | None]:
+    """Return a page of the facts that this caller may see, and the name of the switch that keeps it empty."""
+    scope = scope_for(space)
+    if is_incognito(scope):
+        return FactPage((), None), "incognito"
+    hidden = frozenset() if scope else incognito_spaces()
+    chosen = replace(filters, space_id=scope.id if scope else None, hidden=hidden)
+    return facts.list_facts(session(), credential().user_id, chosen, limit=limit, cursor=cursor, now=utc_now()), None
+
+
+def state_fact(said: Statement, space: str | None) -> Kept:
+    """Keep a fact in a space; raises `RefusedError` where nothing may be stored, and for what was forgotten there."""
+    who, target = credential(), space_for(space)
+    refuse_in_incognito(target.id)
+    stated = facts.state(session(), who.user_id, target.id, said, keys=runtime().keys, now=utc_now(), actor=who.actor)
+    kept = Kept.of(stated)
+    session().commit()
+    return kept
+
+
+def visible_fact(fact_id: UUID) -> tuple[Fact, str]:
+    """Return a fact and its space; raises `NotFoundError` for what this caller may not see."""
+    who = credential()
+    return facts.get_fact(session(), who.user_id, fact_id, within=who.space_id, now=utc_now())
+
+
+def readable_fact(fact_id: UUID) -> tuple[Fact, str]:
+    """Return a fact that may be read now; raises `RefusedError` in an incognito session."""
+    fact, slug = visible_fact(fact_id)
+    if is_incognito(session().get_one(Space, (credential().user_id, fact.space_id))):
+        raise RefusedError("incognito", "this session is incognito: nothing is recalled")
+    return fact, slug
+
+
+def correct_fact(fact_id: UUID, changes: Mapping[str, Any]) -> Kept:
+    """Change fields of a fact, or say until when it was true."""
+    who = credential()
+    refuse_in_incognito(visible_fact(fact_id)[0].space_id)
+    keys, now = runtime().keys, utc_now()
+    corrected = facts.correct_fact(session(), who.user_id, fact_id, changes, keys=keys, now=now, actor=who.actor)
+    kept = Kept.of(corrected)
+    session().commit()
+    return kept
+
+
+def delete_fact(fact_id: UUID) -> None:
+    """Delete a fact for good; as with any forgetting, an incognito session may do so too."""
+    who = credential()
+    visible_fact(fact_id)
+    facts.delete_fact(session(), who.user_id, fact_id, now=utc_now(), actor=who.actor)
+    session().commit()
+
+
+def fact_json(fact: Fact, slug: str) -> dict[str, Any]:
+    """Return a fact as it is read."""
+    return {
+        "id": str(fact.id),
+        "space": slug,
+        "subject": fact.subject,
+        "predicate": fact.predicate,
+        "object": fact.object,
+        "confidence": fact.confidence,
+        "single": fact.single,
+        "source_message_id": str(fact.source_message_id) if fact.source_message_id else None,
+        "valid_from": moment(fact.valid_from),
+        "valid_until": moment(fact.valid_until),
+        "created_at": moment(fact.created_at),
+    }

@@ -1,0 +1,83 @@
+"""The tools of facts: to state one, and to look up what is or was true."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import Field
+
+from memory.facts import MOST, FactFilters, Statement
+from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, Strict, described_as
+from webapp.context import runtime, utc_now
+from webapp.facts import fact_json, find_facts, state_fact
+from webapp.tools.base import MOST_RESULTS, Tool, ToolResult
+
+Subject = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["subject"])]
+Predicate = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["predicate"])]
+Object = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["object"])]
+
+
+class StateArguments(Strict):
+    """A fact to keep."""
+
+    subject: Subject = Field(description="Who or what it is about, by the same name each time.")
+    predicate: Predicate = Field(description="What of it, in the same words each time, as “lives in”.")
+    object: Object = Field(description="Where, whom or what.")
+    single: bool = Field(
+        True, description="False where others of this subject and predicate stay true beside it, as of “knows”."
+    )
+    confidence: Share = Field(1.0, description="How sure it is, 0 to 1.")
+    valid_from: Moment | None = Field(None, description="Since when it is true; default: now.")
+    source_message_id: UUID | None = Field(None, description="The stored message that said so.")
+    space: Line | None = None
+
+
+class FindArguments(Strict):
+    """Which facts; without any of these, the latest that are true now."""
+
+    query: Annotated[Line, Field(min_length=1, max_length=2000)] | None = Field(
+        None, description="A question or message: facts of what it names. Without it, facts of everything."
+    )
+    subject: Annotated[Line, Field(min_length=1, max_length=MOST["subject"])] | None = None
+    predicate: Annotated[Line, Field(min_length=1, max_length=MOST["predicate"])] | None = None
+    at: Moment | None = Field(None, description="What was true at this moment; default: now.")
+    space: Line | None = Field(None, description="Which space; default: all that you may read.")
+    limit: Limit | None = Field(None, description=MOST_RESULTS)
+
+
+def _state(arguments: StateArguments) -> ToolResult:
+    kept = state_fact(Statement(**arguments.model_dump(exclude={"space"})), arguments.space)
+    answer = {**kept.json(), "created": kept.created}
+    return ToolResult(answer, {"created": kept.created}, (str(kept.id),), status=201 if kept.created else 200)
+
+
+def _find(arguments: FindArguments) -> ToolResult:
+    at = arguments.at or utc_now()
+    filters = FactFilters(subject=arguments.subject, predicate=arguments.predicate, naming=arguments.query, at=at)
+    page, skipped = find_facts(arguments.space, filters, limit=arguments.limit or runtime().settings.max_results)
+    shown = [fact_json(fact, slug) for fact, slug in page.facts]
+    ids = tuple(fact["id"] for fact in shown)
+    degraded = [skipped] if skipped else []
+    answer: dict[str, Any] = {"facts": shown, "more": page.next_cursor is not None, "degraded": degraded}
+    summary = {"ids": list(ids), "degraded": degraded}
+    return ToolResult(answer, summary, affected=ids, hits=len(ids), private=bool(skipped))
+
+
+FACT_TOOLS = (
+    Tool(
+        "fact_add",
+        "Keep something that is true of someone or something, from when until when. A newer fact ends the one that it "
+        "contradicts, which stays on record. For what was said or wished use memory_add.",
+        StateArguments,
+        "write",
+        _state,
+    ),
+    Tool(
+        "fact_search",
+        "Look up what is true now, or was at a moment, of whoever and whatever a question names.",
+        FindArguments,
+        "read",
+        _find,
+    ),
+)
