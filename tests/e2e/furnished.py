@@ -13,7 +13,7 @@ from sqlalchemy import select, text
 from memory.embedding.backfill import utc_now
 from memory.enrichment.findings import Name
 from memory.mentions import Origin, mention
-from memory.models import Cell, Entity, Memory, Notebook, Space, ToolCall
+from memory.models import Cell, Entity, Fact, Memory, Notebook, Space, ToolCall
 from webapp.cli.demo import fill
 
 TALK = (
@@ -63,6 +63,7 @@ class Furnished:
     other_id: str
     conversation_id: str
     entity_id: str
+    fact_id: str
     notebook_id: str
     cell_id: str
     call_id: str
@@ -111,6 +112,7 @@ def furnish(app: Flask, person: Any) -> Furnished:
         other_id=house.one(select(Memory.id).where(Memory.text.startswith("Benedita's gallery hangs 14 framed"))),
         conversation_id=conversation,
         entity_id=house.one(select(Entity.id).where(Entity.name == "Benedita")),
+        fact_id=house.one(select(Fact.id).where(Fact.object == "Lisbon")),
         notebook_id=notebook,
         cell_id=house.one(select(Cell.id).where(Cell.notebook_id == UUID(notebook), Cell.kind == "recall")),
         call_id=house.one(select(ToolCall.id).where(ToolCall.tool == "notes")),
