@@ -189,6 +189,7 @@ NULLABLE = {
     "SpacePatch": set(),
     "ConversationPatch": {"title", "space"},
     "SettingsBody": {"space"},
+    "FactPatch": {"valid_until"},
 }
 
 
