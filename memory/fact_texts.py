@@ -41,5 +41,8 @@ def drop_saying(session: Session, needles: Needles) -> Sequence[UUID]:
     rows = session.execute(mine.execution_options(yield_per=_AT_ONCE))
     said = [row.id for row in rows if needles.in_text(sentence(row))]
     if said:
-        session.execute(delete(Fact).where(Fact.user_id == func.app_user(), Fact.id.in_(said)))
+        found = (Fact.user_id == func.app_user(), Fact.id.in_(said))
+        # In one order, as two may forget what the same facts say.
+        session.execute(select(Fact.id).where(*found).order_by(Fact.id).with_for_update())
+        session.execute(delete(Fact).where(*found))
     return said
