@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 from uuid import UUID
 
 from pydantic import (
@@ -129,9 +129,9 @@ def _named(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-def _kinds(annotation: Any) -> list[Any]:
-    """Return the types that an annotation is made of."""
-    return [annotation, *(kind for part in get_args(annotation) for kind in _kinds(part))]
+def kinds_of(annotation: Any) -> list[Any]:
+    """Return the types that an annotation is made of, a list of whatever as `list`."""
+    return [get_origin(annotation) or annotation, *(kind for part in get_args(annotation) for kind in kinds_of(part))]
 
 
 # Texts that go into a column or a comparison as they are; a memory's own text is checked by its draft.
@@ -178,7 +178,7 @@ class Strict(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _truth_is_true_or_false(cls, value: Any, info: ValidationInfo) -> Any:
-        kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
+        kinds = kinds_of(cls.model_fields[str(info.field_name)].annotation)
         if bool in kinds:
             # Models write the words as text at times, as they do with numbers: both can mean one thing only.
             named = isinstance(value, bool) or (isinstance(value, str) and value.lower() in {"true", "false"})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import model_validator
 
 from retrieval.query import DEFAULT_LIMIT, DEFAULT_TOKEN_BUDGET
+from webapp.api.schemas import Strict, kinds_of
 
 LEAST_EVIDENCE = (
     "Evidence that a hit needs, 0 to 1: of words, of meaning, or that it reads like an answer. "
@@ -30,6 +32,30 @@ _OPERATIONS = {
 }
 
 
+class Arguments(Strict):
+    """What a tool is called with, as models send it: null for what they leave out, and a list as text at times."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_models_write(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        fields = cls.model_fields
+        return {
+            name: _listed(value) if name in fields and list in kinds_of(fields[name].annotation) else value
+            for name, value in given.items()
+            # A schema that requires every field leaves them no other way to say nothing.
+            if value is not None or name not in fields
+        }
+
+
+def _listed(value: Any) -> Any:
+    """Return the list that a text in JSON is; anything else as it came."""
+    try:
+        said = json.loads(value) if isinstance(value, str) else None
+    except (ValueError, RecursionError):
+        return value
+    return said if isinstance(said, list) else value
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """An answer, and what of it the journal keeps: `summary` without text, ids, the number of hits."""
@@ -48,7 +74,7 @@ class Tool:
 
     name: str
     description: str
-    arguments: type[BaseModel]
+    arguments: type[Arguments]
     scope: str
     run: Callable[[Any], ToolResult]
 

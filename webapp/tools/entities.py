@@ -15,11 +15,11 @@ from memory.shelves import ENTITIES
 from memory.spaces import DEFAULT_SPACE
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
-from webapp.api.schemas import Limit, Line, Question, Strict, moment
+from webapp.api.schemas import Limit, Line, Question, moment
 from webapp.context import credential, session, utc_now
 from webapp.operations import space_for
 from webapp.recall import find
-from webapp.tools.base import MOST_RESULTS, Tool, ToolResult
+from webapp.tools.base import MOST_RESULTS, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
 # Said where nothing is found because there never is anything.
@@ -27,7 +27,7 @@ NO_ENTITIES = "no_entities_in_pool"
 _SWITCHES = frozenset({"incognito", "memory_off"})
 
 
-class EntityArguments(Strict):
+class EntityArguments(Arguments):
     """A question about someone or something, and where to look."""
 
     query: Question = Field(description="Who or what to look for: a name, or words for what is known of it.")

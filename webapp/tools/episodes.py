@@ -13,14 +13,14 @@ from memory.models import Conversation
 from memory.shelves import EPISODES
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
-from webapp.api.schemas import Limit, Line, Overrides, Question, Share, Strict, TokenBudget, moment
+from webapp.api.schemas import Limit, Line, Overrides, Question, Share, TokenBudget, moment
 from webapp.context import credential, session
 from webapp.recall import find
-from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Tool, ToolResult
+from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
 
-class EpisodeArguments(Strict):
+class EpisodeArguments(Arguments):
     """A question about earlier conversations, and what narrows it."""
 
     query: Question = Field(description="What to look for in what was said, in plain words.")

@@ -26,7 +26,6 @@ from webapp.api.schemas import (
     Question,
     Share,
     SourceIds,
-    Strict,
     Tags,
     Text,
     Theme,
@@ -42,7 +41,7 @@ from webapp.operations import change, incognito_spaces, remove, skipped, space_f
 from webapp.recall import find
 from webapp.recording import recalled
 from webapp.sources import NO_SOURCE, unknown_sources
-from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Tool, ToolResult
+from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, named, remarks, why_json
 
 # Of a conversation, in what `query_memory` says of where a memory comes from.
@@ -51,7 +50,7 @@ _LONGEST_NAME = 80
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
-class SearchArguments(Strict):
+class SearchArguments(Arguments):
     """A question and what narrows it."""
 
     query: Question = Field(description="What to look for, in plain words; exact names and codes work too.")
@@ -65,7 +64,7 @@ class SearchArguments(Strict):
     policy: Overrides | None = Field(None, description="Ranking weights for this call, or a policy's name.")
 
 
-class AddArguments(Strict):
+class AddArguments(Arguments):
     """A memory to add; agents are told to say the type, and one that does not gets a note."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"required": ["type", "content"]})
@@ -81,7 +80,7 @@ class AddArguments(Strict):
     importance: Share | None = None
 
 
-class ItemArguments(Strict):
+class ItemArguments(Arguments):
     """Which memory."""
 
     item_id: UUID
@@ -99,11 +98,11 @@ class UpdateArguments(ItemArguments):
     supersedes: UUID | None = None
 
 
-class NoArguments(Strict):
+class NoArguments(Arguments):
     """Nothing to say."""
 
 
-class QueryArguments(Strict):
+class QueryArguments(Arguments):
     """A question for `query_memory`."""
 
     query: Question = Field(
@@ -218,7 +217,7 @@ def _get(arguments: ItemArguments) -> ToolResult:
 
 
 def _update(arguments: UpdateArguments) -> ToolResult:
-    changes = arguments.model_dump(exclude_unset=True, exclude={"item_id"}, exclude_none=True)
+    changes = arguments.model_dump(exclude_unset=True, exclude={"item_id"})
     if "content" in changes:
         changes["text"] = changes.pop("content")
     if not changes:
