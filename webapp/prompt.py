@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
+from itertools import islice
+
+from memory.spaces import spoken
 
 MOST_THEMES = 10
 _LONGEST_NAME = 60
@@ -14,11 +17,19 @@ LINES = (
 )
 
 
-def prompt_block(themes: Sequence[str]) -> str:
-    """Return the injection block: two lines, and one more that has the names of at most ten themes."""
+def prompt_block(themes: Mapping[str, str]) -> str:
+    """Return the injection block: two lines, and one more that has at most ten themes, given as slugs with their names.
+
+    Tools narrow a search by the slug, so that comes first; a name that says no more than it is left out.
+    """
     if not themes:
         return LINES
-    return f"{LINES}\nThemes in memory: {', '.join(map(_quoted, themes[:MOST_THEMES]))}."
+    told = ", ".join(_told(slug, name) for slug, name in islice(themes.items(), MOST_THEMES))
+    return f"{LINES}\nThemes in memory, by the slug that tools take: {told}."
+
+
+def _told(slug: str, name: str) -> str:
+    return slug if name == spoken(slug) else f"{slug} ({_quoted(name)})"
 
 
 def _quoted(theme: str) -> str:

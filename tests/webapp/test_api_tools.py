@@ -361,7 +361,7 @@ def test_a_failure_that_names_what_was_forgotten_is_redacted(agent, ada, told):
     [
         {"content": "very secret words", "type": "rumour"},
         {"content": "very secret words\x00"},
-        {"content": "very secret words", "theme": "Not A Slug"},
+        {"content": "very secret words", "theme": "Not a slug!"},
         {"content": "very secret words" * 5000},
         {"text": "very secret words"},
         {"content": "very secret words", "space": "nowhere"},

@@ -64,3 +64,22 @@ def test_types_may_be_written_as_text(agent, bees, tool, found, types, count):
 @pytest.mark.parametrize("value", ["fact", "fact, note", '"fact"', "{}", "[fact]", "[" * 50_000])
 def test_another_text_is_no_list(agent, value):
     assert fields(agent.tool("memory_search", query="bees", types=value)) == ["types"]
+
+
+@pytest.mark.parametrize("theme", ["Home Improvement", " home  improvement ", "home-improvement", "HOME-improvement"])
+def test_a_theme_may_be_named_as_people_write_it(agent, theme):
+    added = agent.tool("memory_add", type="fact", content="The boiler was serviced", theme=theme).json["id"]
+    assert agent.entry(added)["theme"] == "home-improvement"
+    changed = agent.tool("memory_update", item_id=agent.store("The roof leaks"), theme=theme).json
+    assert changed["theme"] == "home-improvement"
+    assert sorted(agent.found("boiler roof", theme=theme, min_score=0)) == ["The boiler was serviced", "The roof leaks"]
+
+
+@pytest.mark.parametrize("theme", ["C++", "K\u00fcche", "a" * 65, "-"])
+def test_a_theme_whose_name_would_lose_something_is_refused(agent, theme):
+    assert fields(agent.tool("memory_add", type="fact", content="The boiler was serviced", theme=theme)) == ["theme"]
+
+
+@pytest.mark.parametrize("theme", ["", " "])
+def test_a_search_of_an_empty_theme_is_of_any(agent, bees, theme):
+    assert agent.found("bees on the roof", theme=theme) == ["Ada keeps bees on the roof"]

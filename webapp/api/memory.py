@@ -160,7 +160,7 @@ def prompt(query: SpaceQuery) -> Response:
     if why := skipped(space):
         return jsonify({"prompt": "", "token_count": 0, "skipped": why})
     rows = list_themes(session(), credential().user_id, space_id=space.id)
-    block = prompt_block([named(theme)[0] for theme, total in rows if total])
+    block = prompt_block({theme.slug: named(theme)[0] for theme, total in rows if total})
     return jsonify({"prompt": block, "token_count": count(block)})
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from memory.browse import possible_updates, where_said
 from memory.drafts import Draft
@@ -50,13 +50,26 @@ _LONGEST_NAME = 80
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
+def _as_slug(theme: str) -> str:
+    """Return a theme's name as a slug is written; what else is wrong with it stays, to be refused.
+
+    >>> _as_slug(" Home Improvement"), _as_slug("C++")
+    ('home-improvement', 'c++')
+    """
+    return "-".join(theme.lower().split())
+
+
+NamedTheme = Annotated[Theme, AfterValidator(_as_slug)]
+OnlyTheme = Annotated[NamedTheme | None, AfterValidator(lambda theme: theme or None)]
+
+
 class SearchArguments(Arguments):
     """A question and what narrows it."""
 
     query: Question = Field(description="What to look for, in plain words; exact names and codes work too.")
     limit: Limit | None = Field(None, description=MOST_RESULTS)
     space: Line | None = Field(None, description="Which space; default: the shared pool.")
-    theme: Line | None = Field(None, description="Only memories of this theme (slug).")
+    theme: OnlyTheme = Field(None, description="Only memories of this theme (slug); an empty one, of any.")
     types: Only[MemoryType] = Field(None, description="Only memories of these types; none given, of any.")
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only memories of the last so many days.")
     min_score: Share | None = Field(None, description=LEAST_EVIDENCE)
@@ -71,7 +84,7 @@ class AddArguments(Arguments):
 
     type: MemoryType = Field("note", description="What kind of memory this is.")
     content: Text = Field(description="The memory, as one self-contained statement.")
-    theme: Theme | None = Field(None, description="Slug of a theme; a new one is added.")
+    theme: NamedTheme | None = Field(None, description="Slug of a theme; a new one is added.")
     tags: Tags = Field(default_factory=list)
     space: Line | None = None
     source_ids: SourceIds = Field(default_factory=list)
@@ -91,7 +104,7 @@ class UpdateArguments(ItemArguments):
 
     content: Text | None = None
     type: MemoryType | None = None
-    theme: Theme | None = None
+    theme: NamedTheme | None = Field(None, description="Slug of a theme; an empty one takes it away.")
     tags: Tags | None = None
     importance: Share | None = None
     status: MemoryStatus | None = None
