@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import model_validator
 
-from retrieval.query import DEFAULT_LIMIT, DEFAULT_TOKEN_BUDGET
+from retrieval.query import DEFAULT_LIMIT, DEFAULT_TOKEN_BUDGET, LARGEST_LIMIT, LARGEST_TOKEN_BUDGET
 from webapp.api.schemas import Strict, kinds_of
+from webapp.tools.schema import schema_of
 
 LEAST_EVIDENCE = (
     "Evidence that a hit needs, 0 to 1: of words, of meaning, or that it reads like an answer. "
@@ -18,8 +19,8 @@ LEAST_EVIDENCE = (
 )
 
 _AS_SET = "default: what the server is set to, usually"
-MOST_RESULTS = f"At most this many results ({_AS_SET} {DEFAULT_LIMIT})."
-MOST_TOKENS = f"Most tokens of text in all ({_AS_SET} {DEFAULT_TOKEN_BUDGET})."
+MOST_RESULTS = f"At most this many results, 1 to {LARGEST_LIMIT} ({_AS_SET} {DEFAULT_LIMIT})."
+MOST_TOKENS = f"Most tokens of text in all, up to {LARGEST_TOKEN_BUDGET} ({_AS_SET} {DEFAULT_TOKEN_BUDGET})."
 
 _OPERATIONS = {
     "search": "search",
@@ -85,7 +86,7 @@ class Tool:
 
     def describe(self, format_: str) -> dict[str, Any]:
         """Return the tool in the shape of an ecosystem: plain, openai, anthropic or mcp."""
-        schema = self.arguments.model_json_schema()
+        schema = schema_of(self.arguments)
         if format_ == "openai":
             function = {"name": self.name, "description": self.description, "parameters": schema}
             return {"type": "function", "function": function}

@@ -47,6 +47,7 @@ from webapp.tools.shown import answer_json, named, remarks, why_json
 # Of a conversation, in what `query_memory` says of where a memory comes from.
 _LONGEST_NAME = 80
 
+IMPORTANCE = "How much it matters, 0 to 1; default: what its words and its use say."
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
@@ -85,30 +86,30 @@ class AddArguments(Arguments):
     type: MemoryType = Field("note", description="What kind of memory this is.")
     content: Text = Field(description="The memory, as one self-contained statement.")
     theme: NamedTheme | None = Field(None, description="Slug of a theme; a new one is added.")
-    tags: Tags = Field(default_factory=list)
-    space: Line | None = None
-    source_ids: SourceIds = Field(default_factory=list)
+    tags: Tags = Field(default_factory=list, description="Words to find it by later.")
+    space: Line | None = Field(None, description="Which space; default: the shared pool.")
+    source_ids: SourceIds = Field(default_factory=list, description="Ids of yours for where this comes from.")
     source_message_id: UUID | None = Field(None, description="The stored message that this was learned from.")
     manually_saved: bool = Field(False, description="True when the user asked to remember this.")
-    importance: Share | None = None
+    importance: Share | None = Field(None, description=IMPORTANCE)
 
 
 class ItemArguments(Arguments):
     """Which memory."""
 
-    item_id: UUID
+    item_id: UUID = Field(description="The memory's id, as memory_search or memory_add answered it.")
 
 
 class UpdateArguments(ItemArguments):
     """What to change in a memory."""
 
-    content: Text | None = None
-    type: MemoryType | None = None
+    content: Text | None = Field(None, description="What it says from now on, as one self-contained statement.")
+    type: MemoryType | None = Field(None, description="What kind of memory this is.")
     theme: NamedTheme | None = Field(None, description="Slug of a theme; an empty one takes it away.")
-    tags: Tags | None = None
-    importance: Share | None = None
-    status: MemoryStatus | None = None
-    supersedes: UUID | None = None
+    tags: Tags | None = Field(None, description="Instead of the tags that it has.")
+    importance: Share | None = Field(None, description=IMPORTANCE)
+    status: MemoryStatus | None = Field(None, description="Only what is active is searched.")
+    supersedes: UUID | None = Field(None, description="Id of the memory that this one replaces.")
 
 
 class NoArguments(Arguments):
