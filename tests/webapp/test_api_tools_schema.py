@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
+from agents.strict_schema import ensure_strict_json_schema
+from api_agent import fields
 
 from webapp.tools import TOOLS
 
@@ -34,3 +37,72 @@ def test_every_argument_says_what_it_is(tool, name, field):
 def test_a_schema_has_nothing_that_tells_a_model_nothing(tool):
     schema = tool.describe("mcp")["inputSchema"]
     assert (titles(schema), "description" in schema) == ([], False)
+
+
+# --- strict -----------------------------------------------------------------------------------------------------------
+
+STRICT = [tool.describe("openai", strictly=True)["function"] for tool in TOOLS.values()]
+# What some models refuse in a strict schema.
+REFUSED = {
+    "default",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+    "pattern",
+    "format",
+    "title",
+}
+
+
+def keywords(schema: Any) -> set[str]:
+    """Return the keywords that a schema uses, those of its parts too."""
+    parts = [*schema.get("properties", {}).values(), *schema.get("anyOf", []), *filter(None, [schema.get("items")])]
+    return set(schema).union(*map(keywords, parts))
+
+
+@pytest.mark.parametrize("function", STRICT, ids=lambda function: function["name"])
+def test_a_strict_schema_is_strict_to_the_agents_sdk(function):
+    schema = function["parameters"]
+    assert ensure_strict_json_schema(deepcopy(schema)) == schema
+    assert (function["strict"], keywords(schema) & REFUSED) == (True, set())
+
+
+@pytest.mark.parametrize("function", STRICT, ids=lambda function: function["name"])
+def test_a_strict_schema_takes_what_the_tool_takes(function):
+    model = TOOLS[function["name"]].arguments.model_fields
+    fields_of = function["parameters"]["properties"]
+    assert list(fields_of) == list(model)
+    nullable = {name for name, field in fields_of.items() if {"type": "null"} in field.get("anyOf", [])}
+    required = set(TOOLS[function["name"]].describe("mcp")["inputSchema"].get("required", []))
+    assert nullable == set(model) - required
+
+
+def filled(function: dict[str, Any], id_: str) -> dict[str, Any]:
+    """Return what a model writes that has nothing to say but what it must."""
+    return {
+        name: None if "anyOf" in field else id_ if name == "item_id" else field.get("enum", ["bees on the roof"])[0]
+        for name, field in function["parameters"]["properties"].items()
+    }
+
+
+# A change of nothing is none.
+CALLED = [function for function in STRICT if function["name"] != "memory_update"]
+
+
+@pytest.mark.parametrize("function", CALLED, ids=lambda function: function["name"])
+def test_what_a_strict_model_writes_is_taken(agent, function):
+    given = filled(function, agent.store("Ada keeps bees on the roof"))
+    assert agent.tool(function["name"], **given).status_code < 300
+
+
+def test_the_strict_tools_are_answered(agent):
+    answer = agent.get("/v1/tools", format="openai", strict="true").json
+    assert [tool["function"] for tool in answer] == STRICT
+
+
+@pytest.mark.parametrize("format_", ["plain", "anthropic", "mcp"])
+def test_other_formats_are_not_strict(agent, format_):
+    assert fields(agent.get("/v1/tools", format=format_, strict="true")) == ["strict"]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from flask import Response, jsonify, make_response
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from memory.errors import InvalidError
 from webapp.api.blueprint import api_blueprint, refusing
 from webapp.api.schemas import Omittable, Query
 from webapp.api.tool_answers import ToolAnswer, ToolsAnswer
@@ -24,9 +25,10 @@ bp = api_blueprint("tools", "Tools for agents", "/v1/tools")
 
 
 class ToolsQuery(Query):
-    """Whose schema to speak."""
+    """Whose schema to speak; `strict` as that of OpenAI is, where a model must name every field."""
 
     format: Literal["plain", "openai", "anthropic", "mcp"] = "plain"
+    strict: bool = False
 
 
 class ToolPath(BaseModel):
@@ -45,7 +47,9 @@ class ToolBody(Omittable):
 @needs(ANY)
 def list_(query: ToolsQuery) -> Response:
     """Answer the tools in the shape that an ecosystem expects."""
-    described = [tool.describe(query.format) for tool in TOOLS.values()]
+    if query.strict and query.format != "openai":
+        raise InvalidError("strict", "is for the format openai alone")
+    described = [tool.describe(query.format, strictly=query.strict) for tool in TOOLS.values()]
     return jsonify({"tools": described} if query.format in {"plain", "mcp"} else described)
 
 

@@ -11,7 +11,7 @@ from pydantic import model_validator
 
 from retrieval.query import DEFAULT_LIMIT, DEFAULT_TOKEN_BUDGET, LARGEST_LIMIT, LARGEST_TOKEN_BUDGET
 from webapp.api.schemas import Strict, kinds_of
-from webapp.tools.schema import schema_of
+from webapp.tools.schema import schema_of, strict
 
 LEAST_EVIDENCE = (
     "Evidence that a hit needs, 0 to 1: of words, of meaning, or that it reads like an answer. "
@@ -84,11 +84,11 @@ class Tool:
         """Return what the record says that the tool does: the first word of its name that tells."""
         return next((_OPERATIONS[word] for word in self.name.split("_") if word in _OPERATIONS), "read")
 
-    def describe(self, format_: str) -> dict[str, Any]:
-        """Return the tool in the shape of an ecosystem: plain, openai, anthropic or mcp."""
+    def describe(self, format_: str, *, strictly: bool = False) -> dict[str, Any]:
+        """Return the tool in the shape of an ecosystem: plain, openai, which may be strict, anthropic or mcp."""
         schema = schema_of(self.arguments)
         if format_ == "openai":
-            function = {"name": self.name, "description": self.description, "parameters": schema}
-            return {"type": "function", "function": function}
+            parameters = {"parameters": strict(schema), "strict": True} if strictly else {"parameters": schema}
+            return {"type": "function", "function": {"name": self.name, "description": self.description, **parameters}}
         key = {"anthropic": "input_schema", "mcp": "inputSchema"}.get(format_, "parameters")
         return {"name": self.name, "description": self.description, key: schema}
