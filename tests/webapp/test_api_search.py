@@ -258,8 +258,17 @@ def test_scores_are_written_back(agent, told):
 
 def test_query_memory_answers_as_specified(agent, told):
     answer = agent.tool("query_memory", query="What does Ada keep on the roof?").json
-    assert set(answer["memories"][0]) == {"content", "type", "relevance", "context"}
+    assert set(answer["memories"][0]) == {"id", "content", "type", "relevance", "context", "created_at"}
     assert answer["metadata"] == {"count": len(answer["memories"]), "truncated": False}
+
+
+def test_what_query_memory_finds_can_be_corrected(agent, told):
+    found = agent.tool("query_memory", query="green tea").json["memories"][0]
+    assert (found["id"], found["created_at"]) == (told["tea"], agent.entry(told["tea"])["created_at"])
+    agent.tool("memory_update", item_id=found["id"], content="I prefer black tea over coffee")
+    assert (
+        agent.tool("query_memory", query="black tea").json["memories"][0]["content"] == "I prefer black tea over coffee"
+    )
 
 
 def test_query_memory_says_that_there_was_more(client, new_person):

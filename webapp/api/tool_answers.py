@@ -160,10 +160,12 @@ class EntitySearchAnswer(FoundAnswer):
 class RecalledAnswer(BaseModel):
     """A memory as `query_memory` tells it."""
 
+    id: str
     content: str
     type: MemoryType
     relevance: float
     context: str = Field(description="Who said it, on which day, from which sources, and in which conversation.")
+    created_at: str = Moment
 
 
 class RecalledCountAnswer(BaseModel):

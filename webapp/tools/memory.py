@@ -97,7 +97,7 @@ class AddArguments(Arguments):
 class ItemArguments(Arguments):
     """Which memory."""
 
-    item_id: UUID = Field(description="The memory's id, as memory_search or memory_add answered it.")
+    item_id: UUID = Field(description="The memory's id, as a search or memory_add answered it.")
 
 
 class UpdateArguments(ItemArguments):
@@ -157,20 +157,25 @@ def _query_memory(arguments: QueryArguments) -> ToolResult:
     result = find(arguments.query, types=arguments.types)
     said = where_said(session(), credential().user_id, [hit.ranked.scored.candidate.id for hit in result.hits])
     answer: dict[str, Any] = {
-        "memories": [
-            {
-                "content": hit.snippet,
-                "type": hit.ranked.scored.candidate.type,
-                "relevance": round(hit.ranked.scored.score.relevance, 6),
-                "context": _provenance(hit, *said.get(hit.ranked.scored.candidate.id, (None, None))),
-            }
-            for hit in result.hits
-        ],
+        "memories": [_recalled_json(hit, said) for hit in result.hits],
         "metadata": {"count": len(result.hits), "truncated": result.truncated or result.more},
         **remarks(result),
         **({"degraded": list(result.degraded)} if result.degraded else {}),
     }
     return _found(result, answer)
+
+
+def _recalled_json(hit: Hit, said: dict[UUID, tuple[str | None, str | None]]) -> dict[str, Any]:
+    memory = hit.ranked.scored.candidate
+    return {
+        # What is out of date can be corrected by it.
+        "id": str(memory.id),
+        "content": hit.snippet,
+        "type": memory.type,
+        "relevance": round(hit.ranked.scored.score.relevance, 6),
+        "context": _provenance(hit, *said.get(memory.id, (None, None))),
+        "created_at": moment(memory.created_at),
+    }
 
 
 def _provenance(hit: Hit, message: str | None, conversation: str | None) -> str:
