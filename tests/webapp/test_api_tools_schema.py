@@ -39,6 +39,23 @@ def test_a_schema_has_nothing_that_tells_a_model_nothing(tool):
     assert (titles(schema), "description" in schema) == ([], False)
 
 
+@pytest.mark.parametrize(
+    ("name", "reads", "destroys"),
+    [
+        ("memory_search", True, False),
+        ("memory_add", False, False),
+        ("memory_get", True, False),
+        ("memory_update", False, True),
+        ("memory_delete", False, True),
+        ("memory_list_themes", True, False),
+        ("query_memory", True, False),
+    ],
+)
+def test_mcp_is_told_what_a_tool_may_do(agent, name, reads, destroys):
+    hints = {tool["name"]: tool["annotations"] for tool in agent.get("/v1/tools", format="mcp").json["tools"]}
+    assert hints[name] == {"readOnlyHint": reads, "destructiveHint": destroys, "openWorldHint": False}
+
+
 # --- strict -----------------------------------------------------------------------------------------------------------
 
 STRICT = [tool.describe("openai", strictly=True)["function"] for tool in TOOLS.values()]

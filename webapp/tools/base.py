@@ -90,5 +90,15 @@ class Tool:
         if format_ == "openai":
             parameters = {"parameters": strict(schema), "strict": True} if strictly else {"parameters": schema}
             return {"type": "function", "function": {"name": self.name, "description": self.description, **parameters}}
-        key = {"anthropic": "input_schema", "mcp": "inputSchema"}.get(format_, "parameters")
-        return {"name": self.name, "description": self.description, key: schema}
+        told = {"name": self.name, "description": self.description}
+        if format_ == "mcp":
+            return {**told, "inputSchema": schema, "annotations": self._hints()}
+        return {**told, "input_schema" if format_ == "anthropic" else "parameters": schema}
+
+    def _hints(self) -> dict[str, bool]:
+        """Return what a client of MCP decides by whether to ask its user first; unsaid, each tool may destroy."""
+        return {
+            "readOnlyHint": self.scope == "read",
+            "destructiveHint": self.operation in {"update", "delete"},
+            "openWorldHint": False,
+        }
