@@ -198,6 +198,7 @@ SCOPES = {
     "api_memory.end_incognito": "write",
     "api_memory.themes": "read",
     "api_memory.add_theme": "write",
+    "api_memory.change_theme": "write",
     "api_memory.remove_theme": "forget",
     "api_memory.prompt": "read",
     "api_memory.context": "read",

@@ -120,8 +120,8 @@ def test_how_many_words_there_may_be_is_described(agent, app, schema):
 
 def test_a_change_of_nothing_is_described_as_none(app):
     schemas = app.test_client().get("/v1/openapi.json").json["components"]["schemas"]
-    changes = ("EntryPatch", "SpacePatch", "ConversationPatch", "SettingsBody")
-    assert [schemas[name]["minProperties"] for name in changes] == [1] * 4
+    changes = ("EntryPatch", "SpacePatch", "ConversationPatch", "SettingsBody", "ThemePatch")
+    assert [schemas[name]["minProperties"] for name in changes] == [1] * 5
 
 
 @pytest.mark.parametrize("schema", ["ContextBody", "SpaceBody", "SpacePatch"])
@@ -304,6 +304,7 @@ def keep_house(agent, person):
     agent.delete("/v1/spaces/attic", contents="move", expect=expected)
     for slug in ("house", "shed"):
         agent.post("/v1/memory/themes", {"slug": slug})
+    agent.patch("/v1/memory/themes/shed", {"description": "Tools and pots"})
     agent.delete("/v1/memory/themes/shed")
     agent.post("/v1/memory/settings", {"incognito_default": False})
     for path in ("summary", "settings", "themes", "prompt"):

@@ -190,6 +190,7 @@ NULLABLE = {
     "ConversationPatch": {"title", "space"},
     "SettingsBody": {"space"},
     "FactPatch": {"valid_until"},
+    "ThemePatch": set(),
 }
 
 

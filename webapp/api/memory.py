@@ -5,12 +5,12 @@ from __future__ import annotations
 import secrets
 from http import HTTPStatus
 
-from flask import Response, g, jsonify, make_response
+from flask import Response, abort, g, jsonify, make_response
 
 from memory import incognito
 from memory.errors import InvalidError
 from memory.models import Theme
-from memory.spaces import create_theme, list_themes, update_space
+from memory.spaces import create_theme, describe_theme, get_theme, list_themes, update_space
 from memory.summary import summarise
 from retrieval.budget import Fitted
 from retrieval.context import assemble
@@ -26,10 +26,19 @@ from webapp.api.answers import (
     ThemesAnswer,
 )
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import ContextBody, IncognitoBody, SettingsBody, SpaceQuery, ThemeBody, ThemePath, space_json
+from webapp.api.schemas import (
+    ContextBody,
+    IncognitoBody,
+    SettingsBody,
+    SpaceQuery,
+    ThemeBody,
+    ThemePatch,
+    ThemePath,
+    space_json,
+)
 from webapp.context import credential, runtime, session, utc_now, zone
 from webapp.errors import problem
-from webapp.guards import in_session, needs, recorded
+from webapp.guards import in_session, needs, recorded, require_scope
 from webapp.operations import drop_theme, incognito_spaces, refuse_in_incognito, skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
@@ -129,22 +138,42 @@ def themes(query: SpaceQuery) -> Response:
 def add_theme(body: ThemeBody) -> Response:
     """Answer the new theme."""
     who = credential()
-    if who.space_id is not None:
-        # Whether a name is taken would tell what the other spaces hold.
-        return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot add themes by themselves")
+    # Whether a name is taken would tell what the other spaces hold.
+    _refuse_confined("add themes by themselves")
     refuse_in_incognito(space_for(None).id)
     theme = create_theme(session(), who.user_id, now=utc_now(), actor=who.actor, **body.model_dump())
     session().commit()
     return make_response(jsonify(_theme_json(theme)), 201)
 
 
+@bp.patch("/themes/<string:slug>", summary="Rename or describe a theme", responses={"200": ThemeAnswer})
+@needs("write")
+def change_theme(path: ThemePath, body: ThemePatch) -> Response:
+    """Change what was sent, and answer the theme, for which a token needs the scope `read` too."""
+    changes, who = body.model_dump(exclude_unset=True), credential()
+    if not changes:
+        raise InvalidError("body", "must change at least one field")
+    require_scope("read")
+    _refuse_confined("change themes")
+    refuse_in_incognito(space_for(None).id)
+    theme = get_theme(session(), who.user_id, path.slug, outside=incognito_spaces())
+    said = {"display_name": theme.display_name, "description": theme.description, **changes}
+    describe_theme(session(), who.user_id, path.slug, now=utc_now(), actor=who.actor, **said)
+    session().commit()
+    return jsonify(_theme_json(theme))
+
+
 @bp.delete("/themes/<string:slug>", summary="Delete a theme", responses={"200": DeletedThemeAnswer})
 @needs("forget")
 def remove_theme(path: ThemePath) -> Response:
     """Delete it for good. Its memories stay, without a theme."""
-    if credential().space_id is not None:
-        return problem(HTTPStatus.FORBIDDEN, "a token that is confined to one space cannot delete themes")
+    _refuse_confined("delete themes")
     return jsonify({"slug": path.slug, "deleted": True, "memories": drop_theme(path.slug)})
+
+
+def _refuse_confined(act: str) -> None:
+    if credential().space_id is not None:
+        abort(problem(HTTPStatus.FORBIDDEN, f"a token that is confined to one space cannot {act}"))
 
 
 def _theme_json(theme: Theme) -> dict[str, str]:

@@ -423,6 +423,13 @@ class ThemeBody(Strict):
     description: Line = Field("", max_length=2000)
 
 
+class ThemePatch(Patch):
+    """What a theme is called, after its slug where that is empty, and what belongs to it."""
+
+    display_name: Line | None = Field(None, max_length=200)
+    description: Line | None = Field(None, max_length=2000)
+
+
 class SettingsBody(Patch):
     """The two switches of a space."""
 

@@ -1,0 +1,93 @@
+"""Themes are renamed and described by the interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from api_agent import Agent, add_space, fields, rows
+
+HOUSE = "/v1/memory/themes/house"
+
+
+@pytest.fixture
+def house(agent: Agent) -> Agent:
+    """An agent with a theme."""
+    agent.post("/v1/memory/themes", {"slug": "house", "description": "Rooms"})
+    return agent
+
+
+def _known(agent: Agent) -> list[tuple[str, str]]:
+    return [(each["display_name"], each["description"]) for each in agent.get("/v1/memory/themes").json["themes"]]
+
+
+@pytest.mark.parametrize(
+    ("said", "known"),
+    [
+        ({"display_name": "Home"}, ("Home", "Rooms")),
+        ({"description": "Tiles"}, ("House", "Tiles")),
+        ({"display_name": " ", "description": ""}, ("House", "")),
+    ],
+)
+def test_what_is_left_out_stays(house: Agent, said: dict[str, str], known: tuple[str, str]) -> None:
+    answer = house.patch(HOUSE, said)
+    wanted = {"slug": "house", "display_name": known[0], "description": known[1]}
+    assert (answer.status_code, answer.json, _known(house)) == (200, wanted, [known])
+
+
+def test_a_change_is_in_the_audit_trail(house: Agent, ada: Any) -> None:
+    house.patch(HOUSE, {"display_name": "Home"})
+    [details] = rows(ada, "SELECT details FROM audit_events WHERE action = 'theme.changed'")[0]
+    assert details == {"slug": "house", "fields": ["display_name"]}
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ({}, "body"),
+        ({"display_name": None}, "display_name"),
+        ({"display_name": "x" * 201}, "display_name"),
+        ({"description": "nul\x00"}, "description"),
+        ({"slug": "home"}, "slug"),
+    ],
+)
+def test_what_does_not_fit_is_named(house: Agent, said: dict[str, Any], field: str) -> None:
+    assert (fields(house.patch(HOUSE, said)), _known(house)) == ([field], [("House", "Rooms")])
+
+
+@pytest.mark.parametrize(
+    ("scopes", "space", "status"),
+    [
+        (("read", "write"), None, 200),
+        (("read",), None, 403),
+        # The answer says what belongs to the theme.
+        (("write",), None, 403),
+        (("read", "write"), "work", 403),
+    ],
+)
+def test_who_may_change_a_theme(
+    house: Agent, ada: Any, scopes: tuple[str, ...], space: str | None, status: int
+) -> None:
+    add_space(ada, "work")
+    caller = Agent(house.client, ada.new_token(*scopes, space=space))
+    assert caller.patch(HOUSE, {"display_name": "Home"}).status_code == status
+    assert _known(house) == [("Home" if status == 200 else "House", "Rooms")]
+
+
+def test_a_theme_of_somebody_else_is_not_there(house: Agent, bob: Any) -> None:
+    assert Agent(house.client, bob.headers).patch(HOUSE, {"display_name": "Mine"}).status_code == 404
+    assert _known(house) == [("House", "Rooms")]
+
+
+def test_a_theme_of_a_space_that_is_incognito_by_default_is_not_there(house: Agent, ada: Any) -> None:
+    diary = add_space(ada, "diary")
+    house.store("Something of love", theme="love", space=diary)
+    house.patch(f"/v1/spaces/{diary}", {"incognito_default": True})
+    assert house.patch("/v1/memory/themes/love", {"display_name": "Work"}).status_code == 404
+
+
+def test_incognito_changes_no_theme(house: Agent) -> None:
+    house.post("/v1/memory/incognito/start", {})
+    assert house.patch(HOUSE, {"display_name": "Secret"}).status_code == 409
+    house.post("/v1/memory/incognito/end", {})
+    assert _known(house) == [("House", "Rooms")]
