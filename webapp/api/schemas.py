@@ -119,8 +119,8 @@ def _sendable(value: str) -> str:
     return value
 
 
-def _any_when_empty(value: list[_Item] | None) -> list[_Item] | None:
-    """Return None for an empty list: models send one for "any", and nothing could ever be found by it."""
+def none_when_empty(value: _Item) -> _Item | None:
+    """Return None for an empty list or name: models send one for "any", and nothing could ever be found by it."""
     return value or None
 
 
@@ -143,7 +143,7 @@ Happened = Annotated[Moment, AfterValidator(_happened)]
 # What a page before told; read where it is used.
 Cursor = Annotated[Line, described_as(minLength=1)]
 # Narrows a search to what is listed.
-Only = Annotated[list[_Item] | None, AfterValidator(_any_when_empty)]
+Only = Annotated[list[_Item] | None, AfterValidator(none_when_empty)]
 Question = Annotated[str, AfterValidator(_askable), described_as(**NOT_BLANK)]
 _POLICY_NAME = {"enum": list(NAMED), "type": "string"}
 # A name alone stands for the policy of that name. Of a tool's argument no more is said: a model would read all of it in

@@ -33,6 +33,7 @@ from webapp.api.schemas import (
     changed_json,
     entry_json,
     moment,
+    none_when_empty,
     outcome_json,
 )
 from webapp.context import credential, session, zone
@@ -61,7 +62,7 @@ def _as_slug(theme: str) -> str:
 
 
 NamedTheme = Annotated[Theme, AfterValidator(_as_slug)]
-OnlyTheme = Annotated[NamedTheme | None, AfterValidator(lambda theme: theme or None)]
+OnlyTheme = Annotated[NamedTheme | None, AfterValidator(none_when_empty)]
 
 
 class SearchArguments(Arguments):
