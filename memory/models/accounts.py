@@ -49,6 +49,11 @@ class Space(Base):
     created_at: Mapped[Moment]
     updated_at: Mapped[Moment]
 
+    @property
+    def is_full(self) -> bool:
+        """Tell whether the next memory makes another go."""
+        return self.documents >= self.soft_cap
+
 
 class Theme(Base):
     """An optional grouping of one user's memories."""

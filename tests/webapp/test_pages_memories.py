@@ -354,6 +354,24 @@ def test_the_counts_of_the_list_go_along(reader: FlaskClient, ada) -> None:
     assert "forgotten in the last ten minutes" not in gone
 
 
+def test_a_full_space_says_what_another_memory_costs(reader: FlaskClient, ada) -> None:
+    add_space(ada, "work")
+    settings = {"name": "Default", "soft_cap": "2", "retention_days": "180", "memory_enabled": "true"}
+    reader.post("/spaces/default", data=settings)
+    memory = stored(ada, TEXT)
+    told = '<a href="/spaces/default">Default is full</a>'
+    assert told not in reader.get("/memories").text
+    stored(ada, "The kettle is new.")
+    shown = {query: told in reader.get(f"/memories{query}").text for query in ("", "?space=default", "?space=work")}
+    assert shown == {"": True, "?space=default": True, "?space=work": False}
+    for act, full in (("forget", False), ("restore", True)):
+        headers = {**HTMX, "HX-Current-URL": "http://localhost/memories"}
+        assert (told in reader.post(f"/memories/{memory}/{act}", headers=headers).text) == full
+    stored(ada, "The desk is oak.", space="work")
+    reader.post("/spaces/default", data={**settings, "incognito_default": "true"})
+    assert told not in reader.get("/memories").text
+
+
 @pytest.mark.parametrize("at", ["/search?q=key", "/memories?space=nowhere", "/memories?type=poem", "/"])
 def test_another_page_is_sent_no_counts(reader: FlaskClient, ada, at: str) -> None:
     headers = {**HTMX, "HX-Current-URL": f"http://localhost{at}"}

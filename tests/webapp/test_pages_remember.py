@@ -24,6 +24,14 @@ def test_a_stored_memory_comes_back_with_its_trace(writer: FlaskClient) -> None:
         assert part in response.text
 
 
+def test_the_trace_says_that_a_full_space_let_another_memory_go(writer: FlaskClient, ada) -> None:
+    stored(ada, "The kettle is new.")
+    settings = {"name": "Default", "soft_cap": "1", "retention_days": "180", "memory_enabled": "true"}
+    writer.post("/spaces/default", data=settings)
+    text = writer.post("/remember", data={"text": TEXT, "saved": "true"}).text
+    assert "1 weaker memory went for good: the space is full" in text
+
+
 def test_what_has_no_vector_yet_is_not_said_to_be_compared_by_meaning(writer: FlaskClient, ada) -> None:
     stored(ada, "On trains Ada likes to sit at the aisle.")
     ada.embed()

@@ -107,6 +107,15 @@ def test_the_list_tells_the_switches(reader: FlaskClient, agent: Agent) -> None:
     assert "vault vault memory off incognito by default" in _plain(reader.get("/spaces"))
 
 
+@pytest.mark.parametrize("path", ["/spaces", "/spaces/kitchen"])
+@pytest.mark.parametrize(("cap", "is_full"), [(2, True), (3, False)])
+def test_a_space_that_is_full_says_so(
+    reader: FlaskClient, agent: Agent, kitchen: str, path: str, cap: int, is_full: bool
+) -> None:
+    agent.patch("/v1/spaces/kitchen", {"soft_cap": cap})
+    assert ('<span class="flag">full</span>' in reader.get(path).text) == is_full
+
+
 def test_a_space_is_added_under_the_name_it_is_given(reader: FlaskClient, agent: Agent) -> None:
     response = reader.post("/spaces", data={"name": "The Kitchen, 2026!", "slug": ""})
     assert (response.status_code, response.location) == (303, "/spaces/the-kitchen-2026")
