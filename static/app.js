@@ -52,12 +52,14 @@ addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
   if (xhr.status < 400 && requestConfig.triggeringEvent?.isTrusted) document.querySelector("#flash > .notice-error")?.remove();
 });
 
-/* What was typed and not sent stays. */
+/* What was entered and not sent stays. */
 let active, typed;
-addEventListener("htmx:beforeSwap", ({ detail: { requestConfig: { formData } } }) => {
+addEventListener("htmx:beforeSwap", ({ detail: { requestConfig: { elt, formData } } }) => {
   active = document.activeElement;
   typed = [...document.querySelectorAll(":is(input, select, textarea)[id]")]
-    .filter(({ name, value, defaultValue }) => value !== (formData.get(name) ?? defaultValue ?? value));
+    .filter((each) => each.type === "checkbox"
+      ? each.checked !== (each.form?.contains(elt) ? formData.getAll(each.name).includes(each.value) : each.defaultChecked)
+      : each.value !== (formData.get(each.name) ?? each.defaultValue ?? each.value));
 });
 addEventListener("htmx:afterSwap", () => {
   for (const each of typed) {

@@ -34,9 +34,8 @@ addEventListener("click", async (event) => {
 addEventListener("htmx:afterRequest", ({ detail: { elt, successful } }) => {
   const cell = elt.dataset.by && successful && elt.closest(".cell");
   if (!cell) return;
-  const others = [...cell.parentElement.querySelectorAll(".cell")];
-  const place = others.indexOf(cell) + +elt.dataset.by;
-  others[place]?.[elt.dataset.by < 0 ? "before" : "after"](cell);
+  const others = [...document.querySelectorAll(".cell")];
+  others[others.indexOf(cell) + +elt.dataset.by]?.[elt.dataset.by < 0 ? "before" : "after"](cell);
   elt.focus();
 });
 
@@ -82,15 +81,13 @@ function draw(table) {
   const plot = table.closest(".chart").querySelector(".plot");
   plot.replaceChildren();
   const rows = [...table.tBodies[0].rows];
-  const names = rows.map((row) => row.cells[0].textContent.trim());
-  const heads = [...table.tHead.rows[0].cells].slice(1);
   const style = getComputedStyle(table);
   const ink = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: { show: false } };
   const kind = table.dataset.chart;
   const places = rows.map((row) => Number(row.cells[0].dataset.at));
   const data = [places];
   const series = [{}];
-  heads.forEach((head, number) => {
+  [...table.tHead.rows[0].cells].slice(1).forEach((head, number) => {
     const { drawn } = head.dataset;
     if (drawn === "none") return;
     const colour = getComputedStyle(head.firstElementChild).backgroundColor;
@@ -98,14 +95,13 @@ function draw(table) {
     const points = drawn === "points" || rows.length === 1;
     data.push(rows.map((row) => Number(row.cells[number + 1].textContent)));
     series.push({
-      stroke: colour, width: 2, fill: bars ? colour : undefined,
+      stroke: colour, width: 2, fill: bars && colour,
       paths: bars ? uPlot.paths.bars({ size: [0.6, 60] }) : points ? () => null : undefined,
       points: { show: points && !bars, size: 8, fill: colour },
     });
   });
   const span = places.at(-1) - places[0];
-  const step = span / (rows.length - 1) || 1;
-  const edge = step * (series.some((each) => each.fill) || rows.length === 1 ? 0.6 : 0);
+  const edge = (span / (rows.length - 1) || 1) * (series.some((each) => each.fill) || rows.length === 1 ? 0.6 : 0);
   const least = kind === "time" ? (span * 90) / (plot.clientWidth - 90) : 0;
   const turned = kind === "names" && rows.length > 6 && { rotate: -45, size: 70 };
   new uPlot({
@@ -119,13 +115,13 @@ function draw(table) {
       kind === "number" ? ink : {
         ...ink, ...turned,
         splits: () => places.reduce((kept, at) => (at - kept.at(-1) < least ? kept : [...kept, at]), []),
-        values: (_, at) => at.map((each) => names[places.indexOf(each)]),
+        values: (_, at) => at.map((each) => rows[places.indexOf(each)].cells[0].textContent.trim()),
       },
       { ...ink, size: 55 },
     ],
   }, data, plot);
 }
-const drawAll = (root) => root.querySelectorAll("table[data-chart]").forEach((table) => draw(table));
+const drawAll = (root) => root.querySelectorAll("table[data-chart]").forEach(draw);
 const redraw = () => drawAll(document);
 addEventListener("htmx:load", ({ detail }) => drawAll(detail.elt));
 matchMedia("(prefers-color-scheme: dark)").onchange = redraw;

@@ -128,6 +128,40 @@ def test_what_is_typed_while_a_memory_is_stored_stays(log_in: LogIn, reader: Any
     expect(page.get_by_label("Tags")).to_be_focused()
 
 
+def test_what_is_ticked_while_a_memory_is_stored_stays(log_in: LogIn, reader: Any, hold: Any) -> None:
+    page = log_in(reader, at="/remember")
+    keep = page.get_by_label("keep always")
+    page.get_by_label("One self-contained statement").fill("Ada keeps bees.")
+    keep.uncheck()
+    for ticked, told in ((True, "ada keeps bees."), (False, "ada sells honey.")):
+        let_go = hold(page, "**/remember")
+        page.get_by_role("button", name="Remember").click()
+        keep.set_checked(ticked)
+        page.get_by_label("One self-contained statement").fill("Ada sells honey.")
+        let_go()
+        expect(page.locator("#remember-trace")).to_contain_text(told)
+        expect(keep).to_be_checked(checked=ticked)
+
+
+def test_what_is_ticked_while_a_space_is_saved_stays(log_in: LogIn, reader: Any, hold: Any) -> None:
+    page = log_in(reader, at="/spaces/default")
+    incognito, memory_on = page.get_by_label("incognito by default"), page.get_by_label("memory is on")
+    memory_on.uncheck()
+    let_go = hold(page, "**/spaces/default")
+    page.get_by_role("button", name="Save", exact=True).click()
+    incognito.check()
+    let_go()
+    expect(page.get_by_role("status").filter(has_text="Saved.")).to_be_visible()
+    expect(incognito).to_be_checked()
+    expect(memory_on).not_to_be_checked()
+    memory_on.check()
+    with page.expect_response("**/spaces/default"):
+        page.get_by_role("button", name="Save", exact=True).click()
+    page.reload()
+    expect(incognito).to_be_checked()
+    expect(memory_on).to_be_checked()
+
+
 def test_what_is_not_saved_in_one_form_of_a_space_stays_when_the_other_is(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at="/spaces/default")
     soft_cap, memory_on = page.get_by_label("Soft cap"), page.get_by_label("memory is on")
