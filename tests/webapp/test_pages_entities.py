@@ -61,8 +61,14 @@ def words(text: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", text).split())
 
 
-def test_an_empty_list_says_where_entities_come_from(reader: FlaskClient) -> None:
-    assert "No entities yet" in reader.get("/entities").text
+@pytest.mark.parametrize(
+    ("path", "said", "step"),
+    [("/entities", "No entities yet", "Make a space"), ("/entities?space=default", "has no entities", "make one")],
+)
+def test_an_empty_list_says_where_entities_come_from(reader: FlaskClient, path: str, said: str, step: str) -> None:
+    text = reader.get(path).text
+    assert said in text
+    assert f'<a href="/spaces">{step}</a>' in text
 
 
 def test_the_list_shows_name_type_space_mentions_and_the_newest_note(reader: FlaskClient, anna: str) -> None:

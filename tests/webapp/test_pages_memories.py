@@ -28,7 +28,9 @@ def reader(app: Flask, ada) -> FlaskClient:
 
 
 def test_an_empty_list_says_what_to_do(reader: FlaskClient) -> None:
-    assert "Write the first memory" in reader.get("/memories").text
+    text = reader.get("/memories").text
+    assert "Write the first memory" in text
+    assert '<a href="/tokens">an agent with a token</a>' in text
 
 
 def test_the_list_counts_and_shows_memories(reader: FlaskClient, ada) -> None:

@@ -55,8 +55,13 @@ def follow(reader: FlaskClient, text: str, label: str, **kwargs: Any) -> str:
     return reader.get(html.unescape(found.group(1)), **kwargs).text
 
 
-def test_an_empty_record_says_what_it_keeps(reader: FlaskClient) -> None:
-    assert "No tool was called yet" in reader.get("/record").text
+@pytest.mark.parametrize(
+    ("step", "there"), [("Make an agent a token", "What it is for"), ("call a tool yourself", "memory_add")]
+)
+def test_an_empty_record_says_what_it_keeps_and_how_it_begins(reader: FlaskClient, step: str, there: str) -> None:
+    text = reader.get("/record").text
+    assert "No tool was called yet" in text
+    assert there in follow(reader, text, step)
 
 
 def test_a_call_shows_all_that_is_known_of_it(reader: FlaskClient, agent: Agent) -> None:
