@@ -13,6 +13,7 @@ from memory.commands.parse import LIKELY, SURE, Intent, asks_for_help, parse, sh
 from memory.commands.slips import from_values, unseal
 from memory.commands.trail import TOOL, last_change, last_memories, open_question
 from memory.drafts import Draft
+from memory.summary import summarise
 from webapp.command_acts import SCOPES, act, confirm, space_of
 from webapp.command_answers import (
     MOST,
@@ -30,7 +31,7 @@ from webapp.command_answers import (
 )
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
-from webapp.operations import is_incognito, store, told_restorables
+from webapp.operations import is_incognito, skipped, store, told_restorables
 from webapp.recall import find
 from webapp.recording import Place, Recording, failure, place_of_request
 
@@ -128,6 +129,8 @@ def _carry_out(asked: Asked, intent: Intent) -> CommandResult:
 
 
 def _recall(asked: Asked, intent: Intent) -> CommandResult:
+    if intent.target == "everything":
+        return _recall_most(asked, intent)
     found, why = _search(asked, intent.subject, _RECALLED + 1)
     if why is not None:
         return _closed("recall", intent, why)
@@ -144,6 +147,19 @@ def _recall(asked: Asked, intent: Intent) -> CommandResult:
     if len(found) > len(items):
         answer += " These are the best of more that I found."
     return CommandResult("recall", intent.confidence, True, answer, items=[*about, *near])
+
+
+def _recall_most(asked: Asked, intent: Intent) -> CommandResult:
+    """Tell how much there is, and what of it matters most: who asks for all of it names nothing to search for."""
+    space = space_of(asked)
+    if why := skipped(space):
+        return _closed("recall", intent, why)
+    known = summarise(session(), space, now=utc_now())
+    items = listed([UUID(each["id"]) for each in known["highlights"]])
+    answer = f"I remember {counted(known['total'])}." if items else "I remember nothing here yet."
+    if known["total"] > len(items):
+        answer += " These matter most."
+    return CommandResult("recall", intent.confidence, True, answer, items=items)
 
 
 def _divided(items: Sequence[Any], subject: str) -> tuple[Sequence[Any], Sequence[Any]]:

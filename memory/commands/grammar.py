@@ -81,6 +81,7 @@ _SESSION = (
     r"(?: (?:for|in|on|during) (?:this|the) (?:chat|session|conversation|thread|talk)"
     r"| here| from here on| from now on)?"
 )
+_OF_ME = r"(?: (?:about|on) (?:me|myself|us))"
 _KNOW = r"(?:know|remember|recall|have (?:stored|saved|noted|remembered))"
 _SAID = (
     r"(?: (?:that )?(?:i|we|you|i've|you've|i have|you have) (?:ever |just )?(?:said|told you|mentioned|wrote|talked"
@@ -300,6 +301,17 @@ PATTERNS: tuple[Pattern, ...] = (
         "about",
         0.6,
         r"forget (?!(?:about )?(?:it|that|to|me|you|yourself)\b)(?:about )?(?P<subject>\S.{1,300})",
+    ),
+    # Before what is asked about a subject: no memory is about "me" by its words.
+    *_say(
+        "recall",
+        "everything",
+        0.95,
+        rf"what (?:all |else |exactly )?(?:do|can) you (?:still )?(?:(?:remember|recall){_OF_ME}?|{_KNOW}{_OF_ME})",
+        rf"what(?:'s| is)(?: there)? in {_MEMORY}{_OF_ME}?",
+        rf"(?:do|did) you (?:still )?(?:{_KNOW}|have) (?:anything|something|things|stuff){_OF_ME}",
+        rf"(?:tell me|show me|list|recall) (?:what(?:ever)?|everything|all(?: that)?) you (?:still )?{_KNOW}{_OF_ME}?",
+        rf"(?:show me|show|list) (?:{_NOTES}|what(?:'s| is) in {_MEMORY}){_OF_ME}?",
     ),
     *_say(
         "recall",

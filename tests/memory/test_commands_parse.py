@@ -273,6 +273,13 @@ def test_what_may_be_meant_otherwise_is_not_sure(text, kind):
         ("remove all traces of Ada from your memory", "about", "Ada"),
         ("stop remembering my address", "about", "my address"),
         ("What do you know about Ada's dog?", "about", "Ada's dog"),
+        ("What do you know about me and Ada?", "about", "me and Ada"),
+        ("What do you know about me?", "everything", ""),
+        ("what do you remember", "everything", ""),
+        ("Do you remember anything about me?", "everything", ""),
+        ("tell me everything you know about me", "everything", ""),
+        ("Show me all my memories, please.", "everything", ""),
+        ("What's in your memory?", "everything", ""),
         ("Hey, could you please remember that Ada likes Tea?", "text", "Ada likes Tea"),
     ],
 )

@@ -23,6 +23,27 @@ def test_a_question_lists_what_is_remembered(agent, notes):
     assert (answer["intent"], answer["done"], answer["memories"][0]["id"]) == ("recall", True, notes["nuts"])
 
 
+@pytest.mark.parametrize("said", ["What do you remember about me?", "what do you remember", "list all my memories"])
+def test_who_asks_for_all_is_told_how_much_there_is_and_what_matters_most(agent, said):
+    assert say(agent, said)["answer"] == "I remember nothing here yet."
+    colours = ("green", "black", "white", "iced", "smoky")
+    stored = {agent.store(f"The {kind} oolong is from Taipei") for kind in colours}
+    answer = say(agent, said)
+    assert (answer["intent"], answer["answer"]) == ("recall", "I remember 5 memories.")
+    assert {memory["id"] for memory in answer["memories"]} == stored
+    pinned = agent.store("Ada takes no sugar", type="preference")
+    answer = say(agent, said)
+    assert answer["answer"] == "I remember 6 memories. These matter most."
+    assert (len(answer["memories"]), answer["memories"][0]["id"]) == (5, pinned)
+
+
+@pytest.mark.parametrize("settings", [{"memory_enabled": False}, {"incognito_default": True}])
+def test_nothing_is_told_of_all_where_recall_is_off(agent, notes, settings):
+    agent.patch("/v1/spaces/default", settings)
+    answer = say(agent, "what do you remember about me?")
+    assert (answer["done"], answer["memories"]) == (False, [])
+
+
 @pytest.mark.parametrize(("number", "told"), [(5, False), (6, True)])
 def test_who_asks_is_told_that_there_is_more_than_is_listed(agent, ada, number, told):
     for kind in ("green", "black", "white", "iced", "smoky", "bitter")[:number]:
