@@ -70,11 +70,15 @@ def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResu
     if not items:
         raise NotFoundError("there is no such memory")
     what, gone = named(items), [item.id for item in items]
-    for memory_id in gone:
-        forget(session(), asked.user_id, memory_id, keys=runtime().keys, now=now, actor=who.actor, undo=UNDO_WINDOW)
+    keys, until = runtime().keys, now + UNDO_WINDOW
+    ends = [
+        forget(session(), asked.user_id, memory_id, keys=keys, now=now, actor=who.actor, undo=UNDO_WINDOW).undo_until
+        for memory_id in gone
+    ]
     session().commit()
-    it, is_ = ("It", "is") if len(gone) == 1 else ("They", "are")
-    answer = f"I forgot {what}. {it} can be brought back for ten minutes, and then {is_} gone for good."
+    it, is_, expires = ("It", "is", "it expires") if len(gone) == 1 else ("They", "are", "they expire")
+    sooner = f", or until {expires}" if any(end != until for end in ends) else ""
+    answer = f"I forgot {what}. {it} can be brought back for ten minutes{sooner}, and then {is_} gone for good."
     return done(asked, "forget", answer, (), Act("restore", tuple(gone)), touched=gone)
 
 

@@ -89,6 +89,16 @@ def test_that_is_what_was_recalled_last(agent, ada, notes):
     assert agent.get(f"/v1/memory/entries/{notes['nuts']}").status_code == 404
 
 
+@pytest.mark.parametrize(("minutes", "sooner"), [(5, True), (60, False)])
+def test_what_expires_sooner_is_not_said_to_come_back_for_ten_minutes(agent, minutes, sooner):
+    expires = utc_now() + timedelta(minutes=minutes)
+    agent.store("The gate code is 4417", expires_at=expires.isoformat())
+    say(agent, "list my memories")
+    answer = say(agent, "forget that")["answer"]
+    assert ("for ten minutes, or until it expires, and then is gone" in answer) == sooner
+    assert ("for ten minutes, and then is gone for good" in answer) != sooner
+
+
 def test_a_list_keeps_its_numbers_when_one_of_it_is_forgotten(agent, ada):
     for room in ("hall", "attic", "cellar"):
         agent.store(f"The carpet of the {room} is worn")
