@@ -28,6 +28,7 @@ def bees(agent):
 def needed(tool, id_: str) -> dict[str, Any]:
     """Return arguments enough for a tool."""
     given = {"query": "bees", "content": "Ada sells honey", "type": "note", "item_id": id_, "importance": 0.5}
+    given |= {"subject": "Ada", "predicate": "sells", "object": "honey"}
     return {name: given[name] for name in tool.arguments.model_fields if name in given}
 
 

@@ -8,17 +8,17 @@ from uuid import UUID
 from pydantic import Field
 
 from memory.facts import MOST, FactFilters, Statement
-from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, Strict, described_as
+from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, described_as
 from webapp.context import runtime, utc_now
 from webapp.facts import fact_json, find_facts, state_fact
-from webapp.tools.base import MOST_RESULTS, Tool, ToolResult
+from webapp.tools.base import MOST_RESULTS, Arguments, Tool, ToolResult
 
 Subject = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["subject"])]
 Predicate = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["predicate"])]
 Object = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["object"])]
 
 
-class StateArguments(Strict):
+class StateArguments(Arguments):
     """A fact to keep."""
 
     subject: Subject = Field(description="Who or what it is about, by the same name each time.")
@@ -30,17 +30,21 @@ class StateArguments(Strict):
     confidence: Share = Field(1.0, description="How sure it is, 0 to 1.")
     valid_from: Moment | None = Field(None, description="Since when it is true; default: now.")
     source_message_id: UUID | None = Field(None, description="The stored message that said so.")
-    space: Line | None = None
+    space: Line | None = Field(None, description="Which space; default: the shared pool.")
 
 
-class FindArguments(Strict):
+class FindArguments(Arguments):
     """Which facts; without any of these, the latest that are true now."""
 
     query: Annotated[Line, Field(min_length=1, max_length=2000)] | None = Field(
         None, description="A question or message: facts of what it names. Without it, facts of everything."
     )
-    subject: Annotated[Line, Field(min_length=1, max_length=MOST["subject"])] | None = None
-    predicate: Annotated[Line, Field(min_length=1, max_length=MOST["predicate"])] | None = None
+    subject: Annotated[Line, Field(min_length=1, max_length=MOST["subject"])] | None = Field(
+        None, description="Only facts of this subject, by its name as it was stated."
+    )
+    predicate: Annotated[Line, Field(min_length=1, max_length=MOST["predicate"])] | None = Field(
+        None, description="Only facts with this predicate, as it was stated."
+    )
     at: Moment | None = Field(None, description="What was true at this moment; default: now.")
     space: Line | None = Field(None, description="Which space; default: all that you may read.")
     limit: Limit | None = Field(None, description=MOST_RESULTS)
