@@ -13,7 +13,7 @@ from uuid import UUID
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
-from sqlalchemy import func, select, update
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -168,6 +168,7 @@ def create_token(
     scopes: Sequence[str],
     *,
     now: datetime,
+    actor: str = "user",
     space: str | None = None,
     expires_at: datetime | None = None,
 ) -> str:
@@ -196,7 +197,7 @@ def create_token(
     session.add(token)
     session.flush()
     details = {"name": token.name, "prefix": token.prefix, "scopes": token.scopes}
-    record(session, user_id, "token.created", actor="user", now=now, subject_id=token.id, details=details)
+    record(session, user_id, "token.created", actor=actor, now=now, subject_id=token.id, details=details)
     return secret
 
 
@@ -234,6 +235,18 @@ def _touch(session: Session, token: Token, now: datetime) -> None:
         free = select(Token.id).where(*mine).with_for_update(skip_locked=True, key_share=True).scalar_subquery()
         statement = update(Token).where(Token.user_id == token.user_id, Token.id == free)
         session.execute(statement.values(last_used_at=now).execution_options(synchronize_session=False))
+
+
+def find_token(session: Session, given: str) -> Token:
+    """Return the token that this is, or whose prefix it is, of any user; needs the owner's connection.
+
+    Raises `NotFoundError`.
+    """
+    meant = or_(Token.hash == hash_token(given), Token.prefix == given)
+    token = session.scalars(select(Token).where(meant)).one_or_none()
+    if token is None:
+        raise NotFoundError("there is no such token")
+    return token
 
 
 def revoke_token(session: Session, user_id: UUID, token_id: UUID, *, now: datetime, actor: str) -> None:

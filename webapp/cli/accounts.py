@@ -1,16 +1,15 @@
-"""`user` and `token`: who may come in."""
+"""`user`: who may come in."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from getpass import GetPassWarning
 
 import click
 
-from memory.accounts import LONGEST_LIFE, SCOPES, create_token, create_user, set_password
+from memory.accounts import create_user, set_password
 from memory.database import user_session
 from memory.roles import ROLES, set_disabled, set_role
 from webapp.cli.wiring import migrated_store, owner_session, user_named
@@ -131,27 +130,3 @@ def _let_in(email: str, *, disabled: bool) -> None:
     with owner_session(store) as session:
         changed = set_disabled(session, user_id, disabled=disabled, now=datetime.now(UTC), actor="system")
     click.echo(f"{email} is {'now' if changed else 'already'} {'disabled' if disabled else 'enabled'}.")
-
-
-@click.group()
-def token() -> None:
-    """Agents' credentials."""
-
-
-@token.command("create")
-@click.option("--email", required=True)
-@click.option("--name", required=True, help="What the token is for.")
-@click.option(
-    "--scopes", multiple=True, default=["read,write"], show_default=True, help=f"Some of {', '.join(SCOPES)}."
-)
-@click.option("--space", help="Confine the token to this space.")
-@click.option("--days", type=click.IntRange(1, LONGEST_LIFE.days), help="Let it expire after so many days.")
-def create_token_(email: str, name: str, scopes: Sequence[str], space: str | None, days: int | None) -> None:
-    """Add a token and print it, this once."""
-    store, now = migrated_store(), datetime.now(UTC)
-    user_id = user_named(store, email)
-    wanted = [scope.strip() for scope in ",".join(scopes).split(",") if scope.strip()]
-    with user_session(store.sessions, user_id) as session:
-        expires = now + timedelta(days=days) if days is not None else None
-        secret = create_token(session, user_id, name, wanted, now=now, space=space, expires_at=expires)
-    click.echo(secret)

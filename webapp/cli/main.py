@@ -30,7 +30,7 @@ COMMANDS = {
     "import": Lazy("webapp.cli.imports:import_group", "Bring in an export, or conversations from elsewhere."),
     "migrate": Lazy("webapp.cli.migrate:migrate", "Bring the database's schema up to date."),
     "preferences": Lazy("webapp.cli.preferences:preferences", "How a user likes things done."),
-    "token": Lazy("webapp.cli.accounts:token", "Agents' credentials."),
+    "token": Lazy("webapp.cli.tokens:token", "Agents' credentials."),
     "up": Lazy("webapp.cli.up:up", "Start everything: database, web and worker."),
     "user": Lazy("webapp.cli.accounts:user", "Accounts."),
     "web": Lazy("webapp.cli.web:web", "Serve pages and interface with gunicorn."),
