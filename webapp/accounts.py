@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from tempfile import SpooledTemporaryFile
-from uuid import UUID
 
 from flask import Response
-from psycopg.errors import DeadlockDetected
-from sqlalchemy import Engine
-from sqlalchemy.exc import OperationalError
-from sqlalchemy.orm import Session
 from werkzeug.wsgi import FileWrapper
 
-from memory.erase import Report, erase_user
+from memory.erase import Report, erase_for_good
 from memory.errors import RefusedError
 from memory.export import export_at_once
 from memory.journal import record
@@ -21,7 +16,6 @@ from webapp.operations import is_incognito
 
 _PIECE = 64 * 1024
 _IN_MEMORY = 1024 * 1024
-_ATTEMPTS = 5
 
 
 def export_response() -> Response:
@@ -54,20 +48,4 @@ def erase_account() -> Report:
     session().rollback()
     session().expunge_all()
     with runtime().databases.as_owner() as engine:
-        return _erase(engine, user_id)
-
-
-def _erase(engine: Engine, user_id: UUID) -> Report:
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return _erase_once(engine, user_id)
-        except OperationalError as error:
-            if not isinstance(error.orig, DeadlockDetected):
-                raise
-            # Who was at work meanwhile goes on now, and is waited for.
-    return _erase_once(engine, user_id)
-
-
-def _erase_once(engine: Engine, user_id: UUID) -> Report:
-    with Session(engine) as owner, owner.begin():
-        return erase_user(owner, user_id, keys=runtime().keys, now=utc_now())
+        return erase_for_good(engine, user_id, keys=runtime().keys, now=utc_now())

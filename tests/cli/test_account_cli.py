@@ -310,3 +310,35 @@ def test_a_password_is_not_asked_for_without_a_terminal(ada, home, database_url)
 def test_nobody_has_no_password(run):
     result = run("user", "password", "--email", "nobody@example.org")
     assert (result.exit_code, "there is no user" in result.output) == (1, True)
+
+
+@pytest.fixture
+def erase(run, monkeypatch, runtime):
+    monkeypatch.setattr("webapp.cli.running.migrated_runtime", lambda *, serves: runtime)
+    return lambda *words, typed=None: run("user", "erase", *words, typed=typed)
+
+
+@pytest.mark.parametrize(("more", "typed"), [(["--yes"], None), ([], "y\n")], ids=["unasked", "asked"])
+def test_a_user_is_erased_and_the_report_is_genuine(run, erase, app, bees, bob, tmp_path, more, typed):
+    browser = log_in(app, bees, PASSWORD)
+    done, path = erase("--email", bees.email, *more, typed=typed), tmp_path / "report.json"
+    path.write_text(done.stdout)
+    report = json.loads(done.stdout)
+    assert (report["email"], report["deleted"]["memories"], report["left"]) == (bees.email, 1, 0)
+    assert run("erase-report", "verify", path).exit_code == 0
+    assert browser.get("/memories").location.startswith("/login")
+    assert run("export", "--email", bees.email).exit_code == 1
+    assert run("export", "--email", bob.email).exit_code == 0
+
+
+def test_a_user_stays_where_it_is_not_said_again(run, erase, bees):
+    done = erase("--email", bees.email, typed="n\n")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert (
+        json.loads(run("export", "--email", bees.email).stdout)["memories"][0]["text"] == "Ada keeps bees on the roof"
+    )
+
+
+def test_nobody_is_not_erased(erase):
+    done = erase("--email", "nobody@example.org", "--yes")
+    assert (done.exit_code, "there is no user" in done.stderr) == (1, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from datetime import UTC, datetime
@@ -130,3 +131,21 @@ def _let_in(email: str, *, disabled: bool) -> None:
     with owner_session(store) as session:
         changed = set_disabled(session, user_id, disabled=disabled, now=datetime.now(UTC), actor="system")
     click.echo(f"{email} is {'now' if changed else 'already'} {'disabled' if disabled else 'enabled'}.")
+
+
+@user.command("erase")
+@click.option("--email", required=True)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def erase_(email: str, yes: bool) -> None:
+    """Erase a user with all that is kept of them, and print the signed report, which is kept nowhere."""
+    # Here, as they bring what embeds along; where Redis has copies, the runtime is what drops them.
+    from memory.erase import erase_for_good  # noqa: PLC0415
+    from webapp.cli.running import migrated_runtime  # noqa: PLC0415
+
+    runtime = migrated_runtime(serves=False)
+    user_id = user_named(runtime, email)
+    if not yes:
+        click.confirm(f"Erase {email} with all that is kept of them? There is no undo", abort=True, err=True)
+    with runtime.databases.as_owner() as owner:
+        report = erase_for_good(owner, user_id, keys=runtime.keys, now=datetime.now(UTC))
+    click.echo(json.dumps(report, indent=2))
