@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import chain, islice, zip_longest
 from typing import Any
 from uuid import UUID
@@ -33,9 +33,11 @@ from retrieval.statements import (
     pictured_statement,
     pool_statement,
     signed_statement,
+    spelled_statement,
     wide_statement,
     with_all_statement,
 )
+from retrieval.told_days import lexemes_of, says
 from retrieval.types import Candidate, Scored, Vector
 from retrieval.words import LONGEST, Question, Said, score
 
@@ -57,6 +59,8 @@ _HEAD_PLACE = 6
 BEST = 20
 # Of what has the words of a quoted phrase so many are looked at for the phrase itself.
 MOST_WITH_ALL = 500
+# Of what may say a day of a time so many are read to see whether they do.
+MOST_WITH_DAYS = 200
 # Where a name with signs is asked for, so many times the depth is looked at for what has other words as well.
 DEEPER = 10
 # So many that wait for their vectors, and such a share of what was searched, are worth a word: what was stored a moment
@@ -202,6 +206,23 @@ class Source:
         """Return the latest memories of a time."""
         values = {**self.scope(), "now": self.now, "start": period.start, "end": period.end}
         return [row[0] for row in fetch(self.session, of_the_time_statement(filtered=self.query.filtered), values)]
+
+    def naming(self, period: Period) -> frozenset[UUID]:
+        """Return the memories that say a day, a month or a year of a time."""
+        zone = self.now.tzinfo or UTC
+        found = self.with_most(lexemes_of(period, zone), MOST_WITH_DAYS)
+        return frozenset(item_id for item_id, text, kept in found if says(period, text, kept, zone))
+
+    def with_most(self, probes: Sequence[str], most: int) -> Sequence[tuple[UUID, str, datetime]]:
+        """Return items, with texts and moments, that have most of some lexemes; "mar*" stands for all that begin so."""
+        values = {
+            **self.scope(),
+            "now": self.now,
+            "first": [each.removesuffix("*") for each in probes],
+            "last": [each.removesuffix("*") + "~" if each.endswith("*") else each for each in probes],
+            "most": most,
+        }
+        return fetch(self.session, spelled_statement(self.query.shelf, filtered=self.query.filtered), values)
 
     def pool(self, worded: Worded, near: Near, model_id: UUID | None, also: Sequence[UUID] = ()) -> list[Candidate]:
         """Return the candidates of both legs and the neighbours of the best of them, without their texts.

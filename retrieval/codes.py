@@ -64,7 +64,7 @@ _HEAD = 3
 _DAY = re.compile(
     r"(?<![\w.])(?:(?P<year>\d{4})-(?P<month>\d\d?)-(?P<day>\d\d?)|(?P<first>\d\d?)[./](?P<second>\d\d?)[./](?P<last>\d{4}))(?!\w)"
 )
-_MONTHS = (
+MONTHS = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905
 )
 
@@ -248,10 +248,21 @@ def _read_days(found: re.Match[str]) -> Iterator[date]:
 
 
 def _day_lexemes(day: date) -> list[str]:
-    month = _MONTHS[day.month - 1]
     numbers = [f"{day.year}", f"{day.day}", f"{day.day:02}", f"-{day.day:02}", f"-{day.month:02}"]
     ordinals = [f"{day.day}{ending}" for ending in ("st", "nd", "rd", "th")]
-    return [month, month.rstrip("y") + "i", month[:3], *numbers, *ordinals, *_numeric(day)]
+    return [*month_lexemes(day.month), *numbers, *ordinals, *_numeric(day)]
+
+
+def month_lexemes(month: int) -> list[str]:
+    """Return the lexemes by which a text may name a month.
+
+    >>> month_lexemes(1), month_lexemes(9)
+    (['january', 'januari', 'jan'], ['september', 'septemb', 'sep', 'sept'])
+    """
+    name = MONTHS[month - 1]
+    return list(
+        dict.fromkeys([name, name.removesuffix("er"), re.sub("y$", "i", name), name[:3], *["sept"] * (month == 9)])
+    )
 
 
 def _numeric(day: date) -> list[str]:
@@ -259,8 +270,14 @@ def _numeric(day: date) -> list[str]:
     return [form.format(d=day.day, m=day.month, y=day.year) for form in forms]
 
 
+def day_beginnings(day: date) -> list[str]:
+    """Return how lexemes begin by which a text may have a day in digits, of whatever year, each with a star."""
+    forms = ("{d}.{m}.", "{d:02}.{m:02}.", "{d}/{m}/", "{d:02}/{m:02}/", "{m}/{d}/", "{m:02}/{d:02}/")
+    return [*(form.format(d=day.day, m=day.month) + "*" for form in forms), f"-{day.month:02}"]
+
+
 def _day_forms(day: date) -> list[str]:
-    month = _MONTHS[day.month - 1]
+    month = MONTHS[day.month - 1]
     named = rf"{month[:3]}(?:{month[3:]})?\.?"
     number = rf"0?{day.day}(?:st|nd|rd|th)?"
     forms = (rf"{number}\s+(?:of\s+)?{named},?\s+{day.year}", rf"{named}\s+{number},?\s+{day.year}")

@@ -9,7 +9,6 @@ Days are counted as dates and turned into moments of UTC last, because a day of 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
@@ -29,14 +28,14 @@ class DateHint:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The half-open span [start, end), and the words that name it where a text may repeat them.
+    """The half-open span [start, end), and the parts of a date that name it, unless it is told from now.
 
     `parts` are the periods that are meant where others lie between them.
     """
 
     start: datetime
     end: datetime
-    words: str = ""
+    named: DateHint | None = None
     parts: tuple[Period, ...] = ()
 
     def __contains__(self, moment: datetime) -> bool:
@@ -63,19 +62,19 @@ def local(moment: datetime, zone: tzinfo) -> datetime:
 
 
 _WEIGHTS = {"year": 1, "month": 2, "day": 1}
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # Also everyday words: they name a month only beside a preposition, a day or a year.
-_AMBIGUOUS = {"may", "mar", "march"}
+AMBIGUOUS = {"may", "mar", "march"}
 # Northern hemisphere, by the first month of three.
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _STEPS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(_NUMBERS)}
 
-_YEAR_TEXT = r"(?:19|20)\d\d"
-_ISO = re.compile(rf"\b({_YEAR_TEXT})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?(?!\d|-\d)")
+YEAR_TEXT = r"(?:19|20)\d\d"
+ISO = re.compile(rf"\b({YEAR_TEXT})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?(?!\d|-\d)")
 # Not a year: an amount ("$2000"), a decimal ("1.2023", "2000.5") or a longer number ("2,000,000").
-_YEAR = re.compile(rf"(?<![\w$€£.,:/-])({_YEAR_TEXT})(?![\w%]|[.,:]\d)")
-_NAMED = re.compile(
+YEAR = re.compile(rf"(?<![\w$€£.,:/-])({YEAR_TEXT})(?![\w%]|[.,:]\d)")
+NAMED = re.compile(
     r"""(?:\b(?P<lead>in|during|since|until|till|by|before|after|around|of|last|early|late|mid)[\s-]+)?
     (?:(?<![\w:.])(?P<before>\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?)?
     \b(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?
@@ -94,38 +93,24 @@ _WITHIN = re.compile(
     re.IGNORECASE,
 )
 _RECENT = re.compile(
-    r"\b(?:(?P<day>today|yesterday)|(?P<which>last|this)\s+(?P<unit>week|month|year))\b", re.IGNORECASE
+    r"\b(?:(?P<day>today|yesterday|tomorrow)|(?P<which>last|this|next)\s+(?P<unit>week|month|year))\b", re.IGNORECASE
 )
+_BACK = {"yesterday": 1, "last": 1, "tomorrow": -1, "next": -1}
 _SEASON = re.compile(rf"\blast\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
-# A day as digits write it; with the month first or last.
-_IN_DIGITS = re.compile(
-    rf"""(?<![\w.-])(?:
-        (?P<first_year>{_YEAR_TEXT})-(?P<month>\d\d)(?:-\d\d)?
-      | (?P<one>\d\d?)(?P<sign>[./])(?P<other>\d\d?)(?P=sign)(?P<last_year>{_YEAR_TEXT})
-    )(?![\w-])""",
-    re.VERBOSE,
-)
-# The word of which a time is said, before it: "kWh in September", not "installed in September".
-_SAID_OF = re.compile(r"([^\W\d_]+)[,:]?\s+(?:(?:in|on|of|for|during|im|am|en)\s+)?\Z", re.IGNORECASE)
-_LONGEST_NAME = 60
-# What holds beyond the time that it names.
-_OF_OTHERS_TOO = re.compile(
-    rf"""\b(?:every | each | jede[nrs]? | chaque)\b | \s[-\u2013]\s
-      | \b(?:since | until | till | from | by | before | after | between | through | seit | bis | ab | vor | nach
-      | depuis | jusqu\w* | avant | apr[eè]s)\s+(?:[^\s.;]+\s+){{0,3}}(?:\d | {"|".join(_MONTHS)})""",
-    re.IGNORECASE | re.VERBOSE,
-)
 # A question of these and a date asks for whatever there is of that time.
 _WHATEVER = frozenset(
     """
     what which who when how did do does is are was were be been have has had i we you my our me us the user a an of in
     on at from for to by during around about that this it there and any anything everything something all every thing
-    things else happen happened happening go going went come came up new news note notes noted memory memories remember
+    things else happen happens happened happening will planned due scheduled
+    coming go going went come came up new news note notes noted memory memories remember
     remembered recall store stored save saved write wrote written record recorded add added say said tell told talk
     talked speak spoke discuss discussed mention mentioned learn learned learnt show list give find look summary
     summarise summarize sum recap overview please can could
     """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
 )
+# With one of these a day or a month is the next: what was kept in the last is not meant.
+_TO_COME = frozenset({"happens", "will", "planned", "due", "scheduled", "coming"})
 # What may stand between two dates; one of the second makes all that lies between them meant.
 _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
 _RANGE = re.compile(r"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s", re.IGNORECASE)
@@ -146,7 +131,9 @@ def parse(question: str, now: datetime) -> DateHint | None:
     Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week, and
     "the last 2 weeks" are the 14 days before today, and today.
     """
-    return _taken(question, _aware(now))[0]
+    hint = _taken(question, _aware(now))[0]
+    # Of a span that is to come nothing was kept yet.
+    return None if hint is not None and hint.start is not None and hint.start > _aware(now) else hint
 
 
 def match(hint: DateHint, created_at: datetime) -> float:
@@ -164,79 +151,37 @@ def match(hint: DateHint, created_at: datetime) -> float:
     return fitting / sum(named.values()) if named else 0.0
 
 
-def says_another(hint: DateHint, text: str, names: Collection[str]) -> bool:
-    """Tell whether a text names other months or years than the named one of a hint, and none that it may be of.
-
-    It must say them of what is asked for, whose words `names` has in lower case: a thing that was bought in some year
-    is there in the next. What says from when or until when something holds may hold in any month, and so may what
-    tells of several.
-
-    >>> told = ("Use: 212 kWh in June", "kWh in June: 200, July: 212", "10 kWh more since June", "kWh read in June")
-    >>> [says_another(DateHint(month=7), each, {"kwh"}) for each in told]
-    [True, False, False, False]
-    """
-    if _OF_OTHERS_TOO.search(text):
-        return False
-    months: set[int] = set()
-    years: set[int] = set()
-    starts: list[int] = []
-    spans: list[range] = []
-    for found in _NAMED.finditer(text):
-        # Lower case, these are words of any text.
-        if found["month"].lower() not in _AMBIGUOUS or found["month"][0].isupper():
-            months.add(_MONTHS.index(found["month"][:3].lower()) + 1)
-            starts.append(found.start())
-            spans.append(range(*found.span()))
-    for day in _IN_DIGITS.finditer(text):
-        years.add(int(day["first_year"] or day["last_year"]))
-        months |= {int(each) for each in day.group("month", "one", "other") if each and int(each) <= len(_MONTHS)}
-        starts.append(day.start())
-    for year in _YEAR.finditer(text):
-        years.add(int(year[1]))
-        if not any(year.start() in each for each in spans):
-            starts.append(year.start())
-    if not any(_is_said_of(names, text, each) for each in starts):
-        return False
-    another_month = hint.month is not None and bool(months) and hint.month not in months
-    return another_month or (hint.year is not None and bool(years) and hint.year not in years)
-
-
-def _is_said_of(names: Collection[str], text: str, start: int) -> bool:
-    """Tell whether a time that starts there stands behind one of some words."""
-    word = _SAID_OF.search(text[max(0, start - _LONGEST_NAME) : start])
-    return word is not None and word[1].lower() in names
-
-
 def alone(question: str, now: datetime) -> Period | None:
     """Return the time of a question that asks for nothing else, None where it asks for more or names no date.
 
-    A day or a month without its year is the latest that has begun by `now`. Of several dates each is meant, and what
-    lies between where the question says so.
+    A day or a month without its year is the latest that has begun by `now`, or the next where the question speaks of
+    what is to come. Of several dates each is meant, and what lies between where the question says so.
     """
     moment, named = _aware(now), _named_month(question)
     if named is not None and (named["lead"] or "").lower() in _ELSEWHERE:
         return None
     found: list[Period] = []
+    to_come = not _TO_COME.isdisjoint(_WORD.findall(question.casefold()))
     hint, rest = _taken(question, moment)
     while hint is not None:
-        if len(found) == _MOST_DATES or (period := _period(hint, moment)) is None:
+        if len(found) == _MOST_DATES or (period := _period(hint, moment, to_come=to_come)) is None:
             return None
         found.append(period)
         hint, rest = _taken(rest, moment)
     left = _WORD.findall(rest.casefold())
-    # "What did June say?" asks for a person.
-    bare = named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
+    # "What did June say?" asks for a person, "What is planned for June?" for a month.
+    bare = not to_come and named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
     whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
     if not found or not whatever.issuperset(left) or (bare and left):
         return None
     return _joined(found, closed=_RANGE.search(question) is not None)
 
 
-def _period(hint: DateHint, now: datetime) -> Period | None:
+def _period(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
     if hint.start is not None and hint.end is not None:
         return Period(hint.start, hint.end)
     try:
-        return _latest(hint, now)
+        return _nearest(hint, now, to_come=to_come)
     except (OverflowError, ValueError):  # 31 June, or beyond the calendar
         return None
 
@@ -254,14 +199,14 @@ def _joined(periods: list[Period], *, closed: bool) -> Period:
 def _taken(question: str, now: datetime) -> tuple[DateHint | None, str]:
     """Return the first date that a question names, and the question without it."""
     zone = _zone(now)
-    if found := _ISO.search(question):
+    if found := ISO.search(question):
         return _iso(found, zone), _without(question, found)
     if named := _named_month(question):
         # "The last week of May 2023" means that May.
         rest = f"{_WEEK_OF.sub(' ', question[: named.start()])} {question[named.end() :]}"
         year, apart = _year_of(named, rest)
         return _parts(named, year[1] if year else None, zone), _without(rest, year) if year and apart else rest
-    if year := _YEAR.search(question):
+    if year := YEAR.search(question):
         return DateHint(year=int(year[1]), zone=zone), _without(question, year)
     for pattern, read in ((_AGO, _ago), (_WITHIN, _within), (_RECENT, _recent), (_SEASON, _season)):
         if (found := pattern.search(question)) and (hint := read(found, now)):
@@ -278,27 +223,28 @@ def _year_of(named: re.Match[str], rest: str) -> tuple[re.Match[str] | None, boo
 
     It is in "In 2023, on 3 June", and not in "in May and June 2023".
     """
-    year, other = None if named["year"] else _YEAR.search(rest), _named_month(rest)
+    year, other = None if named["year"] else YEAR.search(rest), _named_month(rest)
     return year, year is None or other is None or not other.start() <= year.start() < other.end()
 
 
-def _latest(hint: DateHint, now: datetime) -> Period | None:
-    """Return the latest span that has the parts of a hint and has begun; one that is named whole may be to come."""
-    years = [hint.year] if hint.year is not None else [now.year - back for back in range(9)]
+def _nearest(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
+    """Return the latest span that has the parts of a hint and has begun, or the first that has not ended."""
+    step = 1 if to_come else -1
+    # 29 February is in every eighth year at least.
+    years = [hint.year] if hint.year is not None else [now.year + step * each for each in range(9)]
     zone = _zone(now)
     for year in years:
         if hint.month is None:
-            return Period(midnight(_month(year, 1), zone), midnight(_month(year + 1, 1), zone), str(year))
+            return Period(midnight(_month(year, 1), zone), midnight(_month(year + 1, 1), zone), hint)
         start, end = _month(year, hint.month), _month(year, hint.month + 1)
         if hint.day is not None:
             start += timedelta(days=hint.day - 1)
             if start >= end:
                 continue  # 29 February is not in every year.
             end = start + timedelta(days=1)
-        if start <= now.date() or hint.year is not None:
-            parts = (hint.day, start.strftime("%B"), hint.year)
+        if hint.year is not None or (end > now.date() if to_come else start <= now.date()):
             span = _between(start, end, zone)
-            return Period(*span, " ".join(str(each) for each in parts if each is not None)) if span else None
+            return Period(*span, hint) if span else None
     return None
 
 
@@ -318,19 +264,19 @@ def _parts(named: re.Match[str], year: str | None, zone: tzinfo) -> DateHint:
     day = int(named["before"] or named["after"] or 0)
     return DateHint(
         year=int(own_year) if own_year else None,
-        month=_MONTHS.index(named["month"][:3].lower()) + 1,
+        month=MONTHS.index(named["month"][:3].lower()) + 1,
         day=day if 1 <= day <= 31 else None,
         zone=zone,
     )
 
 
 def _named_month(question: str) -> re.Match[str] | None:
-    for found in _NAMED.finditer(question):
+    for found in NAMED.finditer(question):
         if any(found[part] for part in ("lead", "before", "after", "year")):
             return found
         before, after = question[max(0, found.start() - _NEAR) : found.start()], question[found.end() : found.end() + 2]
         somebody = _AUXILIARY.search(before) is not None or after in {"'s", "\u2019s"}
-        if found["month"].lower() not in _AMBIGUOUS and not somebody:
+        if found["month"].lower() not in AMBIGUOUS and not somebody:
             return found
     return None
 
@@ -358,12 +304,12 @@ def _within(found: re.Match[str], now: datetime) -> DateHint | None:
 
 
 def _recent(found: re.Match[str], now: datetime) -> DateHint | None:
-    past = (found["day"] or found["which"]).lower() in {"yesterday", "last"}
-    return _span(now, (found["unit"] or "day").lower(), int(past))
+    back = _BACK.get((found["day"] or found["which"]).lower(), 0)
+    return _span(now, (found["unit"] or "day").lower(), back)
 
 
 def _span(now: datetime, unit: str, back: int) -> DateHint | None:
-    """The calendar day, week (from Monday), month or year, `back` of them before the one that holds `now`."""
+    """The calendar day, week (from Monday), month or year, `back` of them before that of `now`, or behind it."""
     today = now.date()
     try:
         if unit in {"day", "week"}:

@@ -29,7 +29,7 @@ from retrieval.slips import (
     stems_of,
     unknown_words,
 )
-from retrieval.statements import formed_statement, holding_statement, spelled_statement, vocabulary_statement
+from retrieval.statements import formed_statement, holding_statement, vocabulary_statement
 
 # So many forms of a number are tried, in so many texts that have parts of it; so many words that are not there, and so
 # many that are like one.
@@ -157,16 +157,7 @@ def _as_indexed(text: str, found: re.Match[str]) -> str:
 
 def _texts(source: Source, probes: Sequence[str]) -> list[str]:
     """Return the texts that have most of some lexemes."""
-    # A probe that ends with a star is how a lexeme begins.
-    values = {
-        **source.scope(),
-        "now": source.now,
-        "first": [each.removesuffix("*") for each in probes],
-        "last": [each.removesuffix("*") + "~" if each.endswith("*") else each for each in probes],
-        "most": _TEXTS,
-    }
-    statement = spelled_statement(source.query.shelf, filtered=source.query.filtered)
-    return [text for (text,) in fetch(source.session, statement, values)]
+    return [text for _, text, _ in source.with_most(probes, _TEXTS)]
 
 
 def _parts_of_wholes(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:

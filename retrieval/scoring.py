@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -109,19 +109,20 @@ def rank(
 
 
 def rank_by_time(
-    candidates: Sequence[Candidate], policy: Policy, period: dates.Period, *, words: int, now: datetime
+    candidates: Sequence[Candidate], policy: Policy, period: dates.Period, *, named: Container[UUID], now: datetime
 ) -> list[Scored]:
     """Candidates for a question that asks for nothing but a time: those of it, then what names it.
 
-    What is of that time has a relevance of 1, what has all the `words` that name it a half; recency and importance
-    order either.
+    What is of that time has a relevance of 1, what says it, as those `named` do, a half; recency and importance order
+    either.
     """
     scored = []
     for each in candidates:
-        inside, named = each.created_at in period, 0 < words == len(each.places)
-        if inside or named:
+        inside, says = each.created_at in period, each.id in named
+        if inside or says:
             made = score(1.0 if inside else NAMED, each.created_at, each.importance, policy, now)
-            scored.append(Scored(each, made, evidence=made.relevance, keyword_share=0.0, date_match=float(inside)))
+            fit = float(inside)
+            scored.append(Scored(each, made, made.relevance, keyword_share=0.0, date_match=fit, time_match=says))
     return in_order(scored)
 
 

@@ -184,11 +184,12 @@ class _Run:
     def _of_the_time(self, period: Period) -> Result:
         """Bring what is of a time, and what speaks of it: who asks for nothing else means all that there is."""
         policy, now = self.source.policy, self.source.now
-        worded = self._keyword(period.words if "keyword" in policy.legs else "")
+        with self.course.timed("keyword"):
+            named = self.source.naming(period) if "keyword" in policy.legs else frozenset[UUID]()
         with self.course.timed("join"):
-            pool = self.source.pool(worded, NOTHING_NEAR, None, also=self._ids_of(period))
+            pool = self.source.pool(NOTHING_WORDED, NOTHING_NEAR, None, also=[*self._ids_of(period), *named])
         with self.course.timed("rank"):
-            scored = rank_by_time(pool, policy, period, words=len(worded.question.lexemes), now=now)
+            scored = rank_by_time(pool, policy, period, named=named, now=now)
         with self.course.timed("fetch"):
             weighed = self._widen(scored[: self.source.query.limit], None, None)
         ranked = [Ranked(each, mmr_penalty=0.0, rank=place) for place, each in enumerate(weighed, 1)]

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from retrieval.about import Asked
-from retrieval.dates import DateHint, match, says_another
+from retrieval.dates import DateHint, match
 from retrieval.policy import Policy
+from retrieval.told_days import says_another
 from retrieval.types import Candidate, Scored
 
 # What has no vector has its words alone to speak for it, and needs so much of the share that others need.

@@ -246,7 +246,7 @@ _BESIDE = """
 # foretell how few there are. A long one counts more than several short ones: "1" and "9" stand in many texts, "119" in
 # those that may be meant.
 _SPELLED = """
-SELECT {text} AS text FROM (
+SELECT m.id, {text} AS text, m.created_at FROM (
     SELECT x.{item} AS id, sum(char_length(p.first) * char_length(p.first)) AS n
     FROM unnest(%(first)s::text[], %(last)s::text[]) AS p(first, last) CROSS JOIN LATERAL (
         SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope}
@@ -443,7 +443,7 @@ def _with_passages(shelf: Shelf, near: str, *, filtered: bool, **words: str) -> 
 
 @cache
 def spelled_statement(shelf: Shelf, *, filtered: bool) -> str:
-    """The texts of the items that have most of some lexemes, long ones before short ones."""
+    """The items that have most of some lexemes, long ones before short ones, with their texts."""
     return _filled(_SPELLED, shelf, filtered=filtered)
 
 

@@ -1,4 +1,4 @@
-"""A question for a time and nothing else brings what was kept then."""
+"""A question for a time and nothing else brings what was kept then, and what says a day of it."""
 
 from __future__ import annotations
 
@@ -105,3 +105,25 @@ def test_a_policy_without_dates_searches_for_the_words(shelf):
     result = shelf.ask("in October", policy={"date_boost": 0.0})
     assert result.period is None
     assert set(result.hits[0].snippet.split()) >= {"October"}
+
+
+# As people write days, and what asks for them. Now is 1 June 2025.
+SAID = {
+    "Tooth out on 3 Dec at 8:15": ["3 December", "What is planned for December?", "2025-12-03", "December 3rd"],
+    "Theatre key goes back by Dec 20th": ["20 December 2025", "What is due in December?"],
+    "Shimmed the crack 6/9/2024": ["6 September 2024", "What happened in September 2024?"],
+    "Castle from 19 to 26 July, chalet 12": ["22 July", "What will there be on July 26?"],
+    "Loan ends 2028-03-31": ["What happens in March 2028?", "2028"],
+    "Dentist on 12 June": ["12 june", "What is on 12 June?"],
+    "Parade on 2 June": ["tomorrow", "next week", "What is on on 2 June?"],
+}
+
+
+@pytest.mark.parametrize(("said", "question"), [(each, asked) for each, those in SAID.items() for asked in those])
+def test_a_day_is_found_however_a_memory_writes_it(runtime, ada, said, question):
+    shelf = Shelf(runtime, ada, (*SAID, "Ordered 3 lamps, 20 nails and 31 hooks", "The deck of 2029 is grey"))
+    result = shelf.ask(question, near=9, cosine=0.9)
+    others = {each for each, those in SAID.items() if question in those}
+    assert {hit.snippet for hit in result.hits} >= others
+    assert said in {hit.snippet for hit in result.hits}
+    assert (result.period is not None, result.warnings) == (True, ())

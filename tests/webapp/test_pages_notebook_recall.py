@@ -205,7 +205,7 @@ def test_an_answer_of_an_earlier_version_kept_nothing_back(desk: Desk) -> None:
     assert "No memory matches." in desk.page()
 
 
-TIME_ASKED = "You ask for a time and nothing else, so this is what was kept then"
+TIME_ASKED = "You ask for a time and nothing else, so this is what was kept then or speaks of it"
 
 
 @pytest.mark.parametrize("kind", ["recall", "context"])

@@ -112,7 +112,7 @@ def _period(period: Period) -> str:
     # A span ends where the day behind it begins.
     first, last = (f"{local(each, zone()):%Y-%m-%d}" for each in (period.start, period.end - timedelta.resolution))
     when = first if first == last else f"{first} to {last}"
-    return f"You ask for a time and nothing else, so this is what was kept then ({when}, in {zone()})."
+    return f"You ask for a time and nothing else, so this is what was kept then or speaks of it ({when}, in {zone()})."
 
 
 def _explained(hit: Hit, question: str, policy: Policy, after: Hit | None, asked: Set[str]) -> Explained:

@@ -1,0 +1,180 @@
+"""The days, months and years that a text tells of, however it writes them, and whether they are of a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+from itertools import chain
+
+from retrieval.codes import day_beginnings, month_lexemes
+from retrieval.dates import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, DateHint, Period, local
+
+# The days of a longer time are too many to be looked for, and which of them one without its year is, nothing tells.
+LONGEST = timedelta(days=32)
+# Characters of a text that are read: who keeps a whole book means no day in it.
+_READ = 8192
+# A day as digits write it; with the month first or last.
+_IN_DIGITS = re.compile(
+    rf"""(?<![\w.-])(?:
+        (?P<first_year>{YEAR_TEXT})-(?P<month>\d\d)(?:-(?P<day>\d\d))?
+      | (?P<one>\d\d?)(?P<sign>[./])(?P<other>\d\d?)(?P=sign)(?P<last_year>{YEAR_TEXT})
+    )(?![\w-])""",
+    re.VERBOSE,
+)
+# "19 to" before "26 December", and "to 26" behind "December 19".
+_TO = r"(?:st|nd|rd|th)?\s*(?:[\u2013-]|to|till|until|through)\s*"
+_FROM = re.compile(rf"(?<![\w.,:])(\d{{1,2}}){_TO}\Z", re.IGNORECASE)
+_UNTIL = re.compile(rf"{_TO}(\d{{1,2}})(?![\w.,:])", re.IGNORECASE)
+_LONGEST_FROM = 16
+# The word of which a time is said, before it: "kWh in September", not "installed in September".
+_SAID_OF = re.compile(r"([^\W\d_]+)[,:]?\s+(?:(?:in|on|of|for|during|im|am|en)\s+)?\Z", re.IGNORECASE)
+_LONGEST_NAME = 60
+# What holds beyond the time that it names.
+_OF_OTHERS_TOO = re.compile(
+    rf"""\b(?:every | each | jede[nrs]? | chaque)\b | \s[-\u2013]\s
+      | \b(?:since | until | till | from | by | before | after | between | through | seit | bis | ab | vor | nach
+      | depuis | jusqu\w* | avant | apr[eè]s)\s+(?:[^\s.;]+\s+){{0,3}}(?:\d | {"|".join(MONTHS)})""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a text says of a time, from `start` on; `days` are those of the month, and what it leaves open is None."""
+
+    start: int
+    year: int | None
+    month: int | None = None
+    days: range = range(0)
+
+    def is_named(self, asked: DateHint, kept: date) -> bool:
+        """Tell whether this may be what parts of a date name, for a text of a day; without a year it is near that."""
+        if asked.month is None:
+            return self.year == asked.year
+        years = {self.year} if self.year is not None else _years_beside(kept)
+        return (
+            self.month == asked.month
+            and (asked.day is None or asked.day in self.days)
+            and (asked.year is None or asked.year in years)
+        )
+
+    def is_within(self, first: date, behind: date, kept: date) -> bool:
+        """Tell whether one of the days may lie between two, for a text that was kept on a day."""
+        years = {self.year} if self.year is not None else _years_beside(kept)
+        return any(
+            day.month == self.month and day.day in self.days and day.year in years for day in _days_of(first, behind)
+        )
+
+
+def _days_of(first: date, behind: date) -> Iterator[date]:
+    return (first + timedelta(days=each) for each in range((behind - first).days))
+
+
+def _years_beside(day: date) -> range:
+    return range(day.year - 1, day.year + 2)
+
+
+def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
+    """Tell whether a text, kept at a moment, says a day, a month or a year of a period."""
+    day, told = local(kept, zone).date(), list(told_in(text[:_READ]))
+    for part in period.parts or (period,):
+        if part.named is not None:
+            found = any(each.is_named(part.named, day) for each in told)
+        else:
+            found = any(each.is_within(*_ends(part, zone), day) for each in told if part.end - part.start <= LONGEST)
+        if found:
+            return True
+    return False
+
+
+def lexemes_of(period: Period, zone: tzinfo) -> list[str]:
+    """Return lexemes of which a text that says a day of a period has one; those with a star are how one begins."""
+    found: dict[str, None] = {}
+    for part in period.parts or (period,):
+        if part.named is not None and part.named.month is None:
+            found[str(part.named.year)] = None
+        elif part.named is not None or part.end - part.start <= LONGEST:
+            days = list(_days_of(*_ends(part, zone)))
+            found |= dict.fromkeys(chain(*(month_lexemes(month) for month in dict.fromkeys(day.month for day in days))))
+            found |= dict.fromkeys(chain(*map(day_beginnings, days)))
+    return list(found)
+
+
+def _ends(period: Period, zone: tzinfo) -> tuple[date, date]:
+    return local(period.start, zone).date(), local(period.end, zone).date()
+
+
+def told_in(text: str) -> Iterator[Told]:
+    """Give the days, months and years that a text has.
+
+    >>> [(each.year, each.month, [*each.days]) for each in told_in("On 3 Dec 2026, and from 24 to 26 December")]
+    [(2026, 12, [3]), (None, 12, [24, 25, 26])]
+    """
+    taken: list[range] = []
+    for found in _IN_DIGITS.finditer(text):
+        taken.append(range(*found.span()))
+        yield from _in_digits(found)
+    for found in NAMED.finditer(text):
+        sure = any(found[part] for part in ("before", "after", "year"))
+        # Lower case, these are words of any text.
+        if sure or found["month"].lower() not in AMBIGUOUS or found["month"][0].isupper():
+            taken.append(range(*found.span()))
+            yield _in_words(found, text)
+    for year in YEAR.finditer(text):
+        if not any(year.start() in each for each in taken):
+            yield Told(year.start(), int(year[1]))
+
+
+def _in_digits(found: re.Match[str]) -> Iterator[Told]:
+    if found["first_year"]:
+        orders = [(found["month"], found["day"])]
+    else:
+        orders = [(found["other"], found["one"])] + [(found["one"], found["other"])] * (found["sign"] == "/")
+    for month, day in orders:
+        if 1 <= int(month) <= len(MONTHS):
+            days = range(int(day), int(day) + 1) if day else range(0)
+            yield Told(found.start(), int(found["first_year"] or found["last_year"]), int(month), days)
+
+
+def _in_words(found: re.Match[str], text: str) -> Told:
+    day, days = found["before"] or found["after"], range(0)
+    if day:
+        first = last = int(day)
+        start = found.start("before")
+        if found["before"] and (before := _FROM.search(text[max(0, start - _LONGEST_FROM) : start])):
+            first = int(before[1])
+        elif found["after"] and (behind := _UNTIL.match(text, found.end("after"))):
+            last = int(behind[1])
+        days = range(first, last + 1)
+    year, month = found["year"], MONTHS.index(found["month"][:3].lower()) + 1
+    return Told(found.start(), int(year) if year else None, month, days)
+
+
+def says_another(hint: DateHint, text: str, names: Collection[str]) -> bool:
+    """Tell whether a text names other months or years than the named one of a hint, and none that it may be of.
+
+    It must say them of what is asked for, whose words `names` has in lower case: a thing that was bought in some year
+    is there in the next. What says from when or until when something holds may hold in any month, and so may what
+    tells of several.
+
+    >>> told = ("Use: 212 kWh in June", "kWh in June: 200, July: 212", "10 kWh more since June", "kWh read in June")
+    >>> [says_another(DateHint(month=7), each, {"kwh"}) for each in told]
+    [True, False, False, False]
+    """
+    if _OF_OTHERS_TOO.search(text):
+        return False
+    told = list(told_in(text))
+    if not any(_is_said_of(names, text, each.start) for each in told):
+        return False
+    months = {each.month for each in told} - {None}
+    years = {each.year for each in told} - {None}
+    another_month = hint.month is not None and bool(months) and hint.month not in months
+    return another_month or (hint.year is not None and bool(years) and hint.year not in years)
+
+
+def _is_said_of(names: Collection[str], text: str, start: int) -> bool:
+    """Tell whether a time that starts there stands behind one of some words."""
+    word = _SAID_OF.search(text[max(0, start - _LONGEST_NAME) : start])
+    return word is not None and word[1].lower() in names
