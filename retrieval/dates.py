@@ -9,7 +9,7 @@ Days are counted as dates and turned into moments of UTC last, because a day of 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
 
@@ -30,12 +30,14 @@ class DateHint:
 class Period:
     """The half-open span [start, end), and the parts of a date that name it, unless it is told from now.
 
-    `parts` are the periods that are meant where others lie between them.
+    `parts` are the periods that are meant where others lie between them. `to_come` says that what will be then is
+    asked for.
     """
 
     start: datetime
     end: datetime
     named: DateHint | None = None
+    to_come: bool = False
     parts: tuple[Period, ...] = ()
 
     def __contains__(self, moment: datetime) -> bool:
@@ -174,7 +176,7 @@ def alone(question: str, now: datetime) -> Period | None:
     whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
     if not found or not whatever.issuperset(left) or (bare and left):
         return None
-    return _joined(found, closed=_RANGE.search(question) is not None)
+    return replace(_joined(found, closed=_RANGE.search(question) is not None), to_come=to_come)
 
 
 def _period(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:

@@ -113,14 +113,16 @@ def rank_by_time(
 ) -> list[Scored]:
     """Candidates for a question that asks for nothing but a time: those of it, then what names it.
 
-    What is of that time has a relevance of 1, what says it, as those `named` do, a half; recency and importance order
-    either.
+    What was kept then has a relevance of 1, what says that time, as those `named` do, a half; the other way round where
+    what is to come is asked for. Recency and importance order either.
     """
     scored = []
     for each in candidates:
         inside, says = each.created_at in period, each.id in named
         if inside or says:
-            made = score(1.0 if inside else NAMED, each.created_at, each.importance, policy, now)
+            made = score(
+                1.0 if (says if period.to_come else inside) else NAMED, each.created_at, each.importance, policy, now
+            )
             fit = float(inside)
             scored.append(Scored(each, made, made.relevance, keyword_share=0.0, date_match=fit, time_match=says))
     return in_order(scored)

@@ -127,3 +127,9 @@ def test_a_day_is_found_however_a_memory_writes_it(runtime, ada, said, question)
     assert {hit.snippet for hit in result.hits} >= others
     assert said in {hit.snippet for hit in result.hits}
     assert (result.period is not None, result.warnings) == (True, ())
+
+
+def test_what_is_to_come_is_what_is_said_of_it_before_what_was_kept_then(runtime, ada):
+    shelf = Shelf(runtime, ada, ("The gate squeaks", "Dentist on 12 June"))
+    assert shelf.found("What happened in June?")[0] == "The gate squeaks"
+    assert shelf.found("What happens in June?") == ["Dentist on 12 June", "The gate squeaks"]
