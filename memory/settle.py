@@ -68,8 +68,8 @@ def replace(
 
 def bring_back_replaced(
     session: Session, user_id: UUID, memory_id: UUID, older_id: UUID, *, keys: Keys, now: datetime, actor: str
-) -> None:
-    """Undo that a memory replaces another: both hold.
+) -> bool:
+    """Undo that a memory replaces another; tells whether both hold, which they do unless a third replaces it too.
 
     Raises `ConflictError` where it does not replace it, or where the same text was stored again since.
     """
@@ -77,7 +77,5 @@ def bring_back_replaced(
     lock_space_of(session, memory, older_id)
     if memory.supersedes != older_id or older.status != "superseded":
         raise ConflictError("this memory does not replace the other one")
-    update(session, user_id, older_id, {"status": "active"}, keys=keys, now=now, actor=actor)
-    memory.supersedes, memory.updated_at = None, now
-    details = {"fields": ["supersedes"]}
-    record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
+    update(session, user_id, memory_id, {"supersedes": None}, keys=keys, now=now, actor=actor)
+    return older.status == "active"

@@ -31,13 +31,14 @@ def replace_other(memory_id: UUID, other_id: UUID) -> None:
     session().commit()
 
 
-def restore_replaced(memory_id: UUID, other_id: UUID) -> None:
-    """Let both hold again; raises `ConflictError` where the one does not replace the other."""
+def restore_replaced(memory_id: UUID, other_id: UUID) -> bool:
+    """Undo that one replaces the other, and tell whether both hold; raises `ConflictError` where it does not."""
     who = credential()
     _may_change(memory_id, other_id)
-    now = utc_now()
-    bring_back_replaced(session(), who.user_id, memory_id, other_id, keys=runtime().keys, now=now, actor=who.actor)
+    keys, now = runtime().keys, utc_now()
+    both = bring_back_replaced(session(), who.user_id, memory_id, other_id, keys=keys, now=now, actor=who.actor)
     session().commit()
+    return both
 
 
 def _may_change(memory_id: UUID, other_id: UUID) -> None:

@@ -231,6 +231,19 @@ def test_what_was_replaced_can_be_brought_back(ada, browser, near):
     assert browser.post(f"{path}/undo").status_code == 409
 
 
+def test_what_two_have_replaced_is_brought_back_by_the_last_of_them(ada, browser, pair):
+    third = stored(ada, "The spare key is under the flowerpot number 5")
+    for newer in (pair[1], third):
+        decide(browser, newer, pair[0], "this")
+    undo = "/memories/{}/replaces/{}/undo"
+    page = browser.post(undo.format(third, pair[0]), follow_redirects=True)
+    assert "still by another" in flashes(page)
+    assert [state(ada, each) for each in (pair[0], third)] == [("superseded", None), ("active", None)]
+    page = browser.post(undo.format(pair[1], pair[0]), follow_redirects=True)
+    assert "Both hold again." in flashes(page)
+    assert state(ada, pair[0]) == ("active", None)
+
+
 def test_a_memory_replaces_one_alone(ada, browser, near):
     third = stored(ada, "Ada keeps bees.")
     browser.post(f"/memories/{near[1]}/replaces/{near[0]}")

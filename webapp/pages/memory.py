@@ -147,8 +147,8 @@ def replaces(memory_id: UUID, other_id: UUID) -> Response:
 @bp.post("/memories/<uuid:memory_id>/replaces/<uuid:other_id>/undo")
 def replaces_no_more(memory_id: UUID, other_id: UUID) -> Response:
     """Let both hold again."""
-    restore_replaced(memory_id, other_id)
-    flash("Both hold again.")
+    both = restore_replaced(memory_id, other_id)
+    flash("Both hold again." if both else "It is replaced no longer by this one, but still by another.")
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
 
 
