@@ -360,6 +360,4 @@ def delete_theme(
     details = {"memories": held}
     record(session, user_id, "theme.deleted", actor=actor, now=now, subject_id=theme.id, details=details)
     session.flush()
-    # The database took it from them.
-    session.expire_all()
     return held
