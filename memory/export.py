@@ -12,7 +12,7 @@ from sqlalchemy import Column, Select, Table, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from memory.database import act_as
-from memory.fact_texts import sentence
+from memory.fact_texts import sentence, with_facts
 from memory.models import Base, Cell, Entity, EntityMention, Fact, Memory, Notebook, RecallMark, ToolCall, User
 from memory.notebooks.blanking import BLANK_CELL, UNTITLED
 from memory.redaction import REDACTED, Secrets, secrets_of
@@ -78,7 +78,7 @@ def export(session: Session, user_id: UUID, *, now: datetime) -> Iterator[str]:
     who = {name: getattr(user, name) for name in ("id", "email", "display_name", "role", "created_at")}
     head = {"format": FORMAT, "version": VERSION, "exported_at": now, "user": who}
     yield _json(head)[:-1]
-    secrets = secrets_of(session, user_id, now)
+    secrets = with_facts(session, secrets_of(session, user_id, now))
     for name in sections():
         yield f',\n"{name}": ['
         for number, row in enumerate(_rows(session, Base.metadata.tables[name], user_id, secrets, now)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from memory.models import Fact
-from memory.redaction import Needles
+from memory.redaction import Needles, Secrets
 
 _AT_ONCE = 1000
 
@@ -37,12 +38,21 @@ def drop_saying(session: Session, needles: Needles) -> Sequence[UUID]:
     if not needles:
         return ()
     session.flush()
-    mine = select(Fact.id, Fact.subject, Fact.predicate, Fact.object).where(Fact.user_id == func.app_user())
-    rows = session.execute(mine.execution_options(yield_per=_AT_ONCE))
-    said = [row.id for row in rows if needles.in_text(sentence(row))]
+    said = _saying(session, needles)
     if said:
         found = (Fact.user_id == func.app_user(), Fact.id.in_(said))
         # In one order, as two may forget what the same facts say.
         session.execute(select(Fact.id).where(*found).order_by(Fact.id).with_for_update())
         session.execute(delete(Fact).where(*found))
     return said
+
+
+def with_facts(session: Session, secrets: Secrets | None) -> Secrets | None:
+    """Return secrets with the ids of the facts that say one: a call that stated a fact has its words apart."""
+    return replace(secrets, ids=secrets.ids.union(_saying(session, secrets.needles))) if secrets else None
+
+
+def _saying(session: Session, needles: Needles) -> Sequence[UUID]:
+    mine = select(Fact.id, Fact.subject, Fact.predicate, Fact.object).where(Fact.user_id == func.app_user())
+    rows = session.execute(mine.execution_options(yield_per=_AT_ONCE))
+    return [row.id for row in rows if needles.in_text(sentence(row))]

@@ -14,7 +14,8 @@ from sqlalchemy.orm import Session, aliased
 
 from memory.cursors import from_cursor, to_cursor
 from memory.errors import InvalidError, NotFoundError
-from memory.models import Conversation, Entity, Memory, Space, Token, ToolCall
+from memory.fact_texts import with_facts
+from memory.models import Conversation, Entity, Fact, Memory, Space, Token, ToolCall
 from memory.redaction import REDACTED, Secrets, secrets_of
 
 OPERATIONS = ("search", "read", "create", "update", "delete")
@@ -323,7 +324,7 @@ def _tokens(session: Session, user_id: UUID, calls: Sequence[ToolCall]) -> dict[
 def _all_as_shown(
     session: Session, user_id: UUID, calls: Sequence[ToolCall], now: datetime, outside: Collection[str]
 ) -> list[Call]:
-    secrets, tokens = secrets_of(session, user_id, now), _tokens(session, user_id, calls)
+    secrets, tokens = with_facts(session, secrets_of(session, user_id, now)), _tokens(session, user_id, calls)
     closed = _made_in(session, user_id, calls, tokens, outside)
     return [
         Call(call, {}, None, None, None, (), tokens.get(call.token_id))
@@ -346,7 +347,7 @@ def _made_in(
     spaces = set(session.scalars(select(Space.id).where(Space.user_id == user_id, Space.slug.in_(slugs))))
     named = {call.id: {*call.affected_ids, call.conversation_id, _asked_in(call)} - {None} for call in calls}
     ids, inside = set().union(*named.values()), set[UUID]()
-    for kind in (Memory, Entity, Conversation):
+    for kind in (Memory, Entity, Fact, Conversation):
         there = (kind.user_id == user_id, kind.id.in_(ids), kind.space_id.in_(spaces))
         inside.update(session.scalars(select(kind.id).where(*there)))
 

@@ -385,3 +385,21 @@ def test_what_is_gone_is_in_no_call_either(agent, ada, by):
     assert "river" in str(rows(ada, "SELECT arguments FROM tool_calls"))
     agent.delete(f"{FACTS}/{fact}" if by == "delete" else f"/v1/memory/entries/{memory}")
     assert rows(ada, "SELECT arguments FROM tool_calls") == [({"redacted": True},)]
+
+
+def test_what_can_be_brought_back_is_told_by_no_call_that_stated_it(agent):
+    memory = agent.store("Robin lives in Bern, near the river")
+    agent.tool("fact_add", subject="Robin", predicate="lives in", object="Bern, near the river")
+    agent.delete(f"/v1/memory/entries/{memory}", undo=True)
+    assert ["river" in agent.get(path).text for path in ("/v1/tool-calls", "/v1/export")] == [False, False]
+    agent.post(f"/v1/memory/entries/{memory}/restore")
+    assert "river" in agent.get("/v1/tool-calls").text
+
+
+def test_a_space_that_is_incognito_by_default_shows_no_call_that_found_a_fact_of_it(agent, ada):
+    add_space(ada, "diary")
+    state(agent, "Bern", space="diary")
+    agent.tool("fact_search", query="Robin")
+    assert "Robin" in agent.get("/v1/tool-calls").text
+    agent.patch("/v1/spaces/diary", {"incognito_default": True})
+    assert "Robin" not in agent.get("/v1/tool-calls").text
