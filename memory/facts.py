@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, case, false, func, literal, or_, select, text, tuple_, update
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from memory.caseless import caseless
 from memory.cursors import from_cursor, to_cursor
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.fact_texts import sentence
@@ -50,12 +51,13 @@ class Statement:
             in_a_line = " ".join(getattr(self, name).split())
             if not in_a_line:
                 raise InvalidError(name, "must not be empty")
-            if len(in_a_line) > most:
+            # One sign may be many in a key, and an index has an end.
+            if max(len(in_a_line), len(key_of(in_a_line))) > most:
                 raise InvalidError(name, f"must have at most {most:,} characters")
             object.__setattr__(self, name, in_a_line)
         if not 0 <= self.confidence <= 1:
             raise InvalidError("confidence", "must be between 0 and 1")
-        object.__setattr__(self, "key", (self.subject.casefold(), self.predicate.casefold()))
+        object.__setattr__(self, "key", (key_of(self.subject), key_of(self.predicate)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def key_of(words: str) -> str:
     >>> key_of("  Ada   LOVELACE ")
     'ada lovelace'
     """
-    return " ".join(words.split()).casefold()
+    return caseless(words)
 
 
 # As few rows as contradict one another: `due` is when the next of them begins.

@@ -43,6 +43,12 @@ def test_a_newer_fact_ends_what_it_contradicts(agent):
     assert spans(agent) == {"Bern": (SPRING, SUMMER), "Lisbon": (SUMMER, None)}
 
 
+def test_a_name_is_the_same_in_every_unicode_form(agent):
+    older = state(agent, "Bern", subject="Zoe\u0308", valid_from=SPRING)
+    assert state(agent, "Lisbon", subject="Zo\u00eb", valid_from=SUMMER)["ended"] == [older["id"]]
+    assert agent.post(FACTS, {"subject": "\ufdfa" * 200, "predicate": "is", "object": "long"}).status_code == 422
+
+
 def test_what_was_true_can_be_asked(agent):
     state(agent, "Bern", valid_from=SPRING)
     state(agent, "Lisbon", valid_from=SUMMER)

@@ -174,3 +174,8 @@ def test_while_incognito_no_fact_is_shown_or_put_right(reader, fact):
     reader.post("/incognito/start")
     answers = [reader.get(fact), reader.post(fact, data={"object": "Porto", "since": "2024-03-01"})]
     assert [(answer.status_code, "Bern" in answer.text) for answer in answers] == [(409, False)] * 2
+
+
+def test_a_day_before_the_calendar_in_the_zone_brings_the_form_back(reader, agent):
+    agent.ask("PUT", "/v1/preferences", json={"document": "---\ntime_zone: Pacific/Auckland\n---\n"})
+    assert reader.post("/facts", data={**FACT, "since": "0001-01-01"}).status_code == 422

@@ -30,8 +30,8 @@ from webapp.plain import problems
 bp = guarded("facts")
 
 PAGE = 20
-# The last midnight but one that there is.
-Day = Annotated[date, Field(le=date(9999, 12, 30))]
+# Those that begin and end within the calendar in every zone.
+Day = Annotated[date, Field(ge=date(1, 1, 2), le=date(9999, 12, 30))]
 
 
 class FactsForm(BaseModel):
