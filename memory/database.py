@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import select
 import time
@@ -31,7 +32,7 @@ EF_SEARCH = 64
 # A connection is believed to stand for so long; what lies between may have dropped an idle one without a word.
 TRUSTED = 30.0  # seconds
 _RESTED = "rested_since"
-# A server that has said nothing for so long is asked over another connection whether it is there.
+# A server that has said nothing for so long is asked over another connection whether it is there, and at work.
 SILENT = 10.0  # seconds
 CONNECTING = 5  # seconds
 # Over a network a lost link is found out by the kernel, within a minute; where it has not been set otherwise. A Unix
@@ -40,6 +41,10 @@ CONNECTING = 5  # seconds
 _LINK = {"keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3}
 # What the kernel says by itself where no packet reaches a server.
 _NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
+# A process that rests since before it was asked anything has hung: else it would be at work, or have answered.
+_RESTS = """
+SELECT FROM pg_stat_activity
+WHERE pid = %s AND state LIKE 'idle%%' AND state_change < clock_timestamp() - make_interval(secs => %s)"""
 _SET_USER = "SELECT set_config('app.user_id', %(user)s, true)"
 _LIMIT = "time_limit"
 _SET_LIMIT = "SELECT set_config('statement_timeout', %(limit)s, true)"
@@ -95,11 +100,12 @@ def make_engine(url: str, *, pool_size: int = 10, binary: bool = False) -> Engin
 class WatchedConnection(PsycopgConnection[Any]):
     """Waits for a server for as long as it is there: one that hangs, or that no packet reaches, never answers.
 
-    A statement may take as long as it needs, or waits for a lock; the server itself answers all the same. Where it does
-    not, each wait raises `OperationalError`, and the connection is closed.
+    A statement may take as long as it needs, or waits for a lock; the server itself answers all the same, and says that
+    it is at work. Where it does not, each wait raises `OperationalError`, and the connection is closed.
     """
 
     hurried = False  # Whether what is asked now is nothing that takes long.
+    limit = math.inf  # After so many seconds the server ends a statement by itself.
 
     @classmethod
     def connect(cls, conninfo: str = "", **options: Any) -> Self:
@@ -110,22 +116,31 @@ class WatchedConnection(PsycopgConnection[Any]):
         """Run a generator of psycopg's to its end; see `psycopg.Connection.wait`."""
         return super().wait(cast(Any, _Watched(gen, self)), *options, **named)
 
-    def look(self) -> None:
-        """Raise `OperationalError` where the server has gone, whose connection has been silent for long."""
-        if self.hurried or not self._answers_others():
+    def look(self, waited: float) -> None:
+        """Raise `OperationalError` where the server has gone, whose connection has been silent for long.
+
+        So it has where a statement lasts `waited` seconds, well beyond its limit.
+        """
+        if self.hurried or waited > self.limit + SILENT or not self._is_served():
             self.close()
             raise pg.OperationalError("the server has not answered for long")
 
-    def _answers_others(self) -> bool:
+    def _is_served(self) -> bool:
+        """Tell whether the server answers others, and its process for this connection is at work."""
         try:
             password = self.info.password or None
-            PsycopgConnection.connect(self.info.dsn, password=password, connect_timeout=CONNECTING).close()
+            other = WatchedConnection.connect(self.info.dsn, password=password, connect_timeout=CONNECTING)
         except pg.ConnectionTimeout:
             return False
         except pg.OperationalError as error:
             # A refusal is an answer, as of a server that has no room for another, or takes nobody in any more.
             return not any(os.strerror(each) in str(error) for each in _NO_WAY)
-        return True
+        other.hurried = True
+        try:
+            with other:
+                return other.execute(_RESTS, [self.info.backend_pid, SILENT]).rowcount == 0
+        except pg.OperationalError:
+            return False
 
 
 class _Watched:
@@ -137,7 +152,7 @@ class _Watched:
     def __init__(self, gen: Any, connection: WatchedConnection) -> None:
         self._gen = gen
         self._connection = connection
-        self._heard = time.monotonic()
+        self._began = self._heard = time.monotonic()
 
     def __next__(self) -> Any:
         return next(self._gen)
@@ -147,7 +162,7 @@ class _Watched:
         if ready:
             self._heard = time.monotonic()
         elif time.monotonic() - self._heard >= SILENT:
-            self._connection.look()
+            self._connection.look(time.monotonic() - self._began)
             self._heard = time.monotonic()
         return self._gen.send(ready)
 
@@ -218,8 +233,10 @@ def _check_on_checkout(engine: Engine) -> None:
     """
 
     @event.listens_for(engine, "checkin")
-    def _rest(_connection: PsycopgConnection[Any] | None, record: ConnectionPoolEntry) -> None:
+    def _rest(connection: WatchedConnection | None, record: ConnectionPoolEntry) -> None:
         record.info[_RESTED] = time.monotonic()
+        if connection is not None:
+            connection.limit = math.inf
 
     @event.listens_for(engine, "checkout")
     def _check(connection: WatchedConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
@@ -298,6 +315,7 @@ def time_limit(session: Session, seconds: float) -> Iterator[None]:
 
 def _set_limit(connection: Connection, seconds: float) -> None:
     fetch_by(connection, _SET_LIMIT, {"limit": f"{max(1, round(seconds * 1000))}ms"})
+    cast(WatchedConnection, connection.connection.driver_connection).limit = seconds
 
 
 @contextmanager

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import math
 import os
+import signal
 import socket
 import tempfile
 import threading
+import time
 import traceback
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -23,7 +25,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 import memory.database
-from memory.database import make_engine
+from memory.database import make_engine, time_limit
 from memory.driver import Floats, Ids, fetch
 
 
@@ -215,6 +217,48 @@ def test_a_server_that_no_packet_reaches_is_not_waited_for(way, monkeypatch, cod
         else:
             with pytest.raises(OperationalError, match="has not answered for long"):
                 connection.execute(text("SELECT pg_sleep(5)"))
+
+
+@contextmanager
+def stopping(pid, after=0.0):
+    """Stop a process of the server soon, and let it go on at the end."""
+    timer = threading.Timer(after, os.kill, (pid, signal.SIGSTOP))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_process_that_was_asked_and_rests_is_not_waited_for(engine, monkeypatch):
+    monkeypatch.setattr(memory.database, "SILENT", 0.5)
+    pid = serving(engine)
+    with engine.connect() as connection, stopping(pid):
+        time.sleep(0.2)
+        with pytest.raises(OperationalError, match="has not answered for long"):
+            connection.execute(text("SELECT 1"))
+        assert connection.invalidated
+        assert serving(engine) != pid
+
+
+def test_a_process_that_stops_at_work_is_waited_for_until_its_limit_has_passed(engine, monkeypatch):
+    monkeypatch.setattr(memory.database, "SILENT", 0.2)
+    with Session(engine) as session, time_limit(session, 1.0), stopping(serving(engine), after=0.3):
+        began = time.monotonic()
+        with pytest.raises(OperationalError, match="has not answered for long"):
+            session.execute(text("SELECT pg_sleep(30)"))
+        assert 1.0 < time.monotonic() - began < 10
+
+
+def test_a_limit_ends_with_its_transaction(engine, monkeypatch):
+    monkeypatch.setattr(memory.database, "SILENT", 0.1)
+    with Session(engine) as session:
+        with time_limit(session, 0.1):
+            session.execute(text("SELECT 1"))
+        session.rollback()
+        assert session.scalar(text("SELECT length(pg_sleep(0.5)::text)")) == 0
 
 
 SECRET = "the heron code is 4711"
