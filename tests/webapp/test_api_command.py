@@ -139,6 +139,17 @@ def test_that_is_what_a_tool_stored_or_found(agent, ada, notes):
     assert say(agent, "pin that")["memories"][0]["id"] == stored
 
 
+def test_two_slips_at_once_are_refused_and_both_stay_good(agent, notes):
+    slips_given = {
+        "undo": say(agent, f"forget {notes['nuts']}")["undo"]["slip"],
+        "confirm": say(agent, "forget what I told you about the bakery")["confirm"]["slip"],
+    }
+    refused = agent.post(COMMAND, {"text": "yes", **slips_given})
+    assert (refused.status_code, refused.json["errors"][0]["field"]) == (422, "confirm")
+    for name, slip in slips_given.items():
+        assert say(agent, "yes", **{name: slip})["done"]
+
+
 def test_a_forgotten_memory_comes_back_by_its_slip(agent, notes):
     undo = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
     answer = say(agent, "undo", undo=undo)

@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response, jsonify
 from pydantic import BaseModel, Field
 
+from memory.errors import InvalidError
 from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Line, MemoryType, Question, Strict, moment
 from webapp.command_answers import CommandResult, Item, Offer
@@ -67,6 +68,8 @@ def command(body: CommandBody) -> Response:
     One that looks for memories by words needs `read` as well; without `read` no answer says what a memory says.
     A sentence that is no command is answered with the intent `none`, and nothing is done or kept.
     """
+    if body.undo and body.confirm:
+        raise InvalidError("confirm", "cannot be given with undo")
     if slip := body.undo or body.confirm:
         return jsonify(command_json(take_slip(slip, body.conversation, field="undo" if body.undo else "confirm")))
     return jsonify(command_json(run(body.text, body.conversation)))
