@@ -38,7 +38,7 @@ _LEFT_OUT = frozenset(
 )
 # Secrets, fingerprints, and the user's own id in every row.
 _NO_COLUMNS = frozenset(
-    {"user_id", "api_key", "simhash", "text_digest", "template_digest", "subject_key", "predicate_key"}
+    {"user_id", "api_key", "simhash", "text_digest", "template_digest", "subject_key", "predicate_key", "object_key"}
 )
 _FIRST = ("spaces", "themes", "memories", "conversations", "messages", "entities", "preferences")
 # What is deleted where it says a secret, with what it says.

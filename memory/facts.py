@@ -13,6 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from memory.caseless import caseless
 from memory.cursors import from_cursor, to_cursor
+from memory.drafts import is_unseen
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.fact_texts import sentence
 from memory.journal import record, redact
@@ -20,11 +21,15 @@ from memory.keys import Keys
 from memory.markers import is_marked
 from memory.models import Conversation, Fact, Message, Space
 from memory.redaction import Needles, Secrets, secrets_of
+from memory.scripts import UNSPACED
 from memory.spaces import lock_spaces
 from memory.text import normalise, simhash64
 from memory.tombstones import graveyard, refusal
 
 LARGEST_PAGE = 200
+# A name stands in a text by itself, but for scripts that have no blanks between words.
+_BEGINS = rf"(?:(?<!\w)|(?={UNSPACED.pattern}))"
+_ENDS = rf"(?:(?!\w)|(?<={UNSPACED.pattern}))"
 # Characters; the first two are compared, and so in an index.
 MOST = {"subject": 200, "predicate": 200, "object": 2000}
 
@@ -44,12 +49,12 @@ class Statement:
     single: bool = True
     valid_from: datetime | None = None
     source_message_id: UUID | None = None
-    key: tuple[str, str] = field(init=False)
+    keys: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         for name, most in MOST.items():
             in_a_line = " ".join(getattr(self, name).split())
-            if not in_a_line:
+            if is_unseen(in_a_line):
                 raise InvalidError(name, "must not be empty")
             # One sign may be many in a key, and an index has an end.
             if max(len(in_a_line), len(key_of(in_a_line))) > most:
@@ -57,7 +62,7 @@ class Statement:
             object.__setattr__(self, name, in_a_line)
         if not 0 <= self.confidence <= 1:
             raise InvalidError("confidence", "must be between 0 and 1")
-        object.__setattr__(self, "key", (key_of(self.subject), key_of(self.predicate)))
+        object.__setattr__(self, "keys", {f"{name}_key": key_of(getattr(self, name)) for name in MOST})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ class FactPage:
 
 
 def key_of(words: str) -> str:
-    """Return what subjects and predicates are compared by.
+    """Return what the parts of facts are compared by.
 
     >>> key_of("  Ada   LOVELACE ")
     'ada lovelace'
@@ -146,7 +151,7 @@ def state(
     if said.source_message_id is not None:
         _check_message(session, user_id, space_id, said.source_message_id)
     begins = said.valid_from or now
-    known = _same(session, user_id, space_id, said, begins)
+    known = _same(session, user_id, space_id, said, true_at=begins)
     if known is not None:
         known.confidence = max(known.confidence, said.confidence)
         known.source_message_id = known.source_message_id or said.source_message_id
@@ -156,10 +161,9 @@ def state(
         user_id=user_id,
         space_id=space_id,
         subject=said.subject,
-        subject_key=said.key[0],
         predicate=said.predicate,
-        predicate_key=said.key[1],
         object=said.object,
+        **said.keys,
         confidence=said.confidence,
         single=said.single,
         source_message_id=said.source_message_id,
@@ -210,18 +214,19 @@ def _is_true(moment: datetime) -> ColumnElement[bool]:
     return (Fact.valid_from <= moment) & (Fact.valid_until.is_(None) | (Fact.valid_until > moment))
 
 
-def _same(session: Session, user_id: UUID, space_id: UUID, said: Statement, begins: datetime) -> Fact | None:
-    """Return the fact that says this already, and is true when this is to begin."""
+def _same(
+    session: Session, user_id: UUID, space_id: UUID, said: Statement, *, true_at: datetime, beside: UUID | None = None
+) -> Fact | None:
+    """Return the fact that says this already and is true at a moment, if it is not the one `beside`."""
     about = select(Fact).where(
         Fact.user_id == user_id,
         Fact.space_id == space_id,
-        Fact.subject_key == said.key[0],
-        Fact.predicate_key == said.key[1],
+        *(getattr(Fact, name) == key for name, key in said.keys.items()),
         Fact.single == said.single,
-        _is_true(begins),
+        Fact.id.is_distinct_from(beside),
+        _is_true(true_at),
     )
-    wanted = key_of(said.object)
-    return next((fact for fact in session.scalars(about) if key_of(fact.object) == wanted), None)
+    return session.scalars(about.limit(1)).first()
 
 
 def list_facts(
@@ -243,9 +248,8 @@ def list_facts(
     if filters.predicate is not None:
         statement = statement.where(Fact.predicate_key == key_of(filters.predicate))
     if filters.naming is not None:
-        lower = " ".join(filters.naming.split()).lower()
-        named = _stands_in(Fact.subject_key, key_of(lower)), _stands_in(func.lower(Fact.object), lower)
-        statement = statement.where(or_(*named))
+        words = key_of(filters.naming)
+        statement = statement.where(or_(_stands_in(Fact.subject_key, words), _stands_in(Fact.object_key, words)))
     if filters.at is not None:
         statement = statement.where(_is_true(filters.at))
     if cursor is not None:
@@ -257,9 +261,9 @@ def list_facts(
     return FactPage(found, to_cursor(last.valid_from, last.id) if last else None)
 
 
-def _stands_in(name: ColumnElement[str] | InstrumentedAttribute[str], words: str) -> ColumnElement[bool]:
+def _stands_in(name: InstrumentedAttribute[str], words: str) -> ColumnElement[bool]:
     # Each sign but letters and figures is taken as it is. To make a pattern takes far longer than to look for the name.
-    pattern = r"(?<!\w)" + func.regexp_replace(name, r"(\W)", r"\\\1", "g") + r"(?!\w)"
+    pattern = _BEGINS + func.regexp_replace(name, r"(\W)", r"\\\1", "g") + _ENDS
     return case((func.strpos(words, name) > 0, literal(words).regexp_match(pattern)), else_=false())
 
 
@@ -304,14 +308,23 @@ def correct_fact(
     fact, space = _locked(session, user_id, fact_id, now)
     _check_enabled(space)
     object_, confidence = changes.get("object", fact.object), changes.get("confidence", fact.confidence)
-    said = Statement(fact.subject, fact.predicate, object_, confidence)
-    if said.object != fact.object:
-        _refuse(session, user_id, fact.space_id, said, keys, now)
+    said = Statement(fact.subject, fact.predicate, object_, confidence, fact.single)
     begins, until = changes.get("valid_from", fact.valid_from), changes.get("valid_until", fact.valid_until)
     _check_span(session, fact, begins, until, blamed="valid_until" if "valid_until" in changes else "valid_from")
-    fact.object, fact.confidence, fact.valid_from, fact.valid_until = said.object, said.confidence, begins, until
+    if said.object != fact.object:
+        _refuse(session, user_id, fact.space_id, said, keys, now)
+        if _same(session, user_id, fact.space_id, said, true_at=begins, beside=fact_id) is not None:
+            raise InvalidError("object", "is known already")
+        # What is not so any more stays in no call that said it.
+        redact(session, [fact_id], Needles(()))
+    new = {"object": said.object, "confidence": said.confidence, "valid_from": begins, "valid_until": until}
+    fields = sorted(name for name, value in new.items() if value != getattr(fact, name))
+    if not fields:
+        return Stated(fact, created=False, ended=())
+    for name, value in {**new, **said.keys}.items():
+        setattr(fact, name, value)
     ended = _settled(session, fact)
-    details = {"fields": sorted(changes), "ended": [str(each) for each in ended]}
+    details = {"fields": fields, "ended": [str(each) for each in ended]}
     record(session, user_id, "fact.corrected", actor=actor, now=now, subject_id=fact_id, details=details)
     session.flush()
     return Stated(fact, created=False, ended=ended)

@@ -45,7 +45,7 @@ from memory.drafts import Draft, check_choice
 from memory.embedding.queue import enqueue_missing
 from memory.errors import ConflictError, InvalidError
 from memory.export import FORMAT, VERSION, columns_of, sections
-from memory.facts import MOST, Statement
+from memory.facts import MOST, Statement, settle
 from memory.journal import record
 from memory.models import TYPES, Base, Conversation, Entity, EntityMention, Memory, Message, Space, Tombstone
 from memory.notebooks.checks import check_title
@@ -198,6 +198,8 @@ def import_document(
             _insert(session, table, user_id, batch, first)
             counts[table.name] += len(batch)
             on_rows(len(batch))
+    for space_id in spaces.ids():
+        settle(session, user_id, space_id)
     _link(session, user_id, replaced)
     _count_messages(session, user_id)
     _drop_unnamed(session, user_id)
@@ -271,6 +273,10 @@ class _Spaces:
         session.flush()
         self._ids[row["id"]] = space.id
 
+    def ids(self) -> Iterable[UUID]:
+        """Return the spaces of the account that something came into."""
+        return self._ids.values()
+
     def placed(self, section: str, rows: Iterable[Row], check: Check | None) -> Iterator[Row]:
         """Yield checked rows with the ids of the account's own spaces."""
         for number, row in enumerate(rows, 1):
@@ -304,7 +310,7 @@ def _prepared(section: str, row: Row, check: Check | None) -> Row:
 
 def _check_fact(row: Row) -> None:
     said = Statement(row["subject"], row["predicate"], row["object"], row["confidence"])
-    row |= {name: getattr(said, name) for name in MOST} | {"subject_key": said.key[0], "predicate_key": said.key[1]}
+    row |= {**{name: getattr(said, name) for name in MOST}, **said.keys}
 
 
 def _check_pair(row: Row) -> None:

@@ -41,6 +41,7 @@ class Fact(Base):
     predicate: Mapped[str]
     predicate_key: Mapped[str]
     object: Mapped[str]
+    object_key: Mapped[str]
     confidence: Mapped[float]
     single: Mapped[bool] = mapped_column(server_default=text("true"), default=True)
     source_message_id: Mapped[UUID | None]

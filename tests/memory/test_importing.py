@@ -133,6 +133,14 @@ def test_what_comes_in_is_contradicted_by_what_is_stated_then(full, bobs_book):
     assert still == ["Faro"]
 
 
+def test_facts_that_contradict_one_another_in_a_document_end_each_other(full, bobs_book):
+    document = exported(full)
+    for fact in document["facts"]:
+        fact["valid_until"] = None
+    bring_in(bobs_book, document)
+    assert [fact["object"] for fact in exported(bobs_book)["facts"] if fact["valid_until"] is None] == ["Porto"]
+
+
 def test_all_that_was_exported_is_there_again(full, bobs_book):
     before = exported(full)
     counts = bring_in(bobs_book, before)

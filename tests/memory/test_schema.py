@@ -156,8 +156,8 @@ def bobs_rows(runtime, new_person, owner):
             " SELECT n.user_id, uuidv7(), n.id, e.id, 'Bob is here.', 1, now()"
             " FROM entities n JOIN episodes e USING (user_id) WHERE n.user_id = :u",
             "INSERT INTO facts (user_id, id, space_id, subject, subject_key, predicate, predicate_key, object,"
-            " confidence, valid_from, created_at)"
-            " SELECT user_id, id, id, 'Bob', 'bob', 'is', 'is', 'here', 1, now(), now() FROM spaces WHERE user_id = :u",
+            " object_key, confidence, valid_from, created_at) SELECT user_id, id, id, 'Bob', 'bob', 'is', 'is', 'here',"
+            " 'here', 1, now(), now() FROM spaces WHERE user_id = :u",
             "INSERT INTO notebooks (user_id, id, title, created_at, updated_at)"
             " VALUES (:u, uuidv7(), 'of bob', now(), now())",
             "INSERT INTO cells (user_id, id, notebook_id, place, kind, created_at, updated_at)"

@@ -171,6 +171,32 @@ def test_a_correction_that_does_not_fit_changes_nothing(agent, changes, field):
     assert agent.get(FACTS, ended=True).json == before
 
 
+def test_what_is_known_already_is_not_made_of_another(agent):
+    for name in ("Ada", "Bob"):
+        fact = state(agent, name, predicate="knows", single=False)["id"]
+    assert fields(correct(agent, fact, object="ADA")) == ["object"]
+    assert correct(agent, fact, object="BOB").status_code == 200
+    assert sorted(told(agent)) == ["Ada", "BOB"]
+
+
+def test_a_correction_that_changes_nothing_is_no_event(agent, ada):
+    fact = state(agent, "Bern", valid_from=SPRING)["id"]
+    assert correct(agent, fact, object="Bern", confidence=1, valid_from=SPRING, valid_until=None).status_code == 200
+    assert rows(ada, "SELECT 1 FROM audit_events WHERE action = 'fact.corrected'") == []
+
+
+def test_what_was_put_right_is_in_no_call_any_more(agent, ada):
+    fact = agent.tool("fact_add", subject="Robin", predicate="lives in", object="Bremen").json["id"]
+    correct(agent, fact, confidence=0.5)
+    assert "Bremen" in str(rows(ada, "SELECT arguments FROM tool_calls"))
+    correct(agent, fact, object="Bern")
+    assert rows(ada, "SELECT arguments FROM tool_calls") == [({"redacted": True},)]
+
+
+def test_all_there_were_and_those_of_a_moment_are_not_asked_at_once(agent):
+    assert fields(agent.get(FACTS, at=SPRING, ended=True)) == ["ended"]
+
+
 @pytest.mark.parametrize(
     ("question", "named"),
     [
@@ -179,13 +205,18 @@ def test_a_correction_that_does_not_fit_changes_nothing(agent, changes, field):
         ("What of Ada, and of Robin's?", {"Bern", "C++"}),
         ("Is c++ still used?", {"C++"}),
         ("Robinson and MacRobin, Bernese, a hibernbern, Adamant, c+", set()),
-        ("Wer war in der Straße?", {"Straße"}),
+        ("Wer war in der STRASSE?", {"Straße"}),
+        ("Kde je Jose\u0301, a co je \u0130zmir?", {"\u0130zmir"}),
+        ("私は東京に住む", {"東京"}),
+        ("東に京都", set()),
     ],
 )
 def test_a_question_brings_the_facts_of_what_it_names(agent, question, named):
     state(agent, "Bern")
     state(agent, "C++", subject="Ada", predicate="writes")
     state(agent, "Straße", subject="Wege", predicate="heißt")
+    state(agent, "\u0130zmir", subject="Jos\u00e9", predicate="comes from")
+    state(agent, "東京", subject="Yuki", predicate="lives in")
     assert set(told(agent, q=question)) == named
 
 
@@ -203,6 +234,7 @@ def test_one_that_is_deleted_is_gone(agent, ada):
     ("body", "field"),
     [
         ({"subject": " "}, "subject"),
+        ({"object": "\u200b"}, "object"),
         ({"predicate": "x" * 201}, "predicate"),
         ({"object": "x" * 2001}, "object"),
         ({"object": "a\x00b"}, "object"),

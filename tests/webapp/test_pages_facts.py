@@ -127,21 +127,53 @@ def fact(reader, ada):
     return f"/facts/{the_id(ada)}"
 
 
+def shown(reader, fact) -> dict[str, str]:
+    """Return what the form of a fact has in its fields."""
+    page = reader.get(fact).text.partition('<form method="post" action="/facts/')[2].partition("</form>")[0]
+    return dict(re.findall(r'<input[^>]*name="(\w+)"[^>]*value="([^"]*)"', page))
+
+
 def test_a_fact_is_put_right(reader, fact, ada):
     form = reader.get(fact).text
     assert ('value="Bern"' in form, 'value="2024-03-01"' in form) == (True, True)
-    page = words(reader.post(fact, data={"object": "Berne", "since": "2024-03-01"}, follow_redirects=True))
+    page = words(reader.post(fact, data={**shown(reader, fact), "object": "Berne"}, follow_redirects=True))
     assert ("It is put right." in page, "lives in Berne" in page) == (True, True)
     (details,) = rows(ada, "SELECT details FROM audit_events WHERE action = 'fact.corrected'")
     assert details == ({"fields": ["object"], "ended": []},)
 
 
+def test_what_is_left_in_the_form_as_it_was_stays_as_it_is_by_now(reader, agent, fact, ada):
+    agent.patch(f"/v1{fact}", {"valid_from": "2024-03-01T10:30:00Z"})
+    form = shown(reader, fact)
+    agent.patch(f"/v1{fact}", {"valid_until": "2024-06-01T12:00:00Z"})
+    assert reader.post(fact, data={**form, "object": "Berne"}).status_code == 303
+    told = agent.get(f"/v1{fact}").json
+    assert [told[name] for name in ("object", "valid_from", "valid_until")] == [
+        "Berne",
+        "2024-03-01T10:30:00+00:00",
+        "2024-06-01T12:00:00+00:00",
+    ]
+
+
+def test_one_that_has_ended_does_not_end_once_more(reader, agent, fact):
+    agent.patch(f"/v1{fact}", {"valid_until": "2024-06-01T12:00:00Z"})
+    assert "It had ended already, on 2024-06-01." in words(reader.post(f"{fact}/end", follow_redirects=True))
+    assert agent.get(f"/v1{fact}").json["valid_until"] == "2024-06-01T12:00:00+00:00"
+
+
+def test_one_that_has_not_begun_cannot_end(reader):
+    page = stated(reader, since="2924-03-01")
+    assert "lives in Bern" not in page
+    text = words(reader.get("/facts?ended=yes"))
+    assert ("lives in Bern" in text, "True no longer" in text) == (True, False)
+
+
 def test_a_fact_ends_on_a_day_and_is_made_true_again(reader, fact):
-    reader.post(fact, data={"object": "Bern", "since": "2024-03-01", "until": "2024-06-01"})
-    shown = [words(reader.get(f"/facts?day={day}")) for day in ("2024-05-31", "2024-06-01")]
-    assert ["lives in Bern" in page for page in shown] == [True, False]
+    reader.post(fact, data={**shown(reader, fact), "until": "2024-06-01"})
+    days = [words(reader.get(f"/facts?day={day}")) for day in ("2024-05-31", "2024-06-01")]
+    assert ["lives in Bern" in page for page in days] == [True, False]
     assert 'value="2024-06-01"' in reader.get(fact).text
-    reader.post(fact, data={"object": "Bern", "since": "2024-03-01", "until": ""})
+    reader.post(fact, data={**shown(reader, fact), "until": ""})
     assert "lives in Bern" in words(reader.get("/facts"))
 
 
@@ -158,7 +190,7 @@ def test_a_fact_ends_on_a_day_and_is_made_true_again(reader, fact):
 def test_a_correction_that_does_not_fit_brings_the_form_back(reader, fact, given, field, said):
     stated(reader, object="Lisbon", since="2024-06-01")
     before = words(reader.get("/facts?ended=yes"))
-    response = reader.post(fact, data={"object": "Bern", "since": "2024-03-01", "until": "2024-06-01", **given})
+    response = reader.post(fact, data={**shown(reader, fact), **given})
     assert (response.status_code, said in words(response)) == (422, True)
     assert re.search(rf'<input id="{field}"[^>]*aria-invalid="true"', response.text)
     assert words(reader.get("/facts?ended=yes")) == before

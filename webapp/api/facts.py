@@ -71,6 +71,8 @@ class FactPatch(Patch):
 @needs("read")
 def list_(query: FactsQuery) -> Response:
     """Answer a page of what is true now, of what was at a moment, or of all that ever was; of all spaces or one."""
+    if query.at is not None and query.ended:
+        raise InvalidError("ended", "asks for all there were, and at for those of a moment: say one of them")
     at = query.at or (None if query.ended else utc_now())
     filters = FactFilters(subject=query.subject, predicate=query.predicate, naming=query.q, at=at)
     page, skipped = find_facts(query.space, filters, limit=query.limit, cursor=query.cursor)

@@ -14,7 +14,6 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memory.errors import InvalidError, RefusedError
 from memory.facts import FactFilters, FactPage, Statement
-from memory.models import Fact
 from memory.spaces import list_spaces
 from retrieval.dates import local, midnight
 from webapp.api.schemas import Line
@@ -66,18 +65,21 @@ class StateForm(BaseModel):
 
 
 class FactForm(BaseModel):
-    """What is put right of a fact; a day that is left as it was keeps the moment that it stands for."""
+    """What is put right of a fact, and what the form showed of it: what was left so stays as it is by now."""
 
     object: Line = ""
     since: Day
     until: Day | None = None
+    shown_object: Line = ""
+    shown_since: Day | None = None
+    shown_until: Day | None = None
 
-    def changes(self, fact: Fact) -> dict[str, Any]:
-        """Return what differs from the fact."""
-        changes: dict[str, Any] = {"object": self.object} if self.object != fact.object else {}
-        if self.since != _day(fact.valid_from):
+    def changes(self) -> dict[str, Any]:
+        """Return what differs from what was shown."""
+        changes: dict[str, Any] = {"object": self.object} if self.object != self.shown_object else {}
+        if self.since != self.shown_since:
             changes["valid_from"] = midnight(self.since, zone())
-        if self.until != _day(fact.valid_until):
+        if self.until != self.shown_until:
             changes["valid_until"] = midnight(self.until, zone()) if self.until else None
         return changes
 
@@ -116,6 +118,7 @@ def show(fact_id: UUID) -> Response:
     """Show a fact in a form, to put it right."""
     fact, space = readable_fact(fact_id)
     given = {"object": fact.object, "since": _day(fact.valid_from), "until": _day(fact.valid_until)}
+    given |= {f"shown_{name}": value for name, value in given.items()}
     return make_response(render_template("facts/fact.html", fact=fact, space=space, given=given, problem={}))
 
 
@@ -124,7 +127,7 @@ def change(fact_id: UUID) -> Response:
     """Put a fact right; the form comes back where a field does not fit."""
     fact, space = readable_fact(fact_id)
     try:
-        kept = correct_fact(fact_id, parse(FactForm, request.form).changes(fact))
+        kept = correct_fact(fact_id, parse(FactForm, request.form).changes())
     except (ValidationError, InvalidError, RefusedError) as error:
         problem, status = _wrong(error)
         shown = {"fact": fact, "space": space, "given": request.form, "problem": problem}
@@ -135,8 +138,12 @@ def change(fact_id: UUID) -> Response:
 
 @bp.post("/facts/<uuid:fact_id>/end")
 def end(fact_id: UUID) -> Response:
-    """Say that a fact is true no longer; it stays on record."""
-    correct_fact(fact_id, {"valid_until": utc_now()})
+    """Say that a fact is true no longer; it stays on record. One that has ended stays as it is."""
+    now = utc_now()
+    fact, _ = readable_fact(fact_id)
+    if fact.valid_until is not None and fact.valid_until <= now:
+        return _to(f"It had ended already, on {_day(fact.valid_until)}.")
+    correct_fact(fact_id, {"valid_until": now})
     return _to("It is true no longer, and stays on record.")
 
 

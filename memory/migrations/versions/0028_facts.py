@@ -9,7 +9,7 @@ branch_labels = None
 depends_on = None
 
 # No plan asks for samples of what people wrote.
-UNSAMPLED = ("subject", "subject_key", "predicate", "predicate_key", "object")
+UNSAMPLED = ("subject", "subject_key", "predicate", "predicate_key", "object", "object_key")
 
 
 def upgrade() -> None:
@@ -23,6 +23,7 @@ def upgrade() -> None:
         sa.Column("predicate", sa.Text(), nullable=False),
         sa.Column("predicate_key", sa.Text(), nullable=False),
         sa.Column("object", sa.Text(), nullable=False),
+        sa.Column("object_key", sa.Text(), nullable=False),
         sa.Column("confidence", sa.Float(), nullable=False),
         sa.Column("single", sa.Boolean(), server_default=sa.text("true"), nullable=False),
         sa.Column("source_message_id", sa.Uuid(), nullable=True),
