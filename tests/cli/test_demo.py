@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, select, text
 from memory.accounts import check_password, create_user, find_user, set_password
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
-from memory.models import Memory, User
+from memory.models import Fact, Memory, User
 from tasks.app import configure
 from webapp.cli import demo
 from webapp.cli.wiring import owner_session
@@ -40,6 +40,15 @@ def test_a_start_that_is_ended_while_it_makes_the_demo_leaves_none_to_the_next(n
     said = demo.ensure_demo(nobody)
     assert said == f"Log in as {demo.EMAIL} with the password {demo.PASSWORD}"
     assert memories(nobody) > 10
+
+
+def test_the_demo_has_facts_of_which_one_has_ended(nobody):
+    demo.ensure_demo(nobody)
+    with nobody.sessions() as session:
+        user_id = find_user(session, demo.EMAIL)
+    with user_session(nobody.sessions, user_id) as session:
+        lived = select(Fact.object).where(Fact.predicate == "lives in", Fact.valid_until.is_not(None))
+        assert session.scalars(lived).all() == ["Porto"]
 
 
 def test_of_two_first_starts_at_once_one_makes_the_demo(nobody):

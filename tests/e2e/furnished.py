@@ -112,7 +112,7 @@ def furnish(app: Flask, person: Any) -> Furnished:
         other_id=house.one(select(Memory.id).where(Memory.text.startswith("Benedita's gallery hangs 14 framed"))),
         conversation_id=conversation,
         entity_id=house.one(select(Entity.id).where(Entity.name == "Benedita")),
-        fact_id=house.one(select(Fact.id).where(Fact.object == "Lisbon")),
+        fact_id=house.one(select(Fact.id).where(Fact.subject == "Benedita")),
         notebook_id=notebook,
         cell_id=house.one(select(Cell.id).where(Cell.notebook_id == UUID(notebook), Cell.kind == "recall")),
         call_id=house.one(select(ToolCall.id).where(ToolCall.tool == "notes")),

@@ -18,9 +18,10 @@ from memory.drafts import Draft
 from memory.edit import pin
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError
+from memory.facts import Statement, state
 from memory.keys import Keys
 from memory.remember import remember_many
-from memory.spaces import create_space, create_theme
+from memory.spaces import create_space, create_theme, get_space
 from tasks.embedding import nudge
 from tasks.runtime import Runtime
 from webapp.cli.wiring import owner_session
@@ -50,7 +51,7 @@ def ensure_demo(runtime: Runtime) -> str:
 
 
 def fill(runtime: Runtime, user_id: UUID, now: datetime) -> None:
-    """Give a user who has nothing yet the spaces, themes and memories of the demo."""
+    """Give a user who has nothing yet the spaces, themes, memories and facts of the demo."""
     with user_session(runtime.sessions, user_id) as session:
         _fill(session, user_id, runtime, now)
 
@@ -62,6 +63,8 @@ def _fill(session: Session, user_id: UUID, runtime: Runtime, now: datetime) -> N
     for theme in data["themes"]:
         create_theme(session, user_id, theme["slug"], now=now, actor="demo", **_texts(theme))
     _remember(session, user_id, data["memories"], runtime.keys, now)
+    for fact in data["facts"]:
+        _state(session, user_id, fact, runtime.keys, now)
 
 
 def _texts(theme: dict[str, str]) -> dict[str, str]:
@@ -78,6 +81,18 @@ def _remember(session: Session, user_id: UUID, memories: Sequence[dict[str, Any]
         for memory, outcome in zip(group, outcomes, strict=True):
             if memory["pinned"] and outcome.id is not None:
                 pin(session, user_id, outcome.id, pinned=True, now=now, actor="demo")
+
+
+def _state(session: Session, user_id: UUID, fact: dict[str, Any], keys: Keys, now: datetime) -> None:
+    said = Statement(
+        fact["subject"],
+        fact["predicate"],
+        fact["object"],
+        single=fact["single"],
+        valid_from=now - timedelta(days=fact["days_ago"]),
+    )
+    space = get_space(session, user_id, fact["space"])
+    state(session, user_id, space.id, said, keys=keys, now=now, actor="demo")
 
 
 def _to_draft(memory: dict[str, Any], now: datetime) -> Draft:
