@@ -104,7 +104,7 @@ _WHATEVER = frozenset(
     """
     what which who when how did do does is are was were be been have has had i we you my our me us the user a an of in
     on at from for to by during around about that this it there and any anything everything something all every thing
-    things else happen happens happened happening will planned due scheduled
+    s things else happen happens happened happening will planned due scheduled
     coming go going went come came up new news note notes noted memory memories remember
     remembered recall store stored save saved write wrote written record recorded add added say said tell told talk
     talked speak spoke discuss discussed mention mentioned learn learned learnt show list give find look summary
@@ -113,6 +113,8 @@ _WHATEVER = frozenset(
 )
 # With one of these a day or a month is the next: what was kept in the last is not meant.
 _TO_COME = frozenset({"happens", "will", "planned", "due", "scheduled", "coming"})
+# Not with one of these: "What was due in May?"
+_GONE = frozenset({"was", "were", "did", "had", "happened"})
 # What may stand between two dates; one of the second makes all that lies between them meant.
 _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
 _RANGE = re.compile(r"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s", re.IGNORECASE)
@@ -163,7 +165,8 @@ def alone(question: str, now: datetime) -> Period | None:
     if named is not None and (named["lead"] or "").lower() in _ELSEWHERE:
         return None
     found: list[Period] = []
-    to_come = not _TO_COME.isdisjoint(_WORD.findall(question.casefold()))
+    words = frozenset(_WORD.findall(question.casefold()))
+    to_come = not _TO_COME.isdisjoint(words) and _GONE.isdisjoint(words)
     hint, rest = _taken(question, moment)
     while hint is not None:
         if len(found) == _MOST_DATES or (period := _period(hint, moment, to_come=to_come)) is None:

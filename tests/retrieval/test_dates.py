@@ -241,6 +241,8 @@ def test_a_question_may_ask_for_a_time_alone(question, start, end, named):
     [
         ("What will there be in May?", "2025-05-01", "2025-06-01"),
         ("What is due in July?", "2024-07-01", "2024-08-01"),
+        ("What's due on 3 December?", "2024-12-03", "2024-12-04"),
+        ("What was due in December?", "2023-12-01", "2024-01-01"),
         ("What happens on 3 December?", "2024-12-03", "2024-12-04"),
         ("Is anything planned for 29 February?", "2028-02-29", "2028-03-01"),
         ("What is coming up next week?", "2024-07-15", "2024-07-22"),
