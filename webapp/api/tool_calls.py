@@ -17,7 +17,7 @@ from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, Call, CallFilters, Use, 
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
 from webapp.api.schemas import Cursor, Happened, Line, Moment, Query, Strict, moment
-from webapp.context import credential, request_id, session, utc_now
+from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.guards import needs
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 
@@ -186,7 +186,13 @@ def report(body: CallsBody) -> Response:
     who = credential()
     drafts = _drafts(body)
     kept = record_calls(
-        session(), who.user_id, drafts, token_id=who.token_id, correlation_id=request_id(), now=utc_now()
+        session(),
+        who.user_id,
+        drafts,
+        token_id=who.token_id,
+        correlation_id=request_id(),
+        keys=runtime().keys,
+        now=utc_now(),
     )
     session().commit()
     answers = [
