@@ -10,13 +10,18 @@ from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from memory.errors import NotFoundError
 from memory.forget import get_memory
+from memory.journal import hold
 from memory.models import RecallMark
 
 
 def mark_right(session: Session, user_id: UUID, question: str, memory_id: UUID, *, now: datetime) -> None:
     """Note that a memory is a right answer to a question; raises `NotFoundError` when there is no such memory."""
     get_memory(session, user_id, memory_id)
+    # Whoever is forgetting it has begun before us: we wait for them.
+    if not hold(session, user_id, [memory_id]):
+        raise NotFoundError("there is no such memory")
     values = {"user_id": user_id, "memory_id": memory_id, "question_digest": _digest(question)}
     statement = insert(RecallMark).values(**values, question=question, created_at=now)
     session.execute(statement.on_conflict_do_nothing())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from at_once import at_once, waits
 from embedding_work import Clock, Work, eight_wide
 from local_provider import Provider
 from memory_book import Book
@@ -94,6 +95,31 @@ def owner(database_url: str, runtime: Any) -> Iterator[Any]:
     engine = make_engine(database_url, pool_size=2)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def beside(book: Book, owner: Any) -> Callable[..., Any]:
+    """Begin one thing, and another that waits for it; finish the first; return what the other returned or raised.
+
+    `then` is how the first one goes on once the other waits.
+    """
+
+    def _beside(
+        first: Callable[[Any], Any], second: Callable[[], Any], then: Callable[[Any], Any] | None = None
+    ) -> Any:
+        with book.session() as session:
+            first(session)
+            session.flush()
+            results: list[Any] = []
+            thread = threading.Thread(target=lambda: results.extend(at_once(second)))
+            thread.start()
+            assert waits(owner), "nothing waited"
+            if then is not None:
+                then(session)
+        thread.join(30)
+        return results[0]
+
+    return _beside
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 
 import pytest
+from at_once import at_once, unexpected, waits
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
@@ -36,68 +35,6 @@ from memory.spaces import get_space, lock_space
 
 THREADS = 16
 UNDO = timedelta(minutes=10)
-# Who waits for whom in this database: those that wait for a lock which another transaction holds.
-_WAITING = text("""
-SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0
-""")
-
-
-def at_once(*actions):
-    """Run every action in a thread of its own, all from the same moment; return what they returned or raised."""
-    barrier = threading.Barrier(len(actions))
-    results = [None] * len(actions)
-
-    def run(place, action):
-        barrier.wait()
-        try:
-            results[place] = action()
-        except Exception as error:
-            results[place] = error
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(actions)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    return results
-
-
-@pytest.fixture
-def beside(book, owner):
-    """Begin one thing, and another that waits for it; finish the first; return what the other returned or raised.
-
-    `then` is how the first one goes on once the other waits.
-    """
-
-    def _beside(first, second, then=None):
-        with book.session() as session:
-            first(session)
-            session.flush()
-            results = []
-            thread = threading.Thread(target=lambda: results.extend(at_once(second)))
-            thread.start()
-            assert waits(owner), "nothing waited"
-            if then is not None:
-                then(session)
-        thread.join(30)
-        return results[0]
-
-    return _beside
-
-
-def waits(owner, many=1):
-    """Tell whether so many transactions wait for others within ten seconds."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        with owner.connect() as connection:
-            if connection.scalar(_WAITING) >= many:
-                return True
-        time.sleep(0.02)
-    return False
-
-
-def unexpected(results):
-    return [result for result in results if isinstance(result, Exception) and not isinstance(result, DomainError)]
 
 
 @pytest.fixture

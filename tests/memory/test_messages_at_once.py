@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from at_once import at_once
 from sqlalchemy import text
 
 from memory.conversations import change_conversation, delete_conversation, open_conversation
@@ -20,26 +21,6 @@ from memory.spaces import get_space
 BLOCKED = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0
 """
-
-
-def at_once(*actions):
-    """Run every action in a thread of its own, all from the same moment; return what they returned or raised."""
-    barrier = threading.Barrier(len(actions))
-    results = [None] * len(actions)
-
-    def run(place, action):
-        barrier.wait()
-        try:
-            results[place] = action()
-        except Exception as error:
-            results[place] = error
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(actions)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return results
 
 
 def failures(results, *expected):
