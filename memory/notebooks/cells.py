@@ -29,10 +29,7 @@ def list_cells(session: Session, user_id: UUID, notebook_id: UUID, now: datetime
 
 def get_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUID) -> Cell:
     """Return a cell of the user's notebook; raises `NotFoundError` for one that is removed as for none."""
-    cell = session.get(Cell, (user_id, cell_id))
-    if cell is None or cell.notebook_id != notebook_id or cell.removed_at is not None:
-        raise NotFoundError("there is no such cell")
-    return cell
+    return _in_sight(session.get(Cell, (user_id, cell_id)), notebook_id)
 
 
 def add_cell(
@@ -121,13 +118,12 @@ def keep_run(
 def hold_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUID) -> Cell:
     """Return a cell as it is now, which nobody else changes until the transaction ends; raises `NotFoundError`."""
     lock_notebook(session, user_id, notebook_id)
-    session.get(Cell, (user_id, cell_id), populate_existing=True)
-    return get_cell(session, user_id, notebook_id, cell_id)
+    return _in_sight(session.get(Cell, (user_id, cell_id), populate_existing=True), notebook_id)
 
 
 def collapse_cell(session: Session, user_id: UUID, notebook_id: UUID, cell_id: UUID, *, collapsed: bool) -> Cell:
     """Fold a cell, or open it."""
-    cell = get_cell(session, user_id, notebook_id, cell_id)
+    cell = hold_cell(session, user_id, notebook_id, cell_id)
     cell.collapsed = collapsed
     session.flush()
     return cell
@@ -172,6 +168,12 @@ def _locked(session: Session, user_id: UUID, notebook_id: UUID, now: datetime) -
     """Return the cells of a notebook that is about to change."""
     lock_notebook(session, user_id, notebook_id).updated_at = now
     return list(list_cells(session, user_id, notebook_id, now))
+
+
+def _in_sight(cell: Cell | None, notebook_id: UUID) -> Cell:
+    if cell is None or cell.notebook_id != notebook_id or cell.removed_at is not None:
+        raise NotFoundError("there is no such cell")
+    return cell
 
 
 def _of(cells: Sequence[Cell], cell_id: UUID) -> Cell:

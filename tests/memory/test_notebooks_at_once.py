@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from memory.embedding.backfill import utc_now
 from memory.errors import NotFoundError
 from memory.forget import forget
+from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
 
 
@@ -17,5 +20,33 @@ def test_an_answer_is_marked_right_while_it_is_forgotten(book, beside):
 
     done = beside(
         lambda session: forget(session, book.user_id, memory_id, keys=book.runtime.keys, now=now, actor="test"), mark
+    )
+    assert isinstance(done, NotFoundError)
+
+
+@pytest.mark.parametrize("gone", ["UPDATE cells SET removed_at = now()", "DELETE FROM cells"])
+def test_a_cell_is_folded_while_it_goes(book, gone):
+    """The page has read the cell, and folds it when it is out of sight or purged."""
+    page = book.do(notebooks.create_notebook, "Plans").id
+    with book.session() as session:
+        cell_id = cells.add_cell(session, book.user_id, page, "note", {}, now=utc_now()).id
+    with book.session() as session:
+        read = cells.get_cell(session, book.user_id, page, cell_id)
+        book.one(f"{gone} RETURNING 1")
+        with pytest.raises(NotFoundError):
+            cells.collapse_cell(session, book.user_id, page, cell_id, collapsed=not read.collapsed)
+
+
+def test_a_cell_is_folded_while_its_notebook_goes(book, beside):
+    page = book.do(notebooks.create_notebook, "Plans").id
+    with book.session() as session:
+        cell_id = cells.add_cell(session, book.user_id, page, "note", {}, now=utc_now()).id
+
+    def fold():
+        with book.session() as session:
+            cells.collapse_cell(session, book.user_id, page, cell_id, collapsed=True)
+
+    done = beside(
+        lambda session: notebooks.remove_notebook(session, book.user_id, page, now=utc_now(), actor="test"), fold
     )
     assert isinstance(done, NotFoundError)
