@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 from redis import Redis
@@ -22,6 +23,8 @@ T = TypeVar("T")
 TIMEOUT = 0.5  # seconds, for connecting and for each answer
 PAUSE = 2.0  # seconds between tries while it is away
 MOST_OWED = 100_000
+# Redis answers nobody while it deletes: it is to be done well within its time.
+_AT_ONCE = 10_000
 
 
 class RedisLink:
@@ -41,7 +44,8 @@ class RedisLink:
             client_name="commonplace",
         )
         self._breaker = Breaker(pause)
-        self._owed: set[str] = set()
+        # With a mark of its own each time that a name is to be dropped.
+        self._owed: dict[str, object] = {}
         self._lock = threading.Lock()
         register(self)
 
@@ -61,21 +65,42 @@ class RedisLink:
         return answer
 
     def drop(self, names: Collection[str]) -> None:
-        """Delete keys, later if it cannot be done now."""
+        """Delete keys, later if it cannot be done now, and say of how many that cannot be kept in mind."""
+        passed_over = 0
+        for portion in _portions(names):
+            passed_over += self._owe(portion)
+            self.ask(lambda _client: None, None)
+        if passed_over:
+            logger.warning("too much waits for Redis to be dropped: %d copies end with their own life", passed_over)
+
+    def _owe(self, names: Iterable[str]) -> int:
+        """Keep in mind what is to be dropped; return how many names there was no room for."""
+        passed_over = 0
         with self._lock:
-            if len(self._owed) + len(names) <= MOST_OWED:
-                self._owed.update(names)
-        self.ask(lambda _client: None, None)
+            for name in names:
+                if name in self._owed or len(self._owed) < MOST_OWED:
+                    self._owed[name] = object()
+                else:
+                    passed_over += 1
+        return passed_over
 
     def _settle(self) -> None:
-        if not self._owed:
-            return
         with self._lock:
-            names = list(self._owed)
-        self._client.delete(*names)
-        with self._lock:
-            self._owed.difference_update(names)
+            due = list(self._owed.items())
+        for portion in _portions(due):
+            self._client.delete(*(name for name, _ in portion))
+            with self._lock:
+                for name, mark in portion:
+                    # What is to be dropped anew since was perhaps written again after our deletion.
+                    if self._owed.get(name) is mark:
+                        del self._owed[name]
 
     def close(self) -> None:
         """Let go of the connections."""
         self._client.close()
+
+
+def _portions(items: Iterable[T]) -> Iterator[list[T]]:
+    rest = iter(items)
+    while portion := list(islice(rest, _AT_ONCE)):
+        yield portion

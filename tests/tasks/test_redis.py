@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
 import pytest
+from redis import Redis
 from redis_server import redis_server
 
 from memory.conversations import delete_conversation, open_conversation
@@ -24,7 +25,7 @@ from memory.forget import forget
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation
-from memory.redis_link import RedisLink
+from memory.redis_link import MOST_OWED, RedisLink
 from memory.remember import remember
 from memory.session_state import SessionStates
 from memory.spaces import get_space
@@ -259,18 +260,65 @@ def test_redis_comes_back_by_itself_and_knows_the_newest(desk, server, caplog):
     assert caplog.text.count("Redis is away") == 2
 
 
-def test_what_could_not_be_dropped_is_dropped_when_redis_is_back(link, server, caplog):
-    client = server.client()
-    client.set("session:left", "behind")
+@contextmanager
+def away(client):
+    """Let the link find no place, though all keys stay: the one connection that may be is the test's own."""
     client.config_set("maxclients", "1")
-    # The one connection is the test's own: the link finds no place.
-    link.drop({"session:left"})
-    assert client.exists("session:left")
+    client.client_kill_filter(_type="normal", skipme=True)
+    yield
     client.config_set("maxclients", "100")
     time.sleep(0.1)
-    link.ask(lambda redis: redis.ping(), None)
-    assert not client.exists("session:left")
+
+
+def test_what_could_not_be_dropped_is_dropped_when_redis_is_back(link, redis, caplog):
+    redis.set("session:left", "behind")
+    with away(redis):
+        link.drop({"session:left"})
+        assert redis.exists("session:left")
+    link.ask(lambda client: client.ping(), None)
+    assert not redis.exists("session:left")
     assert caplog.text.count("Redis is away") == 1
+
+
+def test_what_is_dropped_anew_while_it_is_being_dropped_is_dropped_again(link, redis, monkeypatch):
+    """The answer to a deletion is under way while another thread writes the key, and is to drop it, in an outage."""
+    delete, under_way = Redis.delete, ExitStack()
+
+    def slow(client, *names):
+        deleted = delete(client, *names)
+        monkeypatch.undo()
+        redis.set("session:left", "again")
+        under_way.enter_context(away(redis))
+        link.drop({"session:left"})
+        return deleted
+
+    monkeypatch.setattr(Redis, "delete", slow)
+    link.drop({"session:left"})
+    under_way.close()
+    link.ask(lambda client: client.ping(), None)
+    assert not redis.exists("session:left")
+
+
+@pytest.fixture
+def many():
+    """Names of more copies than may be owed."""
+    return [f"session:{number}" for number in range(MOST_OWED + 1)]
+
+
+def test_more_than_may_be_owed_is_dropped_while_redis_answers(link, redis, many, caplog):
+    redis.mset(dict.fromkeys(many, "left"))
+    link.drop(many)
+    assert (redis.dbsize(), caplog.text) == (0, "")
+
+
+def test_what_can_be_owed_is_and_what_cannot_is_said(link, redis, many, caplog):
+    redis.mset(dict.fromkeys(many, "left"))
+    with away(redis):
+        link.drop(many)
+        link.drop(many[:10])
+    link.ask(lambda client: client.ping(), None)
+    assert redis.dbsize() == 1
+    assert caplog.text.count("1 copies") == caplog.text.count("copies") == 1
 
 
 # --- cached vectors ---------------------------------------------------------------------------------------------------
