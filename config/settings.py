@@ -211,13 +211,19 @@ def _kept_secret(path: Path) -> bytes:
 
 
 def _keep_secret(path: Path) -> None:
-    """Write a whole file under another name first, so that two starting processes agree on one key."""
+    """Write a whole file under another name first, so that two starting processes agree on one key.
+
+    It is on the disk before it has its own: no later start replaces an empty one that a power cut left.
+    """
     if path.exists():
         return
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         draft.touch(mode=0o600)
-        draft.write_bytes(secrets.token_hex(32).encode())
+        with draft.open("wb") as file:
+            file.write(secrets.token_hex(32).encode())
+            file.flush()
+            os.fsync(file.fileno())
         os.link(draft, path)
     except FileExistsError:
         pass

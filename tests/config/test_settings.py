@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 import threading
-from pathlib import Path
 
 import pytest
 from redis import Redis
@@ -155,6 +154,19 @@ def test_the_secret_is_for_its_owner_alone(env):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_the_secret_is_on_the_disk_before_it_has_its_name(env, tmp_path, monkeypatch):
+    """Where the power goes right after the first start, no empty file keeps all later ones from starting."""
+    path, sync, written = tmp_path / "home" / "secret.key", os.fsync, []
+
+    def write(descriptor):
+        written.append((os.fstat(descriptor).st_size, path.exists()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", write)
+    kept = config.load(env).secret_key
+    assert written == [(len(kept), False)]
+
+
 def test_processes_that_start_together_agree_on_the_secret(env):
     found = []
     threads = [threading.Thread(target=lambda: found.append(config.load(env).secret_key)) for _ in range(8)]
@@ -208,10 +220,10 @@ def test_the_secret_may_come_from_a_named_file(env, tmp_path):
 
 
 def test_a_full_disk_is_told_from_a_folder_of_another_owner(env, monkeypatch):
-    def fill(_path, _data):
+    def fill(_descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_bytes", fill)
+    monkeypatch.setattr(os, "fsync", fill)
     with pytest.raises(
         DataFolderError, match=r"cannot be written to \(No space left on device\): make room on its disk$"
     ):
