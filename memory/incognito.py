@@ -21,6 +21,7 @@ def start(session: Session, user_id: UUID, session_key: str, *, now: datetime, a
 
     One that is incognito already stays as it is.
     """
+    _check_key(session_key)
     row = session.get(IncognitoSession, (user_id, session_key), with_for_update=True)
     if row is not None and row.active:
         return
@@ -33,8 +34,10 @@ def end(session: Session, user_id: UUID, session_key: str, *, now: datetime, act
 
     A space that becomes incognito by default later is so for this session too: see `follow_defaults`.
     """
-    row = session.get(IncognitoSession, (user_id, session_key), with_for_update=True)
-    refused = row.refused_writes if row else 0
+    _check_key(session_key)
+    # Now there is a row, which nobody else counts in until we have told what it says.
+    count_refusals(session, user_id, session_key, 0, now)
+    refused = session.get_one(IncognitoSession, (user_id, session_key), with_for_update=True).refused_writes
     _set(session, user_id, session_key, active=False, now=now)
     _drop_silent(session, user_id)
     details = {"refused_writes": refused}
@@ -42,9 +45,12 @@ def end(session: Session, user_id: UUID, session_key: str, *, now: datetime, act
     return refused
 
 
-def _set(session: Session, user_id: UUID, session_key: str, *, active: bool, now: datetime) -> None:
+def _check_key(session_key: str) -> None:
     if not 1 <= len(session_key) <= LONGEST_KEY:
         raise InvalidError("session", f"must be between 1 and {LONGEST_KEY} characters")
+
+
+def _set(session: Session, user_id: UUID, session_key: str, *, active: bool, now: datetime) -> None:
     fresh = {"active": active, "refused_writes": 0, "ended_at": None if active else now, "started_at": now}
     statement = insert(IncognitoSession).values(user_id=user_id, session_key=session_key, **fresh)
     # Only an end tells how many writes were refused, by the default of a space too.

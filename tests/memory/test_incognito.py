@@ -144,10 +144,11 @@ def test_refusals_by_a_spaces_default_are_counted(book, refuse, private_space):
     assert book.do(incognito.end, "tab") == 2
 
 
+@pytest.mark.parametrize("switch", [incognito.start, incognito.end])
 @pytest.mark.parametrize("key", ["", "k" * 201])
-def test_a_session_needs_a_name_of_reasonable_length(book, key):
+def test_a_session_needs_a_name_of_reasonable_length(book, key, switch):
     with pytest.raises(InvalidError, match="session"):
-        book.do(incognito.start, key)
+        book.do(switch, key)
 
 
 ROWS = "SELECT count(*) FROM incognito_sessions"
@@ -209,3 +210,12 @@ def test_writes_that_are_refused_while_a_session_ends_are_counted(book):
             event.listen(session.connection(), "after_cursor_execute", end_meanwhile)
             incognito.count_refusals(session, book.user_id, "tab", 2, utc_now())
     assert ends[0].result() + book.do(incognito.end, "tab") == 2
+
+
+def test_a_first_end_tells_what_is_refused_at_the_same_moment(book, beside):
+    """There is no row yet which it could wait for."""
+    ended = beside(
+        lambda session: incognito.count_refusals(session, book.user_id, "tab", 2, utc_now()),
+        lambda: book.do(incognito.end, "tab"),
+    )
+    assert ended + book.do(incognito.end, "tab") == 2
