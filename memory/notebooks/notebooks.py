@@ -18,6 +18,8 @@ from memory.models import Cell, Notebook
 from memory.notebooks.checks import MOST_NOTEBOOKS, check_title
 
 UNDO_WINDOW = timedelta(minutes=10)
+# 0 to 3 seed the locks of models, the audit chain, opening conversations and preferences.
+_LOCK_SEED = 4
 
 # What a first visit finds: three steps that run as they stand.
 Step = tuple[str, dict[str, Any]]
@@ -182,6 +184,8 @@ def _cell(notebook: Notebook, place: int, kind: str, given: dict[str, Any], now:
 
 
 def _check_room(session: Session, user_id: UUID) -> None:
+    # Whoever takes room at the same moment waits until the transaction ends, and counts what it made.
+    session.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(str(user_id), _LOCK_SEED))))
     # One that is being removed makes room at once.
     mine = select(func.count()).where(Notebook.user_id == user_id, Notebook.removed_at.is_(None))
     if (session.scalar(mine) or 0) >= MOST_NOTEBOOKS:

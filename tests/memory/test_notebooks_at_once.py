@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from memory.embedding.backfill import utc_now
-from memory.errors import NotFoundError
+from memory.errors import ConflictError, NotFoundError
 from memory.forget import forget
 from memory.notebooks import cells, notebooks
+from memory.notebooks.checks import MOST_NOTEBOOKS
 from memory.notebooks.marks import mark_right
 
 
@@ -50,3 +51,18 @@ def test_a_cell_is_folded_while_its_notebook_goes(book, beside):
         lambda session: notebooks.remove_notebook(session, book.user_id, page, now=utc_now(), actor="test"), fold
     )
     assert isinstance(done, NotFoundError)
+
+
+@pytest.mark.parametrize("action", [notebooks.create_notebook, notebooks.restore_notebook])
+def test_the_last_room_for_a_notebook_is_taken_once(book, beside, action):
+    gone = book.do(notebooks.create_notebook, "Gone").id
+    book.do(notebooks.remove_notebook, gone)
+    made = "gen_random_uuid(), 'One of many', now(), now() FROM generate_series(2, :most)"
+    filled = f"INSERT INTO notebooks (user_id, id, title, created_at, updated_at) SELECT :user_id, {made} RETURNING id"
+    book.one(filled, user_id=book.user_id, most=MOST_NOTEBOOKS)
+    done = beside(
+        lambda session: notebooks.create_notebook(session, book.user_id, "Last", now=utc_now(), actor="test"),
+        lambda: book.do(action, gone if action is notebooks.restore_notebook else "Another"),
+    )
+    assert isinstance(done, ConflictError)
+    assert book.one("SELECT count(*) FROM notebooks WHERE removed_at IS NULL") == MOST_NOTEBOOKS
