@@ -1,8 +1,7 @@
 """Measures of a ranking against the set of ids that were right.
 
 Pure functions of `ranked`, best first, and `relevant`. A repeated id counts at its first place only. Measures
-at k look at the first `k` >= 1 ids and raise ValueError for a smaller `k`; so do those that are undefined
-without relevant ids.
+at k look at the first `k` >= 1 ids and raise ValueError for a smaller `k`.
 """
 
 from __future__ import annotations
@@ -17,19 +16,9 @@ Ids = Sequence[Hashable]
 IdSet = AbstractSet[Hashable]
 
 
-def recall_at(ranked: Ids, relevant: IdSet, k: int) -> float:
-    """Share of the relevant ids that are among the first k, in [0, 1]."""
-    return _found(ranked, relevant, k) / len(_some(relevant))
-
-
 def precision_at(ranked: Ids, relevant: IdSet, k: int) -> float:
     """Relevant ids among the first k, divided by k (also where fewer were returned), in [0, 1]."""
-    return _found(ranked, relevant, k) / k
-
-
-def hit_at(ranked: Ids, relevant: IdSet, k: int) -> float:
-    """1 if any of the first k is relevant, else 0."""
-    return float(_found(ranked, relevant, k) > 0)
+    return sum(each in relevant for each in _top(ranked, k)) / k
 
 
 def reciprocal_rank(ranked: Ids, relevant: IdSet) -> float:
@@ -38,12 +27,14 @@ def reciprocal_rank(ranked: Ids, relevant: IdSet) -> float:
 
 
 def ndcg_at(ranked: Ids, relevant: IdSet, k: int) -> float:
-    """Discounted gain over that of the ideal order of all relevant ids, in [0, 1].
+    """Discounted gain over that of the ideal order of all relevant ids, in [0, 1]; ValueError where there is none.
 
     Binary gain, discount 1 / log2(rank + 1): Järvelin and Kekäläinen 2002.
     """
+    if not relevant:
+        raise ValueError("undefined without relevant ids")
     gains = (_discount(rank) for rank, each in enumerate(_top(ranked, k), 1) if each in relevant)
-    ideal = math.fsum(_discount(rank) for rank in range(1, min(k, len(_some(relevant))) + 1))
+    ideal = math.fsum(_discount(rank) for rank in range(1, min(k, len(relevant)) + 1))
     return math.fsum(gains) / ideal
 
 
@@ -58,17 +49,7 @@ def _discount(rank: int) -> float:
     return 1 / math.log2(rank + 1)
 
 
-def _found(ranked: Ids, relevant: IdSet, k: int) -> int:
-    return sum(each in relevant for each in _top(ranked, k))
-
-
 def _top(ranked: Ids, k: int) -> list[Hashable]:
     if k < 1:
         raise ValueError("k must be at least 1")
     return list(dict.fromkeys(ranked))[:k]
-
-
-def _some(relevant: IdSet) -> IdSet:
-    if not relevant:
-        raise ValueError("undefined without relevant ids")
-    return relevant
