@@ -14,6 +14,7 @@ from memory.notebooks import cells, notebooks
 from memory.notebooks.blanking import title_of
 from memory.redaction import secrets_of
 from retrieval.policy import FUSIONS, PolicyError
+from retrieval.query import LARGEST_LIMIT
 from webapp.context import credential, local_now, session, utc_now
 from webapp.htmx import swap_or_go, wants_fragment
 from webapp.operations import is_incognito, refuse_notes_in_incognito
@@ -51,6 +52,7 @@ def vocabulary() -> dict[str, object]:
         "fusions": FUSIONS,
         "types": TYPES,
         "charts": CHARTS,
+        "most": LARGEST_LIMIT,
     }
 
 
