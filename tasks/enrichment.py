@@ -9,14 +9,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from functools import lru_cache
 from typing import Any
 
 from huey import crontab
 from huey.signals import SIGNAL_COMPLETE
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session, sessionmaker
 
 from memory.embedding.backfill import utc_now
 from memory.enrichment.enrich import Enricher
+from memory.llm import ChatModel
 from tasks.app import huey, runtime
 from tasks.embedding import embed, embed_waiting, nudge
 from tasks.runtime import Runtime
@@ -27,7 +30,6 @@ logger = logging.getLogger(__name__)
 LONGEST_RUN = 45.0  # seconds
 # One thread reads at a time: the others are for embedding.
 _reading = threading.Lock()
-_enrichers: dict[int, Enricher] = {}
 
 
 @huey.periodic_task(crontab(minute="*"))
@@ -74,7 +76,7 @@ def _read_batch(current: Runtime) -> int:
     if not _reading.acquire(blocking=False):
         return 0
     try:
-        return _enricher(current).step()
+        return _enricher(current.sessions, current.chat_model).step()
     finally:
         _reading.release()
 
@@ -85,9 +87,7 @@ def _embed_what_is_due(current: Runtime) -> bool:
     return due is None or due > utc_now() or embed() is not None
 
 
-def _enricher(current: Runtime) -> Enricher:
-    """Return the enricher of this process's runtime; it remembers whose turn is next."""
-    if id(current) not in _enrichers:
-        _enrichers.clear()
-        _enrichers[id(current)] = Enricher(current.sessions, utc_now, current.chat_model)
-    return _enrichers[id(current)]
+@lru_cache(maxsize=1)
+def _enricher(sessions: sessionmaker[Session], chat_model: ChatModel | None) -> Enricher:
+    """Return the one enricher of this process; it remembers whose turn is next."""
+    return Enricher(sessions, utc_now, chat_model)

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -31,8 +32,16 @@ LONGEST_RUN = 45.0  # seconds
 SET_ASIDE_AT_ONCE = 1000
 # Each batch reads the whole record of calls for what it must blank there, in about the same time for few and many.
 PURGED_AT_ONCE = 20_000
-# The user and the space that this process looked at last.
-_left_off = [(UUID(int=0), UUID(int=0))]
+
+
+@dataclass(slots=True)
+class _Round:
+    """How far this process has come with everybody's spaces."""
+
+    last: tuple[UUID, UUID]  # a user and a space
+
+
+_aging = _Round((UUID(int=0), UUID(int=0)))
 
 
 @huey.periodic_task(crontab(minute="*"))
@@ -114,10 +123,10 @@ def archive_aged() -> int:
     with runtime().sessions() as session:
         spaces = spaces_with_aged(session, utc_now())
     # Where the last run left off: what is looked at every hour, and wanted, keeps nobody else's waiting.
-    for place in sorted(spaces, key=lambda place: (place <= _left_off[0], place)):
+    for place in sorted(spaces, key=lambda place: (place <= _aging.last, place)):
         with _logged("nothing more is archived for user %s in space %s", *place):
             total += _archive_aged_of(*place, deadline)
-        _left_off[:] = [place]
+        _aging.last = place
         if time.monotonic() >= deadline:
             break
     if total:
