@@ -20,9 +20,10 @@ from memory.keys import Keys
 from memory.models import AuditEvent, Memory, Space
 from memory.remember import Prepared, apply_pinning_policy, prepare, text_digest
 from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
-from memory.spaces import check_slug, ensure_themes, lock_space_of, lock_spaces_of
+from memory.spaces import check_slug, lock_space_of, lock_spaces_of
 from memory.succession import reaches
 from memory.text import from_signed, normalise, to_signed
+from memory.themes import ensure_themes
 from memory.tombstones import graveyard, refusal
 
 # Checked as a draft's fields are; the rest have rules of their own below.

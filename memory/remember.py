@@ -31,8 +31,9 @@ from memory.journal import record
 from memory.keys import Keys
 from memory.markers import is_marked, without_marked
 from memory.models import Memory, PossibleUpdate, Space
-from memory.spaces import ensure_themes, lock_space
+from memory.spaces import lock_space
 from memory.text import NEAR, bands, folded, folded_digest, from_signed, hamming, normalise, simhash64, to_signed
+from memory.themes import ensure_themes
 from memory.tombstones import Graveyard, graveyard, refusal
 from memory.trace import Neighbour, Outcome, Trace
 

@@ -18,7 +18,8 @@ from memory.forget import Forgetting, Restorable, forget, list_restorable, resto
 from memory.journal import record
 from memory.models import Space
 from memory.remember import prepare, remember_many
-from memory.spaces import DEFAULT_SPACE, delete_theme, get_space, list_spaces, lock_space_of
+from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_space_of
+from memory.themes import delete_theme
 from memory.trace import Outcome, Trace
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now

@@ -16,7 +16,8 @@ from memory.errors import InvalidError
 from memory.models import Conversation, EmbeddingModel, Entity
 from memory.scope import Place, Scope, read_scope
 from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
-from memory.spaces import DEFAULT_SPACE, check_theme
+from memory.spaces import DEFAULT_SPACE
+from memory.themes import check_theme
 from retrieval.policy import NAMED, Policy, PolicyError, kept_policy, policy_from
 from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import log_search, search

@@ -16,9 +16,10 @@ from memory.journal import record, record_tool_call
 from memory.operators import try_to_cross
 from memory.shelves import MEMORIES as MEMORIES_SHELF
 from memory.space_contents import contents_of
-from memory.spaces import get_space, list_themes
+from memory.spaces import get_space
 from memory.summary import summarise
 from memory.telemetry import advance_totals, telemetry
+from memory.themes import list_themes
 from memory.tool_calls import CallFilters, affected_paths, list_calls
 
 MANY = 3000

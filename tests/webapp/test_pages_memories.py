@@ -16,7 +16,7 @@ from memory import bulk
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.models import Forgotten
-from memory.spaces import create_theme
+from memory.themes import create_theme
 from webapp.pages import queries
 
 TEXT = "The studio key hangs behind the blue door."

@@ -12,7 +12,7 @@ from memory.errors import InvalidError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.models import Revision
 from memory.revisions import list_revisions
-from memory.spaces import check_theme
+from memory.themes import check_theme
 from memory.tool_calls import uses
 from webapp.api.answers import (
     BatchAnswer,

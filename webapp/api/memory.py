@@ -10,8 +10,9 @@ from flask import Response, abort, g, jsonify, make_response
 from memory import incognito
 from memory.errors import InvalidError
 from memory.models import Theme
-from memory.spaces import create_theme, describe_theme, get_theme, list_themes, update_space
+from memory.spaces import update_space
 from memory.summary import summarise
+from memory.themes import create_theme, describe_theme, get_theme, list_themes
 from retrieval.budget import Fitted
 from retrieval.context import assemble
 from retrieval.tokens import count

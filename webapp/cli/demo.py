@@ -21,7 +21,8 @@ from memory.errors import ConflictError
 from memory.facts import Statement, state
 from memory.keys import Keys
 from memory.remember import remember_many
-from memory.spaces import create_space, create_theme, get_space
+from memory.spaces import create_space, get_space
+from memory.themes import create_theme
 from tasks.embedding import nudge
 from tasks.runtime import Runtime
 from webapp.cli.wiring import owner_session

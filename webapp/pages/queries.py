@@ -13,7 +13,8 @@ from sqlalchemy import select
 from memory.browse import Entry, Page, get_entry, list_counted, possible_updates
 from memory.models import Memory, PossibleUpdate, Space
 from memory.said import said_words
-from memory.spaces import DEFAULT_SPACE, check_theme, list_spaces, list_themes
+from memory.spaces import DEFAULT_SPACE, list_spaces
+from memory.themes import check_theme, list_themes
 from memory.trace import Neighbour, Outcome
 from retrieval.elsewhere import spaces_with_words
 from retrieval.passage import stem, stems

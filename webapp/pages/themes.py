@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from memory.errors import ConflictError, InvalidError, RefusedError
 from memory.models import Theme
-from memory.spaces import create_theme, describe_theme, get_theme, list_themes
+from memory.themes import create_theme, describe_theme, get_theme, list_themes
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from memory.browse import possible_updates, where_said
 from memory.drafts import Draft
 from memory.errors import InvalidError
-from memory.spaces import list_themes
+from memory.themes import list_themes
 from retrieval.dates import local
 from retrieval.policy import Policy
 from retrieval.query import Hit, Result
