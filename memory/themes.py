@@ -78,9 +78,16 @@ def _seen_outside(user_id: UUID, outside: Collection[str]) -> list[ColumnElement
     return [or_(elsewhere.exists(), ~held.exists() & Theme.id.in_(added))]
 
 
-def get_theme(session: Session, user_id: UUID, slug: str, *, outside: Collection[str] = ()) -> Theme:
-    """Return the user's theme; raises `NotFoundError`, also for one that only the spaces `outside` have memories of."""
+def get_theme(
+    session: Session, user_id: UUID, slug: str, *, outside: Collection[str] = (), held: bool = False
+) -> Theme:
+    """Return the user's theme; raises `NotFoundError`, also for one that only the spaces `outside` have memories of.
+
+    Nobody else changes one that is `held` until the transaction ends.
+    """
     mine = select(Theme).where(Theme.user_id == user_id, Theme.slug == slug)
+    if held:
+        mine = mine.with_for_update(key_share=True).execution_options(populate_existing=True)
     theme = session.scalar(mine.where(*_seen_outside(user_id, outside)))
     if theme is None:
         raise NotFoundError(f"there is no theme {slug!r}")
@@ -167,7 +174,7 @@ def describe_theme(
 
     Raises `NotFoundError`.
     """
-    theme = get_theme(session, user_id, slug)
+    theme = get_theme(session, user_id, slug, held=True)
     wanted = {"display_name": display_name.strip() or spoken(slug), "description": description}
     changed = {name: value for name, value in wanted.items() if value != getattr(theme, name)}
     if not changed:

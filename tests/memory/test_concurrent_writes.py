@@ -32,6 +32,7 @@ from memory.remember import remember_many
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import get_space, lock_space
+from memory.themes import create_theme, delete_theme, describe_theme
 
 THREADS = 16
 UNDO = timedelta(minutes=10)
@@ -104,6 +105,15 @@ def test_themes_in_any_order_do_not_block_each_other(book, batch, second_space):
 
     results = at_once(lambda: write("default", themes), lambda: write(second_space, themes[::-1]))
     assert unexpected(results) == []
+
+
+def test_a_theme_is_described_while_it_is_deleted(book, beside):
+    book.do(create_theme, "garden")
+    done = beside(
+        lambda session: delete_theme(session, book.user_id, "garden", now=utc_now(), actor="test"),
+        lambda: book.do(describe_theme, "garden", display_name="The garden", description="What grows"),
+    )
+    assert isinstance(done, NotFoundError)
 
 
 @pytest.mark.parametrize("round_", range(5))
