@@ -15,6 +15,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import delete, select
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from memory.embedding.base import Embedder, EmbeddingError
@@ -264,11 +265,11 @@ def save_setting(
     session: Session, user_id: UUID, fields: Mapping[str, Any], *, keys: Keys, now: datetime
 ) -> ProviderSetting:
     """Store the endpoint that the user chose, its key encrypted."""
-    setting = setting_of(session, user_id) or ProviderSetting(user_id=user_id)
-    for name in ("enabled", "provider_type", "endpoint_url", "model", "dimensions"):
-        setattr(setting, name, fields[name])
-    setting.api_key = keys.encrypt(fields["api_key"]) if fields.get("api_key") else None
-    setting.updated_at = now
-    session.add(setting)
-    session.flush()
-    return setting
+    values = {name: fields[name] for name in ("enabled", "provider_type", "endpoint_url", "model", "dimensions")}
+    values["api_key"] = keys.encrypt(fields["api_key"]) if fields.get("api_key") else None
+    values["updated_at"] = now
+    # All of it or nothing: no endpoint may get the key of another that is saved at the same moment.
+    statement = insert(ProviderSetting).values(user_id=user_id, **values)
+    statement = statement.on_conflict_do_update(index_elements=[ProviderSetting.user_id], set_=values)
+    saved = statement.returning(ProviderSetting)
+    return session.scalars(saved, execution_options={"populate_existing": True}).one()
