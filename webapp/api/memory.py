@@ -74,8 +74,10 @@ def settings(body: SettingsBody) -> Response:
     changed = update_space(
         session(), credential().user_id, space.slug, changes, now=utc_now(), actor=credential().actor
     )
+    # Before the commit: somebody may remove it right after.
+    answer = space_json(changed)
     session().commit()
-    return jsonify(space_json(changed))
+    return jsonify(answer)
 
 
 @bp.get("/settings", summary="The switches of a space", responses={"200": SpaceAnswer})
@@ -143,8 +145,10 @@ def add_theme(body: ThemeBody) -> Response:
     _refuse_confined("add themes by themselves")
     refuse_in_incognito(space_for(None).id)
     theme = create_theme(session(), who.user_id, now=utc_now(), actor=who.actor, **body.model_dump())
+    # Before the commit: somebody may delete it right after.
+    answer = _theme_json(theme)
     session().commit()
-    return make_response(jsonify(_theme_json(theme)), 201)
+    return make_response(jsonify(answer), 201)
 
 
 @bp.patch("/themes/<string:slug>", summary="Rename or describe a theme", responses={"200": ThemeAnswer})
@@ -157,11 +161,13 @@ def change_theme(path: ThemePath, body: ThemePatch) -> Response:
     require_scope("read")
     _refuse_confined("change themes")
     refuse_in_incognito(space_for(None).id)
-    theme = get_theme(session(), who.user_id, path.slug, outside=incognito_spaces())
+    theme = get_theme(session(), who.user_id, path.slug, outside=incognito_spaces(), held=True)
     said = {"display_name": theme.display_name, "description": theme.description, **changes}
     describe_theme(session(), who.user_id, path.slug, now=utc_now(), actor=who.actor, **said)
+    # Before the commit: somebody may delete it right after.
+    answer = _theme_json(theme)
     session().commit()
-    return jsonify(_theme_json(theme))
+    return jsonify(answer)
 
 
 @bp.delete("/themes/<string:slug>", summary="Delete a theme", responses={"200": DeletedThemeAnswer})

@@ -54,8 +54,10 @@ def create(body: SpaceBody) -> Response:
     space = create_space(
         session(), who.user_id, body.slug, soft_cap=cap, now=utc_now(), actor=who.actor, **_checked(fields)
     )
+    # Before the commit: somebody may remove it right after.
+    answer = space_json(space)
     session().commit()
-    return make_response(jsonify(space_json(space)), 201)
+    return make_response(jsonify(answer), 201)
 
 
 @bp.get("/<slug>", summary="Read a space", responses={"200": SpaceAnswer})
@@ -85,8 +87,10 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
         # Switches can be set while incognito, and a name is somebody's words.
         refuse_in_incognito(space_for(None).id)
     space = update_space(session(), who.user_id, slug, _checked(changes), now=utc_now(), actor=who.actor)
+    # Before the commit: somebody may remove it right after.
+    answer = space_json(space)
     session().commit()
-    return jsonify(space_json(space))
+    return jsonify(answer)
 
 
 @bp.get(

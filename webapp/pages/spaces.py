@@ -72,9 +72,10 @@ def add() -> Response:
         return _shelf({"slug": error.message})
     except RefusedError:
         return _shelf({"name": UNKEPT})
-    session().commit()
+    # Before the commit: somebody may remove it right after.
     flash(f"The space {space.name} is there. Nothing is in it yet.")
-    return _to(space.slug)
+    session().commit()
+    return _to(address)
 
 
 @bp.get("/spaces/<slug>")

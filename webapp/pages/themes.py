@@ -68,8 +68,10 @@ def add() -> Response:
         return _shelf(problem={"slug": error.message})
     except RefusedError:
         return _closed()
+    # Before the commit: somebody may delete it right after.
+    said = f"The theme {theme.display_name} is there. Nothing is in it yet."
     session().commit()
-    return _to(f"The theme {theme.display_name} is there. Nothing is in it yet.")
+    return _to(said)
 
 
 @bp.post("/themes/<slug>")
@@ -80,7 +82,7 @@ def change(slug: str) -> Response:
         refuse_in_incognito(space_for(None).id)
     except RefusedError:
         return _closed(slug)
-    theme = get_theme(session(), who.user_id, slug, outside=incognito_spaces())
+    theme = get_theme(session(), who.user_id, slug, outside=incognito_spaces(), held=True)
     try:
         form = parse(ThemeForm, request.form)
     except ValidationError as error:

@@ -1,0 +1,70 @@
+"""What was stored is answered, though somebody removes it right after the commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from api_agent import Agent
+from pages_browser import at_browser
+from sqlalchemy import event, text
+from sqlalchemy.orm import Session
+
+from memory.database import user_session
+
+SPACE, THEME = "/v1/spaces", "/v1/memory/themes"
+
+
+@pytest.fixture
+def goes(ada: Any) -> Any:
+    """Have somebody remove a row that is called so when the next transaction is committed."""
+
+    def _goes(table: str) -> None:
+        def leave(_session: Session) -> None:
+            with user_session(ada.runtime.sessions, ada.id) as session:
+                gone = session.execute(text(f"DELETE FROM {table} WHERE slug = 'garden' RETURNING 1"))
+                assert gone.all(), "there was nothing to remove yet"
+
+        event.listen(Session, "after_commit", leave, once=True)
+
+    return _goes
+
+
+@pytest.mark.parametrize(("path", "table"), [(SPACE, "spaces"), (THEME, "themes")])
+def test_what_was_added_is_answered(agent: Agent, goes: Any, path: str, table: str) -> None:
+    goes(table)
+    answer = agent.post(path, {"slug": "garden"})
+    assert (answer.status_code, answer.json["slug"]) == (201, "garden")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "table"),
+    [
+        ("PATCH", f"{SPACE}/garden", {"soft_cap": 3}, "spaces"),
+        ("POST", "/v1/memory/settings", {"space": "garden", "memory_enabled": False}, "spaces"),
+        ("PATCH", f"{THEME}/garden", {"description": "What grows"}, "themes"),
+    ],
+)
+def test_what_was_changed_is_answered(
+    agent: Agent, goes: Any, method: str, path: str, body: dict[str, Any], table: str
+) -> None:
+    agent.post(SPACE, {"slug": "garden"})
+    agent.post(THEME, {"slug": "garden"})
+    goes(table)
+    answer = agent.ask(method, path, json=body)
+    assert (answer.status_code, answer.json["slug"]) == (200, "garden")
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "table"),
+    [
+        ("/spaces", {"name": "Garden", "slug": "garden"}, "spaces"),
+        ("/themes", {"display_name": "Garden", "slug": "garden"}, "themes"),
+    ],
+)
+def test_a_page_goes_on_after_what_was_added(
+    app: Any, ada: Any, goes: Any, path: str, form: dict[str, str], table: str
+) -> None:
+    browser = at_browser(app, ada)
+    goes(table)
+    assert browser.post(path, data=form).status_code == 303
