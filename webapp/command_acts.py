@@ -19,7 +19,15 @@ from tasks.embedding import nudge
 from webapp.command_answers import Act, Asked, CommandResult, Item, asking, counted, done, listed, named
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
-from webapp.operations import held_entry, is_incognito, refuse_in_incognito, restorables, space_for, visible_entry
+from webapp.operations import (
+    held_entry,
+    is_incognito,
+    refuse_in_incognito,
+    restorables,
+    space_at,
+    space_for,
+    visible_entry,
+)
 
 # What each needs; everything else needs `write`.
 SCOPES = {"recall": "read", "forget": "forget", "restore": "forget", "unremember": "forget"}
@@ -28,7 +36,7 @@ SCOPES = {"recall": "read", "forget": "forget", "restore": "forget", "unremember
 def space_of(asked: Asked) -> Space:
     """Return the space of the conversation, or the caller's own."""
     if asked.space_id is not None:
-        return session().get_one(Space, (asked.user_id, asked.space_id))
+        return space_at(asked.space_id)
     return space_for(None)
 
 

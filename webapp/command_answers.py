@@ -14,10 +14,10 @@ from memory.commands.parse import LIKELY, Intent
 from memory.commands.slips import Slip, seal, to_values
 from memory.commands.trail import ANSWERABLE, UNDOABLE, Speaker
 from memory.errors import InvalidError, NotFoundError
-from memory.models import Conversation, Space
+from memory.models import Conversation
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import is_named, may_read
-from webapp.operations import is_incognito, visible_entry
+from webapp.operations import is_incognito, space_at, visible_entry
 
 # So many memories are listed, or named by one confirmation, at most.
 MOST = 10
@@ -272,8 +272,8 @@ def _closed(items: Sequence[Item]) -> str:
     """Return why these memories are not shown to the caller, who may still change them; "" if they are."""
     if not may_read():
         return "Without the scope read"
-    spaces = {(credential().user_id, item.space_id) for item in items}
-    return "In incognito" if any(is_incognito(session().get_one(Space, key)) for key in spaces) else ""
+    spaces = {item.space_id for item in items}
+    return "In incognito" if any(is_incognito(space_at(each)) for each in spaces) else ""
 
 
 def quote(text: str, most: int = _LONG) -> str:

@@ -15,7 +15,7 @@ from memory.errors import RefusedError
 from memory.history import Offered
 from memory.message_drafts import MessageDraft
 from memory.messages import Appended, Scribe
-from memory.models import Conversation, Space
+from memory.models import Conversation
 from memory.spaces import DEFAULT_SPACE
 from memory.threads import Filters, Thread, ThreadPage, get_thread, list_conversations
 from memory.told_calls import Teller
@@ -24,7 +24,7 @@ from tasks.embedding import nudge
 from webapp.api.conversation_schemas import StreamHead, appended_json, conversation_json, merged_json
 from webapp.context import credential, request_id, runtime, session, utc_now
 from webapp.guards import bearer_required
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_for
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_at, space_for
 from webapp.streams import Streamed, patience, read_stream
 from webapp.tools import TOOLS
 
@@ -38,7 +38,7 @@ def visible_thread(conversation_id: UUID) -> Thread:
 def readable_thread(conversation_id: UUID) -> Thread:
     """Return a conversation that may be read now; raises `RefusedError` in an incognito session."""
     thread = visible_thread(conversation_id)
-    if is_incognito(session().get_one(Space, (credential().user_id, thread.conversation.space_id))):
+    if is_incognito(space_at(thread.conversation.space_id)):
         raise RefusedError("incognito", "this session is incognito: nothing is recalled")
     return thread
 
@@ -161,7 +161,7 @@ def _space_of(appended: Appended) -> str:
 
 
 def _slug_of(conversation: Conversation) -> str:
-    return session().get_one(Space, (conversation.user_id, conversation.space_id)).slug
+    return space_at(conversation.space_id).slug
 
 
 def _commit(appended: Appended) -> None:

@@ -27,12 +27,20 @@ from webapp.context import credential, runtime, session, utc_now
 NOTHING_STORED = "this session is incognito: nothing is stored"
 
 
+def space_at(space_id: UUID) -> Space:
+    """Return the user's space of this id; raises `NotFoundError` where it was removed since this was read."""
+    space = session().get(Space, (credential().user_id, space_id))
+    if space is None:
+        raise NotFoundError("the space that this is in is there no more")
+    return space
+
+
 def space_for(slug: str | None) -> Space:
     """Return the space of this name, the token's own or the default; a confined token sees no other."""
     who = credential()
     if who.space_id is None:
         return get_space(session(), who.user_id, DEFAULT_SPACE if slug is None else slug)
-    own = session().get_one(Space, (who.user_id, who.space_id))
+    own = space_at(who.space_id)
     if slug not in {None, own.slug}:
         raise InvalidError("space", f"there is no space {slug!r}")
     return own
@@ -60,7 +68,7 @@ def was_incognito(slug: Any) -> bool:
         return bool(g.incognito)
     try:
         return is_incognito(space_for(slug if isinstance(slug, str) else None))
-    except InvalidError:
+    except (InvalidError, NotFoundError):
         return is_incognito(None)
 
 
@@ -144,7 +152,7 @@ def without_foreign_source(entry: Entry) -> Entry:
 
 def refuse_in_incognito(space_id: UUID, writes: int = 1) -> None:
     """Raise `RefusedError`, and keep count, when this session stores nothing in the space."""
-    space = session().get_one(Space, (credential().user_id, space_id))
+    space = space_at(space_id)
     if is_incognito(space):
         _count_refusals(space, writes)
         raise RefusedError("incognito", NOTHING_STORED)

@@ -18,7 +18,6 @@ from werkzeug.exceptions import HTTPException
 from memory.errors import DomainError, InvalidError
 from memory.external_calls import Links
 from memory.journal import hold, record_tool_call
-from memory.models import Space
 from memory.recall_history import PARTS
 from memory.redaction import REDACTED
 from retrieval.policy import PolicyError
@@ -26,7 +25,7 @@ from retrieval.query import MAX_QUERY, Hit
 from retrieval.search import query_hash
 from webapp.context import credential, request_id, session, utc_now
 from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, own_header
-from webapp.operations import is_incognito, was_incognito
+from webapp.operations import is_incognito, space_at, was_incognito
 
 logger = logging.getLogger(__name__)
 
@@ -148,7 +147,7 @@ def place_of_request() -> Place:
     own = links.conversation_of(conversation_id, message_id, (CONVERSATION_HEADER, MESSAGE_HEADER))
     if own is not None:
         # Asked for the record: what is done in a conversation that is incognito leaves no words in it.
-        is_incognito(session().get_one(Space, (who.user_id, links.spaces[own])))
+        is_incognito(space_at(links.spaces[own]))
     return Place(own, message_id)
 
 

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from api_agent import Agent
 from pages_browser import at_browser
-from sqlalchemy import event, text
+from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session
 
 from memory.database import user_session
+from memory.embedding.backfill import utc_now
+from memory.enrichment.enrich import Enricher
 
 SPACE, THEME = "/v1/spaces", "/v1/memory/themes"
 
@@ -68,3 +70,28 @@ def test_a_page_goes_on_after_what_was_added(
     browser = at_browser(app, ada)
     goes(table)
     assert browser.post(path, data=form).status_code == 303
+
+
+@pytest.mark.parametrize(("method", "path", "body"), [("GET", "", None), ("POST", "/space", {"space": "default"})])
+def test_an_entity_whose_space_goes_once_it_was_read_is_not_found(
+    agent: Agent, ada: Any, method: str, path: str, body: dict[str, Any] | None
+) -> None:
+    agent.post(SPACE, {"slug": "garden"})
+    agent.store("My sister Beatrice keeps bees behind the house", space="garden")
+    Enricher(ada.runtime.sessions, utc_now).enrich_user(ada.id)
+    [entity, *_] = agent.get("/v1/entities").json["entities"]
+    gone: list[bool] = []
+
+    def leave(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if "FROM entities" in statement and not gone:
+            gone.append(True)
+            with user_session(ada.runtime.sessions, ada.id) as session:
+                session.execute(text("DELETE FROM memories"))
+                session.execute(text("DELETE FROM spaces WHERE slug = 'garden'"))
+
+    event.listen(Engine, "after_cursor_execute", leave)
+    try:
+        answer = agent.ask(method, f"/v1/entities/{entity['id']}{path}", json=body)
+    finally:
+        event.remove(Engine, "after_cursor_execute", leave)
+    assert (answer.status_code, gone, agent.get(f"{SPACE}/garden").status_code) == (404, [True], 404)

@@ -20,7 +20,6 @@ from memory.entities import (
     retag_entity,
 )
 from memory.errors import RefusedError
-from memory.models import Space
 from memory.spaces import DEFAULT_SPACE
 from tasks.embedding import nudge
 from webapp.api.answers import DeletedAnswer, EntitiesAnswer, MovedEntityAnswer, WholeEntityAnswer
@@ -28,7 +27,7 @@ from webapp.api.blueprint import api_blueprint
 from webapp.api.schemas import Cursor, Line, Query, Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.guards import may_read, needs
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_for
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_at, space_for
 from webapp.tools.entities import NO_ENTITIES
 
 bp = api_blueprint("entities", "Who and what is named, space by space", "/v1/entities")
@@ -87,7 +86,7 @@ def list_(query: EntitiesQuery) -> Response:
 def read(path: EntityPath, query: MentionsQuery) -> Response:
     """Answer the notes, and a page of mentions: the episode or memory that each stands in, and whose words they are."""
     named = _visible(path.entity_id)
-    if is_incognito(session().get_one(Space, (credential().user_id, named.entity.space_id))):
+    if is_incognito(space_at(named.entity.space_id)):
         raise RefusedError("incognito", "this session is incognito: nothing is recalled")
     page = list_mentions(
         session(), credential().user_id, path.entity_id, limit=query.limit, cursor=query.cursor, now=utc_now()
@@ -153,7 +152,7 @@ def _is_open(space_id: UUID) -> bool:
     who = credential()
     if who.space_id not in {None, space_id}:
         return False
-    return not is_incognito(session().get_one(Space, (who.user_id, space_id)))
+    return not is_incognito(space_at(space_id))
 
 
 def _mention_json(found: Mention) -> dict[str, Any]:

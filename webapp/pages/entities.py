@@ -30,7 +30,7 @@ from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.htmx import at_address, render
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_at, space_for
 from webapp.pages.forms import parse
 from webapp.pages.places import Places
 from webapp.pages.visitor import guarded
@@ -151,7 +151,7 @@ def _go(url: str) -> Response:
 
 
 def _space(named: Named) -> Space:
-    return session().get_one(Space, (credential().user_id, named.entity.space_id))
+    return space_at(named.entity.space_id)
 
 
 def _listing(form: EntitiesForm, scope: Space | None) -> Listing:

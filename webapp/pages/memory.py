@@ -26,6 +26,7 @@ from webapp.operations import (
     remove,
     restorables,
     set_pin,
+    space_at,
     space_for,
     visible_entry,
 )
@@ -213,7 +214,7 @@ def _written_for_nothing(memory_id: UUID) -> Response:
     if not form.text:
         raise NotFoundError("there is no such memory")
     forgotten = next(iter(restorables([memory_id])), None)
-    space = None if forgotten is None else session().get_one(Space, (credential().user_id, forgotten.space_id))
+    space = None if forgotten is None else space_at(forgotten.space_id)
     if space is not None:
         form = form.model_copy(update={"space": space.slug})
     try:

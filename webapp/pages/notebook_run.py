@@ -9,13 +9,13 @@ from typing import Any
 
 from memory.drafts import Draft
 from memory.errors import InvalidError
-from memory.models import Cell, Memory, Space
+from memory.models import Cell, Memory
 from memory.notebooks import cells
 from memory.trace import Outcome
 from retrieval.query import Result
 from webapp.commands import CommandResult, run, take_slip
 from webapp.context import credential, session, utc_now
-from webapp.operations import is_incognito, store
+from webapp.operations import is_incognito, space_at, store
 from webapp.pages.notebook_answers import answer_of
 from webapp.pages.notebook_forms import (
     CellForm,
@@ -119,7 +119,7 @@ def _remember(cell: Cell, form: CellForm) -> Ran:
     assert isinstance(form, RememberForm)
     if not form.text and (again := _said_before(cell)) is not None:
         # Where it is now: said where it was once, it would be there a second time.
-        space = session().get_one(Space, (again.user_id, again.space_id)).slug
+        space = space_at(again.space_id).slug
         form = form.model_copy(update={"type": again.type, "space": space})
         draft = Draft(again.text, type=again.type, tags=tuple(again.tags), manually_saved=form.saved)
     else:

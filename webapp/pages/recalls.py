@@ -10,13 +10,12 @@ from flask import Response
 
 from memory.browse import Entry, get_entry
 from memory.embedding.models import active_model
-from memory.models import Space
 from memory.recall_history import PARTS, Recall, recalls_of
 from retrieval.nearest import neighbours_of
 from retrieval.policy import NAMED
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render
-from webapp.operations import is_incognito, space_for, visible_entry
+from webapp.operations import is_incognito, space_at, space_for, visible_entry
 from webapp.pages.visitor import guarded
 
 bp = guarded("recalls")
@@ -109,7 +108,7 @@ def _compared(entry: Entry) -> list[Neighbour]:
     model = active_model(session(), user_id)
     if model is None or entry.embedding != "ready":
         return []
-    size = session().get_one(Space, (user_id, memory.space_id)).documents
+    size = space_at(memory.space_id).documents
     found = neighbours_of(session(), memory, model, scope_size=size, most=MOST_NEIGHBOURS)
     shown = [(get_entry(session(), user_id, memory_id, now=now), cosine) for memory_id, cosine in found]
     return [Neighbour(other, cosine) for other, cosine in shown if other is not None]
