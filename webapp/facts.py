@@ -11,10 +11,10 @@ from uuid import UUID
 from memory import facts
 from memory.errors import RefusedError
 from memory.facts import FactFilters, FactPage, Stated, Statement
-from memory.models import Fact, Space
+from memory.models import Fact
 from webapp.api.schemas import moment
 from webapp.context import credential, runtime, session, utc_now
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_for
+from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_at, space_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def visible_fact(fact_id: UUID) -> tuple[Fact, str]:
 def readable_fact(fact_id: UUID) -> tuple[Fact, str]:
     """Return a fact that may be read now; raises `RefusedError` in an incognito session."""
     fact, slug = visible_fact(fact_id)
-    if is_incognito(session().get_one(Space, (credential().user_id, fact.space_id))):
+    if is_incognito(space_at(fact.space_id)):
         raise RefusedError("incognito", "this session is incognito: nothing is recalled")
     return fact, slug
 
