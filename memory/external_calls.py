@@ -15,8 +15,10 @@ from sqlalchemy.orm import Session
 
 from memory.errors import ConflictError, InvalidError
 from memory.ids import new_id
+from memory.keys import Keys
 from memory.models import Conversation, Message, ToolCall
 from memory.redaction import is_redacted
+from memory.retold import without_forgotten
 from memory.telemetry import SETTLED, count_late
 
 _SAID = ("arguments", "result", "error", "affected_paths")
@@ -46,21 +48,22 @@ def record_calls(
     user_id: UUID,
     drafts: Sequence[CallDraft],
     *,
+    keys: Keys,
     token_id: UUID | None,
     correlation_id: str,
     now: datetime,
 ) -> Sequence[tuple[UUID, bool]]:
-    """Append calls that an agent made; returns the id of each and whether it is new. The caller commits.
+    """Append calls that an agent made, without what was forgotten; returns the id of each and whether it is new.
 
     The id of a call with a `client_id` is made of that and of the token: whoever repeats it names the same call, and
-    no other token meets it. With other content it raises `ConflictError`.
+    no other token meets it. With other content it raises `ConflictError`. The caller commits.
     """
     ids = [_id_of(draft, token_id or user_id) for draft in drafts]
     rows: dict[UUID, dict[str, Any]] = {}
     for draft, call_id in zip(drafts, ids, strict=True):
         rows.setdefault(call_id, _row(draft, user_id, call_id, token_id, correlation_id, now))
     statement = insert(ToolCall).on_conflict_do_nothing().returning(ToolCall.id)
-    added = set(session.scalars(statement, list(rows.values())))
+    added = set(session.scalars(statement, without_forgotten(session, user_id, list(rows.values()), keys, now)))
     # Well before the totals can go past them meanwhile.
     if late := [call_id for call_id in added if rows[call_id]["created_at"] < now - SETTLED / 2]:
         count_late(session, user_id, late)

@@ -97,7 +97,8 @@ def append_locked(
         check_not_ahead("created_at", draft.created_at, scribe.now)
     writer = _Writer(session, conversation, scribe)
     stored = writer.keep(drafts)
-    record_told(session, [item.message for item in stored if item.outcome != "duplicate"], scribe.teller)
+    fresh = [item.message for item in stored if item.outcome != "duplicate"]
+    record_told(session, fresh, scribe.teller, scribe.keys, scribe.now)
     # Memories before episodes, as the embedder locks them.
     if space is not None:
         stored = writer.remember(drafts, stored, space)

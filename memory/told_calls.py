@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -19,8 +19,10 @@ from sqlalchemy.orm import Session, undefer
 
 from memory.errors import InvalidError
 from memory.formats import Gist, Given, Made, gist_of
+from memory.keys import Keys
 from memory.models import Message, ToolCall
 from memory.payloads import check_json
+from memory.retold import without_forgotten
 
 # A result belongs to a call at most so many messages before it.
 FARTHEST = 64
@@ -40,8 +42,11 @@ class Teller:
     recorded: Collection[str] = ()
 
 
-def record_told(session: Session, stored: Iterable[Message], teller: Teller) -> None:
-    """Record the calls whose results are in these messages of one conversation, in their order. The caller commits."""
+def record_told(session: Session, stored: Iterable[Message], teller: Teller, keys: Keys, now: datetime) -> None:
+    """Record the calls whose results are in these messages of one conversation, in their order.
+
+    What was forgotten is not recorded of them. The caller commits.
+    """
     told = [(message, gist) for message, gist in _told(stored) if gist.made or gist.given]
     asked = _asked_earlier(gist for _, gist in told)
     before = _made_before(session, told[0][0], asked) if asked else ()
@@ -52,7 +57,8 @@ def record_told(session: Session, stored: Iterable[Message], teller: Teller) -> 
         if row["tool"] not in teller.recorded
     ]
     if rows:
-        session.execute(insert(ToolCall).on_conflict_do_nothing(), rows)
+        kept = without_forgotten(session, rows[0]["user_id"], rows, keys, now)
+        session.execute(insert(ToolCall).on_conflict_do_nothing(), kept)
 
 
 def _told(messages: Iterable[Message]) -> Iterator[tuple[Message, Gist]]:
@@ -116,6 +122,7 @@ def _row(said_in: Message, made: Made, answered_in: Message, given: Given, telle
         "tool": made.tool if _NAME.fullmatch(made.tool) else NAMELESS,
         "arguments": _keepable(_as_object(made.arguments)),
         "result": _keepable(given.result),
+        "error": None,
         "affected_paths": [],
         "conversation_id": said_in.conversation_id,
         "message_id": said_in.id,

@@ -33,7 +33,9 @@ _DIGEST = 32  # bytes
 _WORD = re.compile(r"\w")
 _STANDING = """
 SELECT user_id, space_id, memory_id, digest, marks_digest, simhash, created_at, expires_at FROM tombstones
-WHERE user_id = %(user_id)s AND space_id = %(space_id)s AND expires_at > %(now)s"""
+WHERE user_id = %(user_id)s AND expires_at > %(now)s"""
+_HERE = " AND space_id = %(space_id)s"
+_FINAL = " AND NOT EXISTS (SELECT FROM forgotten WHERE user_id = %(user_id)s AND id = tombstones.memory_id)"
 # A digest, or a band of a hash with its number.
 _Trait = bytes | tuple[int, int]
 
@@ -53,7 +55,7 @@ class Stone(NamedTuple):
 
 @dataclass(frozen=True)
 class Graveyard:
-    """The live tombstones of one space.
+    """Live tombstones, mostly those of one space.
 
     A text is compared with those that it shares a digest or a band of its hash with, as many as a space may have.
     """
@@ -184,7 +186,13 @@ def _split(digests: bytes) -> list[bytes]:
 def graveyard(session: Session, user_id: UUID, space_id: UUID, keys: Keys, now: datetime) -> Graveyard:
     """Load the tombstones of a space that still stand."""
     values = {"user_id": user_id, "space_id": space_id, "now": now}
-    return Graveyard([Stone(*row) for row in fetch(session, _STANDING, values)], keys)
+    return Graveyard([Stone(*row) for row in fetch(session, _STANDING + _HERE, values)], keys)
+
+
+def final_graveyard(session: Session, user_id: UUID, keys: Keys, now: datetime) -> Graveyard:
+    """Load the tombstones, of all spaces, of what cannot be brought back any more."""
+    values = {"user_id": user_id, "now": now}
+    return Graveyard([Stone(*row) for row in fetch(session, _STANDING + _FINAL, values)], keys)
 
 
 def refusal(session: Session, stone: Stone, now: datetime) -> str:

@@ -187,7 +187,7 @@ def test_calls_on_a_path_are_found_without_reading_the_others(much, pages_of, pa
     now = utc_now()
     with much.session() as session:
         call = CallDraft("write", True, 1.0, affected_paths=["hives/north.md"])
-        record_calls(session, much.user_id, [call], token_id=None, correlation_id="-", now=now)
+        record_calls(session, much.user_id, [call], keys=much.runtime.keys, token_id=None, correlation_id="-", now=now)
     filters = CallFilters(path=path)
     assert pages_of(lambda session: list_calls(session, much.user_id, filters, now=now)) < FEW_PAGES
     assert pages_of(lambda session: affected_paths(session, much.user_id, filters, now=now)) < FEW_PAGES
@@ -298,7 +298,9 @@ def test_a_call_that_is_reported_late_is_counted_once(book):
                 "grep", success, 1.0, created_at=now - timedelta(hours=hours), client_id=f"{hours} {success}"
             )
             for _ in range(2):
-                record_calls(session, book.user_id, [call], token_id=None, correlation_id="-", now=now)
+                record_calls(
+                    session, book.user_id, [call], keys=book.runtime.keys, token_id=None, correlation_id="-", now=now
+                )
         for _ in range(2):
             after = telemetry(session, now)
             assert after["tool_calls"] == before["tool_calls"] + 4

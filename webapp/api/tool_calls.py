@@ -189,9 +189,9 @@ def report(body: CallsBody) -> Response:
         session(),
         who.user_id,
         drafts,
+        keys=runtime().keys,
         token_id=who.token_id,
         correlation_id=request_id(),
-        keys=runtime().keys,
         now=utc_now(),
     )
     session().commit()
