@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 from uuid import UUID
 
 from sqlalchemy import Select, cast, func, or_, select
@@ -43,7 +44,7 @@ _AT_ONCE = 1000
 _WORD = re.compile(r"[^\W_]+")
 # Signs as HTML and addresses write them, which have letters and digits and are no words.
 _CODED = re.compile(
-    r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,3}|#x[0-9a-f]{2});|%(?:0[ad]|2[0-9a-f]|3[a-f]|40|5[b-f]|60|7[b-e])",
+    r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,3}|#x[0-9a-f]{2});|%(?:0[9ad]|2[0-9a-f]|3[a-f]|40|5[b-f]|60|7[b-e])",
     re.IGNORECASE,
 )
 # Those of JSON, and the one more of programs that write a text in single quotes; whole words are of nothing else. The
@@ -51,10 +52,13 @@ _CODED = re.compile(
 _ESCAPE = r"""\\(?:u[0-9a-fA-F]{4}|["'/\\bfnrt])"""
 _ESCAPES = re.compile(rf"{_ESCAPE}(?:{_ESCAPE})*")
 LONGEST_SIGN = len(r"\ud83d\ude00")
-# A sign that is written by its number in JSON which is a text within JSON: no letter of a word stands there as it is.
-_BY_NUMBER = r"\\\\u[0-9a-fA-F]{4}"
+# No letter of a word stands as it is in an address, beyond ASCII, or in one that is a part of another.
+_IN_ADDRESS = "%(?:25[0-9a-fA-F]|[89a-fA-F])[0-9a-fA-F]"
+_HAS_ADDRESS = re.compile(_IN_ADDRESS)
+# Nor where a sign is written by its number in JSON which is a text within JSON.
+_BY_NUMBER = rf"\\\\u[0-9a-fA-F]{{4}}|{_IN_ADDRESS}"
 _HAS_BY_NUMBER = re.compile(_BY_NUMBER)
-# JSON may stand as text in JSON that does so itself.
+# JSON may stand as text in JSON that does so itself, and an address in another.
 DEEPEST_QUOTED = 4
 
 
@@ -78,19 +82,21 @@ class Needles:
 
     def in_text(self, text: str) -> bool:
         """Tell whether one of the texts stands in this one, or is this one if it is short."""
-        bare = caseless(text)
-        return trimmed(bare) in self._whole or self._stands_in(bare) or self._is_quoted_in(text)
+        return self._is_said_by(caseless(text)) or self._is_quoted_in(text)
 
     def __bool__(self) -> bool:
         """Tell whether there is any text to be found."""
         return bool(self._whole or self._within or self._signed)
 
     def _is_quoted_in(self, text: str) -> bool:
-        """Tell whether one of the texts is said in JSON that a text is, as arguments of calls often are."""
+        """Tell whether one of the texts is said in JSON that a text is, as arguments of calls often are, or coded."""
         if text.lstrip().startswith(("{", "[")):
             with suppress(ValueError, RecursionError):
                 return self.in_value(json.loads(text))
-        return any(self._stands_in(caseless(said)) for said in _quoted(text))
+        return any(self._is_said_by(caseless(said)) for said in _quoted(text))
+
+    def _is_said_by(self, bare: str) -> bool:
+        return trimmed(bare) in self._whole or self._stands_in(bare)
 
     def _stands_in(self, text: str) -> bool:
         if any(needle in text for needle in self._signed):
@@ -143,8 +149,9 @@ class Needles:
         plain = without_case(written)
         if not any(word in plain for word in self._words) and not _HAS_BY_NUMBER.search(written):
             return False
-        if "\\\\" in written:
-            # JSON may stand in it as text: of that, little is seen without taking it apart. One value is on each line.
+        if "\\\\" in written or _HAS_ADDRESS.search(written):
+            # JSON or an address may stand in it: of what is coded there, little is seen without taking it apart. One
+            # value is on each line.
             return any(self.in_value(json.loads(value)) for value in written.split("\n"))
         bare = caseless(_unescaped(written))
         # A short text is the whole of a string: nothing but white space stands between the quote and it.
@@ -168,11 +175,12 @@ def _without_end(text: str) -> str:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    """Yield a text with what is escaped in it as it is meant; nothing where there is no such thing."""
+    """Yield a text with what JSON or an address codes in it as it is meant; nothing where there is no such thing."""
     for _ in range(DEEPEST_QUOTED):
-        if "\\" not in text:
+        is_address = _HAS_ADDRESS.search(text)
+        if "\\" not in text and not is_address:
             return
-        text = _unescaped(text)
+        text = _unescaped(unquote(text) if is_address else text)
         yield text
 
 

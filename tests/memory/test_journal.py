@@ -7,6 +7,7 @@ import random
 import re
 import unicodedata
 from html import escape
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import example, given, settings
@@ -63,6 +64,10 @@ SAID = {
     "as a quotation in Markdown": {"result": {"content": "> **Ada** said, never\n> again;\n> _in C: Zürich_"}},
     "in HTML": {"arguments": {"content": f"<p>{escape(SECRET)}</p>"}},
     "in an address": {"arguments": {"url": f"notes?q={SECRET.replace(' ', '%20').replace(chr(34), '%22')}"}},
+    "in an address with its letters": {"result": {"url": f"notes?q={quote(SECRET)}"}},
+    "a name that is an address": {"arguments": {quote_plus(SECRET).lower(): 1}},
+    "in an address within an address": {"arguments": {"url": f"login?next={quote(quote(SECRET))}"}},
+    "a path as an address": {"affected_paths": [f"file:///Notes/{quote(SECRET)}.md"]},
     "a path in the place of words": {"affected_paths": ["Notes/ada-said_never-again-in-c-zürich.md"]},
     "in wide letters": {"arguments": {"content": SECRET.replace("again", "\uff41\uff47\uff41\uff49\uff4e")}},
     "a name in decomposed signs": {"arguments": {unicodedata.normalize("NFD", SECRET): 1}},
@@ -163,12 +168,21 @@ def test_a_text_of_other_words_is_left_alone(book, crowd):
     assert blanked(book, [SECRET, *crowd]) == 0
 
 
-@pytest.mark.parametrize(("text", "said"), [("4711.", "4711"), ("4711", "4711!"), ("Ice tea.", "ice tea")])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("4711.", "4711"),
+        ("4711", "4711!"),
+        ("Ice tea.", "ice tea"),
+        ("Z\u00fcrich", "z%C3%BCrich"),
+        ("\u00fc 1", "%c3%bc%201"),
+    ],
+)
 def test_a_short_text_is_found_whatever_its_end(text, said):
     needles = Needles([text])
     for value in (text, said, json.dumps({"content": said})):
         assert needles.in_value({"arguments": value})
-        assert needles.may_be_in_json(json.dumps({"arguments": value}))
+        assert needles.may_be_in_json(json.dumps({"arguments": value}, ensure_ascii=False))
     assert not needles.in_value({"arguments": f"{said} please"})
 
 
@@ -221,6 +235,8 @@ def test_many_texts_are_found_as_one_by_one(texts, text):
 
 @given(st.text(), st.text(), st.text(min_size=1), st.sampled_from([str, str.upper, str.swapcase]))
 @example("\n", "\u0301", "Kiwi", str)
+@example("%", "C3", "%BC 4711 f\u00fcr", str)
+@example("", "", "%C3%BC 4711", quote)
 @example('"', "\\", 'a \\"nest\\" of\n\twords', str.upper)
 def test_no_text_in_a_value_is_missed_where_that_is_written_as_json(before, behind, text, form):
     value = {"a": [form(before) + form(text) + form(behind)], form(text): 1}
@@ -234,6 +250,9 @@ QUOTED = (
     lambda text: re.sub(r"\\u[0-9a-f]{4}", lambda found: "\\u" + found[0][2:].upper(), json.dumps({"a": text})),
     lambda text: json.dumps([json.dumps({text: 1}), 1]),
     lambda text: repr({"a": f"{text}'\""}),
+    quote,
+    lambda text: quote(quote(text)).lower(),
+    lambda text: json.dumps({"a": quote_plus(text)}),
     # Nested deeper than can be taken apart.
     lambda text: "[" * 900 + json.dumps(text) + "]" * 900,
 )
