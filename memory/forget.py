@@ -23,6 +23,7 @@ from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark
 from memory.notebooks.notebooks import drop_removed
 from memory.redaction import Needles
 from memory.revisions import LINKS, VERSIONS, packed, packed_by_memory, texts_in, texts_of, unpacked
+from memory.session_state import drop_goals
 from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of, lock_tied
 from memory.succession import reaches
 from memory.tombstones import bury, lift, undo_ends, undo_until
@@ -340,6 +341,8 @@ def _blank(
     conversation_ids: Sequence[UUID] = (),
 ) -> None:
     redact(session, memory_ids, needles, conversation_ids)
+    # After calls, as whoever deletes a conversation locks them.
+    drop_goals(session, needles)
     for forgotten in marked:
         links = forgotten.row[LINKS]
         kept = [mark for mark in links[_MARKS] if not needles.in_text(mark[1])]

@@ -16,7 +16,8 @@ from typing import Any
 from uuid import UUID
 
 from redis import Redis
-from sqlalchemy import delete, select, text
+from sqlalchemy import Text as SqlText
+from sqlalchemy import cast, delete, func, select, text, update
 from sqlalchemy.orm import Session
 
 from memory import copies
@@ -24,6 +25,7 @@ from memory.errors import InvalidError, NotFoundError
 from memory.ids import among
 from memory.journal import record
 from memory.models import Conversation, Message, SessionState
+from memory.redaction import Needles
 from memory.redis_link import RedisLink
 from memory.transcript import weighed
 
@@ -150,6 +152,28 @@ def drop_states(session: Session, user_id: UUID, conversation_ids: Collection[UU
         )
     )
     copies.drop_after_commit(session, [f"session:{user_id}:{each}" for each in conversation_ids])
+
+
+def drop_goals(session: Session, needles: Needles) -> None:
+    """Drop every goal that says one of the texts: from the table now, from Redis when the transaction commits.
+
+    Works with the user whom the transaction is confined to; the caller commits.
+    """
+    if not needles:
+        return
+    goal, mine = SessionState.state[GOAL].astext, SessionState.user_id == func.app_user()
+    goals = session.execute(select(SessionState.user_id, SessionState.conversation_id, goal).where(mine, goal != ""))
+    said = {each: user_id for user_id, each, text_ in goals if needles.in_text(text_)}
+    if said:
+        found = (mine, SessionState.conversation_id.in_(said))
+        # In one order, as two may forget what the same goals say.
+        session.execute(
+            select(SessionState.conversation_id).where(*found).order_by(SessionState.conversation_id).with_for_update()
+        )
+        session.execute(
+            update(SessionState).where(*found).values(state=SessionState.state.op("-")(cast(GOAL, SqlText)))
+        )
+        copies.drop_after_commit(session, [f"session:{user_id}:{each}" for each, user_id in said.items()])
 
 
 def _scope(conversation: Conversation) -> dict[str, UUID]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -13,8 +14,10 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.conversations import delete_conversation, open_conversation
+from memory.copies import register
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError, NotFoundError
+from memory.forget import UNDO_WINDOW, forget, purge
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation
@@ -108,6 +111,55 @@ def test_a_goal_does_not_come_back_with_the_next_change(desk: Desk) -> None:
     desk.aim("Find the bees")
     desk.now += LIFE + timedelta(seconds=1)
     desk.said()
+    assert desk.goal() is None
+
+
+SAID = "The zebra gate code is 7731 and M\u00fcller keeps it"
+
+
+@pytest.mark.parametrize(
+    "goal", [SAID, f"open it: {SAID.lower()}!", "open zoo?q=the+zebra+gate+code+is+7731+and+m%C3%BCller+keeps+it"]
+)
+def test_a_goal_goes_with_the_memory_that_it_says(desk: Desk, goal: str) -> None:
+    memory_id = desk.book.write(SAID).id
+    desk.say("hello")
+    assert desk.said() == ["hello"]
+    desk.aim(goal)
+    desk.book.do(forget, desk.book.write("Something else").id, keys=desk.book.runtime.keys)
+    assert desk.goal() == goal
+    desk.book.do(forget, memory_id, keys=desk.book.runtime.keys)
+    assert (desk.goal(), desk.said()) == (None, ["hello"])
+
+
+def test_the_copy_of_a_goal_is_dropped_with_it_when_that_is_certain(desk: Desk) -> None:
+    class Copies:
+        def __init__(self) -> None:
+            self.dropped: list[str] = []
+
+        def drop(self, names: Collection[str]) -> None:
+            self.dropped += [name for name in names if name.startswith("session:")]
+
+    holder, other, keys = Copies(), Desk(desk.book), desk.book.runtime.keys
+    register(holder)
+    memory_id = desk.book.write(SAID).id
+    desk.aim(SAID)
+    other.aim("Find the bees")
+    with desk.book.session() as session:
+        forget(session, desk.book.user_id, memory_id, keys=keys, now=utc_now(), actor="test")
+        session.flush()
+        assert holder.dropped == []
+    assert holder.dropped == [f"session:{desk.book.user_id}:{desk.id}"]
+    assert other.goal() == "Find the bees"
+
+
+def test_a_goal_stays_while_its_memory_can_be_brought_back(desk: Desk) -> None:
+    keys = desk.book.runtime.keys
+    memory_id = desk.book.write(SAID).id
+    desk.aim(SAID)
+    desk.book.do(forget, memory_id, keys=keys, undo=UNDO_WINDOW)
+    assert desk.goal() == SAID
+    with desk.book.session() as session:
+        assert purge(session, desk.book.user_id, keys=keys, now=utc_now() + UNDO_WINDOW) == 1
     assert desk.goal() is None
 
 
