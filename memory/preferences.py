@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from memory.errors import ConflictError, NotFoundError
 from memory.journal import record
-from memory.models import Preferences
+from memory.models import AuditEvent, Preferences
 from memory.preference_document import (
     DefaultFolders,
     Parsed,
@@ -28,15 +28,20 @@ logger = logging.getLogger(__name__)
 
 # 1 and 2 seed the locks of the audit chain and of opening conversations.
 _LOCK_SEED = 3
+_DELETED = "preferences.deleted"
 _FOLDERS = (("meeting_notes", "meeting notes"), ("daily_notes", "daily notes"), ("projects", "project notes"))
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The version in force after a save; `new` is false when it already was the one in force."""
+    """The version in force after a save; `new` is false when it already was the one in force.
+
+    `replaced` is the version that was in force before, 0 for none.
+    """
 
     version: int
     new: bool
+    replaced: int
     parsed: Parsed
 
 
@@ -123,7 +128,7 @@ def delete_versions(session: Session, user_id: UUID, version: int | None, *, now
     gone = session.scalars(delete(Preferences).where(*older).returning(Preferences.version)).all()
     if gone:
         details = {"versions": sorted(gone)}
-        record(session, user_id, "preferences.deleted", actor=actor, now=now, count=len(gone), details=details)
+        record(session, user_id, _DELETED, actor=actor, now=now, count=len(gone), details=details)
     return len(gone)
 
 
@@ -132,13 +137,22 @@ def _put_in_force(session: Session, user_id: UUID, document: str, source: str, n
     lock_versions(session, user_id)
     latest = current(session, user_id)
     if latest is not None and latest.document == document:
-        return Saved(latest.version, False, parsed)
-    version = latest.version + 1 if latest is not None else 1
+        return Saved(latest.version, False, latest.version, parsed)
+    replaced = latest.version if latest is not None else 0
+    version = (replaced or _last_deleted(session, user_id)) + 1
     row = Preferences(user_id=user_id, version=version, document=document, source=source, created_at=now)
     row.structured = parsed.given
     session.add(row)
     session.flush()
-    return Saved(version, True, parsed)
+    return Saved(version, True, replaced, parsed)
+
+
+def _last_deleted(session: Session, user_id: UUID) -> int:
+    """Return the number of the version that went last, 0 for none: no other is to be taken for it."""
+    mine = (AuditEvent.user_id == user_id, AuditEvent.action == _DELETED)
+    newest = select(AuditEvent.details).where(*mine).order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
+    details = session.scalar(newest.limit(1))
+    return max(details["versions"]) if details is not None else 0
 
 
 def lock_versions(session: Session, user_id: UUID) -> None:

@@ -147,7 +147,9 @@ def test_the_version_in_force_goes_last(book):
     assert (book.do(delete_versions, 2), in_force(book)) == (1, None)
     with pytest.raises(NotFoundError):
         book.do(delete_versions, 2)
-    assert put(book, "Be brief again.").version == 1
+    again = put(book, "Be brief again.")
+    assert (again.version, again.replaced) == (3, 0)
+    assert (put(book, "Be brief.").version, put(book, "Be thorough.").replaced) == (4, 4)
 
 
 def test_a_stranger_deletes_no_version(book, bobs_book):

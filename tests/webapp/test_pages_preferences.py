@@ -108,6 +108,17 @@ def test_saving_the_same_again_changes_nothing(writer: FlaskClient) -> None:
     assert "Nothing was changed" in flashes(writer.get("/preferences"))
 
 
+def test_what_was_begun_before_all_was_deleted_saves_over_nothing_unseen(writer: FlaskClient) -> None:
+    save(writer, "Be brief.")
+    begun = version_of(writer)
+    assert writer.post(f"/preferences/versions/{begun}/delete").status_code == 303
+    assert save(writer, "Be thorough.").status_code == 303
+    response = save(writer, "Be brief, please.", based_on=begun)
+    assert response.status_code == 422
+    assert "Be brief, please." in response.text
+    assert 'name="based_on" value="2"' in response.text
+
+
 def test_a_document_with_other_line_ends_is_no_new_version(writer: FlaskClient, client: FlaskClient, ada) -> None:
     agent = Agent(client, ada.headers)
     agent.ask("PUT", "/v1/preferences", json={"document": "One.\r\nTwo.\rThree.\n"})

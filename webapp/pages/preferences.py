@@ -138,8 +138,7 @@ def save() -> Response:
         session().rollback()
         desk = _desk(document, row, preview=Preview(_wrong(error, document)), based_on=based_on, refused=True)
         return _unsaved(desk)
-    # A version has the number after that of the one in force: any other means that somebody else was faster.
-    if saved.new and based_on is not None and saved.version != based_on + 1:
+    if saved.new and based_on not in {None, saved.replaced}:
         session().rollback()
         row = preferences.current(session(), who.user_id)
         return _unsaved(_desk(document, row, overtaken=True))
