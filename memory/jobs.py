@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
+from memory.cursors import from_cursor, to_cursor
 from memory.embedding.queue import statement, wake
 from memory.errors import NotFoundError
 from memory.shelves import SHELVES
@@ -21,7 +22,8 @@ KINDS = {shelf.name: shelf for shelf in SHELVES}
 
 _FAILED_OR_STUCK = "(x.state = 'error' OR (x.state = 'pending' AND x.due_at <= :stuck))"
 _JOBS = f"""
-SELECT '{{name}}' AS kind, x.user_id, x.{{item}} AS item_id, x.state, x.attempts, x.due_at, x.updated_at
+SELECT '{{name}}' AS kind, x.user_id, x.{{item}} AS item_id, x.state, x.attempts,
+    CASE x.state WHEN 'error' THEN x.updated_at ELSE x.due_at END AS since
 FROM {{vectors}} x WHERE {_FAILED_OR_STUCK}
 """  # noqa: S608 - all of it is written here
 # Items before vectors, as whoever edits or embeds them locks them.
@@ -48,20 +50,37 @@ class StuckJob:
     since: datetime
 
 
-def list_stuck(session: Session, *, now: datetime, most: int) -> Sequence[StuckJob]:
-    """Return jobs of all users that failed or are stuck, the oldest first, at most `most`; needs the owner's rights."""
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Some jobs, the oldest first, and the cursor of the next page (None at the end)."""
+
+    jobs: Sequence[StuckJob]
+    next_cursor: str | None
+
+
+def list_stuck(session: Session, *, now: datetime, limit: int, cursor: str | None = None) -> JobPage:
+    """Return a page of the jobs of all users that failed or are stuck, by (since, item); needs the owner's rights.
+
+    Raises `InvalidError` for a bad cursor.
+    """
     each = " UNION ALL ".join(statement(_JOBS, shelf).text for shelf in SHELVES)
+    values: dict[str, Any] = {}
+    further = ""
+    if cursor is not None:
+        values["since"], values["item_id"] = from_cursor(cursor)
+        further = "WHERE (j.since, j.item_id) > (:since, :item_id)"
     jobs = sql(f"""
         SELECT j.*, u.email FROM ({each}) j JOIN users u ON u.id = j.user_id
-        ORDER BY j.updated_at, j.item_id LIMIT :most
+        {further} ORDER BY j.since, j.item_id LIMIT :limit
     """)  # noqa: S608 - all of it is written here
-    return [_to_job(row) for row in session.execute(jobs, {"stuck": now - STUCK_AFTER, "most": most})]
+    found = [_to_job(row) for row in session.execute(jobs, {**values, "stuck": now - STUCK_AFTER, "limit": limit + 1})]
+    last = found[limit - 1] if len(found) > limit else None
+    return JobPage(found[:limit], to_cursor(last.since, last.item_id) if last else None)
 
 
 def _to_job(row: Any) -> StuckJob:
-    failed = row.state == "error"
-    state, since = ("failed", row.updated_at) if failed else ("stuck", row.due_at)
-    return StuckJob(row.kind, row.user_id, row.email, row.item_id, state, row.attempts, since)
+    state = "failed" if row.state == "error" else "stuck"
+    return StuckJob(row.kind, row.user_id, row.email, row.item_id, state, row.attempts, row.since)
 
 
 def retry_job(session: Session, user_id: UUID, kind: str, item_id: UUID, *, now: datetime) -> None:

@@ -30,8 +30,19 @@ class Account:
     failed: int
 
 
-def list_accounts(session: Session, *, most: int, named: str = "") -> Sequence[Account]:
-    """Return accounts by address, at most `most`, `named` being in it; needs the owner's connection."""
+@dataclass(frozen=True, slots=True)
+class AccountPage:
+    """Some accounts, by address, and the cursor of the next page (None at the end)."""
+
+    accounts: Sequence[Account]
+    next_cursor: str | None
+
+
+def list_accounts(session: Session, *, limit: int, cursor: str | None = None, named: str = "") -> AccountPage:
+    """Return a page of accounts by address, `named` being in it; needs the owner's connection.
+
+    No two accounts share an address, so the last one of a page is its cursor.
+    """
     statement = (
         select(
             User.id,
@@ -46,9 +57,12 @@ def list_accounts(session: Session, *, most: int, named: str = "") -> Sequence[A
         )
         .where(User.email.icontains(named, autoescape=True))
         .order_by(User.email)
-        .limit(most)
+        .limit(limit + 1)
     )
-    return [Account(*row) for row in session.execute(statement)]
+    if cursor is not None:
+        statement = statement.where(User.email > cursor)
+    found = [Account(*row) for row in session.execute(statement)]
+    return AccountPage(found[:limit], found[limit - 1].email if len(found) > limit else None)
 
 
 def _number(owner: InstrumentedAttribute[UUID], *more: ColumnElement[bool]) -> ScalarSelect[int]:

@@ -100,6 +100,24 @@ def test_user_list_shows_each_account_in_a_line(run, ada):
     assert (nobody.returncode, nobody.stdout, nobody.stderr) == (0, "", "There is no such account.\n")
 
 
+def test_user_list_goes_through_all(run, database_url):
+    here = uuid4().hex
+    many = f"""
+        INSERT INTO users (id, email, display_name, password_hash, created_at)
+        SELECT gen_random_uuid(), lpad(n::text, 4, '0') || '@{here}.example.org', 'n', 'none', now()
+        FROM generate_series(1, 1001) n
+    """
+    owner = make_engine(database_url, pool_size=1)
+    with owner.begin() as connection:
+        connection.execute(text(many))
+    done = run("user", "list", "--named", here)
+    with owner.begin() as connection:
+        connection.execute(text("DELETE FROM users WHERE email LIKE :here"), {"here": f"%{here}%"})
+    owner.dispose()
+    assert [line.partition("@")[0] for line in done.stdout.splitlines()] == [f"{n:04}" for n in range(1, 1002)]
+    assert done.stderr == ""
+
+
 def test_token_create_for_nobody_fails_in_one_line(run):
     done = run("token", "create", "--email", "nobody@example.org", "--name", "x")
     assert (done.returncode, done.stdout) == (1, "")

@@ -33,7 +33,7 @@ def put(book, **columns):
 
 def mine(owner, book, now=None):
     with Session(owner) as session:
-        found = list_stuck(session, now=now or utc_now(), most=10_000)
+        found = list_stuck(session, now=now or utc_now(), limit=10_000).jobs
     return [job for job in found if job.user_id == book.user_id]
 
 

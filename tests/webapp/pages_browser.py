@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from itertools import count
 from typing import Any
@@ -48,3 +49,10 @@ def flashes(response: TestResponse) -> str:
     """Return the flash region of a page."""
     found = re.search(r'<div id="flash".*?(?=<h1|<section|<p class="trail"|<form class="ask")', response.text, re.S)
     return found.group() if found else ""
+
+
+def follow(reader: FlaskClient, text: str, label: str, **kwargs: Any) -> str:
+    """Follow the link of this label; return what it leads to."""
+    found = re.search(rf'href="([^"]*)"[^>]*>{re.escape(label)}<', text)
+    assert found is not None, label
+    return reader.get(html.unescape(found.group(1)), **kwargs).text

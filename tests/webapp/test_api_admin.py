@@ -41,6 +41,17 @@ def test_users_are_told_with_counts_and_without_content(admin, ada, failed):
     assert "bees" not in answer.text
 
 
+def test_users_are_told_page_by_page(admin, new_person):
+    here = uuid4().hex
+    everybody = [new_person(name, email=f"{name}@{here}.example.org").email for name in ("cy", "ada", "bob")]
+    first = admin.get(f"{ADMIN}/users", q=here, limit=2).json
+    rest = admin.get(f"{ADMIN}/users", q=here, limit=2, cursor=first["next_cursor"]).json
+    assert [each["email"] for page in (first, rest) for each in page["users"]] == sorted(everybody)
+    assert (len(rest["users"]), rest["next_cursor"]) == (1, None)
+    # A page that is just full is the last one.
+    assert admin.get(f"{ADMIN}/users", q=here, limit=3).json["next_cursor"] is None
+
+
 def test_a_user_becomes_an_admin_and_back(admin, ada, root):
     path = f"{ADMIN}/users/{ada.id}/role"
     assert admin.ask("PUT", path, json={"role": "admin"}).json == {
@@ -89,6 +100,25 @@ def test_jobs_are_told_one_by_one_without_content(admin, ada, failed):
     job = next(each for each in answer.json["jobs"] if each["user_id"] == str(ada.id))
     assert (job["kind"], job["item_id"], job["state"], job["attempts"]) == ("memory", str(failed), "failed", 6)
     assert "bees" not in answer.text
+
+
+def test_jobs_are_told_page_by_page(admin, ada, failed):
+    again = {str(stored(ada, f"Hive {number} is warm")) for number in range(2)}
+    ada.embed()
+    with ada.session() as session:
+        # One failed, two wait since before that: what is told as `since` is what they are ordered by.
+        waits = "UPDATE embeddings SET state = 'pending', vector = NULL, due_at = '2000-01-01' WHERE memory_id <> :id"
+        session.execute(text(waits), {"id": failed})
+    found, cursor = [], {}
+    while not found or cursor["cursor"]:
+        page = admin.get(f"{ADMIN}/jobs", limit=1, **cursor).json
+        found += page["jobs"]
+        cursor = {"cursor": page["next_cursor"]}
+    mine = [each["item_id"] for each in found if each["user_id"] == str(ada.id)]
+    assert (set(mine[:2]), mine[2:]) == (again, [str(failed)])
+    assert [each["since"] for each in found] == sorted(each["since"] for each in found)
+    bad = admin.get(f"{ADMIN}/jobs", cursor="bees")
+    assert (bad.status_code, fields(bad)) == (422, ["cursor"])
 
 
 def test_one_job_is_tried_again(admin, ada, root, failed):

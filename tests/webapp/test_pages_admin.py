@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from uuid import uuid4
 
 import pytest
 from api_agent import rows
 from flask import render_template
-from pages_browser import HTMX, at_browser, stored
+from pages_browser import HTMX, at_browser, follow, stored
 from sqlalchemy import text
 
 from webapp.pages.admin import alerts_of
@@ -20,7 +21,14 @@ def desk(app, root):
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("GET", "/admin"), ("GET", "/admin/state"), ("POST", "/admin/backfill"), ("POST", "/admin/retry")],
+    [
+        ("GET", "/admin"),
+        ("GET", "/admin/state"),
+        ("GET", "/admin/users"),
+        ("GET", "/admin/jobs"),
+        ("POST", "/admin/backfill"),
+        ("POST", "/admin/retry"),
+    ],
 )
 def test_only_admins_get_in(app, client, ada, method, path):
     assert at_browser(app, ada).open(path, method=method).status_code == 403
@@ -40,6 +48,24 @@ def test_users_are_found_by_a_part_of_their_address(desk, ada, bob):
     assert (ada.email in page, bob.email in page) == (True, False)
     # A wildcard of SQL is a character like any other, and so is what no address holds.
     assert "@example.org" not in desk.get("/admin", query_string={"q": "%\x00%"}).text.rpartition("<tbody>")[2]
+
+
+def test_further_users_and_jobs_are_a_page_away(desk, ada, new_person, monkeypatch):
+    monkeypatch.setattr("webapp.pages.admin.PAGE", 1)
+    here = uuid4().hex
+    both = [new_person(name, email=f"{name}@{here}.example.org").email for name in ("ada", "bob")]
+    page = desk.get("/admin", query_string={"q": here}).text
+    rest = follow(desk, page, "Load more")
+    assert [[each for each in both if f">{each}<" in shown] for shown in (page, rest)] == [both[:1], both[1:]]
+    assert "Load more" not in rest
+    ids = [str(stored(ada, f"Hive {number} is warm")) for number in range(2)]
+    ada.embed()
+    with ada.session() as session:
+        session.execute(text("UPDATE embeddings SET state = 'pending', vector = NULL, due_at = '1999-01-01'"))
+    page = desk.get("/admin").text
+    rest = follow(desk, page, "More jobs")
+    assert [sum(f"<code>{each}</code>" in shown for each in ids) for shown in (page, rest)] == [1, 1]
+    assert desk.get("/admin/jobs", query_string={"cursor": "bees"}).status_code == 422
 
 
 def test_the_self_test_tells_that_nobody_sees_others(desk, ada):

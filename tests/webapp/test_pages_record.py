@@ -13,7 +13,7 @@ from api_agent import NOBODYS_ID, Agent, add_space
 from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
-from pages_browser import HTMX, at_browser, stored
+from pages_browser import HTMX, at_browser, follow, stored
 from sqlalchemy import text as sql
 
 from memory.database import make_engine
@@ -46,13 +46,6 @@ def words(text: str) -> str:
 def shown(text: str) -> list[str]:
     """Return the ids of the calls on a page."""
     return re.findall(r'id="record-call-([^"]*)"', text)
-
-
-def follow(reader: FlaskClient, text: str, label: str, **kwargs: Any) -> str:
-    """Follow the link of this label; return what it leads to."""
-    found = re.search(rf'href="([^"]*)"[^>]*>{re.escape(label)}<', text)
-    assert found is not None, label
-    return reader.get(html.unescape(found.group(1)), **kwargs).text
 
 
 @pytest.mark.parametrize(

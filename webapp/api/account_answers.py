@@ -140,6 +140,7 @@ class UsersAnswer(BaseModel):
     """Accounts by address."""
 
     users: list[UserAnswer]
+    next_cursor: str | None
 
 
 class RoleAnswer(BaseModel):
@@ -174,6 +175,7 @@ class JobsAnswer(BaseModel):
     """Jobs, the oldest first."""
 
     jobs: list[JobAnswer]
+    next_cursor: str | None
     stuck_after_seconds: float
 
 

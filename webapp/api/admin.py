@@ -24,7 +24,7 @@ from webapp.api.account_answers import (
     UsersAnswer,
 )
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Line, Omittable, Query, Strict, moment
+from webapp.api.schemas import Cursor, Line, Omittable, Query, Strict, moment
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import needs
 from webapp.owner import as_owner, change_role, let_in, retry_one
@@ -43,6 +43,7 @@ class UsersQuery(Query):
 
     q: Line = ""
     limit: int = Field(100, ge=1, le=1000)
+    cursor: Cursor | None = None
 
 
 class UserPath(BaseModel):
@@ -64,9 +65,10 @@ class AccessBody(Strict):
 
 
 class JobsQuery(Query):
-    """How many jobs to list."""
+    """How many jobs to list, and after which."""
 
     limit: int = Field(50, ge=1, le=1000)
+    cursor: Cursor | None = None
 
 
 class JobPath(UserPath):
@@ -79,10 +81,13 @@ class JobPath(UserPath):
 @bp.get("/users", summary="Accounts, with counts", responses={"200": UsersAnswer})
 @needs("admin")
 def users(query: UsersQuery) -> Response:
-    """Answer accounts by address: role, since when, and how much of each kind they have; never what."""
+    """Answer accounts by address: role, since when, and how much of each kind they have; never what.
+
+    `next_cursor` is null at the end.
+    """
     with as_owner() as owner:
-        found = list_accounts(owner, most=query.limit, named=query.q)
-    return jsonify({"users": [_account_json(account) for account in found]})
+        page = list_accounts(owner, limit=query.limit, cursor=query.cursor, named=query.q)
+    return jsonify({"users": [_account_json(each) for each in page.accounts], "next_cursor": page.next_cursor})
 
 
 def _account_json(account: Account) -> dict[str, Any]:
@@ -116,9 +121,12 @@ def access(path: UserPath, body: AccessBody) -> Response:
 @bp.get("/jobs", summary="Vectors that failed or are stuck", responses={"200": JobsAnswer})
 @needs("admin")
 def jobs(query: JobsQuery) -> Response:
-    """Answer single jobs of all users, the oldest first: whose, of which item, since when; never of what text."""
+    """Answer single jobs of all users, the oldest first: whose, of which item, since when; never of what text.
+
+    `next_cursor` is null at the end.
+    """
     with as_owner() as owner:
-        found = list_stuck(owner, now=utc_now(), most=query.limit)
+        page = list_stuck(owner, now=utc_now(), limit=query.limit, cursor=query.cursor)
     names = ("kind", "email", "state", "attempts")
     shown = [
         {
@@ -127,9 +135,9 @@ def jobs(query: JobsQuery) -> Response:
             "since": moment(job.since),
             **{name: getattr(job, name) for name in names},
         }
-        for job in found
+        for job in page.jobs
     ]
-    return jsonify({"jobs": shown, "stuck_after_seconds": STUCK_AFTER.total_seconds()})
+    return jsonify({"jobs": shown, "next_cursor": page.next_cursor, "stuck_after_seconds": STUCK_AFTER.total_seconds()})
 
 
 @bp.post(

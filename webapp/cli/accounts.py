@@ -15,7 +15,7 @@ from memory.database import user_session
 from memory.roles import ROLES, set_disabled, set_role
 from webapp.cli.wiring import migrated_store, owner_session, user_named
 
-MOST_LISTED = 1000
+LISTED_AT_ONCE = 1000
 
 _password_option = click.option(
     "--password", help="At least 10 characters; - reads it from standard input. Without it you are asked."
@@ -56,7 +56,11 @@ def list_(named: str) -> None:
     from memory.operators import list_accounts  # noqa: PLC0415
 
     with owner_session(migrated_store()) as session:
-        found = list_accounts(session, most=MOST_LISTED, named=named)
+        page = list_accounts(session, limit=LISTED_AT_ONCE, named=named)
+        found = [*page.accounts]
+        while page.next_cursor is not None:
+            page = list_accounts(session, limit=LISTED_AT_ONCE, cursor=page.next_cursor, named=named)
+            found += page.accounts
     widest = max((len(each.email) for each in found), default=0)
     for each in found:
         out = f", disabled since {each.disabled_at:%Y-%m-%d}" if each.disabled_at is not None else ""
@@ -64,8 +68,6 @@ def list_(named: str) -> None:
         click.echo(f"{each.email:{widest}}  {each.role:5}  since {each.created_at:%Y-%m-%d}  {has}{out}")
     if not found:
         click.echo("There is no such account." if named else "There is no account yet.", err=True)
-    elif len(found) == MOST_LISTED:
-        click.echo(f"These are the first {MOST_LISTED}: --named narrows them.", err=True)
 
 
 @user.command("password")

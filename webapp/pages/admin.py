@@ -9,6 +9,7 @@ from uuid import UUID
 from flask import Response, abort, flash, make_response, redirect, request, url_for
 from psycopg import Error as PostgresError
 from redis.exceptions import RedisError
+from sqlalchemy.orm import Session
 
 from memory.jobs import list_stuck
 from memory.journal import record
@@ -26,8 +27,7 @@ from webapp.pages.words import counted
 bp = guarded("admin")
 
 # A page of them stays light.
-MOST_ACCOUNTS = 50
-MOST_JOBS = 50
+PAGE = 50
 # From here on a number is worth looking at: seconds, a share of all calls, and texts.
 OLD_BACKLOG = 300
 MANY_FAILURES = 0.05
@@ -45,25 +45,32 @@ def _admins_only() -> None:
 def index() -> Response:
     """Show accounts, the state of the system, and the outcome of the self-test."""
     found = try_to_cross(session(), credential().user_id)
-    # No address holds a NUL, and no parameter may.
-    named = request.args.get("q", "").replace("\x00", "").strip()
     # One connection for all: opening it takes longer than any of them.
     with as_owner() as owner:
-        accounts = list_accounts(owner, most=MOST_ACCOUNTS, named=named)
-        only = only_admin(owner)
-        jobs = list_stuck(owner, now=utc_now(), most=MOST_JOBS)
+        shown = {**_users(owner), **_jobs(owner)}
     return render(
         "admin/index.html",
         "admin/_state.html",
         **_state(),
-        accounts=accounts,
-        named=named,
-        only_admin=only,
+        **shown,
         isolation=found,
-        most=MOST_ACCOUNTS,
-        jobs=jobs,
-        most_jobs=MOST_JOBS,
     )
+
+
+@bp.get("/admin/users")
+def users() -> Response:
+    """Show a further page of accounts."""
+    with as_owner() as owner:
+        shown = _users(owner, _asked("cursor"))
+    return render("admin/users.html", "admin/_users.html", **shown)
+
+
+@bp.get("/admin/jobs")
+def jobs() -> Response:
+    """Show a further page of what failed or is stuck."""
+    with as_owner() as owner:
+        shown = _jobs(owner, _asked("cursor"))
+    return render("admin/jobs.html", "admin/_jobs.html", **shown)
 
 
 @bp.get("/admin/state")
@@ -128,6 +135,21 @@ def _back(said: str, **more: str | None) -> Response:
     flash(said)
     given: dict[str, Any] = {**more}
     return make_response(redirect(url_for("admin.index", **given), HTTPStatus.SEE_OTHER))
+
+
+def _asked(name: str) -> str:
+    # No address holds a NUL, and no parameter may.
+    return request.args.get(name, "").replace("\x00", "").strip()
+
+
+def _users(owner: Session, cursor: str = "") -> dict[str, Any]:
+    named = _asked("q")
+    page = list_accounts(owner, limit=PAGE, cursor=cursor or None, named=named)
+    return {"users": page, "named": named, "users_after": cursor, "only_admin": only_admin(owner)}
+
+
+def _jobs(owner: Session, cursor: str = "") -> dict[str, Any]:
+    return {"stuck": list_stuck(owner, now=utc_now(), limit=PAGE, cursor=cursor or None), "jobs_after": cursor}
 
 
 def _state() -> dict[str, Any]:
