@@ -58,13 +58,13 @@ def test_further_users_and_jobs_are_a_page_away(desk, ada, new_person, monkeypat
     rest = follow(desk, page, "Load more")
     assert [[each for each in both if f">{each}<" in shown] for shown in (page, rest)] == [both[:1], both[1:]]
     assert "Load more" not in rest
-    ids = [str(stored(ada, f"Hive {number} is warm")) for number in range(2)]
+    ids = sorted(str(stored(ada, f"Hive {number} is warm")) for number in range(2))
     ada.embed()
     with ada.session() as session:
         session.execute(text("UPDATE embeddings SET state = 'pending', vector = NULL, due_at = '1999-01-01'"))
     page = desk.get("/admin").text
     rest = follow(desk, page, "More jobs")
-    assert [sum(f"<code>{each}</code>" in shown for each in ids) for shown in (page, rest)] == [1, 1]
+    assert [[each for each in ids if f"<code>{each}<" in shown] for shown in (page, rest)] == [ids[:1], ids[1:]]
     assert desk.get("/admin/jobs", query_string={"cursor": "bees"}).status_code == 422
 
 
