@@ -30,9 +30,12 @@ def test_a_token_is_made_and_revoked(log_in: Callable[..., Page], reader: Any) -
     expect(page.get_by_label("The token", exact=True)).to_have_text(re.compile(r"^cp_[\w-]{43}$"))
     page.goto("/tokens")
     expect(page.get_by_label("The token", exact=True)).to_have_count(0)
-    page.get_by_role("button", name="Revoke my loom").click()
+    sure = page.get_by_role("button", name="Revoke my loom for good")
+    expect(sure).to_be_hidden()
+    page.get_by_label("Revoke my loom…").click()
+    sure.click()
     expect(page.get_by_role("status").filter(has_text="Revoked.")).to_be_visible()
-    expect(page.get_by_role("button", name="Revoke my loom")).to_have_count(0)
+    expect(page.get_by_label("Revoke my loom…")).to_have_count(0)
 
 
 def test_loading_the_page_again_makes_no_second_token(log_in: Callable[..., Page], reader: Any) -> None:
