@@ -73,6 +73,10 @@ def test_the_self_test_tells_that_nobody_sees_others(desk, ada):
     assert "none gave any" in desk.get("/admin").text
 
 
+def test_who_wants_to_add_a_user_is_told_how(desk):
+    assert "commonplace user create --email" in desk.get("/admin").text
+
+
 def test_a_backfill_is_started_and_audited(desk, root):
     assert desk.post("/admin/backfill").status_code == 303
     assert len(rows(root, "SELECT FROM audit_events WHERE action = 'backfill.started'")) == 1

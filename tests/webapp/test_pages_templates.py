@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
-from flask import Flask
+from flask import Flask, render_template
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = sorted(path.relative_to(ROOT / "templates").as_posix() for path in (ROOT / "templates").rglob("*.html"))
@@ -71,3 +72,12 @@ def test_a_form_that_fits_into_any_account_says_whose_page_it_is_on(app: Flask, 
 
 def test_own_scripts_stay_small() -> None:
     assert sum(path.stat().st_size for path in (ROOT / "static").glob("*.js")) < 10_000
+
+
+@pytest.mark.parametrize("status", [status for status in HTTPStatus if status >= HTTPStatus.BAD_REQUEST])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_error_is_headed_in_plain_words(app, status, method):
+    with app.test_request_context(method=method):
+        page = render_template("errors/_error.html", status=status, detail="the loom is away", request_id="1")
+    heading = " ".join(page.partition("<h1>")[2].partition("</h1>")[0].split())
+    assert heading not in {"", status.phrase}
