@@ -17,7 +17,7 @@ from retrieval.dates import local
 from webapp.context import utc_now, zone
 from webapp.htmx import asked_address
 from webapp.pages.appearance import CHOICES, chosen
-from webapp.pages.words import ago, counted, mark, ordinal, part
+from webapp.pages.words import ago, counted, mark, ordinal, part, refusal
 
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
@@ -43,6 +43,7 @@ def init_app(app: Flask) -> None:
     app.add_template_filter(mark, "mark")
     app.add_template_filter(ordinal, "ordinal")
     app.add_template_filter(part, "part")
+    app.add_template_filter(refusal, "refusal")
     app.add_template_global(asset)
     app.context_processor(_frame)
 

@@ -24,6 +24,30 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
+# What a status of HTTP means to who reads a page; the sentence below it says why.
+_REFUSALS = {
+    400: "That could not be read",
+    401: "Log in first",
+    403: "That is not open to you",
+    404: "There is nothing here",
+    409: "Something is in the way",
+    413: "That is too large",
+    422: "That does not fit",
+    429: "Too many at once",
+    500: "Something went wrong",
+    503: "Out of reach for now",
+}
+
+
+def refusal(status: int, *, sent: bool) -> str:
+    """Return the heading of a page that refuses; a form that was `sent` names what was there when it was shown.
+
+    >>> refusal(404, sent=True), refusal(418, sent=False)
+    ('It is no longer there', 'That did not work')
+    """
+    return "It is no longer there" if sent and status == 404 else _REFUSALS.get(status, "That did not work")
+
+
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: `1 message`, `2,000 messages`; `plural` where an s does not make it.
 
