@@ -228,6 +228,16 @@ def done(
     return CommandResult(intent, 1.0, True, answer, items, undo=offer, touched=touched)
 
 
+# What an act of this name takes back, and what it does.
+_TURNS = {
+    "memory_off": ("memory was turned on", "turn it off again"),
+    "memory_on": ("memory was turned off", "turn it on again"),
+    "incognito_start": ("incognito was ended", "start it again"),
+    "incognito_end": ("incognito was started", "end it"),
+}
+SWITCHES = frozenset(_TURNS)
+
+
 def asking(asked: Asked, intent: Intent, found: Sequence[Item], *, more: bool = False) -> CommandResult:
     """Return a question: which of these, or all of them? `more` says that there may be others than were found."""
     verb, items = intent.kind, found[:MOST]
@@ -243,6 +253,13 @@ def asking(asked: Asked, intent: Intent, found: Sequence[Item], *, more: bool = 
         answer += " There may be more: ask again after that."
     confidence = min(intent.confidence, LIKELY) if len(act.ids) > 1 else intent.confidence
     return CommandResult(verb, confidence, False, answer, items, confirm=_offer(asked, act, ANSWERABLE))
+
+
+def asking_to_turn(asked: Asked, act: Act) -> CommandResult:
+    """Return the question whether a switch is to be turned back that somebody may have forgotten."""
+    where = f" in the space {act.space}" if act.space else ""
+    answer = f"Before that, {_TURNS[act.action][0]}{where}. Shall I {_TURNS[act.action][1]}?"
+    return CommandResult("undo", LIKELY, False, answer, confirm=_offer(asked, act, ANSWERABLE))
 
 
 def _offer(asked: Asked, act: Act, window: Any) -> Offer:

@@ -11,16 +11,18 @@ from flask import g
 
 from memory.commands.parse import LIKELY, SURE, Intent, asks_for_help, parse, share_of, speaks_of, words_of
 from memory.commands.slips import from_values, unseal
-from memory.commands.trail import TOOL, last_change, last_memories, open_question
+from memory.commands.trail import TOOL, has_just_undone, last_change, last_memories, open_question
 from memory.drafts import Draft
 from memory.summary import summarise
 from webapp.command_acts import SCOPES, act, confirm, space_of
 from webapp.command_answers import (
     MOST,
+    SWITCHES,
     Act,
     Asked,
     CommandResult,
     asking,
+    asking_to_turn,
     context_of,
     counted,
     done,
@@ -276,6 +278,9 @@ def _undo(asked: Asked, intent: Intent) -> CommandResult:
     plan = step.result["undo"]
     if intent.confidence < SURE:
         return CommandResult("undo", intent.confidence, False, "Shall I undo the last thing that I did? Say: undo.")
+    if plan["action"] in SWITCHES and has_just_undone(session(), asked.speaker, utc_now()):
+        # Who takes back one thing after another no longer has in mind what was turned before all of them.
+        return asking_to_turn(asked, Act(plan["action"], (), plan["space"]))
     return act(asked, plan["action"], [UUID(each) for each in plan["ids"]], plan["space"]).of_step(step.id)
 
 

@@ -156,6 +156,12 @@ def last_change(session: Session, speaker: Speaker, now: datetime, *, gone: bool
     return None
 
 
+def has_just_undone(session: Session, speaker: Speaker, now: datetime) -> bool:
+    """Tell whether the very last command was an undo, or may have been one: of some nothing else is left."""
+    steps = _steps(session, speaker, now - UNDOABLE)
+    return bool(steps) and not {"undid", "redacted"}.isdisjoint(steps[0].result)
+
+
 def _gives_back(step: Step) -> bool:
     return step.result["undo"]["action"] in _GIVING_BACK
 

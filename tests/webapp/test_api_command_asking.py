@@ -221,3 +221,67 @@ def test_what_has_a_good_part_of_the_subject_is_offered(agent, notes):
 def test_nothing_to_refer_to_changes_nothing(agent, ada):
     assert say(agent, "forget that")["done"] is False
     assert say(agent, "undo")["done"] is False
+
+
+# --- switches that are met while one thing after another is taken back -----------------------------------------------
+
+
+def is_on(agent):
+    return agent.get("/v1/memory/settings").json["memory_enabled"]
+
+
+@pytest.fixture
+def turned(agent, notes):
+    """Memory turned off and on, and something remembered after that, which is taken back again."""
+    for said in ("turn memory off", "turn memory on", "remember that the spare key is with Grace", "undo"):
+        assert say(agent, said)["done"] is True, said
+    return agent
+
+
+def test_a_switch_is_not_turned_back_unasked_by_who_undoes_one_thing_after_another(turned):
+    answer = say(turned, "undo")
+    assert (answer["intent"], answer["done"]) == ("undo", False)
+    assert answer["answer"] == "Before that, memory was turned on in the space default. Shall I turn it off again?"
+    assert is_on(turned)
+
+
+@pytest.mark.parametrize(("said", "on"), [("yes", False), ("no", True), ("undo", True)])
+def test_who_is_asked_whether_to_turn_a_switch_back_decides(turned, said, on):
+    say(turned, "undo")
+    say(turned, said)
+    assert is_on(turned) is on
+
+
+def test_what_is_turned_back_by_a_yes_can_be_undone(turned):
+    say(turned, "undo")
+    say(turned, "yes")
+    say(turned, "undo")
+    assert is_on(turned)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "asked"),
+    [
+        (
+            "turn memory on",
+            "turn memory off",
+            "Before that, memory was turned off in the space default. Shall I turn it on",
+        ),
+        ("end incognito", "start incognito", "Before that, incognito was started. Shall I end it?"),
+        ("start incognito", "end incognito", "Before that, incognito was ended. Shall I start it again?"),
+    ],
+)
+def test_every_switch_is_asked_about(agent, ada, notes, first, second, asked):
+    chat = agent.in_session("chat")
+    say(chat, f"pin {notes['nuts']}")
+    # In incognito nothing can be pinned, and with memory off nothing brought back.
+    between = "pin" if "memory" in first else "forget"
+    for said in (first, second, f"{between} {notes['bread']}", "undo"):
+        say(chat, said)
+    assert say(chat, "undo")["answer"].startswith(asked)
+
+
+def test_a_switch_that_was_turned_last_is_turned_back_at_once(agent, notes):
+    say(agent, "turn memory off")
+    assert say(agent, "undo")["done"] is True
+    assert is_on(agent)
