@@ -73,7 +73,7 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 _STEPS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(_NUMBERS)}
 
 YEAR_TEXT = r"(?:19|20)\d\d"
-ISO = re.compile(rf"\b({YEAR_TEXT})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?(?!\d|-\d)")
+_ISO = re.compile(rf"\b({YEAR_TEXT})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?(?!\d|-\d)")
 # Not a year: an amount ("$2000"), a decimal ("1.2023", "2000.5") or a longer number ("2,000,000").
 YEAR = re.compile(rf"(?<![\w$€£.,:/-])({YEAR_TEXT})(?![\w%]|[.,:]\d)")
 NAMED = re.compile(
@@ -204,7 +204,7 @@ def _joined(periods: list[Period], *, closed: bool) -> Period:
 def _taken(question: str, now: datetime) -> tuple[DateHint | None, str]:
     """Return the first date that a question names, and the question without it."""
     zone = _zone(now)
-    if found := ISO.search(question):
+    if found := _ISO.search(question):
         return _iso(found, zone), _without(question, found)
     if named := _named_month(question):
         # "The last week of May 2023" means that May.
