@@ -69,6 +69,7 @@ class ToolCall(Base):
         # Asked whenever messages are appended; of an agent that keeps histories, most calls are others.
         Index("ix_tool_calls_recalling", "user_id", "created_at", postgresql_where=_RECALLING),
         Index("ix_tool_calls_conversation", "user_id", "conversation_id", "created_at", postgresql_where=_IN_ONE),
+        Index("ix_tool_calls_correlation", "user_id", "correlation_id", "created_at"),
         # Of use to the foreign key alone: a deleted message is looked for here.
         Index("ix_tool_calls_message", "user_id", "message_id", postgresql_where=_OF_ONE),
         ForeignKeyConstraint(

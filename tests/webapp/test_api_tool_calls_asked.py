@@ -79,6 +79,7 @@ def test_which_notes_a_tool_modified_is_one_request(worked):
         ({"affected_id": NOBODYS_ID}, 0),
         ({"conversation": NOBODYS_ID}, 0),
         ({"message": NOBODYS_ID}, 0),
+        ({"correlation_id": NOBODYS_ID}, 0),
     ],
 )
 def test_calls_are_filtered(worked, query, expected):
@@ -94,6 +95,16 @@ def test_calls_are_found_by_what_they_affected(agent):
     report(agent, call(affected_ids=[str(uuid4()), wanted]), call(affected_ids=[str(uuid4())]), call())
     assert [each["affected_ids"][1] for each in listed(agent, affected_id=wanted)] == [wanted]
     assert len(get(agent, PATHS, affected_id=wanted).json["paths"]) == 1
+
+
+def test_calls_are_found_by_the_request_that_they_came_in(agent):
+    thing = str(uuid4())
+    for run, path in (("run-1", "a.md"), ("run-2", "b.md"), ("run-2", "c.md")):
+        body = {"calls": [call(affected_ids=[thing], affected_paths=[path])]}
+        assert agent.post(CALLS, body, headers={"X-Request-Id": run}).status_code == 201
+    assert [each["affected_paths"] for each in listed(agent, correlation_id="run-2")] == [["c.md"], ["b.md"]]
+    assert [each["affected_paths"] for each in listed(agent, correlation_id="run-1", affected_id=thing)] == [["a.md"]]
+    assert [each["path"] for each in get(agent, PATHS, correlation_id="run-2").json["paths"]] == ["b.md", "c.md"]
 
 
 def test_paths_are_filtered_by_folder(worked):
@@ -140,6 +151,8 @@ def test_a_page_of_calls_by_id_has_a_next_one(agent):
         ({"affected_id": "x"}, "affected_id"),
         ({"path": ""}, "path"),
         ({"path": "a\x00"}, "path"),
+        ({"correlation_id": ""}, "correlation_id"),
+        ({"correlation_id": "a" * 65}, "correlation_id"),
         ({"limit": 0}, "limit"),
         ({"unknown": 1}, "unknown"),
     ],

@@ -123,6 +123,7 @@ def test_a_filter_keeps_what_fits(reader: FlaskClient, agent: Agent, query: str)
         f"what={NOBODYS_ID}",
         "success=false",
         "origin=server",
+        "request=run-1",
         "since=2026-01-11",
         "until=2026-01-09",
         "since=today",
@@ -133,6 +134,14 @@ def test_a_filter_takes_out_what_does_not_fit(reader: FlaskClient, agent: Agent,
     text = reader.get(f"/record?{query}").text
     assert shown(text) == []
     assert "No call fits these filters" in text
+
+
+def test_a_call_leads_to_the_others_of_its_request(reader: FlaskClient, agent: Agent) -> None:
+    report(agent, {})
+    ids = report(agent, {}, {})
+    others = re.search(r'href="(/record\?request=[^"]+)"', reader.get(f"/record/calls/{ids[0]}").text)
+    assert others is not None
+    assert sorted(shown(reader.get(others[1]).text)) == sorted(ids)
 
 
 def test_an_id_finds_the_calls_that_affected_it(reader: FlaskClient, agent: Agent) -> None:
@@ -152,6 +161,7 @@ def test_an_id_finds_the_calls_that_affected_it(reader: FlaskClient, agent: Agen
         "origin=elsewhere",
         "cursor=nonsense",
         "tool=%00",
+        f"request={'a' * 65}",
         f"what={'a' * 1025}",
     ],
 )

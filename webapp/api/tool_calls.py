@@ -95,6 +95,7 @@ class Filters(Query):
     origin: Literal["server", "external", "history"] | None = None
     conversation: UUID | None = None
     message: UUID | None = None
+    correlation_id: Annotated[Line, Field(min_length=1, max_length=64)] | None = None
 
     def to_filters(self) -> CallFilters:
         """Return the filters with the bounds of the caller: a token confined to a space sees its own calls alone."""
@@ -109,6 +110,7 @@ class Filters(Query):
             origin=self.origin,
             conversation_id=self.conversation,
             message_id=self.message,
+            correlation_id=self.correlation_id,
             token_id=own_calls_only(),
         )
 

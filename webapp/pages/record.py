@@ -71,6 +71,7 @@ class CallsForm(Period):
     what: Annotated[Line, Field(max_length=1024)] | None = None
     success: bool | None = None
     origin: Literal["server", "external", "history"] | None = None
+    request: Annotated[Line, Field(max_length=64)] | None = None
     cursor: Line | None = None
     after: Line | None = None
 
@@ -84,6 +85,7 @@ class CallsForm(Period):
             affected_id=affected_id,
             success=self.success,
             origin=self.origin,
+            correlation_id=self.request or None,
             since=_midnight(self.since),
             until=_behind(self.until),
         )
