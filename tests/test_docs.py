@@ -91,6 +91,11 @@ def test_every_link_between_the_pages_leads_to_a_heading(name: str) -> None:
     ] == []
 
 
+def test_the_page_about_the_search_has_every_module_of_it() -> None:
+    modules = {path.name for path in (ROOT / "retrieval").iterdir()} - {"__init__.py", "__pycache__"}
+    assert set(re.findall(r"`(\w+\.(?:py|npz))`", DOCS["search.md"])) == modules
+
+
 def lines_of_commands(text: str) -> Iterator[str]:
     """Yield what stands in backticks and in the lines of blocks, from the name of a command on."""
     for number, part in enumerate(re.split(r"^```.*$", text, flags=re.MULTILINE)):
