@@ -4,10 +4,9 @@
 let sent = new WeakMap();
 addEventListener("pageshow", () => (sent = new WeakMap()));
 addEventListener("submit", (event) => {
-  const { defaultPrevented, target, timeStamp } = event;
-  if (defaultPrevented) return;
-  if (timeStamp - sent.get(target) < 5000) return event.preventDefault();
-  sent.set(target, timeStamp);
+  if (event.defaultPrevented) return;
+  if (event.timeStamp - sent.get(event.target) < 5000) return event.preventDefault();
+  sent.set(event.target, event.timeStamp);
 });
 
 /* A double click is one click. */
@@ -43,20 +42,20 @@ addEventListener("input", ({ target }) => {
 
 /* The server is away. */
 addEventListener("htmx:sendError", () => {
-  document.getElementById("flash").innerHTML =
+  htmx.find("#flash").innerHTML =
     '<div class="notice notice-error">The server does not answer. Perhaps nothing was changed; try again.</div>';
 });
 
 /* What went wrong is over once something went right. */
 addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
-  if (xhr.status < 400 && requestConfig.triggeringEvent?.isTrusted) document.querySelector("#flash > .notice-error")?.remove();
+  if (xhr.status < 400 && requestConfig.triggeringEvent?.isTrusted) htmx.find("#flash > .notice-error")?.remove();
 });
 
 /* What was entered and not sent stays. */
 let active, typed;
 addEventListener("htmx:beforeSwap", ({ detail: { requestConfig: { elt, formData } } }) => {
   active = document.activeElement;
-  typed = [...document.querySelectorAll(":is(input, select, textarea)[id]")]
+  typed = [...htmx.findAll(":is(input, select, textarea)[id]")]
     .filter((each) => each.type === "checkbox"
       ? each.checked !== (each.form?.contains(elt) ? formData.getAll(each.name).includes(each.value) : each.defaultChecked)
       : each.value !== (formData.get(each.name) ?? each.defaultValue ?? each.value));

@@ -2,12 +2,17 @@
 
 /* Ctrl+Enter runs the cell that one is in. */
 addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   const form = event.target.closest(".cell")?.querySelector(".cell-form");
-  if (!form) return;
+  if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
   form.requestSubmit();
 });
+
+/* A note that is saved while it is being saved is saved anew. */
+addEventListener("submit", ({ target }) => {
+  target.text?.toggleAttribute("data-again", target.closest(".cell-note:has(.busy.htmx-request)"));
+}, true);
+addEventListener("htmx:afterSettle", () => htmx.find("[data-again]")?.form.requestSubmit());
 
 /* All cells from the top, as typed, up to one that does not fit; what is done waits for another text. */
 addEventListener("click", async (event) => {
@@ -15,8 +20,8 @@ addEventListener("click", async (event) => {
   if (!button) return;
   event.preventDefault();
   button.disabled = true;
-  for (const { dataset } of document.querySelectorAll(".cell")) {
-    const find = () => document.querySelector(`.cell[data-cell="${dataset.cell}"]`);
+  for (const { dataset } of htmx.findAll(".cell")) {
+    const find = () => htmx.find(`[data-cell="${dataset.cell}"]`);
     const later = find()?.getAttribute("hx-get");
     if (later) await htmx.ajax("GET", later, { target: find(), swap: "outerHTML" });
     const form = find()?.querySelector(".cell-form:not([data-done]:not(:has(textarea:not(:placeholder-shown))))");
@@ -34,7 +39,7 @@ addEventListener("click", async (event) => {
 addEventListener("htmx:afterRequest", ({ detail: { elt, successful } }) => {
   const cell = elt.dataset.by && successful && elt.closest(".cell");
   if (!cell) return;
-  const others = [...document.querySelectorAll(".cell")];
+  const others = [...htmx.findAll(".cell")];
   others[others.indexOf(cell) + +elt.dataset.by]?.[elt.dataset.by < 0 ? "before" : "after"](cell);
   elt.focus();
 });
@@ -44,7 +49,7 @@ addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig: { 
   const commanded = elt.closest(".cell-command");
   if (!successful || !(parameters.act || (commanded && path.includes("/run")))) return;
   const told = commanded ? "" : `[data-memories~="${path.split("/").pop()}"]`;
-  for (const output of document.querySelectorAll(`.output[data-memories*="-"]${told}`)) {
+  for (const output of htmx.findAll(`.output[data-memories*="-"]${told}`)) {
     const cell = output.closest(".cell");
     if (path.includes(cell.dataset.cell)) continue;
     const target = cell.matches(".cell-remember:not(:has(textarea:not(:placeholder-shown)))") ? cell : output;
@@ -71,7 +76,7 @@ addEventListener("dragover", (event) => {
 addEventListener("drop", (event) => dragged && event.preventDefault());
 addEventListener("dragend", () => {
   if (!dragged) return;
-  const next = document.querySelector(`#${dragged.id} ~ .cell`);
+  const next = htmx.find(`#${dragged.id} ~ .cell`);
   htmx.ajax("POST", dragged.dataset.move, { swap: "none", values: { before: next?.dataset.cell ?? "" } });
   dragged = null;
 });
@@ -80,35 +85,31 @@ addEventListener("dragend", () => {
 function draw(table) {
   const plot = table.closest(".chart").querySelector(".plot");
   plot.replaceChildren();
-  const rows = [...table.tBodies[0].rows];
-  const style = getComputedStyle(table);
+  const rows = [...table.tBodies[0].rows], style = getComputedStyle(table);
   const ink = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: { show: false } };
-  const kind = table.dataset.chart;
-  const places = rows.map((row) => Number(row.cells[0].dataset.at));
-  const data = [places];
-  const series = [{}];
+  const kind = table.dataset.chart, places = rows.map((row) => +row.cells[0].dataset.at);
+  const data = [places], series = [{}];
   [...table.tHead.rows[0].cells].slice(1).forEach((head, number) => {
     const { drawn } = head.dataset;
     if (drawn === "none") return;
     const colour = getComputedStyle(head.firstElementChild).backgroundColor;
-    const bars = drawn === "bars";
-    const points = drawn === "points" || rows.length === 1;
-    data.push(rows.map((row) => Number(row.cells[number + 1].textContent)));
+    const bars = drawn === "bars", points = drawn === "points" || !rows[1];
+    data.push(rows.map((row) => +row.cells[number + 1].textContent));
     series.push({
       stroke: colour, width: 2, fill: bars && colour,
-      paths: bars ? uPlot.paths.bars({ size: [0.6, 60] }) : points ? () => null : undefined,
+      paths: bars ? uPlot.paths.bars({ size: [0.6, 60] }) : points && (() => null),
       points: { show: points && !bars, size: 8, fill: colour },
     });
   });
   const span = places.at(-1) - places[0];
-  const edge = (span / (rows.length - 1) || 1) * (series.some((each) => each.fill) || rows.length === 1 ? 0.6 : 0);
+  const edge = (span / (rows.length - 1) || 1) * (series.some((each) => each.fill) || !rows[1] ? 0.6 : 0);
   const least = kind === "time" ? (span * 90) / (plot.clientWidth - 90) : 0;
-  const turned = kind === "names" && rows.length > 6 && { rotate: -45, size: 70 };
+  const turned = kind === "names" && rows[6] && { rotate: -45, size: 70 };
   new uPlot({
     width: plot.clientWidth, height: 240, series, legend: { show: false }, cursor: { show: false },
     scales: {
       x: { time: false, range: () => [places[0] - edge, places.at(-1) + edge] },
-      y: { range: (_, low, high) => [Math.min(low, 0), high > 0 ? high * 1.08 : 1] },
+      y: { range: (_, low, high) => [0, high * 1.08 || 1] },
     },
     axes: [
       /* The table's words: its days are those of another zone. */
@@ -121,9 +122,8 @@ function draw(table) {
     ],
   }, data, plot);
 }
-const drawAll = (root) => root.querySelectorAll("table[data-chart]").forEach(draw);
-const redraw = () => drawAll(document);
-addEventListener("htmx:load", ({ detail }) => drawAll(detail.elt));
+const redraw = () => htmx.findAll("table[data-chart]").forEach(draw);
+addEventListener("htmx:load", redraw);
 matchMedia("(prefers-color-scheme: dark)").onchange = redraw;
 new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-appearance"] });
 addEventListener("resize", redraw);

@@ -69,6 +69,31 @@ def test_what_is_typed_while_a_note_is_saved_stays(log_in: LogIn, library: Any, 
     expect(writing).to_be_hidden()
 
 
+@pytest.mark.parametrize("by", ["key", "button"])
+def test_a_note_that_is_saved_again_while_it_is_saved_is_saved_as_it_is_then(
+    log_in: LogIn, library: Any, hold: Any, by: str
+) -> None:
+    page = log_in(library, at=None)
+    cell = _new(page, "Note")
+    writing, save = cell.get_by_label("Markdown"), cell.get_by_role("button", name="Save")
+    press = {"key": lambda: writing.press("Control+Enter"), "button": save.click}[by]
+    writing.fill("a thought")
+    let_go = hold(page, "**/run")
+    press()
+    # Whoever is not sure that it was heard asks more than once.
+    for more in (" and", " a half"):
+        writing.press("End")
+        page.keyboard.type(more)
+        press()
+    with page.expect_response("**/run"), page.expect_response("**/run"):
+        let_go()
+    expect(cell.locator(".note")).to_have_text("a thought and a half")
+    expect(cell.get_by_role("alert")).to_have_count(0)
+    expect(writing).to_be_hidden()
+    page.reload()
+    expect(cell.locator(".note")).to_have_text("a thought and a half")
+
+
 @pytest.mark.parametrize(
     ("kind", "label", "told"),
     [("Context", "What the agent is asked", ".took"), ("Command", "Say it in plain words", ".took")],
