@@ -25,7 +25,7 @@ _TEXT = r"(?P<subject>\S.*)"
 
 _SWITCH = r"(?=go\b|turn\b|switch\b|start\b|stop\b|end\b|undo\b|pin\b|unpin\b|forget (?:that|this|what)\b)"
 POLITE_START = re.compile(
-    r"(?:no, |(?:hey|hi|hello|ok|okay|oh|so|well|and|now|also|actually|alright|right|no wait|wait|sorry|great|thanks"
+    r"(?:no, |(?:hey|hi|hello|ok|okay|oh|so|well|and|now|also|actually|alright|right|no wait|wait|sorry|oops|whoops|great|thanks"
     r"|thank you|commonplace|assistant|then)\b[\s,.!:;-]+"
     r"|(?:please|kindly|just)\b[\s,]*"
     r"|(?:can|could|would|will) you (?:please )?(?:just )?"
@@ -102,13 +102,17 @@ _ALL = (
     r"| in (?:your |my |the )?memory)?(?: about me)?"
 )
 
+# Before what takes something back; before "forget that" it says that the same is meant as by itself: nothing.
+_NEVER_MIND = r"(?:never ?mind(?: (?:that|it))?[\s,.!:;-]+)?"
+
 PATTERNS: tuple[Pattern, ...] = (
     *_say(
         "undo",
         "nothing",
         1.0,
-        r"undo(?: (?:that|this|it|the last (?:thing|action|command|step|one)|what you just did))?",
-        r"take (?:that|it) back|revert(?: (?:that|this|it))?|roll (?:that|it) back",
+        rf"{_NEVER_MIND}undo(?: (?:that|this|it|the last (?:thing|action|command|step|one)|what you just did))?",
+        rf"{_NEVER_MIND}(?:take (?:that|it) back|revert(?: (?:that|this|it))?|roll (?:that|it) back)",
+        rf"{_NEVER_MIND}(?:scratch|strike) (?:that|this|it|(?:that|the) last (?:thing|command|one))",
         r"i didn'?t mean (?:to do that|you to do that)|cancel that last (?:thing|command)",
     ),
     *_say(
@@ -182,7 +186,7 @@ PATTERNS: tuple[Pattern, ...] = (
         "cancel",
         "nothing",
         0.9,
-        r"(?:no|nope|cancel|never ?mind|forget (?:about )?it,? (?:never ?mind|it'?s fine)|leave (?:it|them)"
+        r"(?:no|nope|cancel|never ?mind(?: that)?|forget (?:about )?it,? (?:never ?mind|it'?s fine)|leave (?:it|them)"
         r"|keep (?:it|them)|stop|don'?t(?: do (?:it|that))?)(?:[, ]+(?:thanks|leave (?:it|them)|keep (?:it|them)"
         r"|don'?t))?",
     ),
@@ -312,6 +316,7 @@ PATTERNS: tuple[Pattern, ...] = (
         rf"(?:do|did) you (?:still )?(?:{_KNOW}|have) (?:anything|something|things|stuff){_OF_ME}",
         rf"(?:tell me|show me|list|recall) (?:what(?:ever)?|everything|all(?: that)?) you (?:still )?{_KNOW}{_OF_ME}?",
         rf"(?:show me|show|list) (?:{_NOTES}|what(?:'s| is) in {_MEMORY}){_OF_ME}?",
+        rf"(?:show me|show|list) (?:everything|it all)(?: there is| you have| you've got| in {_MEMORY})?{_OF_ME}?",
     ),
     *_say(
         "recall",
