@@ -16,9 +16,10 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from memory.embedding.cache import drop_cached
-from memory.errors import ConflictError, NotFoundError
+from memory.errors import ConflictError
 from memory.keys import Keys
 from memory.models import Base, Conversation, Forgotten, Memory, RateCount, Revision, Token, User
+from memory.roles import hold_to_erase
 from memory.session_state import drop_states
 from memory.spaces import lock_spaces
 
@@ -35,7 +36,7 @@ def erase_user(session: Session, user_id: UUID, *, keys: Keys, now: datetime) ->
 
     The report holds the address and id of the user, when it was done, `deleted` (rows per kind) and `left`, which is
     0: if a row were left, `ConflictError` is raised and nothing is deleted. The caller commits. Raises
-    `NotFoundError` when there is no such user.
+    `NotFoundError` when there is no such user, `ConflictError` for the last admin while anybody else has an account.
     """
     # In the order of those who write, who would be waited for while they wait: the token, the space, the memories, what
     # is forgotten, then the user.
@@ -45,10 +46,7 @@ def erase_user(session: Session, user_id: UUID, *, keys: Keys, now: datetime) ->
     session.execute(select(Memory.id).where(Memory.user_id == user_id).order_by(Memory.id).with_for_update())
     # Whoever purges holds these, and comes to the calls and cached vectors that tell of them.
     session.execute(select(Forgotten.id).where(Forgotten.user_id == user_id).order_by(Forgotten.id).with_for_update())
-    user = session.get(User, user_id, with_for_update=True)
-    if user is None:
-        raise NotFoundError("there is no such user")
-    email = user.email
+    email = hold_to_erase(session, user_id).email
     _drop_copies(session, user_id, keys)
     deleted = {table.name: _delete(session, table, user_id) for table in _owned()}
     session.execute(delete(RateCount).where(RateCount.key.endswith(str(user_id), autoescape=True)))

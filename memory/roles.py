@@ -1,4 +1,4 @@
-"""Who is an admin, and who is let in."""
+"""Who is an admin, and who is let in; one admin stays."""
 
 from __future__ import annotations
 
@@ -67,14 +67,27 @@ def set_disabled(
     return True
 
 
+def hold_to_erase(session: Session, user_id: UUID) -> User:
+    """Return a user, locked to be erased; needs the owner's rights.
+
+    Raises `NotFoundError`, and `ConflictError` for the last admin while anybody else has an account.
+    """
+    user, is_last = _hold(session, user_id)
+    if is_last and session.scalar(select(User.id).where(User.id != user_id).limit(1)) is not None:
+        raise ConflictError(_LAST)
+    return user
+
+
 def _hold(session: Session, user_id: UUID) -> tuple[User, bool]:
     """Return a user, locked, and whether there would be no admin without this one."""
-    # All admins in one order: of two that take it from each other at the same moment, one must stay.
-    rows = select(User).where(or_(User.role == "admin", User.id == user_id)).order_by(User.id).with_for_update()
-    users = {user.id: user for user in session.scalars(rows.execution_options(populate_existing=True))}
-    user = users.pop(user_id, None)
-    if user is None:
+    # All admins in one order: of two that take it from each other at the same moment, one must stay. What is written
+    # for them goes on, but for this user.
+    rows = select(User).where(or_(User.role == "admin", User.id == user_id)).order_by(User.id)
+    held = rows.with_for_update(key_share=True).execution_options(populate_existing=True)
+    users = {user.id: user for user in session.scalars(held)}
+    if users.pop(user_id, None) is None:
         raise NotFoundError("there is no such user")
+    user = session.get_one(User, user_id, with_for_update=True)
     return user, user.role == "admin" and all(each.disabled_at is not None for each in users.values())
 
 

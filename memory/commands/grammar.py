@@ -25,8 +25,8 @@ _TEXT = r"(?P<subject>\S.*)"
 
 _SWITCH = r"(?=go\b|turn\b|switch\b|start\b|stop\b|end\b|undo\b|pin\b|unpin\b|forget (?:that|this|what)\b)"
 POLITE_START = re.compile(
-    r"(?:no, |(?:hey|hi|hello|ok|okay|oh|so|well|and|now|also|actually|alright|right|no wait|wait|sorry|oops|whoops|great|thanks"
-    r"|thank you|commonplace|assistant|then)\b[\s,.!:;-]+"
+    r"(?:no, |(?:hey|hi|hello|ok|okay|oh|so|well|and|now|also|actually|alright|right|no wait|wait|sorry|oops|whoops"
+    r"|great|thanks|thank you|commonplace|assistant|then)\b[\s,.!:;-]+"
     r"|(?:please|kindly|just)\b[\s,]*"
     r"|(?:can|could|would|will) you (?:please )?(?:just )?"
     r"|i(?:'d| would) (?:like|love) you to "

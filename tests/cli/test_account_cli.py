@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 from click.testing import CliRunner
 from secrets_of_tests import PASSWORD, SECRET
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from memory.database import make_engine
@@ -337,6 +337,16 @@ def test_a_user_stays_where_it_is_not_said_again(run, erase, bees):
     assert (
         json.loads(run("export", "--email", bees.email).stdout)["memories"][0]["text"] == "Ada keeps bees on the roof"
     )
+
+
+def test_the_last_admin_is_not_erased(run, erase, bees, bob):
+    with bees.runtime.databases.as_owner() as owner, owner.begin() as connection:
+        connection.execute(
+            text("UPDATE users SET role = CASE WHEN id = :id THEN 'admin' ELSE 'user' END"), {"id": bees.id}
+        )
+    done = erase("--email", bees.email, "--yes")
+    assert (done.exit_code, "this is the last admin" in done.stderr) == (1, True)
+    assert run("export", "--email", bees.email).exit_code == 0
 
 
 def test_nobody_is_not_erased(erase):

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from memory.accounts import authenticate, check_password, create_token, find_user, set_password
 from memory.audit import verify
 from memory.embedding.backfill import utc_now
+from memory.erase import erase_user
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.ids import new_id
 from memory.journal import record
@@ -152,6 +153,70 @@ def test_the_last_admin_who_is_let_in_stays(owner, two_admins):
             change()
     # One who is kept out already is none to keep.
     assert assign(owner, bob.id, "user")
+
+
+def erase(session, person):
+    return erase_user(session, person.id, keys=person.runtime.keys, now=utc_now())
+
+
+@pytest.fixture
+def last_two(owner, two_admins):
+    """Ada and Bob, who alone are admins."""
+    ids = {"a": two_admins[0].id, "b": two_admins[1].id}
+    with owner.begin() as connection:
+        connection.execute(text("UPDATE users SET role = 'user' WHERE id NOT IN (:a, :b)"), ids)
+    return two_admins
+
+
+@pytest.mark.parametrize("other", ["none", "disabled"])
+def test_the_last_admin_is_not_erased(owner, last_two, other):
+    ada, bob = last_two
+    if other == "none":
+        assign(owner, bob.id, "user")
+    else:
+        let_in(owner, bob.id, disabled=True)
+    with Session(owner) as session, pytest.raises(ConflictError, match="the last admin"):
+        erase(session, ada)
+    with Session(owner) as session, session.begin():
+        assert erase(session, bob)["left"] == 0
+
+
+@pytest.mark.parametrize("way", ["erased", "disabled", "a plain user"])
+def test_of_two_admins_who_go_at_the_same_moment_one_stays(owner, last_two, way):
+    ada, bob = last_two
+
+    def go():
+        if way == "erased":
+            with Session(owner) as session, session.begin():
+                erase(session, bob)
+        elif way == "disabled":
+            let_in(owner, bob.id, disabled=True)
+        else:
+            assign(owner, bob.id, "user")
+
+    with ThreadPoolExecutor(1) as pool:
+        with Session(owner) as session, session.begin():
+            erase(session, ada)
+            going = pool.submit(go)
+            assert not wait([going], timeout=0.5).done
+        with pytest.raises(ConflictError, match="the last admin"):
+            going.result()
+
+
+def test_who_alone_has_an_account_is_erased(owner, ada):
+    assign(owner, ada.id, "admin")
+    with Session(owner) as session:
+        session.execute(text("DELETE FROM users WHERE id <> :id"), {"id": ada.id})
+        assert erase(session, ada)["left"] == 0
+        session.rollback()
+
+
+def test_while_an_account_is_erased_the_other_admins_go_on(owner, bobs_book, two_admins):
+    with Session(owner) as session, session.begin():
+        erase(session, two_admins[0])
+        with bobs_book.session() as theirs:
+            theirs.execute(text("SET LOCAL lock_timeout = '2s'"))
+            record(theirs, bobs_book.user_id, "memory.created", actor="test", now=utc_now())
 
 
 def test_both_records_tell_who_was_kept_out(owner, book, bobs_book, two_admins):

@@ -190,6 +190,15 @@ def test_nothing_of_another_user_is_in_it(client, ada, bob):
 # --- erase ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def last_admin(ada, bob):
+    """Ada, who alone is an admin: every test makes its own."""
+    with ada.runtime.databases.as_owner() as owner, owner.begin() as connection:
+        connection.execute(
+            sql("UPDATE users SET role = CASE WHEN id = :id THEN 'admin' ELSE 'user' END"), {"id": ada.id}
+        )
+
+
 def erase(browser, password=PASSWORD, sentence="erase everything"):
     return browser.post("/account/erase", data={"password": password, "sentence": sentence})
 
@@ -235,6 +244,13 @@ def test_others_stay(app, ada, bob, browser):
     stored(bob, "Bob keeps hens")
     erase(browser)
     assert "Bob keeps hens" in at_browser(app, bob).get("/memories").text
+
+
+def test_the_last_admin_is_told_why_the_account_stays(ada, browser, last_admin):
+    response = erase(browser)
+    assert response.status_code == 409
+    assert "This is the last admin: make somebody else one first" in response.text
+    assert len(rows(ada, "SELECT FROM users")) == 1
 
 
 @pytest.mark.parametrize("path", ["/account/time-zone", "/account/password", "/account/erase"])

@@ -139,7 +139,10 @@ def _let_in(email: str, *, disabled: bool) -> None:
 @click.option("--email", required=True)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def erase_(email: str, yes: bool) -> None:
-    """Erase a user with all that is kept of them, and print the signed report, which is kept nowhere."""
+    """Erase a user with all that is kept of them, and print the signed report, which is kept nowhere.
+
+    The last admin stays as long as there is anybody else.
+    """
     # Here, as they bring what embeds along; where Redis has copies, the runtime is what drops them.
     from memory.erase import erase_for_good  # noqa: PLC0415
     from webapp.cli.running import migrated_runtime  # noqa: PLC0415
