@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from uuid import uuid4
 
 import pytest
 from api_agent import Agent, fields, rows
-from pages_browser import at_browser, flashes, stored
+from pages_browser import at_browser, flashes, follow, stored
 from sqlalchemy import text
 
 from memory.database import make_engine
@@ -174,6 +175,27 @@ def test_a_user_is_disabled_and_enabled_from_the_list(app, root, ada):
         assert ("Make an admin" in page) is (act == "Disable")
         done = desk.post(f"/admin/users/{ada.id}/{act.lower()}", data={"q": ada.email}, follow_redirects=True)
         assert (done.request.args["q"], agent.get("/v1/tools").status_code) == (ada.email, status)
+
+
+@pytest.mark.parametrize("act", ["Make an admin", "Disable"])
+def test_what_is_done_to_a_user_is_asked_about_first(app, root, ada, act):
+    page = at_browser(app, root).get("/admin", query_string={"q": ada.email}).text
+    asked = [each for each in re.findall(r"<details class=\"sure\">.*?</details>", page, re.S) if f">{act}…<" in each]
+    assert [each.count(f'aria-label="{act}: {ada.email}"') for each in asked] == [page.count(f">{act}<")] == [1]
+
+
+@pytest.mark.parametrize(("act", "form"), [("role", {"role": "admin"}), ("disable", {}), ("enable", {})])
+def test_the_list_comes_back_where_it_was(app, root, new_person, monkeypatch, act, form):
+    monkeypatch.setattr("webapp.pages.admin.PAGE", 1)
+    here = uuid4().hex
+    _, last = (new_person(name, email=f"{name}@{here}.example.org") for name in ("ada", "bob"))
+    desk = at_browser(app, root)
+    rest = follow(desk, desk.get("/admin", query_string={"q": here}).text, "Load more")
+    kept = dict(re.findall(r'<input type="hidden" name="(q|cursor)" value="([^"]*)"', rest))
+    response = desk.post(f"/admin/users/{last.id}/{act}", data={**form, **kept})
+    place = f"user-{last.id}"
+    assert response.location.endswith(f"#{place}")
+    assert f'id="{place}"' in desk.get(response.location).text
 
 
 def test_nobody_shuts_themselves_out(app, root, admin, new_person):

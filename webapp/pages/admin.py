@@ -113,7 +113,7 @@ def role(user_id: UUID) -> Response:
         # Who was an admin a moment ago would be sent to a page that is closed.
         flash(said)
         return make_response(redirect(url_for("account.index"), HTTPStatus.SEE_OTHER))
-    return _back(said if changed else "Nothing changed.", q=request.form.get("q") or None)
+    return _listed(user_id, said if changed else "Nothing changed.")
 
 
 @bp.post("/admin/users/<uuid:user_id>/<any(disable, enable):act>")
@@ -121,7 +121,7 @@ def access(user_id: UUID, act: str) -> Response:
     """Let a user in no more, or again."""
     changed = let_in(user_id, disabled=act == "disable")
     said = "No browser and no token of theirs is let in any more." if act == "disable" else "Let in again."
-    return _back(said if changed else "Nothing changed.", q=request.form.get("q") or None)
+    return _listed(user_id, said if changed else "Nothing changed.")
 
 
 @bp.post("/admin/jobs/<kind>/<uuid:user_id>/<uuid:item_id>/retry")
@@ -131,10 +131,17 @@ def retry_job(kind: str, user_id: UUID, item_id: UUID) -> Response:
     return _back("Trying it again.")
 
 
-def _back(said: str, **more: str | None) -> Response:
+def _back(said: str) -> Response:
     flash(said)
-    given: dict[str, Any] = {**more}
-    return make_response(redirect(url_for("admin.index", **given), HTTPStatus.SEE_OTHER))
+    return make_response(redirect(url_for("admin.index"), HTTPStatus.SEE_OTHER))
+
+
+def _listed(user_id: UUID, said: str) -> Response:
+    """Show that page of accounts, narrowed as it was, on which the user is."""
+    flash(said)
+    given: dict[str, Any] = {name: each for name in ("q", "cursor") if (each := request.form.get(name))}
+    page = "admin.users" if "cursor" in given else "admin.index"
+    return make_response(redirect(url_for(page, **given, _anchor=f"user-{user_id}"), HTTPStatus.SEE_OTHER))
 
 
 def _asked(name: str) -> str:
