@@ -183,6 +183,18 @@ def list_events(
     return EventPage(shown, to_cursor(last.created_at, last.id) if last else None)
 
 
+def done_at(session: Session, user_id: UUID, action: str, at: datetime, *, actor: str) -> dict[UUID, dict[str, Any]]:
+    """Return to what an actor did something at one moment, in that order, with the details of each."""
+    statement = select(AuditEvent.subject_id, AuditEvent.details).where(
+        AuditEvent.user_id == user_id,
+        AuditEvent.created_at == at,
+        AuditEvent.action == action,
+        AuditEvent.actor == actor,
+        AuditEvent.subject_id.is_not(None),
+    )
+    return {row.subject_id: row.details for row in session.execute(statement.order_by(AuditEvent.id))}
+
+
 def _filtered(statement: Select[AuditEvent], filters: EventFilters) -> Select[AuditEvent]:
     if filters.action is not None:
         statement = statement.where(AuditEvent.action.startswith(filters.action, autoescape=True))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ARRAY, ColumnElement, Uuid, any_, cast
 from uuid_utils.compat import uuid7
+
+from memory.errors import InvalidError
 
 
 def new_id() -> UUID:
@@ -22,3 +25,21 @@ def among(column: Any, ids: Iterable[UUID]) -> ColumnElement[bool]:
     """
     condition: ColumnElement[bool] = column == any_(cast(list(ids), ARRAY(Uuid)))
     return condition
+
+
+def pack(ids: Iterable[UUID]) -> str:
+    """Return ids as an address holds them best: 22 characters or fewer for each.
+
+    >>> unpack(pack([UUID(int=1), UUID(int=2)])) == [UUID(int=1), UUID(int=2)]
+    True
+    """
+    return urlsafe_b64encode(b"".join(each.bytes for each in ids)).decode().rstrip("=")
+
+
+def unpack(packed: str) -> list[UUID]:
+    """Return the ids of which `pack` made this; raises `InvalidError` for anything else."""
+    try:
+        whole = urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+        return [UUID(bytes=whole[start : start + 16]) for start in range(0, len(whole), 16)]
+    except ValueError:
+        raise InvalidError("ids", "are not what was chosen here") from None

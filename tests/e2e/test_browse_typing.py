@@ -133,6 +133,31 @@ def test_back_ticks_no_memory_in_the_place_of_another(log_in: LogIn, reader: Any
     expect(page.locator(".desk-pick input:checked")).to_have_count(0)
 
 
+@BOTH
+def test_back_leads_through_what_is_done_to_many(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    """No browser shows what answered a form without asking to send it again."""
+    page = log_in(reader, at="/memories?q=ada", java_script_enabled=scripts)
+    page.locator(".desk-pick input").first.check()
+    page.get_by_text("Do something to several at once").click()
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Pin 1 memory").click()
+    done, undo = page.get_by_role("heading", name="1 memory pinned"), page.get_by_role("button", name="Undo")
+    expect(done).to_be_visible()
+    page.get_by_role("link", name="Back to the memories").click()
+    page.go_back()
+    expect(done).to_be_visible()
+    page.reload()
+    expect(undo).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", name="Pin 1 memory?")).to_be_visible()
+    page.go_forward()
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.get_by_role("button", name="Undo").click()
+    expect(other.get_by_text("Undone: 1 memory as before.")).to_be_visible()
+    expect(other).to_have_url(re.compile("q=ada"))
+
+
 def test_back_to_a_page_of_somebody_else_belongs_to_who_is_logged_in(log_in: LogIn, reader: Any, library: Any) -> None:
     page = log_in(reader, at="/memories")
     page.get_by_label("Words in them").fill("hazelnuts")

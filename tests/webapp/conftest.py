@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 from api_agent import Agent, embed
-from flask import Flask
+from flask import Flask, Response, request, request_finished
 from flask.testing import FlaskClient
 from notebook_desk import Desk
+
+TEMPLATES = Path(__file__).parents[2] / "templates"
+# What htmx sends does not leave the page; without scripts the same form answers with one.
+SENT_BY_HTMX = {
+    name if "." in name else f"cells.{name}"
+    for path in TEMPLATES.rglob("*.html")
+    for given in re.findall(r'hx-post="{{ (.*?) }}"', path.read_text(encoding="utf-8"))
+    for name in re.findall(r"'([a-z_.]+)'", given)
+}
+# The report is kept nowhere, and nobody is left who could ask for it.
+ANSWERED_ONCE = {"account.erase"}
+
+
+@pytest.fixture(autouse=True)
+def a_form_answers_with_no_page(app: Flask) -> Iterator[None]:
+    """Whoever comes back to a page that answered a form, or loads it again, would be asked to send the form again."""
+    answered: set[str | None] = set()
+
+    def note(_app: Flask, response: Response, **_: Any) -> None:
+        done = request.method == "POST" and response.status_code == 200 and response.mimetype == "text/html"
+        if done and "HX-Request" not in request.headers:
+            answered.add(request.endpoint)
+
+    with request_finished.connected_to(note, app):
+        yield
+    assert answered <= SENT_BY_HTMX | ANSWERED_ONCE
 
 
 @pytest.fixture

@@ -6,14 +6,18 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from html import unescape
+from uuid import UUID
 
 import pytest
 from api_agent import Agent, add_space, embed, rows, waited_for
-from pages_browser import at_browser, stored
+from pages_browser import at_browser, flashes, stored
 from pages_markup import problems_of
 from sqlalchemy import text
 
+from memory import bulk
 from memory.embedding.backfill import utc_now
+from memory.ids import new_id
+from memory.journal import record
 from memory.spaces import lock_space
 
 
@@ -33,13 +37,20 @@ def hidden(response, name):
 
 
 def ask(browser, ids, act, path="/memories/bulk", **more):
-    return browser.post(path, data={"id": ids, "act": act, **more})
+    return led(browser, browser.post(path, data={"id": ids, "act": act, **more}))
+
+
+def led(browser, response):
+    """Load the page that a form leads to."""
+    assert response.status_code == 303, response.text
+    return browser.get(response.location)
 
 
 def do(browser, ids, act, **more):
     asked = ask(browser, ids, act, **more)
-    form = {name: hidden(asked, name) for name in ("id", "act", "tag", "target")}
-    return browser.post("/memories/bulk/do", data=form)
+    form = {name: hidden(asked, name) for name in ("id", "act", "about")}
+    done = browser.post("/memories/bulk/do", data=form)
+    return led(browser, done) if done.status_code == 303 else done
 
 
 def undo(browser, done):
@@ -98,15 +109,47 @@ def test_who_loads_the_answer_again_has_its_undo_still(ada, browser, three, act,
     add_space(ada, "work")
     do(browser, three[2:], act, **more)
     before = state(ada)
-    asked = {"id": three[:2], "act": act, **more}
+    address = do(browser, three[:2], act, **more).request.full_path
+    # Another tab does something else meanwhile.
+    do(browser, three[:2], "untag", tag="bees")
     for _ in range(3):
-        page = browser.post("/memories/bulk/do", data=asked)
+        page = browser.get(address)
         assert f"2 memories {said}" in page.text
         assert "as they were" not in page.text
     undo(browser, page)
     assert state(ada) == before
-    # Another form is another wish.
     assert "1 memory stays as it was" in do(browser, three[2:], act, **more).text or act == "forget"
+
+
+@pytest.mark.parametrize(("minutes", "offered"), [(9, True), (11, False)])
+def test_it_is_offered_to_undo_it_for_ten_minutes(ada, browser, three, minutes, offered):
+    then = utc_now() - timedelta(minutes=minutes)
+    with ada.session() as session:
+        for each in three:
+            record(session, ada.id, "memory.pinned", actor="user", now=then, subject_id=UUID(each))
+    page = browser.get("/memories/bulk/done", query_string={"act": "pin", "at": then.isoformat()}).text
+    assert ("3 memories pinned" in page, "Undo" in page) == (True, offered)
+
+
+def test_the_question_can_be_loaded_again(browser, three):
+    address = ask(browser, three[:2], "forget").request.full_path
+    assert "Forget 2 memories?" in browser.get(address).text
+    do(browser, three[:1], "forget")
+    assert "Forget 1 memory?" in browser.get(address).text
+
+
+def test_more_than_an_address_holds_are_taken_by_what_fits(browser, three):
+    many = [str(new_id()) for _ in range(bulk.MOST)]
+    response = browser.post("/memories/bulk?tag=attic", data={"id": many, "act": "pin"})
+    assert response.location == "/memories?tag=attic"
+    assert "take all that fit" in flashes(browser.get(response.location))
+    response = browser.post("/memories/bulk", data={"id": [*three, *many[:300]], "act": "pin"})
+    assert "Pin 3 memories?" in led(browser, response).text
+
+
+@pytest.mark.parametrize("ids", ["bees", "AAAA", "\u00e9", "A"])
+def test_ids_that_are_none_are_refused(browser, ids):
+    assert browser.get("/memories/bulk/ask", query_string={"act": "pin", "ids": ids}).status_code == 422
 
 
 def test_what_was_so_already_stays_so_after_the_undo(ada, browser, three):
@@ -123,8 +166,13 @@ def test_all_that_fit_the_filters_can_be_taken(ada, browser, three):
     assert "Archive 2 memories?" in page
 
 
+def test_all_that_fit_are_still_meant_while_a_field_is_asked_for_again(browser, three):
+    again = ask(browser, [], "tag", every="true")
+    assert (again.status_code, hidden(again, "every"), hidden(again, "id")) == (422, ["true"], [])
+
+
 def test_without_a_choice_nothing_is_asked(browser, three):
-    assert ask(browser, [], "forget").status_code == 303
+    assert "Choose some memories first" in flashes(browser.get(ask(browser, [], "forget").location))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +201,7 @@ def test_what_was_chosen_stays_so_while_a_field_is_asked_for_again(browser, thre
 
 @pytest.mark.parametrize(
     ("act", "more"),
-    [("burn", {}), ("tag", {}), ("tag", {"tag": "x" * 65}), ("move", {"target": "nowhere"}), ("restore", {})],
+    [("burn", {}), ("tag", {}), ("tag", {"about": "x" * 65}), ("move", {"about": "nowhere"}), ("restore", {})],
 )
 def test_an_act_that_does_not_fit_changes_nothing(ada, browser, three, act, more):
     before = state(ada)
@@ -193,7 +241,7 @@ def test_a_space_whose_memory_is_off_takes_nothing(ada, browser, three):
 
 
 def moved_by_a_program(browser, ids):
-    form = {"id": ids, "act": "move", "target": "work"}
+    form = {"id": ids, "act": "move", "about": "work"}
     response = browser.post("/memories/bulk/do", data=form, headers={"Accept": "application/json"})
     return response.status_code, response.json["reason"]
 
@@ -202,9 +250,15 @@ def test_another_users_memories_are_not_there(app, ada, bob, browser, three):
     before = state(ada)
     stranger = at_browser(app, bob)
     for act in ("forget", "pin", "archive"):
-        page = stranger.post("/memories/bulk/do", data={"id": three, "act": act})
-        assert "attic" not in page.text
+        page = led(stranger, stranger.post("/memories/bulk/do", data={"id": three, "act": act}))
+        assert "0 memories" in page.text
     assert state(ada) == before
+
+
+def test_what_another_user_did_is_not_told(app, bob, browser, three):
+    address = do(browser, three, "forget").request.full_path
+    page = at_browser(app, bob).get(address).text
+    assert ("0 memories" in page, "Undo" in page) == (True, False)
 
 
 def test_another_users_slip_undoes_nothing(app, ada, bob, browser, three):
@@ -275,12 +329,13 @@ def test_with_memory_off_nothing_comes_back_until_it_is_on(ada, browser, three):
 def test_it_is_asked_in_a_sentence_and_leads_back_to_the_same_list(app, ada, form, asked):
     browser = at_browser(app, ada)
     chosen = {**form, "id": str(stored(ada, "Ada swims in the sea"))}
-    page = browser.post("/memories/bulk?q=sea&type=note", data=chosen).text
+    page = led(browser, browser.post("/memories/bulk?q=sea&type=note", data=chosen)).text
     assert f"<h1>{asked}?</h1>" in page
     assert f'class="primary">{asked}</button>' in page
     assert 'href="/memories?q=sea&amp;type=note"' in page
-    done = browser.post("/memories/bulk/do?q=sea&type=note", data=chosen).text
-    assert 'href="/memories?q=sea&amp;type=note"' in done
+    form = {**chosen, "about": form.get("tag") or form.get("target", "")}
+    done = led(browser, browser.post("/memories/bulk/do?q=sea&type=note", data=form))
+    assert 'href="/memories?q=sea&amp;type=note"' in done.text
 
 
 def test_moves_from_two_spaces_are_undone_beside_who_locks_both(ada, browser):

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from datetime import datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
-from pydantic import BaseModel
+from pydantic import AwareDatetime, BaseModel, Field
 from sqlalchemy import select
 
 from memory import bulk
+from memory.audit import done_at
 from memory.browse import list_ids
 from memory.commands.slips import Slip, seal, unseal
 from memory.drafts import check_text
 from memory.errors import InvalidError
 from memory.forget import UNDO_WINDOW
+from memory.ids import pack, unpack
 from memory.models import Memory, Space
 from memory.spaces import lock_spaces
 from tasks.embedding import nudge
@@ -25,7 +29,6 @@ from webapp.api.schemas import Line
 from webapp.command_answers import listed
 from webapp.context import credential, runtime, session, utc_now
 from webapp.operations import incognito_spaces, is_incognito, space_for, told_restorables
-from webapp.pages.bulk_again import Changed, keep, kept, touched
 from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
@@ -61,52 +64,100 @@ _BACK = {
     "tag": "untag",
     "untag": "tag",
     "forget": "restore",
+    "move": "move",
 }
-OFFERED = ("pin", "unpin", "tag", "untag", "move", "archive", "activate", "forget")
+# What the record says of each.
+_RECORDED = {
+    "pin": "memory.pinned",
+    "unpin": "memory.unpinned",
+    "archive": "memory.updated",
+    "activate": "memory.updated",
+    "tag": "memory.updated",
+    "untag": "memory.updated",
+    "move": "memory.moved",
+    "forget": "memory.forgotten",
+}
+# A server reads a little more, and so do those before it.
+LONGEST_ADDRESS = 8_000
+
+Act = Literal["pin", "unpin", "tag", "untag", "move", "archive", "activate", "forget"]
+OFFERED: tuple[Act, ...] = get_args(Act)
 
 
-class BulkForm(BaseModel):
-    """What to do, and with what: a tag to add or take off, a space to move to."""
+class ActForm(BaseModel):
+    """What to do, and about what: a tag to add or take off, a space to move to."""
 
-    id: list[UUID] = []
-    act: Line = ""
-    tag: Line = ""
-    target: Line = ""
-    every: bool = False
+    act: Act
+    about: Line = ""
 
     @property
     def value(self) -> str:
         """Return what the act is done with; checked."""
         if self.act in {"tag", "untag"}:
-            check_text(self.tag, "tag")
-            if len(self.tag) > 64:
+            check_text(self.about, "tag")
+            if len(self.about) > 64:
                 raise InvalidError("tag", "must be at most 64 characters")
-            return self.tag
-        return space_for(self.target).slug if self.act == "move" else ""
+            return self.about
+        return space_for(self.about).slug if self.act == "move" else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What was done to how many, how many stayed as they were, and the slips that take it back."""
+class ChoiceForm(BaseModel):
+    """The form above the list: what was ticked, or all of it, and a field for each kind of act."""
 
-    changed: int
-    left: int
-    slips: Sequence[str]
+    act: Act
+    id: list[UUID] = []
+    every: bool = False
+    tag: Line = ""
+    target: Line = ""
+
+    @property
+    def about(self) -> str:
+        """Return what the act is to be done with."""
+        return {"tag": self.tag, "untag": self.tag, "move": self.target}.get(self.act, "")
+
+
+class AskForm(ActForm):
+    """The question about what was chosen, as its address has it: the ids packed."""
+
+    ids: str = ""
+    every: bool = False
+
+
+class DoForm(ActForm):
+    """The answer to it: exactly these."""
+
+    id: list[UUID] = []
+
+
+class DoneForm(ActForm):
+    """What was done, and when, and how many stayed as they were."""
+
+    at: AwareDatetime
+    left: int = Field(0, ge=0, le=bulk.MOST)
 
 
 @bp.post("/memories/bulk")
+def choose() -> Response:
+    """Lead to the question about what was chosen, which has an address of its own: to load again, to come back to."""
+    form = parse(ChoiceForm, request.form)
+    chosen = {"every": "true"} if form.every else {"ids": pack(form.id)}
+    address = _address("bulk.ask", **chosen, act=form.act, about=form.about or None)
+    if len(address) > LONGEST_ADDRESS:
+        return _to_list("These are too many to be ticked one by one: take all that fit.")
+    return make_response(redirect(address, HTTPStatus.SEE_OTHER))
+
+
+@bp.get("/memories/bulk/ask")
 def ask() -> Response:
     """Count what would be touched, show some of it, and ask."""
-    form = _form()
     if is_incognito(None):
         return make_response(render_template("memories/closed.html"))
+    form = parse(AskForm, request.args)
     ids = _chosen(form)
     if not ids:
-        flash("Choose some memories first: tick them, or take all that fit.")
-        given: dict[str, Any] = {**_filters().chosen()}
-        return make_response(redirect(url_for("browse.index", **given), HTTPStatus.SEE_OTHER))
+        return _to_list("Choose some memories first: tick them, or take all that fit.")
     word, these = WORDS[form.act][0], counted(len(ids), "memory", "memories")
-    value, problem, asked = "", "", f"{word} {these}"
+    value, problem, question = "", "", f"{word} {these}"
     try:
         value = form.value
     except InvalidError as error:
@@ -114,15 +165,16 @@ def ask() -> Response:
         said = f"the tag {error.message}" if error.field == "tag" else error.message
         problem = f"{said[:1].upper()}{said[1:]}."
     else:
-        asked = _ASKED.get(form.act, f"{word} {{these}}").format(these=these, value=value)
+        question = _ASKED.get(form.act, f"{word} {{these}}").format(these=these, value=value)
     page = render_template(
         "memories/bulk.html",
         act=form.act,
         word=word,
-        asked=asked,
+        asked=question,
         value=value,
         problem=problem,
-        tag=form.tag,
+        about=form.about,
+        every=form.every,
         places=choices().space_pairs,
         ids=ids,
         items=listed(ids[:SHOWN]),
@@ -134,32 +186,40 @@ def ask() -> Response:
 
 @bp.post("/memories/bulk/do")
 def do() -> Response:
-    """Do it to exactly these, and answer with the slips that undo it."""
-    form = _form()
+    """Do it to exactly these, and lead to what was done."""
+    form, now = parse(DoForm, request.form), utc_now()
+    if is_incognito(None):
+        return make_response(redirect(url_for("browse.index"), HTTPStatus.SEE_OTHER))
+    value, ids = form.value, _open(form.id)
+    left = len(ids) - _apply(form.act, ids, value, now)
+    session().commit()
+    if form.act == "move":
+        nudge()
+    address = _address("bulk.done", act=form.act, about=value or None, at=now.isoformat(), left=left or None)
+    return make_response(redirect(address, HTTPStatus.SEE_OTHER))
+
+
+@bp.get("/memories/bulk/done")
+def done() -> Response:
+    """Tell what was done at a moment, from the record, with the slips that undo it."""
     if is_incognito(None):
         return make_response(render_template("memories/closed.html"))
-    value = form.value
-    ids = _open(form.id)
-    changed = _apply(form.act, ids, value)
-    session().commit()
-    if form.act in {"restore", "move"}:
-        nudge()
-    now = utc_now()
-    ends = [each.undo_until for each in told_restorables() if each.id in touched(changed)]
-    until = max(ends, default=now + UNDO_WINDOW)
-    if not touched(changed) and (before := kept(form.id, now)):
-        changed, until = before
-    else:
-        keep(changed, form.id, until)
-    ids_changed = touched(changed)
-    slips = [
-        seal(runtime().keys, Slip(credential().user_id, back, until, tuple(each), about))
-        for back, each, about in changed
-        if each
-    ]
-    done = Done(len(ids_changed), len({*ids} - ids_changed), slips)
-    said = f"{counted(done.changed, 'memory', 'memories')} {WORDS[form.act][1]}"
-    page = render_template("memories/bulk_done.html", done=done, said=said, value=value, filters=_filters().chosen())
+    form, who, now = parse(DoneForm, request.args), credential(), utc_now()
+    changed = done_at(session(), who.user_id, _RECORDED[form.act], form.at, actor=who.actor)
+    ends = [each.undo_until for each in told_restorables() if each.id in changed]
+    until = max(ends, default=form.at + UNDO_WINDOW)
+    back: dict[str | None, list[UUID]] = defaultdict(list)
+    for memory_id, details in changed.items():
+        back[details.get("from") or form.about or None].append(memory_id)
+    slips = [Slip(who.user_id, _BACK[form.act], until, tuple(ids), about) for about, ids in back.items()]
+    page = render_template(
+        "memories/bulk_done.html",
+        said=f"{counted(len(changed), 'memory', 'memories')} {WORDS[form.act][1]}",
+        value=form.about,
+        left=form.left,
+        slips=[seal(runtime().keys, each) for each in slips] if until > now else (),
+        filters=_filters().chosen(),
+    )
     return make_response(page)
 
 
@@ -177,28 +237,30 @@ def undo() -> Response:
         # All at once and in one order: with a slip for each space, each might wait for who waits for another.
         lock_spaces(session(), who.user_id)
     for slip in slips:
-        number += sum(len(each) for _, each, _ in _apply(slip.action, slip.ids, slip.space or ""))
+        number += _apply(slip.action, slip.ids, slip.space or "", now)
     session().commit()
     nudge()
-    flash(f"Undone: {counted(number, 'memory', 'memories')} as before.")
-    return make_response(redirect(url_for("browse.index"), HTTPStatus.SEE_OTHER))
+    return _to_list(f"Undone: {counted(number, 'memory', 'memories')} as before.")
 
 
-def _form() -> BulkForm:
-    form = parse(BulkForm, request.form)
-    if form.act not in OFFERED:
-        raise InvalidError("act", f"must be one of {', '.join(OFFERED)}")
-    return form
+def _to_list(said: str) -> Response:
+    flash(said)
+    return make_response(redirect(_address("browse.index"), HTTPStatus.SEE_OTHER))
+
+
+def _address(endpoint: str, **more: Any) -> str:
+    """Return the address of a page that knows how the list was narrowed."""
+    return url_for(endpoint, **{**_filters().chosen(), **more})
 
 
 def _filters() -> BrowseForm:
     return parse(BrowseForm, request.args)
 
 
-def _chosen(form: BulkForm) -> list[UUID]:
+def _chosen(form: AskForm) -> list[UUID]:
     """Return the memories that were ticked, or all that fit the filters of the page, 500 at most."""
     if not form.every:
-        return _open(form.id)
+        return _open(unpack(form.ids))
     now = utc_now()
     filters = replace(_filters().to_filters(now), outside=incognito_spaces() or None)
     return _open(list_ids(session(), credential().user_id, filters, most=bulk.MOST, now=now))
@@ -216,12 +278,12 @@ def _open(ids: Sequence[UUID]) -> list[UUID]:
     return [each for each in dict.fromkeys(ids) if each in spaces and spaces[each] not in closed]
 
 
-def _apply(act: str, ids: Sequence[UUID], value: str) -> Changed:
-    """Do one act; return what would take it back: an act, the memories that changed, and what it is done with."""
-    user_id, actor, keys, now = credential().user_id, credential().actor, runtime().keys, utc_now()
+def _apply(act: str, ids: Sequence[UUID], value: str, now: datetime) -> int:
+    """Do one act, and return how many memories it changed."""
+    user_id, actor, keys = credential().user_id, credential().actor, runtime().keys
     if act == "move":
         moved = bulk.move_many(session(), user_id, ids, value, keys=keys, now=now, actor=actor)
-        return [("move", each, space) for space, each in moved.items()]
+        return sum(len(each) for each in moved.values())
     if act in {"pin", "unpin"}:
         changed = bulk.pin_many(session(), user_id, ids, pinned=act == "pin", now=now, actor=actor)
     elif act in {"tag", "untag"}:
@@ -233,7 +295,7 @@ def _apply(act: str, ids: Sequence[UUID], value: str) -> Changed:
         changed = bulk.forget_many(session(), user_id, ids, keys=keys, now=now, actor=actor, undo=UNDO_WINDOW)
     else:
         changed = bulk.restore_many(session(), user_id, ids, now=now, actor=actor)
-    return [(_BACK.get(act, "forget"), changed, value or None)]
+    return len(changed)
 
 
 def offer() -> dict[str, object]:
