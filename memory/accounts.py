@@ -14,7 +14,7 @@ from uuid import UUID
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import func, or_, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from memory.database import act_as
@@ -77,17 +77,13 @@ def create_user(
     if not _EMAIL.fullmatch(email) or len(email) > 254:
         raise InvalidError("email", "must be an e-mail address")
     _check_new(password)
-    taken = ConflictError(f"there is a user {email} already")
-    if session.scalar(select(User.id).where(User.email == email)) is not None:
-        raise taken
-    user = User(id=new_id(), email=email, display_name=display_name or email.partition("@")[0], role=role)
-    user.password_hash = _hasher.hash(password)
-    user.created_at = now
-    try:
-        with session.begin_nested():
-            session.add(user)
-    except IntegrityError:
-        raise taken from None  # By who was adding one at the same moment.
+    named = {"email": email, "display_name": display_name or email.partition("@")[0]}
+    row = {**named, "role": role, "password_hash": _hasher.hash(password), "created_at": now}
+    # Somebody may be adding the same one at this moment, and is waited for.
+    added = insert(User).values(row).on_conflict_do_nothing().returning(User)
+    user = session.scalars(added).one_or_none()
+    if user is None:
+        raise ConflictError(f"there is a user {email} already")
     act_as(session, user.id)
     create_space(session, user.id, DEFAULT_SPACE, soft_cap=soft_cap, now=now, actor="system", name="Default")
     record(session, user.id, "user.created", actor="system", now=now, subject_id=user.id)
@@ -104,7 +100,8 @@ def change_password(session: Session, user_id: UUID, old: str, new: str, *, now:
 
     Raises `InvalidError` on `old` when that is not the password, on `password` when the new one is too short.
     """
-    user = session.get_one(User, user_id)
+    # Of two at once the later is asked for the password that the first has given.
+    user = session.get_one(User, user_id, with_for_update={"key_share": True}, populate_existing=True)
     if not is_password(user, old):
         raise InvalidError("old", "is not your password")
     set_password(session, user_id, new, now=now, actor=actor)

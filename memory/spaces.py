@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Select, select, union
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from memory.errors import ConflictError, InvalidError, NotFoundError
@@ -128,14 +129,14 @@ def create_space(
     check_slug(slug)
     if slug in RESERVED:
         raise InvalidError("slug", f"{slug!r} is the address of something else")
-    taken = select(Space.id).where(Space.user_id == user_id, Space.slug == slug)
-    if session.scalar(taken) is not None:
+    settings = {"soft_cap": soft_cap, **fields, "name": fields.get("name") or slug}
+    _check_settings(settings)
+    row = {"user_id": user_id, "slug": slug, "created_at": now, "updated_at": now, **settings}
+    # Somebody may be adding the same one at this moment, and is waited for.
+    added = insert(Space).values(row).on_conflict_do_nothing().returning(Space)
+    space = session.scalars(added).one_or_none()
+    if space is None:
         raise ConflictError(f"there is a space {slug!r} already", "slug")
-    space = Space(user_id=user_id, slug=slug, soft_cap=soft_cap)
-    space.created_at = space.updated_at = now
-    _apply(space, {**fields, "name": fields.get("name") or slug})
-    session.add(space)
-    session.flush()
     if space.incognito_default:
         follow_defaults(session, user_id)
     record(session, user_id, "space.created", actor=actor, now=now, subject_id=space.id, details={"slug": slug})
@@ -148,7 +149,9 @@ def update_space(
     """Change settings of a space; unknown fields are refused."""
     space = lock_space(session, user_id, slug)
     was_incognito, was_on = space.incognito_default, space.memory_enabled
-    _apply(space, changes)
+    _check_settings(changes)
+    for field, value in changes.items():
+        setattr(space, field, value)
     space.updated_at = now
     if space.incognito_default and not was_incognito:
         session.flush()
@@ -161,7 +164,7 @@ def update_space(
     return space
 
 
-def _apply(space: Space, changes: Mapping[str, Any]) -> None:
+def _check_settings(changes: Mapping[str, Any]) -> None:
     for field, value in changes.items():
         if field not in EDITABLE:
             raise InvalidError(field, "cannot be set")
@@ -171,7 +174,6 @@ def _apply(space: Space, changes: Mapping[str, Any]) -> None:
             raise InvalidError(field, f"must be between 1 and {LONGEST_RETENTION:,} days, or 0 for ever")
         if field == "name" and not 1 <= len(value.strip()) <= 200:
             raise InvalidError(field, "must be between 1 and 200 characters")
-        setattr(space, field, value)
 
 
 def check_slug(slug: str, field: str = "slug") -> None:

@@ -151,18 +151,12 @@ def create_theme(
 ) -> Theme:
     """Add a theme; raises `InvalidError` for a bad slug and `ConflictError` when it is taken."""
     check_slug(slug, "slug")
-    if session.scalar(select(Theme.id).where(Theme.user_id == user_id, Theme.slug == slug)) is not None:
+    said = {"display_name": display_name.strip() or spoken(slug), "description": description}
+    # Somebody may be adding the same one at this moment, and is waited for.
+    added = insert(Theme).values({**_theme_row(user_id, slug, now), **said}).on_conflict_do_nothing().returning(Theme)
+    theme = session.scalars(added).one_or_none()
+    if theme is None:
         raise ConflictError(f"there is a theme {slug!r} already", "slug")
-    theme = Theme(
-        user_id=user_id,
-        slug=slug,
-        display_name=display_name.strip() or spoken(slug),
-        description=description,
-        created_at=now,
-        updated_at=now,
-    )
-    session.add(theme)
-    session.flush()
     record(session, user_id, "theme.created", actor=actor, now=now, subject_id=theme.id, details={"slug": slug})
     return theme
 

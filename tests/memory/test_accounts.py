@@ -6,11 +6,13 @@ from datetime import timedelta
 
 import pytest
 from argon2 import PasswordHasher
+from at_once import at_once
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from memory.accounts import (
     authenticate,
+    change_password,
     check_password,
     create_token,
     create_user,
@@ -18,6 +20,7 @@ from memory.accounts import (
     hash_token,
     list_tokens,
     revoke_token,
+    set_password,
 )
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
@@ -116,6 +119,26 @@ def test_a_bad_account_is_refused(owner, email, password, field):
 def test_an_address_is_taken_once(owner, eve):
     with Session(owner) as session, pytest.raises(ConflictError):
         create_user(session, eve.email.upper(), PASSWORD, soft_cap=1, now=utc_now())
+
+
+def test_of_those_who_take_an_address_at_once_one_gets_it(owner):
+    def add():
+        with Session(owner) as session, session.begin():
+            return create_user(session, "sought@example.org", PASSWORD, soft_cap=1, now=utc_now()).email
+
+    results = at_once(*[add] * 4)
+    assert sorted(map(str, results)) == ["sought@example.org", *["there is a user sought@example.org already"] * 3]
+
+
+def test_of_two_who_change_a_password_at_once_one_does(book, beside):
+    """The other's old one is none any more."""
+    secrets = ["the first to come in", "the second to come in"]
+    book.do(set_password, PASSWORD)
+    done = beside(
+        lambda session: change_password(session, book.user_id, PASSWORD, secrets[0], now=utc_now(), actor="test"),
+        lambda: book.do(change_password, PASSWORD, secrets[1]),
+    )
+    assert getattr(done, "field", None) == "old"
 
 
 def test_a_token_says_who_holds_it_and_what_for(book, token, enter):

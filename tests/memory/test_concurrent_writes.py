@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -31,7 +32,7 @@ from memory.notebooks.marks import mark_right
 from memory.remember import remember_many
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
-from memory.spaces import get_space, lock_space
+from memory.spaces import create_space, get_space, lock_space
 from memory.themes import create_theme, delete_theme, describe_theme
 
 THREADS = 16
@@ -105,6 +106,15 @@ def test_themes_in_any_order_do_not_block_each_other(book, batch, second_space):
 
     results = at_once(lambda: write("default", themes), lambda: write(second_space, themes[::-1]))
     assert unexpected(results) == []
+
+
+@pytest.mark.parametrize("add", [create_theme, partial(create_space, soft_cap=9)], ids=["theme", "space"])
+def test_what_somebody_else_adds_at_this_moment_is_told_by_its_name(book, beside, add):
+    done = beside(
+        lambda session: add(session, book.user_id, "garden", now=utc_now(), actor="test"),
+        lambda: book.do(add, "garden"),
+    )
+    assert (type(done), getattr(done, "field", None)) == (ConflictError, "slug")
 
 
 def test_a_theme_is_described_while_it_is_deleted(book, beside):
