@@ -59,7 +59,7 @@ from memory.spaces import EDITABLE, check_slug, create_space, lock_spaces, updat
 # server it comes from; and a chain of events that only that server's own record can vouch for.
 LEFT_BEHIND = frozenset({"audit_events", "audit_links", "embedding_models", "provider_settings", "tokens"})
 # An account that has a row of these has more than its settings, and the notebook that a first visit makes.
-_CONTENT = ("memories", "conversations", "themes", "preferences")
+_CONTENT = ("memories", "facts", "conversations", "themes", "preferences")
 # Counted anew, mostly by the database itself as rows come in.
 _COUNTED = {"conversations": {"message_count": 0, "total_tokens": 0, "episodes": 0, "tokens_indexed": 0}}
 # Came to the format later: a document of before is one that has none.

@@ -230,6 +230,13 @@ def test_who_has_something_gets_nothing(full, bobs_book):
     assert bobs_book.all("SELECT text FROM memories") == ["Bob keeps bees"]
 
 
+def test_who_has_but_a_fact_gets_nothing(full, bobs_book):
+    home = bobs_book.one("SELECT id FROM spaces")
+    bobs_book.do(state, home, Statement("Benedita", "lives in", "Faro"), keys=bobs_book.runtime.keys)
+    with pytest.raises(ConflictError, match="this account has facts already"):
+        bring_in(bobs_book, exported(full))
+
+
 def test_nothing_brings_back_what_was_just_forgotten(full, bobs_book):
     memory_id = bobs_book.write("Ada wants aisle seats").id
     bobs_book.do(forget, memory_id, keys=bobs_book.runtime.keys, undo=None)
