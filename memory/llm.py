@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from memory.breaker import Breaker
+from memory.certificates import trusted
 from memory.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
 TIMEOUT = 20.0
@@ -122,7 +123,7 @@ class ChatModel:
             # The HTTP library would quote such a key in its own error.
             raise ChatModelError("the API key of the model has characters that a header cannot carry")
         authorization = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx.Client(timeout=self.timeout, headers={**ENCODINGS, **authorization})
+        return httpx.Client(timeout=self.timeout, headers={**ENCODINGS, **authorization}, verify=trusted())
 
     @cached_property
     def _breaker(self) -> Breaker:

@@ -11,6 +11,8 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
+from memory.certificates import trusted
+
 # The rest is this network's, or nobody's yet: RFC 4291, and "site-local" of old.
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 # Of a network without IPv4: an address of it is the last 32 bits (RFC 6052).
@@ -32,8 +34,8 @@ def transport_to(url: str) -> httpx.BaseTransport:
     named = getproxies()
     proxy = named.get(asked.scheme) or named.get("all")
     if not proxy or proxy_bypass(asked.host):
-        return PublicTransport()
-    return httpx.HTTPTransport(proxy=proxy if "://" in proxy else f"http://{proxy}")
+        return PublicTransport(verify=trusted())
+    return httpx.HTTPTransport(proxy=proxy if "://" in proxy else f"http://{proxy}", verify=trusted())
 
 
 class PublicTransport(httpx.HTTPTransport):

@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.certificates import trusted
 from memory.embedding.base import EmbeddingError, encodable, unit
 from memory.public_addresses import NotPublicError, addresses_of, is_public, transport_to
 from memory.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
@@ -80,7 +81,7 @@ class HttpEmbedder:
         self._public_only = public_only
         transport = transport_to(self._embed_url) if public_only else None
         headers = {**ENCODINGS, **_headers(api_key)}
-        self._client = httpx.Client(timeout=timeout, headers=headers, transport=transport)
+        self._client = httpx.Client(timeout=timeout, headers=headers, transport=transport, verify=trusted())
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one unit row per text: shape (len(texts), dim); (0, dimensions or 0) without texts.

@@ -32,6 +32,8 @@ from memory.redis_link import RedisLink
 
 HEALTH_SECONDS = 30.0
 ILLNESS_SECONDS = 3.0
+# Embedders that are kept, those that were used last: each may hold a connection, and users name ever new endpoints.
+MOST_MADE = 64
 NO_LOCAL_MODEL = "none"
 
 
@@ -52,7 +54,7 @@ class System:
 
 
 class Providers:
-    """The embedders of one process, each made once and shared by its threads, and the vectors that they made."""
+    """The embedders of one process, shared by its threads, and the vectors that they made."""
 
     def __init__(self, system: System, keys: Keys, redis: RedisLink | None = None) -> None:
         self.system = system
@@ -118,9 +120,10 @@ class Providers:
         if model.provider_type != "local":
             key = (model.provider_type, model.model, model.endpoint_url, model.api_key, model.dimensions, asked)
         with self._lock:
-            if key not in self._made:
-                self._made[key] = self._make(model, asked=asked)
-            embedder = self._made[key]
+            embedder = self._made.pop(key, None) or self._make(model, asked=asked)
+            self._made[key] = embedder
+            if len(self._made) > MOST_MADE:
+                del self._made[next(iter(self._made))]
         drawer = self._drawer(model, asked=asked)
         if asked and isinstance(embedder, LocalEmbedder):
             embedder = Questions(embedder)
