@@ -8,6 +8,8 @@ import os
 import pickle
 from dataclasses import replace
 from datetime import timedelta
+from operator import attrgetter
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -20,10 +22,11 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.forget import forget
 from memory.remember import remember, remember_many
+from memory.retention import BATCH
 from tasks import app, embedding
 from tasks.app import configure, huey
 from tasks.embedding import embed_waiting, nudge, queue_breaker, sweep
-from tasks.upkeep import archive_aged, purge_due
+from tasks.upkeep import _Round, archive_aged, purge_due
 from webapp.cli.worker import left_out_in_a_line
 
 
@@ -110,15 +113,29 @@ def test_what_an_earlier_version_left_in_the_queue_is_left_out_in_a_line_each(ca
     assert huey.dequeue() is not None
 
 
-def test_a_look_comes_back_for_what_falls_due_later(memory_id, ask, database_url):
+@pytest.fixture
+def due_in_a_minute(memory_id, database_url):
     sweep.call_local()
     huey.flush()
     with psycopg.connect(database_url, autocommit=True) as connection:
         later = "UPDATE embeddings SET state = 'pending', vector = NULL, due_at = now() + interval '1 minute'"
         connection.execute(later)
+
+
+@pytest.mark.usefixtures("due_in_a_minute")
+def test_a_look_comes_back_when_the_next_row_falls_due():
     embed_waiting.call_local()
     # A task with a time goes through the queue, where a worker puts it on the schedule.
-    assert huey.pending_count() + huey.scheduled_count() == 1
+    wait = huey.dequeue().eta - utc_now().replace(tzinfo=None)
+    assert timedelta(seconds=30) < wait <= timedelta(minutes=1)
+
+
+@pytest.mark.usefixtures("due_in_a_minute")
+def test_a_look_that_is_on_the_schedule_is_one():
+    embed_waiting.call_local()
+    huey.add_schedule(huey.dequeue())
+    embed_waiting.call_local()
+    assert (huey.pending_count(), huey.scheduled_count()) == (0, 1)
 
 
 def test_the_sweep_finds_a_row_whose_nudge_was_lost(memory_id, ask):
@@ -260,11 +277,34 @@ def aged_memory(person):
         session.execute(text(AGED), {"user_id": person.id})
 
 
-def test_the_keeper_goes_on_where_its_time_was_over(monkeypatch, ada, bob, ask):
-    for person in (ada, bob):
+WANTED = """
+INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
+SELECT user_id, id, 1, 1, 1, 1, now() FROM memories WHERE user_id = :user_id
+"""
+
+
+def test_the_keeper_goes_on_where_its_time_was_over(monkeypatch, ada, bob):
+    """What is looked at each time, as it is wanted, keeps nobody else's waiting."""
+    first, second = sorted((ada, bob), key=attrgetter("id"))
+    for person in (first, second):
         aged_memory(person)
+    with user_session(first.runtime.sessions, first.id) as session:
+        session.execute(text(WANTED), {"user_id": first.id})
     monkeypatch.setattr("tasks.upkeep.LONGEST_RUN", 0)
-    assert [archive_aged.call_local() for _ in range(3)] == [1, 1, 0]
+    monkeypatch.setattr("tasks.upkeep._aging", _Round((UUID(int=0), UUID(int=0))))
+    assert [archive_aged.call_local() for _ in range(3)] == [0, 1, 0]
+
+
+def test_the_keeper_archives_more_than_a_batch(new_person):
+    person = new_person("hoarder", soft_cap=2 * BATCH)
+    with user_session(person.runtime.sessions, person.id) as session:
+        drafts = [Draft(f"Hive {n} gives honey in month {n}") for n in range(BATCH + 1)]
+        remember_many(session, person.id, "default", drafts, keys=person.runtime.keys, now=utc_now(), actor="t")
+        # Their ids change.
+        for table in ("embeddings", "possible_updates"):
+            session.execute(text(f"DELETE FROM {table}"))
+        session.execute(text(AGED), {"user_id": person.id})
+    assert archive_aged.call_local() == BATCH + 1
 
 
 def test_the_keeper_asks_nothing_of_who_has_nothing_that_old(runtime, new_person, ada):
