@@ -214,6 +214,12 @@ def test_a_kept_secret_that_is_spoiled_is_not_replaced(env, tmp_path, spoil, sai
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_kept_secret_that_is_put_back_with_a_line_break_is_the_same(env, tmp_path):
+    kept, path = config.load(env).secret_key, tmp_path / "home" / "secret.key"
+    path.write_bytes(kept + b"\n")
+    assert config.load(env).secret_key == kept
+
+
 def test_the_secret_may_come_from_a_named_file(env, tmp_path):
     (tmp_path / "key").write_text("k" * 40 + "\n")
     assert config.load({**env, "COMMONPLACE_SECRET_KEY_FILE": str(tmp_path / "key")}).secret_key == b"k" * 40

@@ -33,6 +33,19 @@ def test_a_text_that_changes_while_it_is_embedded_keeps_waiting(work, provider):
     assert (work.states(), work.waiting()) == (["pending"], 1)
 
 
+def test_what_is_wrong_with_a_text_that_changes_meanwhile_is_not_said_of_the_new_one(work, provider):
+    (memory_id,) = work.write("A bad text")
+
+    def refuse_late(_body: dict[str, Any]) -> dict[str, Any]:
+        provider.answer = eight_wide
+        work.book.do(update, memory_id, {"text": "A good one"}, keys=work.book.runtime.keys, now=work.clock())
+        return {"no": "vectors"}
+
+    provider.answer = refuse_late
+    work.backfill.step()
+    assert work.book.all("SELECT (state, error)::text FROM embeddings") == ["(pending,)"]
+
+
 def test_a_text_that_changed_meanwhile_gets_its_own_vector(work, provider):
     (memory_id,) = work.write("The first text of all")
     jobs = (work.backfill.sweep(), work.claim())[1]
