@@ -105,12 +105,18 @@ class WatchedConnection(PsycopgConnection[Any]):
     """
 
     hurried = False  # Whether what is asked now is nothing that takes long.
-    limit = math.inf  # After so many seconds the server ends a statement by itself.
+    limit = usual_limit = math.inf  # After so many seconds the server ends a statement by itself.
 
     @classmethod
     def connect(cls, conninfo: str = "", **options: Any) -> Self:
-        """Connect as `psycopg.Connection.connect` does, over a link that the kernel looks after."""
-        return super().connect(**{**_LINK, **conninfo_to_dict(conninfo), **options})
+        """Connect as `psycopg.Connection.connect` does, over a link that the kernel looks after.
+
+        `limit` is the one that the server is told of by the `options` of the connection.
+        """
+        limit = options.pop("limit", math.inf)
+        connection = super().connect(**{**_LINK, **conninfo_to_dict(conninfo), **options})
+        connection.limit = connection.usual_limit = limit
+        return connection
 
     def wait(self, gen: Any, *options: Any, **named: Any) -> Any:
         """Run a generator of psycopg's to its end; see `psycopg.Connection.wait`."""
@@ -177,15 +183,18 @@ class BinaryCursor(Cursor[Any]):
         return self
 
 
-def engine_options(pool_size: int = 10, *, binary: bool = False) -> dict[str, Any]:
+def engine_options(pool_size: int = 10, *, binary: bool = False, limit: float = math.inf) -> dict[str, Any]:
     """Return the keyword arguments that every engine of ours shares.
 
-    `binary` is for the application's statements: the catalog has types that come as text alone.
+    `binary` is for the application's statements: the catalog has types that come as text alone. No statement runs, or
+    waits for a lock, for longer than `limit` seconds, unless a `time_limit` says otherwise.
     """
     # JIT compiles for longer than these statements run; idle transactions would hold up purges and trims.
     options = "-c jit=off -c idle_in_transaction_session_timeout=120000 -c timezone=UTC"
     # An index scan goes on where a filter leaves too few rows, and gives what it missed before: whoever asks sorts.
     options += f" -c hnsw.ef_search={EF_SEARCH} -c hnsw.iterative_scan=relaxed_order"
+    if limit < math.inf:
+        options += f" -c statement_timeout={_milliseconds(limit)}"
     return {
         # An error of the database must not write memories into the log.
         "hide_parameters": True,
@@ -194,6 +203,7 @@ def engine_options(pool_size: int = 10, *, binary: bool = False) -> dict[str, An
         "pool_timeout": 10,
         "connect_args": {
             "options": options,
+            "limit": limit,
             "connect_timeout": CONNECTING,
             "application_name": "commonplace",
             "cursor_factory": BinaryCursor if binary else Cursor,
@@ -236,7 +246,7 @@ def _check_on_checkout(engine: Engine) -> None:
     def _rest(connection: WatchedConnection | None, record: ConnectionPoolEntry) -> None:
         record.info[_RESTED] = time.monotonic()
         if connection is not None:
-            connection.limit = math.inf
+            connection.limit = connection.usual_limit
 
     @event.listens_for(engine, "checkout")
     def _check(connection: WatchedConnection, record: ConnectionPoolEntry, _proxy: object) -> None:
@@ -314,8 +324,13 @@ def time_limit(session: Session, seconds: float) -> Iterator[None]:
 
 
 def _set_limit(connection: Connection, seconds: float) -> None:
-    fetch_by(connection, _SET_LIMIT, {"limit": f"{max(1, round(seconds * 1000))}ms"})
+    fetch_by(connection, _SET_LIMIT, {"limit": _milliseconds(seconds)})
     cast(WatchedConnection, connection.connection.driver_connection).limit = seconds
+
+
+def _milliseconds(seconds: float) -> str:
+    # To the server 0 is no limit.
+    return f"{max(1, round(seconds * 1000))}ms"
 
 
 @contextmanager

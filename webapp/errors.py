@@ -50,6 +50,7 @@ _UNABLE: dict[type[pg.Error], str] = {
     pg.DeadlockDetected: "another request changed the same thing at the same moment",
     pg.SerializationFailure: "another request changed the same thing at the same moment",
     pg.LockNotAvailable: "another request holds the same thing",
+    pg.QueryCanceled: "this takes the database too long",
 }
 
 

@@ -31,6 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
 # A batch of 1,000 texts of 64 KiB, and room for the rest of the JSON.
 LARGEST_BODY = 66 * 1024 * 1024
+# No request waits for one statement for longer: where the process of the database that runs it has stopped, it never
+# ends. An export and the end of an account, which may take long, have connections of their own.
+LONGEST_STATEMENT = 300.0  # seconds
 
 
 def create_app(runtime: Runtime) -> Flask:
@@ -97,7 +100,7 @@ def _configure(app: Flask, runtime: Runtime) -> None:
     app.config.from_mapping(
         SECRET_KEY=runtime.keys.password("browser sessions"),
         SQLALCHEMY_DATABASE_URI=url,
-        SQLALCHEMY_ENGINE_OPTIONS=engine_options(binary=True),
+        SQLALCHEMY_ENGINE_OPTIONS=engine_options(binary=True, limit=LONGEST_STATEMENT),
         MAX_CONTENT_LENGTH=LARGEST_BODY,
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",

@@ -1,0 +1,108 @@
+"""The process of the database that serves a request works without end, or stops at work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from api_agent import Agent
+from flask import Flask
+from sqlalchemy import Engine, text
+
+import memory.database
+from memory.database import make_engine, time_limit
+from webapp import factory
+from webapp.extensions import db
+
+CONVERSATIONS = "/v1/conversations"
+TITLE = "takes the database longer than anybody waits"
+WORKING = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND wait_event = 'PgSleep'"
+
+
+@pytest.fixture
+def owner(runtime) -> Iterator[Engine]:
+    engine = make_engine(runtime.databases.owner, pool_size=1)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def app(runtime, owner, monkeypatch) -> Iterator[Flask]:
+    """An application that waits for a second, and a database that takes longer for a conversation of the title."""
+    with owner.begin() as connection:
+        connection.execute(
+            text(
+                "CREATE FUNCTION take_long() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                " PERFORM pg_sleep(60); RETURN NEW; END $$"
+            )
+        )
+        connection.execute(
+            text(
+                "CREATE TRIGGER conversations_long BEFORE INSERT ON conversations FOR EACH ROW"
+                f" WHEN (NEW.title = '{TITLE}') EXECUTE FUNCTION take_long()"
+            )
+        )
+    monkeypatch.setattr(factory, "LONGEST_STATEMENT", 1.0)
+    application = factory.create_app(runtime)
+    yield application
+    with application.app_context():
+        db.engine.dispose()
+    with owner.begin() as connection:
+        connection.execute(text("DROP FUNCTION take_long() CASCADE"))
+
+
+def _stop(owner: Engine, stopped: list[int]) -> None:
+    """Stop the process that works, once it does."""
+    while not stopped:
+        with owner.begin() as connection:
+            stopped.extend(connection.scalars(text(WORKING)))
+        time.sleep(0.05)
+    os.kill(stopped[0], signal.SIGSTOP)
+
+
+@pytest.fixture
+def stopping(owner) -> Iterator[None]:
+    """Stop the process of the database in the middle of its work, and let it go on at the end."""
+    stopped: list[int] = []
+    stopper = threading.Thread(target=_stop, args=(owner, stopped), daemon=True)
+    stopper.start()
+    yield
+    stopper.join()
+    os.kill(stopped[0], signal.SIGCONT)
+
+
+def test_what_takes_the_database_too_long_is_ended(client, ada) -> None:
+    agent, began = Agent(client, ada.headers), time.monotonic()
+    answer = agent.post(CONVERSATIONS, {"title": TITLE})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert answer.json["detail"] == "this takes the database too long; nothing was stored"
+    assert time.monotonic() - began < 20
+
+
+def test_a_process_of_the_database_that_stops_in_a_write_is_not_waited_for_without_end(
+    client, ada, stopping, monkeypatch
+) -> None:
+    monkeypatch.setattr(memory.database, "SILENT", 0.2)
+    agent, began = Agent(client, ada.headers), time.monotonic()
+    answer = agent.post(CONVERSATIONS, {"title": TITLE})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert answer.json["detail"] == "the database does not answer; nothing was stored"
+    assert time.monotonic() - began < 20
+
+
+def _limits() -> tuple[str, float]:
+    """Return after what time the server ends a statement now, and after how many seconds this process knows it to."""
+    session = db.session()
+    return session.scalar(text("SHOW statement_timeout")), session.connection().connection.driver_connection.limit
+
+
+def test_a_limit_of_its_own_takes_the_place_of_the_usual_one_until_its_transaction_ends(app) -> None:
+    with app.app_context():
+        with time_limit(db.session(), 5):
+            assert _limits() == ("5s", 5)
+        db.session.rollback()
+        assert _limits() == ("1s", 1)
