@@ -29,6 +29,8 @@ FARTHEST = 64
 # Of arguments and of a result; longer ones stand in their messages alone.
 LARGEST_JSON = 65_536
 LEFT_OUT = {"left_out": "it stands in the message alone"}
+# What one request may tell of, all its messages together: whoever writes to the same account waits meanwhile.
+MOST_TOLD = 20_000
 NAMELESS = "tool"
 _TICK = timedelta(microseconds=1)
 _NAME = re.compile(r"[A-Za-z0-9_./:-]{1,100}")

@@ -6,7 +6,7 @@ import pytest
 from api_agent import Agent, rows
 from api_talk import Talk
 
-from memory.told_calls import FARTHEST, LARGEST_JSON, LEFT_OUT
+from memory.told_calls import FARTHEST, LARGEST_JSON, LEFT_OUT, MOST_TOLD
 
 CALLS = "/v1/tool-calls"
 ARGUMENTS = {"path": "Plans/apiary.md"}
@@ -129,6 +129,18 @@ def test_a_message_that_is_sent_again_is_no_second_call(agent, talk):
         tell(talk, *elements, client_ids=["a", "b", "c"])
     assert agent.post(f"{talk.path}/merge", {"format": "openai", "history": elements}).status_code == 200
     assert len(kept(agent)) == 2
+
+
+@pytest.mark.parametrize("way", ["messages", "merge"])
+def test_more_calls_than_one_request_may_tell_of_are_refused(agent, talk, way):
+    half = [(f"c{number}", "read_file") for number in range(MOST_TOLD // 2)]
+    body = {"format": "openai", "history": [openai_calls(*half), openai_calls(*half), openai_result("c0")]}
+    refused = agent.post(f"{talk.path}/{way}", body)
+    assert (refused.status_code, refused.json["errors"][0]["field"]) == (422, "history.2")
+    assert talk.messages() == []
+    fitting = agent.post(f"{talk.path}/{way}", {**body, "history": body["history"][1:]})
+    assert fitting.status_code in {200, 201}
+    assert len(kept(agent)) == 1
 
 
 def test_an_id_that_comes_again_is_another_call(agent, talk):

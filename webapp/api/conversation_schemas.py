@@ -19,6 +19,7 @@ from memory.messages import Appended, Stored
 from memory.models import Conversation, Message
 from memory.payloads import check_json
 from memory.threads import MOST_WORDS, Thread
+from memory.told_calls import MOST_TOLD
 from memory.transcript import EpisodeOf
 from webapp.api.schemas import (
     NOT_BLANK,
@@ -150,16 +151,17 @@ class History(Strict):
     def elements(self) -> list[MessageDraft]:
         """Return the checked drafts of the history; raises `InvalidError` on the field of an element."""
         names = self.client_ids or [None] * len(self.history or ())
-        return [
-            self._element(element, name, f"history.{number}")
-            for number, (element, name) in enumerate(zip(self.history or (), names, strict=True))
-        ]
-
-    def _element(self, element: Any, client_id: str | None, where: str) -> MessageDraft:
-        check_json(element, where)
-        gist = read_element(str(self.format), element, where)
-        given = {"role": gist.role, "content": gist.content, "client_id": client_id}
-        return _at(where, {**given, "payload": element, "payload_format": self.format})
+        drafts, told = [], 0
+        for number, (element, name) in enumerate(zip(self.history or (), names, strict=True)):
+            where = f"history.{number}"
+            check_json(element, where)
+            gist = read_element(str(self.format), element, where)
+            told += len(gist.made) + len(gist.given)
+            if told > MOST_TOLD:
+                raise InvalidError(where, f"too many calls of tools and results up to here: send {MOST_TOLD} at most")
+            given = {"role": gist.role, "content": gist.content, "client_id": name}
+            drafts.append(_at(where, {**given, "payload": element, "payload_format": self.format}))
+        return drafts
 
 
 def _one_of(**kinds: str) -> ConfigDict:
