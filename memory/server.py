@@ -57,6 +57,8 @@ logger = logging.getLogger(__name__)
 DATABASE = "commonplace"
 PID_FILE = "postmaster.pid"
 SOCKET_LOCKS = ".s.PGSQL.*.lock"
+# Bytes of its log: it notes each checkpoint and each refusal there, and nothing else keeps that from growing.
+LARGEST_LOG = 16 * 1024 * 1024
 # The system identifier, which its control file begins with.
 _IDENTIFIER_BYTES = 8
 SETTINGS = {
@@ -222,6 +224,20 @@ class EmbeddedServer:
     def alive(self) -> bool:
         """Tell whether the postmaster runs (a zombie does not)."""
         return is_postgres(self._server.get_pid())
+
+    def keep_log_small(self) -> None:
+        """Begin the log anew where it has grown large, and keep what it said as the one before.
+
+        The server writes on at the end of the file, wherever that is.
+        """
+        log = self._server.log
+        if _size(log) <= LARGEST_LOG:
+            return
+        # Not while another process does so; on a full disk the next look tries again.
+        with PostgresServer._lock, contextlib.suppress(OSError):
+            if _size(log) > LARGEST_LOG:
+                shutil.copy(log, log.with_suffix(".before"))
+                os.truncate(log, 0)
 
     def gone(self) -> bool:
         """Tell whether the data folder was deleted, after which no server can be started or told to stop in it.

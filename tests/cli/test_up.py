@@ -16,6 +16,7 @@ import psutil
 import pytest
 from secrets_of_tests import SECRET
 
+from memory.server import LARGEST_LOG
 from webapp.cli import children
 from webapp.cli.lazy import uncollected
 
@@ -65,6 +66,16 @@ def test_who_is_held_does_nothing_and_ends_in_silence_with_who_holds_it(environm
         assert process.communicate(timeout=60) == (b"", b"")
     assert process.returncode == 0
     assert sorted(own_home.rglob("*")) == before
+
+
+@pytest.mark.parametrize("arguments", [["up", "--no-demo", "--port", "8874"], ["worker"]])
+def test_who_runs_keeps_the_log_of_the_database_small(environment, own_home, arguments):
+    log = own_home / "postgres" / "log"
+    with started(environment, *arguments):
+        wait_until(lambda: log.exists() and "ready to accept" in log.read_text())
+        os.truncate(log, LARGEST_LOG + 1)
+        wait_until(lambda: log.stat().st_size < LARGEST_LOG)
+    assert "ready to accept" in log.with_suffix(".before").read_text()
 
 
 def test_who_is_held_goes_on_when_let_go(environment, monkeypatch):

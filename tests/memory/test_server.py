@@ -20,7 +20,7 @@ from servers import TELL, complaint_of, kill_and_wait, runs, use
 from memory import server as module
 from memory.errors import ServerError, ServerFolderError
 from memory.server import READS_AGAIN, EmbeddedServer
-from webapp.cli.revive import revive_if_dead
+from webapp.cli.revive import look_after, revive_if_dead
 
 # Says where the socket of a server is that was started again, and lets go of it.
 SOCKET = """
@@ -227,6 +227,23 @@ def test_the_log_does_not_quote_what_was_refused(own_server: EmbeddedServer) -> 
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert "heron" not in said
+
+
+def test_a_log_that_has_grown_large_is_begun_anew(own_server: EmbeddedServer, monkeypatch) -> None:
+    log = own_server.folder / "log"
+    began = log.read_text()
+    assert look_after(own_server)
+    assert log.read_text().startswith(began)
+    monkeypatch.setattr("memory.server.LARGEST_LOG", len(began) - 1)
+    assert look_after(own_server)
+    assert log.with_suffix(".before").read_text().startswith(began)
+    with psycopg.connect(own_server.url) as connection, pytest.raises(psycopg.errors.UndefinedTable):
+        connection.execute("SELECT FROM nowhere")
+    deadline = time.monotonic() + 60
+    while "nowhere" not in (said := log.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert said[0].isdigit()
 
 
 @pytest.mark.skipif(

@@ -1,4 +1,4 @@
-"""Starting the embedded database again when it was killed."""
+"""Starting the embedded database again when it was killed, and keeping its log small."""
 
 from __future__ import annotations
 
@@ -38,14 +38,22 @@ def revive_if_dead(server: EmbeddedServer) -> bool:
     return True
 
 
+def look_after(server: EmbeddedServer) -> bool:
+    """Keep the embedded database alive, and its log small; False when its folder is gone."""
+    if not revive_if_dead(server):
+        return False
+    server.keep_log_small()
+    return True
+
+
 def watch(server: EmbeddedServer | None) -> None:
-    """Keep the embedded database alive from a thread, in a process that runs without `up`."""
+    """Look after the embedded database from a thread, in a process that runs without `up`."""
     if server is None:
         return
 
     def look() -> None:
         time.sleep(2 * WATCH_SECONDS)
-        while revive_if_dead(server):
+        while look_after(server):
             time.sleep(2 * WATCH_SECONDS)
 
     threading.Thread(target=look, name="database-watch", daemon=True).start()

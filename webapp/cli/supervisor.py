@@ -16,7 +16,7 @@ from memory.server import EmbeddedServer
 from webapp.cli import children
 from webapp.cli.children import Child
 from webapp.cli.demo import ensure_demo
-from webapp.cli.revive import WATCH_SECONDS, revive_if_dead
+from webapp.cli.revive import WATCH_SECONDS, look_after
 from webapp.cli.running import migrated_runtime, warn_of_unread
 from webapp.logs import set_up_logging
 
@@ -59,7 +59,7 @@ class _Supervisor:
         for child in self._running.values():
             children.let_go(child)
         while not self._stopping.is_set():
-            if self._server is not None and not revive_if_dead(self._server):
+            if self._server is not None and not look_after(self._server):
                 raise ServerError(f"the data folder {self._server.folder} was deleted")
             self._start_missing()
             self._stopping.wait(WATCH_SECONDS)
