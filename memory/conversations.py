@@ -209,7 +209,7 @@ def _move(session: Session, conversation: Conversation, space: Space) -> dict[st
         Conversation.external_id == conversation.external_id,
     )
     if session.scalar(taken) is not None:
-        raise ConflictError(f"the space {space.slug!r} has a conversation of the same external_id")
+        raise ConflictError(f"the space {space.slug!r} has a conversation of the same external_id", "space")
     before = session.get_one(Space, (conversation.user_id, conversation.space_id))
     conversation.space_id = space.id
     return {"from": before.slug, "to": space.slug}

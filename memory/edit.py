@@ -140,9 +140,10 @@ def update(
     freed = _freed(session, memory) if "supersedes" in changes and older is None else None
     # All that may refuse comes before the first change: a caller that goes on must not store half of one.
     rewritten = _fingerprinted(session, space, memory, draft, keys, now) if "text" in changes else None
-    _refuse_twin(session, memory, rewritten, changes.get("status") or memory.status, now)
+    status = changes.get("status") or memory.status
+    _refuse_twin(session, memory, rewritten, status, now, field="text" if rewritten else "status")
     if freed is not None:
-        _refuse_twin(session, freed[0], None, freed[1], now)
+        _refuse_twin(session, freed[0], None, freed[1], now, field="supersedes")
         if freed[1] == "active":
             _refuse_forgotten(session, space, freed[0].text, freed[0].simhash, keys, now)
     if rewritten is None and changes.get("status") == "active" != memory.status:
@@ -332,11 +333,13 @@ def _link(memory: Memory, older: Memory | None, freed: tuple[Memory, str] | None
     return {"older": str(other.id), "was": was, "became": status} if was != status else {}
 
 
-def _refuse_twin(session: Session, memory: Memory, rewritten: Prepared | None, status: str, now: datetime) -> None:
-    """Refuse to make a second active memory of one text in a space."""
+def _refuse_twin(
+    session: Session, memory: Memory, rewritten: Prepared | None, status: str, now: datetime, *, field: str
+) -> None:
+    """Refuse to make a second active memory of one text in a space, as the change of `field` would."""
     if status != "active":
         return
     digest = rewritten.digest if rewritten else memory.text_digest
     twin = find_twin(session, memory, memory.space_id, digest, now)
     if twin is not None:
-        raise ConflictError(f"another memory of this space has this text: {twin}")
+        raise ConflictError(f"another memory of this space has this text: {twin}", field)

@@ -24,7 +24,7 @@ class ConflictError(DomainError):
     """The state of things forbids it (a name is taken, a version is stale); `field` names the field if it is one's."""
 
     def __init__(self, message: str, field: str | None = None) -> None:
-        super().__init__(f"{field}: {message}" if field else message)
+        super().__init__(message)
         self.field = field
         self.message = message
 

@@ -123,7 +123,9 @@ def delete_versions(session: Session, user_id: UUID, version: int | None, *, now
     if version is not None:
         row = get_version(session, user_id, version)
         if row is latest and session.scalar(select(Preferences.version).where(*older).limit(1)) is not None:
-            raise ConflictError("this version is in force: put another in its place, or delete the older ones first")
+            raise ConflictError(
+                "this version is in force: put another in its place, or delete the older ones first", "version"
+            )
         older = (Preferences.user_id == user_id, Preferences.version == version)
     gone = session.scalars(delete(Preferences).where(*older).returning(Preferences.version)).all()
     if gone:

@@ -35,7 +35,7 @@ def set_role(session: Session, user_id: UUID, role: str, *, now: datetime, actor
         return False
     if role == "user":
         if is_last:
-            raise ConflictError(_LAST)
+            raise ConflictError(_LAST, "role")
         _revoke(session, user_id, now, actor)
     user.role = role
     for whose in sorted({user_id, by or user_id}):
@@ -58,7 +58,7 @@ def set_disabled(
     if (user.disabled_at is not None) == disabled:
         return False
     if disabled and is_last:
-        raise ConflictError(_LAST)
+        raise ConflictError(_LAST, "disabled")
     user.disabled_at = now if disabled else None
     action = "user.disabled" if disabled else "user.enabled"
     for whose in sorted({user_id, by or user_id}):

@@ -60,13 +60,13 @@ def remove_space(
     if choice not in CHOICES:
         raise InvalidError("contents", f"must be one of {', '.join(CHOICES)}")
     if slug == DEFAULT_SPACE:
-        raise ConflictError("the default space cannot be removed")
+        raise ConflictError("the default space cannot be removed", "slug")
     space, pool = _lock(session, user_id, slug, choice)
     inside = _hold(session, space, pool, choice, now)
     stones = graveyard(session, user_id, pool.id, keys, now)
     found = count(session, space, pool, stones, now)
     if found.digest != expect:
-        raise ConflictError("what is in the space has changed since it was looked at; nothing was removed")
+        raise ConflictError("what is in the space has changed since it was looked at; nothing was removed", "expect")
     if (inside.memories or found.facts) and choice != "forget" and not pool.memory_enabled:
         reason = f"memory is off in the space {pool.slug!r}: nothing can be brought into it"
         raise RefusedError("memory_off", reason)

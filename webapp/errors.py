@@ -27,6 +27,8 @@ from webapp.plain import in_words
 logger = logging.getLogger(__name__)
 
 PROBLEM_TYPE = "application/problem+json"
+# What is wrong with the body as a whole, where no other field of it is named.
+_OF_THE_BODY = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE}
 # Tools that answer with nothing found, rather than fail, when the database is away: an agent must go on.
 _NOTHING_FOUND = {"results": [], "count": 0, "truncated": False, "token_count": 0, "timings": {}}
 FAIL_CLOSED: dict[str, dict[str, Any]] = {
@@ -56,6 +58,8 @@ _UNABLE: dict[type[pg.Error], str] = {
 
 def problem(status: HTTPStatus, detail: str, **more: Any) -> Response:
     """Return problem details (RFC 9457) with our request id; `errors` lists {field, message}."""
+    if status in _OF_THE_BODY:
+        more = {"errors": [{"field": "body", "message": detail}], **more}
     instance = request.root_path + request.path
     response = make_response(jsonify({**problem_details(status, detail, instance, request_id()), **more}), status)
     response.mimetype = PROBLEM_TYPE

@@ -14,6 +14,7 @@ from flask.json.provider import DefaultJSONProvider
 from memory.errors import InvalidError
 
 _TWICE = "must be given once"
+_TOO_LONG = "has too many digits"
 
 
 class OnceProvider(DefaultJSONProvider):
@@ -27,24 +28,38 @@ class OnceProvider(DefaultJSONProvider):
 
 
 def read_json(written: str | bytes, **options: Any) -> Any:
-    """Return what is written; raises `InvalidError`, by the dotted path of a name that one object has twice."""
-    found: list[tuple[dict[str, Any], str]] = []
+    """Return what is written in UTF-8; raises `InvalidError` for a name that one object has twice, by its dotted path.
+
+    So for a whole number of more digits than Python converts.
+    """
+    if isinstance(written, bytes):
+        # Python would read UTF-16 and UTF-32 too, and who looks at the body on its way need not.
+        written = written.decode("utf-8-sig")
+    found: list[tuple[Any, str, str]] = []
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
             # The last is kept: it is inside no other that lost it.
-            found[:] = [(made, Counter(name for name, _ in pairs).most_common(1)[0][0])]
+            found[:] = [(made, Counter(name for name, _ in pairs).most_common(1)[0][0], _TWICE)]
         return made
 
-    value = json.loads(written, object_pairs_hook=once, **options)
+    def whole(digits: str) -> Any:
+        try:
+            return int(digits)
+        except ValueError:
+            unread = object()
+            found[:] = [(unread, "", _TOO_LONG)]
+            return unread
+
+    value = json.loads(written, object_pairs_hook=once, parse_int=whole, **options)
     if found:
-        where, name = found[0]
-        raise InvalidError(f"{_path_to(where, value)}{name}", _TWICE)
+        where, name, told = found[0]
+        raise InvalidError(f"{_path_to(where, value)}{name}".removesuffix(".") or "body", told)
     return value
 
 
-def _path_to(where: dict[str, Any], value: Any) -> str:
+def _path_to(where: Any, value: Any) -> str:
     left = [("", value)]
     while True:
         path, item = left.pop()

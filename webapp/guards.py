@@ -130,12 +130,10 @@ def object_required() -> None:
         abort(problem(HTTPStatus.BAD_REQUEST, "the JSON is nested too deeply"))
     except UnsupportedMediaType:
         abort(problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body with Content-Type: application/json"))
-    except BadRequest as error:
-        told = "a number has too many digits" if _is_too_long(error) else "the body is not valid JSON"
-        abort(problem(HTTPStatus.BAD_REQUEST, told))
+    except BadRequest:
+        abort(problem(HTTPStatus.BAD_REQUEST, "the body is not valid JSON in UTF-8"))
     if not isinstance(body, dict):
-        found = [{"field": "body", "message": "must be a JSON object"}]
-        abort(problem(HTTPStatus.UNPROCESSABLE_ENTITY, "body: must be a JSON object", errors=found))
+        raise InvalidError("body", "must be a JSON object")
     _refuse_unread(body)
 
 
@@ -143,14 +141,6 @@ def _refuse_unread(body: dict[str, Any]) -> None:
     """Refuse a body that the view does not take: who asks in it for an undo would learn too late that there is none."""
     if body and "body" not in taken_by(current_app.view_functions[request.endpoint or ""]):
         raise InvalidError(next(iter(body)), "is not taken in a body here")
-
-
-def _is_too_long(error: BaseException) -> bool:
-    """Tell whether a body could not be read for an integer of more digits than Python converts."""
-    while error.__context__ is not None:
-        error = error.__context__
-    # What is no JSON, or no Unicode, is told by kinds of errors of their own.
-    return type(error) is ValueError
 
 
 def _is_big() -> bool:

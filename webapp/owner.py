@@ -40,7 +40,7 @@ def let_in(user_id: UUID, *, disabled: bool) -> bool:
     """
     who = credential()
     if disabled and user_id == who.user_id:
-        raise ConflictError("this is your own account: another admin can disable it")
+        raise ConflictError("this is your own account: another admin can disable it", "disabled")
     session().commit()
     with as_owner() as owner:
         return set_disabled(

@@ -36,6 +36,12 @@ TOOLS: dict[str, type[BaseModel]] = {
 }
 
 
+# What is wrong with what was sent, as a whole or in a part of it, or does not go with what is there.
+OF_FIELDS = {400, 409, 413, 415, 422}
+# What is said there is a sentence, and what stands against it is in no field.
+SPOKEN = "/v1/command"
+
+
 def check(app: Flask, method: str, path: str, response: TestResponse) -> None:
     """Fail when a described operation answers with a status, a type or fields that its description does not have."""
     operation = _operation(app, method, path)
@@ -52,6 +58,9 @@ def check(app: Flask, method: str, path: str, response: TestResponse) -> None:
         answer = json.dumps(response.json, ensure_ascii=False).encode("utf-8", "replace")
         read = model.model_validate_json(answer, strict=True)
         assert read.model_dump(mode="json", exclude_unset=True) == json.loads(answer)
+    if response.status_code in OF_FIELDS and path != SPOKEN:
+        told = {response.json.get("reason"), *(found["field"] for found in response.json.get("errors", ()))}
+        assert told - {"", None}, f"{method} {path} answers {response.status_code} and names no field"
 
 
 def template(app: Flask, method: str, path: str) -> str:

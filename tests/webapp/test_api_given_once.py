@@ -47,6 +47,33 @@ def test_the_name_is_told_with_its_path(written, path):
     assert refused.value.field == path
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        (ENTRIES, '{{"text": "Bees hum", "importance": {}}}', "importance"),
+        ("/v1/tools/memory_search", '{{"query": "bees", "limit": {}}}', "limit"),
+        ("/v1/tool-calls", '{{"calls": [{{"tool": "count", "result": [1, -{}]}}]}}', "calls.0.result.1"),
+        (ENTRIES, "{}", "body"),
+    ],
+)
+def test_a_number_of_more_digits_than_can_be_read_is_named(agent, path, body, field):
+    response = agent.ask("POST", path, data=body.format("9" * 5000), content_type="application/json")
+    assert (response.status_code, response.json["errors"]) == (
+        422,
+        [{"field": field, "message": "has too many digits"}],
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoding", "status"), [("utf-8", 201), ("utf-8-sig", 201), ("utf-16", 400), ("utf-32-le", 400)]
+)
+def test_json_is_read_in_utf_8_alone(agent, encoding, status):
+    body = '{"text": "Bees hum in März"}'.encode(encoding)
+    response = agent.ask("POST", ENTRIES, data=body, content_type="application/json")
+    told = [found["field"] for found in response.json.get("errors", ())]
+    assert (response.status_code, told) == (status, [] if status == 201 else ["body"])
+
+
 def test_equal_names_in_different_objects_are_no_repetition():
     written = '{"a": {"a": [{"a": 1}, {"a": 1}]}, "b": {"a": 1}}'
     assert read_json(written) == json.loads(written)
