@@ -18,7 +18,7 @@ from memory.tombstones import lift
 from tasks.embedding import nudge
 from webapp.command_answers import Act, Asked, CommandResult, Item, asking, counted, done, listed, named
 from webapp.context import credential, runtime, session, utc_now
-from webapp.guards import require_scope
+from webapp.guards import is_named, require_scope
 from webapp.operations import (
     held_entry,
     is_incognito,
@@ -192,7 +192,10 @@ def _incognito_start(asked: Asked, ids: Sequence[UUID], space: str | None) -> Co
     was, who = is_incognito(None), credential()
     incognito.start(session(), asked.user_id, who.session_key, now=utc_now(), actor=who.actor)
     session().commit()
-    answer = "Incognito is on: nothing is stored and nothing is recalled in this session until you end it."
+    # A chat that is not named is not told from the others with the token.
+    every = who.token_id is not None and not is_named(who.session_key)
+    where = "in any chat with this token, as none is named," if every else "in this session"
+    answer = f"Incognito is on: nothing is stored and nothing is recalled {where} until you end it."
     return done(asked, "incognito_start", answer, (), None if was else Act("incognito_end"))
 
 

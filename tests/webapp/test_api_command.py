@@ -351,6 +351,14 @@ def test_incognito_stores_recalls_and_records_nothing(agent, ada, notes):
     assert "pearl" not in str(rows(ada, "SELECT * FROM tool_calls"))
 
 
+def test_incognito_of_a_chat_that_is_not_named_is_said_to_be_that_of_the_token(agent):
+    answers = [say(who, "start incognito for this chat")["answer"] for who in (agent.in_session("chat-7"), agent)]
+    assert [("this session" in answer, "any chat with this token" in answer) for answer in answers] == [
+        (True, False),
+        (False, True),
+    ]
+
+
 def test_incognito_of_one_session_is_not_that_of_another(agent, notes):
     say(agent.in_session("one"), "go off the record")
     assert say(agent.in_session("two"), "what do you know about hazelnuts?")["memories"]
