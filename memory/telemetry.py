@@ -51,8 +51,10 @@ def advance_totals(session: Session, now: datetime) -> None:
 
 
 def telemetry(session: Session, now: datetime) -> dict[str, Any]:
-    """Return the numbers behind `/metrics`; ages and times are in seconds, latencies of the last hour."""
-    numbers, waiting, full = session.execute(
-        select(func.telemetry(now), func.enrichment_backlog(now), func.full_spaces())
+    """Return the numbers behind `/metrics`; ages and times are in seconds, latencies and rates of the last hour."""
+    numbers, failed, waiting, full = session.execute(
+        select(func.telemetry(now), func.vectors_given_up(now), func.enrichment_backlog(now), func.full_spaces())
     ).one()
-    return {**(numbers or {}), "enrichment_backlog": waiting, "full_spaces": full}
+    tried = failed + numbers["embed"]["count"]
+    rate = failed / tried if tried else 0.0
+    return {**numbers, "embedding_failure_rate": rate, "enrichment_backlog": waiting, "full_spaces": full}

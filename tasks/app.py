@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from huey import Huey, PostgresHuey, RedisHuey
@@ -11,6 +11,7 @@ from huey.storage import PostgresStorage
 from psycopg import sql
 from redis import ConnectionPool
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 from redis.retry import Retry
 
 import config
@@ -70,6 +71,21 @@ def _redis_pool(url: str) -> ConnectionPool:
 
 
 huey = _make()
+
+
+class Depth(NamedTuple):
+    """How many tasks wait, and how many do for a time to come."""
+
+    waiting: int
+    scheduled: int
+
+
+def depth() -> Depth | None:
+    """Return how deep the queue is, None while it is out of reach."""
+    try:
+        return Depth(huey.pending_count(), huey.scheduled_count())
+    except (psycopg.Error, RedisError, OSError):
+        return None
 
 
 def create_queue_tables(owner_url: str, app_role: str) -> None:

@@ -7,9 +7,12 @@ from urllib.parse import urljoin
 
 import pytest
 from api_agent import Agent, embed
+from huey import RedisHuey
+from sqlalchemy import text
 
 from memory.embedding.backfill import utc_now
 from memory.enrichment.enrich import Enricher
+from tasks.app import huey
 
 METRICS = [
     "commonplace_embedding_backlog",
@@ -20,6 +23,9 @@ METRICS = [
     'commonplace_search_seconds{quantile="0.5"}',
     'commonplace_search_seconds{quantile="0.95"}',
     "commonplace_embedding_errors",
+    "commonplace_embedding_failure_rate",
+    'commonplace_queue_tasks{state="waiting"}',
+    'commonplace_queue_tasks{state="scheduled"}',
     "commonplace_tool_failures_total",
     "commonplace_dedupe_saves_total",
     "commonplace_trims_total",
@@ -93,6 +99,24 @@ def test_the_backlog_is_counted(client, ada, numbers):
     assert numbers()["commonplace_embedding_backlog"] == before + 1
     embed(ada)
     assert numbers()["commonplace_embedding_backlog"] == before
+
+
+def test_the_share_of_failures_is_that_of_the_last_hour(client, ada, numbers):
+    fate = "UPDATE embeddings SET state = 'error', vector = NULL, updated_at = now() - make_interval(mins => :ago)"
+    Agent(client, ada.headers).store("Something that cannot be embedded")
+    embed(ada)
+
+    def rate_of_a_failure(ago):
+        with ada.session() as session:
+            session.execute(text(fate), {"ago": ago})
+        return numbers()["commonplace_embedding_failure_rate"]
+
+    assert 1 >= rate_of_a_failure(59) > rate_of_a_failure(61) >= 0
+
+
+def test_a_queue_that_is_out_of_reach_is_not_told_to_be_empty(numbers, monkeypatch):
+    monkeypatch.setattr(huey, "storage", RedisHuey("nowhere", port=1).storage)
+    assert "commonplace_queue_tasks" not in str(numbers())
 
 
 def test_a_merge_is_counted(client, ada, numbers):

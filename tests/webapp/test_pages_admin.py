@@ -91,7 +91,7 @@ def test_an_alarm_is_announced_once(desk, ada):
     page = desk.get("/admin").text
     again = desk.get(re.search(r'hx-get="(/admin/state[^"]*)"', page).group(1), headers=HTMX).text
     assert ('role="alert"' in page, 'role="alert"' in again) == (True, False)
-    assert all("given up on: look" in each for each in (page, again))
+    assert all("given up on, 100% of those of the last hour: look" in each for each in (page, again))
 
 
 def test_what_failed_is_tried_again_for_everybody(desk, ada):
@@ -125,9 +125,16 @@ def test_only_admins_are_shown_the_way(app, desk, ada):
 def test_numbers_that_are_out_of_hand_are_told():
     quiet = {"embedding_backlog_age": 10, "tool_calls": 100, "tool_failures": 1, "embedding_errors": 0}
     assert alerts_of(quiet) == []
-    assert len(alerts_of({**quiet, "embedding_backlog_age": 900})) == 1
+    (old,) = alerts_of({**quiet, "embedding_backlog": 1, "embedding_backlog_age": 900})
+    assert old.startswith("1 memory waits for a vector, the oldest for 15 minutes")
+    (deep,) = alerts_of({**quiet, "embedding_backlog": 10_000, "embedding_backlog_age": 61})
+    assert deep.startswith("10,000 memories wait for a vector, the oldest for 1 minute:")
+    assert alerts_of({**quiet, "embedding_backlog": 9_999}) == []
     assert len(alerts_of({**quiet, "tool_failures": 10})) == 1
-    assert len(alerts_of({**quiet, "embedding_errors": 3})) == 1
+    (failed,) = alerts_of({**quiet, "embedding_errors": 3, "embedding_failure_rate": 0.04})
+    assert failed.startswith("3 vectors were given up on: look")
+    (failing,) = alerts_of({**quiet, "embedding_errors": 3, "embedding_failure_rate": 0.25})
+    assert failing.startswith("3 vectors were given up on, 25% of those of the last hour: look")
     (full,) = alerts_of({**quiet, "full_spaces": 2})
     assert full.startswith("2 spaces are full of what is pinned")
     assert alerts_of({**quiet, "full_spaces": 1})[0].startswith("1 space is full")

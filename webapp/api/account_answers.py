@@ -226,3 +226,4 @@ class TelemetryAnswer(BacklogAnswer):
     users: int
     memories: int
     full_spaces: Any
+    embedding_failure_rate: float = Field(description="Share of the vectors of the last hour that were given up on.")

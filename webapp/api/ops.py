@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.revision import current_revision, head_revision
 from memory.telemetry import COUNTED, telemetry
+from tasks.app import Depth, depth
 from webapp.context import session, utc_now
 from webapp.errors import problem
 from webapp.this_machine import comes_from_here
@@ -24,6 +25,10 @@ _GAUGES = {
     "commonplace_embedding_backlog": ("embedding_backlog", "Memories that wait for a vector"),
     "commonplace_embedding_backlog_age_seconds": ("embedding_backlog_age", "Age of the oldest waiting memory"),
     "commonplace_embedding_errors": ("embedding_errors", "Vectors given up on"),
+    "commonplace_embedding_failure_rate": (
+        "embedding_failure_rate",
+        "Share of the vectors of the last hour that were given up on",
+    ),
     "commonplace_enrichment_backlog": ("enrichment_backlog", "Memories and episodes that wait to be read for names"),
     "commonplace_memories": ("memories", "Memories stored"),
     "commonplace_users": ("users", "Users"),
@@ -56,7 +61,7 @@ def metrics() -> Response:
     if not comes_from_here():
         return problem(HTTPStatus.FORBIDDEN, "metrics are open on loopback only")
     registry = CollectorRegistry()
-    registry.register(_Telemetry(telemetry(session(), utc_now())))
+    registry.register(_Telemetry(telemetry(session(), utc_now()), depth()))
     response = make_response(generate_latest(registry))
     response.headers["Content-Type"] = CONTENT_TYPE_LATEST
     return response
@@ -65,8 +70,9 @@ def metrics() -> Response:
 class _Telemetry(Collector):
     """Turns the numbers that the database keeps for all processes into metric families."""
 
-    def __init__(self, numbers: dict[str, Any]) -> None:
+    def __init__(self, numbers: dict[str, Any], queue: Depth | None) -> None:
         self._numbers = numbers
+        self._queue = queue
 
     def collect(self) -> list[Metric]:
         """Return every family."""
@@ -79,7 +85,16 @@ class _Telemetry(Collector):
             GaugeMetricFamily(name, text, value=float(self._numbers.get(key) or 0))
             for name, (key, text) in _GAUGES.items()
         ]
-        return [*counters, *gauges, *self._latencies(), *self._calls()]
+        return [*counters, *gauges, *self._latencies(), *self._calls(), *self._tasks()]
+
+    def _tasks(self) -> list[Metric]:
+        """Return the depth of the queue; nothing while that is out of reach, as 0 would read as well."""
+        if self._queue is None:
+            return []
+        family = GaugeMetricFamily("commonplace_queue_tasks", "Tasks in the queue", labels=["state"])
+        family.add_metric(["waiting"], self._queue.waiting)
+        family.add_metric(["scheduled"], self._queue.scheduled)
+        return [family]
 
     def _latencies(self) -> list[Metric]:
         families: list[Metric] = []

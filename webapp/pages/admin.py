@@ -7,8 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from flask import Response, abort, flash, make_response, redirect, request, url_for
-from psycopg import Error as PostgresError
-from redis.exceptions import RedisError
 from sqlalchemy.orm import Session
 
 from memory.jobs import list_stuck
@@ -16,7 +14,7 @@ from memory.journal import record
 from memory.operators import list_accounts, retry_failed_of_all, try_to_cross
 from memory.roles import only_admin
 from memory.telemetry import COUNTED, telemetry
-from tasks.app import huey
+from tasks.app import depth
 from tasks.embedding import nudge, sweep
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render
@@ -28,8 +26,9 @@ bp = guarded("admin")
 
 # A page of them stays light.
 PAGE = 50
-# From here on a number is worth looking at: seconds, a share of all calls, and texts.
+# From here on a number is worth looking at: seconds, memories, a share of all calls, and texts.
 OLD_BACKLOG = 300
+DEEP_BACKLOG = 10_000
 MANY_FAILURES = 0.05
 # A worker reads as many in a few seconds, or in half an hour where a language model does.
 MANY_UNREAD = 1000
@@ -162,20 +161,23 @@ def _jobs(owner: Session, cursor: str = "") -> dict[str, Any]:
 def _state() -> dict[str, Any]:
     numbers = telemetry(session(), utc_now())
     told = request.args.get("told", 0, type=int)
-    known = {"told": told, "counted": COUNTED.values(), "queue": _queue(), "provider": _provider()}
+    known = {"told": told, "counted": COUNTED.values(), "queue": depth(), "provider": _provider()}
     return {"numbers": numbers, "alerts": alerts_of(numbers, reads=runtime().settings.enrichment), **known}
 
 
 def alerts_of(numbers: dict[str, Any], *, reads: bool = True) -> list[str]:
     """Return what of the numbers an admin should look at, in words; `reads` tells whether workers read for names."""
-    age, failures = numbers.get("embedding_backlog_age") or 0, numbers.get("tool_failures") or 0
+    age, waiting = numbers.get("embedding_backlog_age") or 0, numbers.get("embedding_backlog") or 0
+    failures, failing = numbers.get("tool_failures") or 0, numbers.get("embedding_failure_rate") or 0
     calls, errors = numbers.get("tool_calls") or 0, numbers.get("embedding_errors") or 0
     found = []
-    if age > OLD_BACKLOG:
-        found.append(f"The oldest memory has waited {int(age // 60)} minutes for its vector: does a worker run?")
+    if age > OLD_BACKLOG or waiting >= DEEP_BACKLOG:
+        wait, minutes = counted(waiting, "memory waits", "memories wait"), counted(int(age // 60), "minute")
+        found.append(f"{wait} for a vector, the oldest for {minutes}: does a worker run?")
     if errors:
         given_up = counted(errors, "vector was", "vectors were")
-        found.append(f"{given_up} given up on: look at the provider, then try again.")
+        lately = f", {failing:.0%} of those of the last hour" if failing >= MANY_FAILURES else ""
+        found.append(f"{given_up} given up on{lately}: look at the provider, then try again.")
     if reads and (unread := numbers.get("enrichment_backlog") or 0) >= MANY_UNREAD:
         found.append(f"{unread:,} texts wait to be read for names and tags: does a worker run, and is memory on?")
     if calls and failures / calls > MANY_FAILURES:
@@ -187,14 +189,6 @@ def alerts_of(numbers: dict[str, Any], *, reads: bool = True) -> list[str]:
             "trimmed, and whatever else comes is. Raise the cap, or let something go."
         )
     return found
-
-
-def _queue() -> tuple[int, int] | None:
-    """Return how many tasks wait and how many are scheduled, None while the queue is out of reach."""
-    try:
-        return huey.pending_count(), huey.scheduled_count()
-    except (PostgresError, RedisError, OSError):
-        return None
 
 
 def _provider() -> str:
