@@ -111,10 +111,13 @@ class WatchedConnection(PsycopgConnection[Any]):
     def connect(cls, conninfo: str = "", **options: Any) -> Self:
         """Connect as `psycopg.Connection.connect` does, over a link that the kernel looks after.
 
-        `limit` is the one that the server is told of by the `options` of the connection.
+        `limit` is the seconds that a statement may run, or wait for a lock, unless a `time_limit` says otherwise.
         """
         limit = options.pop("limit", math.inf)
-        connection = super().connect(**{**_LINK, **conninfo_to_dict(conninfo), **options})
+        given = {**_LINK, **conninfo_to_dict(conninfo), **options}
+        if limit < math.inf:
+            given["options"] = f"{given.get('options', '')} -c statement_timeout={_milliseconds(limit)}"
+        connection = super().connect(**given)
         connection.limit = connection.usual_limit = limit
         return connection
 
@@ -186,15 +189,13 @@ class BinaryCursor(Cursor[Any]):
 def engine_options(pool_size: int = 10, *, binary: bool = False, limit: float = math.inf) -> dict[str, Any]:
     """Return the keyword arguments that every engine of ours shares.
 
-    `binary` is for the application's statements: the catalog has types that come as text alone. No statement runs, or
-    waits for a lock, for longer than `limit` seconds, unless a `time_limit` says otherwise.
+    `binary` is for the application's statements: the catalog has types that come as text alone. For `limit` see
+    `WatchedConnection.connect`.
     """
     # JIT compiles for longer than these statements run; idle transactions would hold up purges and trims.
     options = "-c jit=off -c idle_in_transaction_session_timeout=120000 -c timezone=UTC"
     # An index scan goes on where a filter leaves too few rows, and gives what it missed before: whoever asks sorts.
     options += f" -c hnsw.ef_search={EF_SEARCH} -c hnsw.iterative_scan=relaxed_order"
-    if limit < math.inf:
-        options += f" -c statement_timeout={_milliseconds(limit)}"
     return {
         # An error of the database must not write memories into the log.
         "hide_parameters": True,

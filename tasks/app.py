@@ -20,6 +20,8 @@ from tasks.runtime import Runtime
 
 # Any number will do, as long as nothing else in this database locks it.
 TABLES_LOCK = 0x48756579
+# Nothing that is asked of the queue takes long.
+LONGEST_STATEMENT = 10.0  # seconds
 
 _runtime: list[Runtime] = []
 
@@ -53,7 +55,10 @@ def runtime() -> Runtime:
 def _connect() -> psycopg.Connection[Any]:
     # Watched, as a write waits for its nudge, and the worker's threads for the next task.
     return WatchedConnection.connect(
-        runtime().databases.app, connect_timeout=CONNECTING, application_name="commonplace-queue"
+        runtime().databases.app,
+        connect_timeout=CONNECTING,
+        application_name="commonplace-queue",
+        limit=LONGEST_STATEMENT,
     )
 
 

@@ -6,6 +6,8 @@ import errno
 import logging
 import os
 import pickle
+import signal
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from operator import attrgetter
@@ -204,6 +206,21 @@ def test_a_queue_whose_server_hangs_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(psycopg.Connection, "connect", refuse)
     with pytest.raises(psycopg.OperationalError, match="has not answered for long"):
         huey.storage.sql("SELECT pg_sleep(2)")
+
+
+def test_a_queue_whose_process_stops_at_work_is_not_waited_for(runtime, monkeypatch):
+    monkeypatch.setattr(memory.database, "SILENT", 0.2)
+    monkeypatch.setattr(app, "LONGEST_STATEMENT", 0.5)
+    with app._connect() as connection:
+        pid = connection.info.backend_pid
+        stopping = threading.Timer(0.2, os.kill, (pid, signal.SIGSTOP))
+        stopping.start()
+        try:
+            with pytest.raises(psycopg.OperationalError, match="has not answered for long"):
+                connection.execute("SELECT pg_sleep(10)")
+        finally:
+            stopping.join()
+            os.kill(pid, signal.SIGCONT)
 
 
 def test_the_link_to_the_queue_is_looked_after_as_the_address_says(runtime):
