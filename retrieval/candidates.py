@@ -213,13 +213,17 @@ class Source:
         found = self.with_most(lexemes_of(period, zone), MOST_WITH_DAYS)
         return frozenset(item_id for item_id, text, kept in found if says(period, text, kept, zone))
 
-    def with_most(self, probes: Sequence[str], most: int) -> Sequence[tuple[UUID, str, datetime]]:
-        """Return items, with texts and moments, that have most of some lexemes; "mar*" stands for all that begin so."""
+    def with_most(self, probes: Mapping[str, int], most: int) -> Sequence[tuple[UUID, str, datetime]]:
+        """Return items, with texts and moments, that have most of some lexemes by their weights, the latest first.
+
+        "mar*" stands for all that begin so.
+        """
         values = {
             **self.scope(),
             "now": self.now,
             "first": [each.removesuffix("*") for each in probes],
             "last": [each.removesuffix("*") + "~" if each.endswith("*") else each for each in probes],
+            "weights": list(probes.values()),
             "most": most,
         }
         return fetch(self.session, spelled_statement(self.query.shelf, filtered=self.query.filtered), values)

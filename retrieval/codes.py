@@ -248,9 +248,13 @@ def _read_days(found: re.Match[str]) -> Iterator[date]:
 
 
 def _day_lexemes(day: date) -> list[str]:
-    numbers = [f"{day.year}", f"{day.day}", f"{day.day:02}", f"-{day.day:02}", f"-{day.month:02}"]
+    return [*month_lexemes(day.month), f"{day.year}", *day_numbers(day), f"-{day.month:02}", *days_in_digits(day)]
+
+
+def day_numbers(day: date) -> list[str]:
+    """Return the lexemes by which a text may have the number that a day has in its month."""
     ordinals = [f"{day.day}{ending}" for ending in ("st", "nd", "rd", "th")]
-    return [*month_lexemes(day.month), *numbers, *ordinals, *_numeric(day)]
+    return [f"{day.day}", f"{day.day:02}", f"-{day.day:02}", *ordinals]
 
 
 def month_lexemes(month: int) -> list[str]:
@@ -265,7 +269,8 @@ def month_lexemes(month: int) -> list[str]:
     )
 
 
-def _numeric(day: date) -> list[str]:
+def days_in_digits(day: date) -> list[str]:
+    """Return how a day is written in digits alone, with its year."""
     forms = ("{d}.{m}.{y}", "{d:02}.{m:02}.{y}", "{d}/{m}/{y}", "{d:02}/{m:02}/{y}", "{m}/{d}/{y}", "{y}-{m:02}-{d:02}")
     return [form.format(d=day.day, m=day.month, y=day.year) for form in forms]
 
@@ -281,4 +286,4 @@ def _day_forms(day: date) -> list[str]:
     named = rf"{month[:3]}(?:{month[3:]})?\.?"
     number = rf"0?{day.day}(?:st|nd|rd|th)?"
     forms = (rf"{number}\s+(?:of\s+)?{named},?\s+{day.year}", rf"{named}\s+{number},?\s+{day.year}")
-    return [rf"(?<!\w)(?:{form})(?!\w)" for form in (*forms, *map(re.escape, _numeric(day)))]
+    return [rf"(?<!\w)(?:{form})(?!\w)" for form in (*forms, *map(re.escape, days_in_digits(day)))]

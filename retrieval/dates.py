@@ -249,7 +249,8 @@ def _nearest(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
             end = start + timedelta(days=1)
         if hint.year is not None or (end > now.date() if to_come else start <= now.date()):
             span = _between(start, end, zone)
-            return Period(*span, hint) if span else None
+            # What notes say of other years is to come no more.
+            return Period(*span, replace(hint, year=year) if to_come else hint) if span else None
     return None
 
 

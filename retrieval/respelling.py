@@ -157,7 +157,9 @@ def _as_indexed(text: str, found: re.Match[str]) -> str:
 
 def _texts(source: Source, probes: Sequence[str]) -> list[str]:
     """Return the texts that have most of some lexemes."""
-    return [text for _, text, _ in source.with_most(probes, _TEXTS)]
+    # A long one counts more than several short ones: "1" and "9" stand in many texts, "119" in those that may be meant.
+    weights = {each: len(each.removesuffix("*")) ** 2 for each in probes}
+    return [text for _, text, _ in source.with_most(weights, _TEXTS)]
 
 
 def _parts_of_wholes(question: str, known: Sequence[str]) -> Iterator[re.Match[str]]:

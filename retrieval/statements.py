@@ -242,18 +242,17 @@ _BESIDE = """
     UNION
     SELECT m.id FROM {items} m WHERE m.user_id = %(user_id)s AND m.previous_id = ANY(%(best)b::uuid[])"""
 
-# The texts that have most of some lexemes, or of what lies between two: each is looked up by itself, as nobody can
-# foretell how few there are. A long one counts more than several short ones: "1" and "9" stand in many texts, "119" in
-# those that may be meant.
+# The texts that have most of some lexemes, or of what lies between two; of those that have as much, the latest first.
+# Each is looked up by itself, as nobody can foretell how few there are.
 _SPELLED = """
 SELECT m.id, {text} AS text, m.created_at FROM (
-    SELECT x.{item} AS id, sum(char_length(p.first) * char_length(p.first)) AS n
-    FROM unnest(%(first)s::text[], %(last)s::text[]) AS p(first, last) CROSS JOIN LATERAL (
+    SELECT x.{item} AS id, sum(p.weight) AS n
+    FROM unnest(%(first)s::text[], %(last)s::text[], %(weights)s::int[]) AS p(first, last, weight) CROSS JOIN LATERAL (
         SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope}
           AND x.lexeme >= p.first COLLATE "C" AND x.lexeme <= p.last COLLATE "C"{apiece}
-    ) x GROUP BY x.{item} ORDER BY n DESC, x.{item} LIMIT %(most)s
+    ) x GROUP BY x.{item} ORDER BY n DESC, x.{item} DESC LIMIT %(most)s
 ) f CROSS JOIN LATERAL (SELECT * FROM {items} m WHERE m.user_id = %(user_id)s AND m.id = f.id OFFSET 0) m
-WHERE {served}{narrows} ORDER BY f.n DESC, m.id
+WHERE {served}{narrows} ORDER BY f.n DESC, m.id DESC
 """
 
 # The words of a scope with a first letter, or with one that only other languages have, and how many items have each.
@@ -443,7 +442,7 @@ def _with_passages(shelf: Shelf, near: str, *, filtered: bool, **words: str) -> 
 
 @cache
 def spelled_statement(shelf: Shelf, *, filtered: bool) -> str:
-    """The items that have most of some lexemes, long ones before short ones, with their texts."""
+    """The items that have most of some lexemes, by the weights of these, with their texts."""
     return _filled(_SPELLED, shelf, filtered=filtered)
 
 

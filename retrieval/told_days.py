@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from itertools import chain
 
-from retrieval.codes import day_beginnings, month_lexemes
+from retrieval.codes import day_beginnings, day_numbers, days_in_digits, month_lexemes
 from retrieval.dates import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, DateHint, Period, local
 
 # The days of a longer time are too many to be looked for, and which of them one without its year is, nothing tells.
 LONGEST = timedelta(days=32)
+# The numbers of more days than these are in too many texts to tell of one.
+_FEW = 7
+# What lexemes count by which a text is found: a month more than all the numbers beside it.
+_MONTH, _DAY, _YEAR = 64, 2, 1
 # Characters of a text that are read: who keeps a whole book means no day in it.
 _READ = 8192
 # A day as digits write it; with the month first or last.
@@ -89,17 +93,27 @@ def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     return False
 
 
-def lexemes_of(period: Period, zone: tzinfo) -> list[str]:
-    """Return lexemes of which a text that says a day of a period has one; those with a star are how one begins."""
-    found: dict[str, None] = {}
+def lexemes_of(period: Period, zone: tzinfo) -> dict[str, int]:
+    """Return lexemes of which a text that says a day of a period has one, with what each counts.
+
+    Those with a star are how one begins. Of many texts that have the month, those are meant that have the day or the
+    year too.
+    """
+    found: dict[str, int] = {}
     for part in period.parts or (period,):
         if part.named is not None and part.named.month is None:
-            found[str(part.named.year)] = None
+            found[str(part.named.year)] = _MONTH
         elif part.named is not None or part.end - part.start <= LONGEST:
             days = list(_days_of(*_ends(part, zone)))
-            found |= dict.fromkeys(chain(*(month_lexemes(month) for month in dict.fromkeys(day.month for day in days))))
-            found |= dict.fromkeys(chain(*map(day_beginnings, days)))
-    return list(found)
+            found |= {str(day.year): _YEAR for day in days if str(day.year) not in found}
+            numbered = _DAY if len(days) <= _FEW else 0
+            if numbered:
+                found |= dict.fromkeys(chain(*map(day_numbers, days)), numbered)
+            found |= dict.fromkeys(chain(*map(days_in_digits, days)), numbered + _YEAR)
+            # "-12" is a month here and the twelfth there.
+            found |= dict.fromkeys(chain(*(month_lexemes(month) for month in {day.month for day in days})), _MONTH)
+            found |= dict.fromkeys(chain(*map(day_beginnings, days)), _MONTH)
+    return found
 
 
 def _ends(period: Period, zone: tzinfo) -> tuple[date, date]:

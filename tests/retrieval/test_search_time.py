@@ -133,3 +133,24 @@ def test_what_is_to_come_is_what_is_said_of_it_before_what_was_kept_then(runtime
     shelf = Shelf(runtime, ada, ("The gate squeaks", "Dentist on 12 June"))
     assert shelf.found("What happened in June?")[0] == "The gate squeaks"
     assert shelf.found("What happens in June?") == ["Dentist on 12 June", "The gate squeaks"]
+
+
+def test_what_is_to_come_is_of_one_year(runtime, ada):
+    shelf = Shelf(runtime, ada, ("Rome in October 2023", "Oslo on 4 October", "Fair on 9/10/2025", "Bonn, Oct 2026"))
+    assert {*shelf.found("What is planned for October?")} == {"Oslo on 4 October", "Fair on 9/10/2025"}
+    assert len(shelf.found("What happened in October?")) == 4
+
+
+# More than are read, older than what is asked for.
+MANY = [f"June {2026 - each % 2} in row {each}, bed {each % 30}" for each in range(220)]
+
+
+@pytest.mark.parametrize("said", ["Vet 2025-06-02", "Vet at 2/6/2025", "Vet on June 2nd", "Vet: 2 Jun 2025"])
+def test_a_day_is_found_among_many_texts_of_its_month(runtime, ada, said):
+    shelf = Shelf(runtime, ada, (said, *MANY))
+    assert said in shelf.found("What is due tomorrow?", limit=50)
+
+
+def test_of_many_texts_of_a_month_those_of_its_year_and_the_latest_are_found(runtime, ada):
+    shelf = Shelf(runtime, ada, (*(f"June 2024, row {each}" for each in range(220)), "June is dry", "Fair: June 2025"))
+    assert {*shelf.found("What will there be in June?", limit=2)} == {"June is dry", "Fair: June 2025"}
