@@ -76,14 +76,27 @@ YEAR_TEXT = r"(?:19|20)\d\d"
 _ISO = re.compile(rf"\b({YEAR_TEXT})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?(?!\d|-\d)")
 # Not a year: an amount ("$2000"), a decimal ("1.2023", "2000.5") or a longer number ("2,000,000").
 YEAR = re.compile(rf"(?<![\w$€£.,:/-])({YEAR_TEXT})(?![\w%]|[.,:]\d)")
+_MONTH = (
+    "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b"
+)
 NAMED = re.compile(
-    r"""(?:\b(?P<lead>in|during|since|until|till|by|before|after|around|of|last|early|late|mid)[\s-]+)?
-    (?:(?<![\w:.])(?P<before>\d{1,2})(?:st|nd|rd|th)?\s+(?:of\s+)?)?
-    \b(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?
-       |oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?
-    (?:\s+(?:the\s+)?(?P<after>\d{1,2})(?:st|nd|rd|th)?\b(?!:))?
+    rf"""(?:\b(?P<lead>in|during|since|until|till|by|before|after|around|of|last|early|late|mid|between
+       |from(?=\s+{_MONTH}\s+(?:to|until|till|through)\s)|(?:planned|scheduled|due)\s+for)[\s-]+)?
+    (?:(?<![\w:.])(?P<before>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?
+    \b(?P<month>{_MONTH})\.?
+    (?:\s+(?:the\s+)?(?P<after>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:))?
     (?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d)\b)?""",
     re.IGNORECASE | re.VERBOSE,
+)
+# Two days of a month that is named once: "19 to 26 December", "December 24 and 25".
+_NUMBER = r"\d{1,2}(?:st|nd|rd|th)?"
+_WITH = r"\s*(?:[\u2013/&-]|to|till|until|through|and|or)\s*(?:the\s+)?"
+_SHARED = re.compile(
+    rf"(?P<first>(?<![\w.,:/-]){_NUMBER})(?={_WITH}{_NUMBER}\s+(?:of\s+)?(?P<of>{_MONTH}))"
+    rf"|\b(?P<month>{_MONTH})(?P<day>\.?\s+(?:the\s+)?{_NUMBER}{_WITH})"
+    rf"(?={_NUMBER}(?!\w|[.,:]\d|\s?[ap]m\b|\s+(?:of\s+)?{_MONTH}))",
+    re.IGNORECASE,
 )
 _AGO = re.compile(rf"\b(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?\s+ago\b", re.IGNORECASE)
 # As many as people mean by these, and a little more.
@@ -117,7 +130,9 @@ _TO_COME = frozenset({"happens", "will", "planned", "due", "scheduled", "coming"
 _GONE = frozenset({"was", "were", "did", "had", "happened"})
 # What may stand between two dates; one of the second makes all that lies between them meant.
 _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
-_RANGE = re.compile(r"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s", re.IGNORECASE)
+_RANGE = re.compile(
+    rf"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s|{_MONTH}[-\u2013]\d|\d[-\u2013]{_MONTH}", re.IGNORECASE
+)
 # So many dates of one question are looked at.
 _MOST_DATES = 4
 _WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{_COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
@@ -129,13 +144,24 @@ _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
 _WORD = re.compile(r"[^\W_]+")
 
 
+def with_months(text: str) -> str:
+    """Return a text in which each day has its month, where two share one.
+
+    >>> with_months("from 19 to 26 December, and on May 3rd and 4th")
+    'from 19 December to 26 December, and on May 3rd and May 4th'
+    """
+    return _SHARED.sub(
+        lambda found: f"{found['first']} {found['of']}" if found["of"] else f"{found[0]}{found['month']} ", text
+    )
+
+
 def parse(question: str, now: datetime) -> DateHint | None:
     """The first date that `question` names, or None.
 
     Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week, and
     "the last 2 weeks" are the 14 days before today, and today.
     """
-    hint = _taken(question, _aware(now))[0]
+    hint = _taken(with_months(question), _aware(now))[0]
     # Of a span that is to come nothing was kept yet.
     return None if hint is not None and hint.start is not None and hint.start > _aware(now) else hint
 
@@ -161,7 +187,8 @@ def alone(question: str, now: datetime) -> Period | None:
     A day or a month without its year is the latest that has begun by `now`, or the next where the question speaks of
     what is to come. Of several dates each is meant, and what lies between where the question says so.
     """
-    moment, named = _aware(now), _named_month(question)
+    question, moment = with_months(question), _aware(now)
+    named = _named_month(question)
     if named is not None and (named["lead"] or "").lower() in _ELSEWHERE:
         return None
     found: list[Period] = []
@@ -173,13 +200,33 @@ def alone(question: str, now: datetime) -> Period | None:
             return None
         found.append(period)
         hint, rest = _taken(rest, moment)
+    closed = _RANGE.search(question) is not None
+    if closed and len(found) == 2 and len(YEAR.findall(question)) < 2:
+        found = _in_turn(found[0], found[1], moment)
     left = _WORD.findall(rest.casefold())
     # "What did June say?" asks for a person, "What is planned for June?" for a month.
     bare = not to_come and named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
     whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
     if not found or not whatever.issuperset(left) or (bare and left):
         return None
-    return replace(_joined(found, closed=_RANGE.search(question) is not None), to_come=to_come)
+    return replace(_joined(found, closed=closed), to_come=to_come)
+
+
+def _in_turn(first: Period, last: Period, now: datetime) -> list[Period]:
+    """Return the ends of a range, of which that without its year is next to the other: 30 December to 2 January.
+
+    None are returned where no year near the other's has such a day.
+    """
+    if first.named is None or last.named is None:
+        return [first, last]
+    follows = first.named.year is not None and last.named.year is None
+    near, moved = (first, last.named) if follows else (last, first.named)
+    year = local(near.start, _zone(now)).year
+    for beside in (year, year + (1 if follows else -1)):
+        found = _period(replace(moved, year=beside), now, to_come=False)
+        if found is not None and (first.start <= found.start if follows else found.start <= last.start):
+            return [first, found] if follows else [found, last]
+    return []
 
 
 def _period(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
-from itertools import chain
+from itertools import chain, groupby, pairwise
 
 from retrieval.codes import day_beginnings, day_numbers, days_in_digits, month_lexemes
-from retrieval.dates import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, DateHint, Period, local
+from retrieval.dates import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, DateHint, Period, local, with_months
 
 # The days of a longer time are too many to be looked for, and which of them one without its year is, nothing tells.
 LONGEST = timedelta(days=32)
@@ -19,19 +19,16 @@ _FEW = 7
 _MONTH, _DAY, _YEAR = 64, 2, 1
 # Characters of a text that are read: who keeps a whole book means no day in it.
 _READ = 8192
-# A day as digits write it; with the month first or last.
+# A day as digits write it, with the month first or last; an hour may follow.
 _IN_DIGITS = re.compile(
     rf"""(?<![\w.-])(?:
         (?P<first_year>{YEAR_TEXT})-(?P<month>\d\d)(?:-(?P<day>\d\d))?
       | (?P<one>\d\d?)(?P<sign>[./])(?P<other>\d\d?)(?P=sign)(?P<last_year>{YEAR_TEXT})
-    )(?![\w-])""",
+    )(?:(?=T\d)|(?![\w-]))""",
     re.VERBOSE,
 )
-# "19 to" before "26 December", and "to 26" behind "December 19".
-_TO = r"(?:st|nd|rd|th)?\s*(?:[\u2013-]|to|till|until|through)\s*"
-_FROM = re.compile(rf"(?<![\w.,:])(\d{{1,2}}){_TO}\Z", re.IGNORECASE)
-_UNTIL = re.compile(rf"{_TO}(\d{{1,2}})(?![\w.,:])", re.IGNORECASE)
-_LONGEST_FROM = 16
+# Between the first day, or month, and the last.
+_TO = re.compile(r"\s*(?:[\u2013-]|to|till|until|through)\s*", re.IGNORECASE)
 # The word of which a time is said, before it: "kWh in September", not "installed in September".
 _SAID_OF = re.compile(r"([^\W\d_]+)[,:]?\s+(?:(?:in|on|of|for|during|im|am|en)\s+)?\Z", re.IGNORECASE)
 _LONGEST_NAME = 60
@@ -46,9 +43,10 @@ _OF_OTHERS_TOO = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a text says of a time, from `start` on; `days` are those of the month, and what it leaves open is None."""
+    """What a text says of a time, from `start` to `end`; `days` are those of the month, what it leaves open is None."""
 
     start: int
+    end: int
     year: int | None
     month: int | None = None
     days: range = range(0)
@@ -82,7 +80,7 @@ def _years_beside(day: date) -> range:
 
 def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     """Tell whether a text, kept at a moment, says a day, a month or a year of a period."""
-    day, told = local(kept, zone).date(), list(told_in(text[:_READ]))
+    day, told = local(kept, zone).date(), list(told_in(with_months(text[:_READ])))
     for part in period.parts or (period,):
         if part.named is not None:
             found = any(each.is_named(part.named, day) for each in told)
@@ -121,49 +119,61 @@ def _ends(period: Period, zone: tzinfo) -> tuple[date, date]:
 
 
 def told_in(text: str) -> Iterator[Told]:
-    """Give the days, months and years that a text has.
+    """Give the days, months and years that a text has, whose days all have their months.
 
-    >>> [(each.year, each.month, [*each.days]) for each in told_in("On 3 Dec 2026, and from 24 to 26 December")]
-    [(2026, 12, [3]), (None, 12, [24, 25, 26])]
+    >>> [(each.year, each.month, [*each.days]) for each in told_in("On 3 Dec 2026, and from 24 December to 2 January")]
+    [(2026, 12, [3]), (None, 12, [24]), (None, 1, [2]), (None, 12, [24, 25, 26, 27, 28, 29, 30, 31]), (None, 1, [1, 2])]
     """
-    taken: list[range] = []
-    for found in _IN_DIGITS.finditer(text):
-        taken.append(range(*found.span()))
-        yield from _in_digits(found)
-    for found in NAMED.finditer(text):
-        sure = any(found[part] for part in ("before", "after", "year"))
-        # Lower case, these are words of any text.
-        if sure or found["month"].lower() not in AMBIGUOUS or found["month"][0].isupper():
-            taken.append(range(*found.span()))
-            yield _in_words(found, text)
+    found = sorted(chain(_in_digits(text), _in_words(text)), key=lambda each: each.start)
+    yield from found
     for year in YEAR.finditer(text):
-        if not any(year.start() in each for each in taken):
-            yield Told(year.start(), int(year[1]))
+        if not any(each.start <= year.start() < each.end for each in found):
+            yield Told(*year.span(), int(year[1]))
+    # With slashes two days may be meant, and in a range the first of both or the second.
+    dates = [[*those] for _, those in groupby(found, key=lambda each: each.start)]
+    for ones, others in pairwise(dates):
+        to = _TO.match(text, ones[0].end)
+        if to is not None and to.end() >= others[0].start:
+            for one, other in zip(ones, others, strict=False):
+                yield from _from_to(one, other)
 
 
-def _in_digits(found: re.Match[str]) -> Iterator[Told]:
-    if found["first_year"]:
-        orders = [(found["month"], found["day"])]
-    else:
-        orders = [(found["other"], found["one"])] + [(found["one"], found["other"])] * (found["sign"] == "/")
-    for month, day in orders:
-        if 1 <= int(month) <= len(MONTHS):
+def _in_digits(text: str) -> Iterator[Told]:
+    for found in _IN_DIGITS.finditer(text):
+        if found["first_year"]:
+            orders = [(found["month"], found["day"])]
+        else:
+            orders = [(found["other"], found["one"])] + [(found["one"], found["other"])] * (found["sign"] == "/")
+        for month, day in orders:
+            if 1 <= int(month) <= len(MONTHS):
+                days = range(int(day), int(day) + 1) if day else range(0)
+                yield Told(*found.span(), int(found["first_year"] or found["last_year"]), int(month), days)
+
+
+def _in_words(text: str) -> Iterator[Told]:
+    for found in NAMED.finditer(text):
+        day, year = found["before"] or found["after"], found["year"]
+        # Lower case, these are words of any text.
+        if day or year or found["month"].lower() not in AMBIGUOUS or found["month"][0].isupper():
             days = range(int(day), int(day) + 1) if day else range(0)
-            yield Told(found.start(), int(found["first_year"] or found["last_year"]), int(month), days)
+            month = MONTHS.index(found["month"][:3].lower()) + 1
+            yield Told(*found.span(), int(year) if year else None, month, days)
 
 
-def _in_words(found: re.Match[str], text: str) -> Told:
-    day, days = found["before"] or found["after"], range(0)
-    if day:
-        first = last = int(day)
-        start = found.start("before")
-        if found["before"] and (before := _FROM.search(text[max(0, start - _LONGEST_FROM) : start])):
-            first = int(before[1])
-        elif found["after"] and (behind := _UNTIL.match(text, found.end("after"))):
-            last = int(behind[1])
-        days = range(first, last + 1)
-    year, month = found["year"], MONTHS.index(found["month"][:3].lower()) + 1
-    return Told(found.start(), int(year) if year else None, month, days)
+def _from_to(one: Told, other: Told) -> Iterator[Told]:
+    """Give all from one day to another, or from one month: at most a year."""
+    if not one.month or not other.month or bool(one.days) is not bool(other.days):
+        return
+    turns = one.month > other.month
+    last = other.year if other.year is not None or one.year is None else one.year + turns
+    first = one.year if one.year is not None or last is None else last - turns
+    years = last - first if first is not None and last is not None else int(turns)
+    months = 12 * years + other.month - one.month
+    for each in range(months + 1 if months <= len(MONTHS) else 0):
+        ahead, month = divmod(one.month - 1 + each, len(MONTHS))
+        from_, behind = one.days.start if not each else 1, other.days.stop if each == months else 32
+        days = range(from_, behind) if one.days else range(0)
+        yield Told(one.start, other.end, first + ahead if first is not None else None, month + 1, days)
 
 
 def says_another(hint: DateHint, text: str, names: Collection[str]) -> bool:
@@ -179,6 +189,7 @@ def says_another(hint: DateHint, text: str, names: Collection[str]) -> bool:
     """
     if _OF_OTHERS_TOO.search(text):
         return False
+    text = with_months(text)
     told = list(told_in(text))
     if not any(_is_said_of(names, text, each.start) for each in told):
         return False

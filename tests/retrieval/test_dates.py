@@ -247,6 +247,8 @@ def test_a_question_may_ask_for_a_time_alone(question, start, end, named):
         ("Is anything planned for 29 February?", "2028-02-29", "2028-03-01"),
         ("What is coming up next week?", "2024-07-15", "2024-07-22"),
         ("tomorrow", "2024-07-11", "2024-07-12"),
+        ("What is planned for March?", "2025-03-01", "2025-04-01"),
+        ("What was due for May?", "2024-05-01", "2024-06-01"),
     ],
 )
 def test_what_is_to_come_is_of_the_next_time(question, start, end):
@@ -273,6 +275,33 @@ def test_what_is_to_come_is_no_reason_to_prefer_what_was_kept():
 )
 def test_of_several_dates_all_are_meant(question, start, end):
     assert alone(question, NOW) == Period(day(start), day(end))
+
+
+@pytest.mark.parametrize(
+    ("question", "start", "end"),
+    [
+        ("What happened from 3 to 5 May?", "2024-05-03", "2024-05-06"),
+        ("What happened May 3-5?", "2024-05-03", "2024-05-06"),
+        ("What did I note on 3 and 4 May 2023?", "2023-05-03", "2023-05-05"),
+        ("What happened between the 3rd and the 5th of May?", "2024-05-03", "2024-05-06"),
+        ("What happened from October to January?", "2023-10-01", "2024-02-01"),
+        ("What happened from May to June?", "2024-05-01", "2024-07-01"),
+        ("What happened between August and July?", "2023-08-01", "2024-08-01"),
+        ("What will happen between June and January?", "2024-06-01", "2025-02-01"),
+        ("What is planned between July 1 and July 20?", "2024-07-01", "2024-07-21"),
+        ("What happened from 30 December to 2 January 2023?", "2022-12-30", "2023-01-03"),
+        ("What happened from December 2021 to January?", "2021-12-01", "2022-02-01"),
+        ("What happened from 28 February to 29 February?", "2024-02-28", "2024-03-01"),
+        ("2023-05-07 - 2023-05-01", "2023-05-01", "2023-05-08"),
+    ],
+)
+def test_the_ends_of_a_range_are_beside_each_other(question, start, end):
+    found = alone(question, NOW)
+    assert (found.start, found.end, found.parts) == (day(start), day(end), ())
+
+
+def test_a_range_of_no_year_is_no_time():
+    assert alone("What happened between 29 February and 3 March 2023?", NOW) is None
 
 
 def test_what_lies_between_two_dates_is_not_meant_unless_that_is_said():

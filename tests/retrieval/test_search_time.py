@@ -114,6 +114,10 @@ SAID = {
     "Shimmed the crack 6/9/2024": ["6 September 2024", "What happened in September 2024?"],
     "Castle from 19 to 26 July, chalet 12": ["22 July", "What will there be on July 26?"],
     "Loan ends 2028-03-31": ["What happens in March 2028?", "2028"],
+    "Rome from 28 July to 3 August": ["What is planned for 31 July?", "2 August", "28 July"],
+    "Fair 2025-12-30 to 2026-01-02": ["What will there be on 1 January?", "2025-12-31"],
+    "Inn: December 24 and 25.": ["What is planned for 25 December?", "24 December"],
+    "Call at 2025-11-03T09:00:00Z": ["What is due on 3 November?"],
     "Dentist on 12 June": ["12 june", "What is on 12 June?"],
     "Parade on 2 June": ["tomorrow", "next week", "What is on on 2 June?"],
 }
