@@ -5,12 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
+from at_once import waits
 from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
 from memory.accounts import create_token
 from memory.embedding.backfill import utc_now
-from memory.erase import erase_user, is_genuine
+from memory.erase import erase_for_good, erase_user, is_genuine
 from memory.errors import NotFoundError
 from memory.forget import UNDO_WINDOW, forget
 from memory.ids import new_id
@@ -101,6 +102,20 @@ def test_a_search_that_keeps_its_scores_is_waited_for(filled, owner):
             erased = pool.submit(erase, filled, owner)
             assert not wait([erased], timeout=0.5).done
             session.execute(SCORE)
+        assert erased.result()["left"] == 0
+    assert rows_of(owner, filled.user_id) == []
+
+
+def test_who_waits_for_what_is_being_erased_goes_first(filled, owner):
+    with ThreadPoolExecutor(1) as pool:
+        with owner.begin() as other:
+            # It is the erasing that the database ends when each waits for the other.
+            other.execute(text("SET LOCAL deadlock_timeout = '1min'"))
+            other.execute(text("SELECT FROM users WHERE id = :id FOR UPDATE"), {"id": filled.user_id})
+            now = utc_now()
+            erased = pool.submit(erase_for_good, owner, filled.user_id, keys=filled.runtime.keys, now=now)
+            assert waits(owner)
+            other.execute(text("SELECT FROM memories WHERE user_id = :id FOR UPDATE"), {"id": filled.user_id})
         assert erased.result()["left"] == 0
     assert rows_of(owner, filled.user_id) == []
 
