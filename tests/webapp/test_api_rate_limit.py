@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 from api_agent import ENTRIES, Agent, add_space, embed, rows
+from api_talk import Talk
 from pages_browser import at_browser
 
 from tasks.app import configure
@@ -114,6 +115,14 @@ def test_over_the_limit_it_is_said_that_nothing_was_searched_and_when_to_ask_aga
     assert 1 <= seconds <= 60
     said = f"nothing was searched: there were too many searches in this minute; ask again in {seconds} seconds"
     assert (answers[2].status_code, answers[2].json["warnings"]) == (200, [said])
+
+
+def test_over_the_limit_nothing_is_said_of_an_answer_that_does_not_come_again(agent):
+    for name in ("roof", "garden", "orchard"):
+        Talk(agent, external_id=name).turn(f"Where are the bees of the {name}?", f"The {name} has hives. " * 300)
+    first, _, third = (agent.tool("episode_search", query="bees").json for _ in range(3))
+    assert (first["count"] > 0, first["truncated"]) == (True, True)
+    assert (third["count"], third["truncated"]) == (0, False)
 
 
 def test_over_the_limit_the_last_answer_is_called_that(agent):
