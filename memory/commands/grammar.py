@@ -81,8 +81,8 @@ _SESSION = (
     r"(?: (?:for|in|on|during) (?:this|the) (?:chat|session|conversation|thread|talk)"
     r"| here| from here on| from now on)?"
 )
-_OF_ME = r"(?: (?:about|on) (?:me|myself|us))"
-_KNOW = r"(?:know|remember|recall|have (?:stored|saved|noted|remembered))"
+_KEPT = "(?:stored|saved|noted|remembered)"
+_KNOW = rf"(?:know|remember|recall|have {_KEPT})"
 _SAID = (
     r"(?: (?:that )?(?:i|we|you|i've|you've|i have|you have) (?:ever |just )?(?:said|told you|mentioned|wrote|talked"
     rf"|{_KNOW}|heard|learned|got|have)(?: to you)?)"
@@ -306,17 +306,15 @@ PATTERNS: tuple[Pattern, ...] = (
         0.6,
         r"forget (?!(?:about )?(?:it|that|to|me|you|yourself)\b)(?:about )?(?P<subject>\S.{1,300})",
     ),
-    # Before what is asked about a subject: no memory is about "me" by its words.
     *_say(
         "recall",
         "everything",
         0.95,
-        rf"what (?:all |else |exactly )?(?:do|can) you (?:still )?(?:(?:remember|recall){_OF_ME}?|{_KNOW}{_OF_ME})",
-        rf"what(?:'s| is)(?: there)? in {_MEMORY}{_OF_ME}?",
-        rf"(?:do|did) you (?:still )?(?:{_KNOW}|have) (?:anything|something|things|stuff){_OF_ME}",
-        rf"(?:tell me|show me|list|recall) (?:what(?:ever)?|everything|all(?: that)?) you (?:still )?{_KNOW}{_OF_ME}?",
-        rf"(?:show me|show|list) (?:{_NOTES}|what(?:'s| is) in {_MEMORY}){_OF_ME}?",
-        rf"(?:show me|show|list) (?:everything|it all)(?: there is| you have| you've got| in {_MEMORY})?{_OF_ME}?",
+        rf"what (?:all |else |exactly )?(?:(?:do|can) you (?:still )?(?:remember|recall)|have you {_KEPT})",
+        rf"what(?:'s| is)(?: there)? in {_MEMORY}",
+        rf"(?:tell me|show me|list|recall) (?:what(?:ever)?|everything|all(?: that)?) you (?:still )?{_KNOW}",
+        rf"(?:show me|show|list) (?:{_NOTES}|what(?:'s| is) in {_MEMORY})",
+        rf"(?:show me|show|list) (?:everything|it all)(?: there is| you have| you've got| in {_MEMORY})?",
     ),
     *_say(
         "recall",
@@ -324,6 +322,7 @@ PATTERNS: tuple[Pattern, ...] = (
         0.95,
         rf"what (?:all |else |exactly )?(?:do|did|can) you (?:still )?(?:{_KNOW}|have)(?: (?:stored|saved|noted"
         rf"|in memory|on file))? {_ABOUT} {_SUBJECT}",
+        rf"what (?:all |else |exactly )?have you {_KEPT} {_ABOUT} {_SUBJECT}",
         rf"what (?:have|did) (?:i|we) (?:ever )?(?:said|say|told|tell|mentioned|mention|written|write|talked"
         rf"|talk)(?: (?:to )?you)? {_ABOUT} {_SUBJECT}",
         rf"what(?:'s| is)(?: there)? in (?:your |my |the )?memory {_ABOUT} {_SUBJECT}",
@@ -332,7 +331,7 @@ PATTERNS: tuple[Pattern, ...] = (
         rf"(?:tell me|show me|list|recall|remind me(?: of)?) (?:what(?:ever)?|everything|all(?: that)?"
         rf"|anything) (?:you|i|we) (?:still )?(?:{_KNOW}|have|said|told you)(?: (?:stored"
         rf"|saved))? {_ABOUT} {_SUBJECT}",
-        rf"(?:recall|show me (?:the |my |your )?memories|search (?:your |my |the )?memor(?:y|ies)|look up"
+        rf"(?:recall|(?:show me|show|list) {_NOTES}|search (?:your |my |the )?memor(?:y|ies)|look up"
         rf"|look in (?:your |my )?memory) (?:{_ABOUT}|for|of) {_SUBJECT}",
         rf"what memories do you have {_ABOUT} {_SUBJECT}",
         rf"(?:have|did) i (?:ever )?(?:told|tell|mentioned?)(?: (?:to )?you)? (?:anything )?{_ABOUT} {_SUBJECT}",

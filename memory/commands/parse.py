@@ -56,6 +56,8 @@ _ORDINALS = {
     "last": -1,
 }
 _NUMBER = re.compile(r"\d{1,2}")
+# No memory is about one of these by its words: who asks for them asks for all that there is.
+_ME = frozenset({"me", "myself", "us"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,8 @@ def _intent(pattern: Pattern, found: re.Match[str], line: str) -> Intent:
     subject = line[slice(*found.span("subject"))].strip() if said.get("subject") else ""
     if target in {"about", "text"} and not subject:
         return NONE
+    if kind == "recall" and subject.casefold() in _ME:
+        target, subject = "everything", ""
     several = target in {"all", "everything"} or said.get("several") is not None
     return Intent(kind, confidence, target, subject, several=several)  # type: ignore[arg-type]
 

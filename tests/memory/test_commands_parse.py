@@ -303,6 +303,12 @@ def test_what_may_be_meant_otherwise_is_not_sure(text, kind):
         ("list everything in your memory", "everything", ""),
         ("remember that I want to list everything", "text", "I want to list everything"),
         ("remember that she said: scratch that", "text", "she said: scratch that"),
+        ("What's in your memory about us?", "everything", ""),
+        ("what do you have on me?", "everything", ""),
+        ("What memories do you have about myself?", "everything", ""),
+        ("What have you stored about Me?", "everything", ""),
+        ("what have you saved about the boiler", "about", "the boiler"),
+        ("list all notes about the garden", "about", "the garden"),
         ("Hey, could you please remember that Ada likes Tea?", "text", "Ada likes Tea"),
     ],
 )
