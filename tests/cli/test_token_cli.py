@@ -45,6 +45,14 @@ def test_tokens_are_listed_with_what_they_may_do_and_never_whole(run, ada, lapto
     assert (len(lines), laptop in done.output) == (3, False)
 
 
+def test_a_name_is_no_line_of_its_own_and_no_order_to_the_terminal(run, ada):
+    with ada.session() as session:
+        secret = create_token(session, ada.id, "a\ncp_forged  read\x1b[2J", ["read"], now=utc_now())
+    listed, revoked = run("list", "--email", ada.email).stdout, run("revoke", secret).stdout
+    for said, many in ((listed, 2), (revoked, 1)):
+        assert ("\x1b" in said, said.count("\n"), len(said.splitlines())) == (False, many, many)
+
+
 def test_who_has_no_token_is_told_so(run, ada):
     with ada.session() as session:
         session.delete(session.scalar(select(Token)))

@@ -62,7 +62,12 @@ def _line(token: Token, slugs: dict[UUID, str], now: datetime) -> str:
         said.append(f"revoked {token.revoked_at:%Y-%m-%d}")
     elif token.expires_at is not None:
         said.append(f"{'expires' if token.usable(now) else 'expired'} {token.expires_at:%Y-%m-%d}")
-    return f"{', '.join(said)}: {token.name}"
+    return f"{', '.join(said)}: {_shown(token.name)}"
+
+
+def _shown(name: str) -> str:
+    """Return what a user wrote as it can do nothing to a terminal: it ends no line, and moves no cursor."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
 
 
 @token.command("revoke")
@@ -73,5 +78,5 @@ def revoke(given: str) -> None:
         found = find_token(session, given.strip())
         was_open = found.revoked_at is None
         revoke_token(session, found.user_id, found.id, now=datetime.now(UTC), actor="system")
-        said = f"{found.prefix} is {'now' if was_open else 'already'} revoked: {found.name}"
+        said = f"{found.prefix} is {'now' if was_open else 'already'} revoked: {_shown(found.name)}"
     click.echo(said)
