@@ -177,7 +177,7 @@ def understand(text: str, question: Question) -> Asked:
     written_names = _names(text)
     # A question may be answered by what says it in other words: "in even weeks". And the index lacks some letters.
     needed = {number for _, number in (numbers if asks(text) else (*numbers, *paired)) if number[0].isdigit()}
-    numbered = frozenset(place for place, each in lexemes.items() if each in needed)
+    numbered = frozenset(place for place, each in lexemes.items() if each.lstrip("-") in needed)
     coded = numbered.union(*codes, *chain(*joined))
     in_codes = set(re.split(r"[^a-z0-9]+", " ".join(chain(*written))))
     beside = {number for _, number in paired if number[0].isdigit()} - in_codes

@@ -104,6 +104,7 @@ def test_key_words_bring_what_has_them_all(shelf):
 
 def test_an_identifier_brings_what_has_it(shelf):
     assert shelf.found("What do we know of HERON-42?") == [TEXTS[2]]
+    assert shelf.found("HERON-42", near=3, cosine=0.3)[0] == TEXTS[2]
     assert shelf.found("Where does HERON-43 move the label printer?", near=2, cosine=0.9) == []
 
 
