@@ -92,6 +92,15 @@ class Hearing:
         best = self.judge.readable(weighed)[: self.source.policy.reads_at_most]
         return replace(self, judge=replace(self.judge, outranked=another))._is_read(reading, scored, best)
 
+    def shown(self, weighed: Sequence[Scored]) -> list[Scored]:
+        """Return what is shown of the best, in their order: nothing beside the point where one surely answers."""
+        judge = self.judge
+        shown = [each for each in weighed if not each.is_faint or judge.is_likely(each)]
+        if not self.may_read or judge.is_never_enough or not any(map(judge.is_certain, shown)):
+            return shown
+        best = max(each.candidate.cosine or 0.0 for each in shown)
+        return [each for each in shown if not judge.is_beside(each, best)]
+
     def _is_read(self, reader: Reader, scored: Sequence[Scored], best: Sequence[Scored]) -> bool:
         """Tell whether one of the best answers the question to who reads both, or is told without reading."""
         judge, question = self.judge, self.question

@@ -42,7 +42,10 @@ class Policy:
     names a thing or wants all of it; but `named_reading` where a name is asked for and it has nothing of the question
     but that, or all but that; and any but the first one surer than that. Of a question for everything,
     or for things of a kind, none ends the reading; and of one for everything, unless its words have all, one must be
-    `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread.
+    `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread. Beside one that is
+    `alone_reading` likely, or has the identifier, what shares no word with the question is left out if its cosine is
+    less than 0.45 of the best and does not reach `sure_cosine`, or if it lacks the identifier; but nothing where
+    everything, or things of a kind, are asked for.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -93,6 +96,7 @@ class Policy:
     worded_reading: float = 0.02
     topic_reading: float = 0.01
     certain_reading: float = 0.5
+    alone_reading: float = 0.8
     reading_ms: float = 150.0
     reading_weight: float = 0.05
     respellings: int = 4
@@ -143,6 +147,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "worded_reading": (0, 1),
     "topic_reading": (0, 1),
     "certain_reading": (0, 1),
+    "alone_reading": (0, 1),
     "reading_ms": (1, 60_000),
     "reading_weight": (0, 1),
     "respellings": (0, 50),

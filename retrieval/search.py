@@ -138,7 +138,7 @@ class _Run:
             if may_respell and (written := self._respelled(question, worded, thorough=True)) is not None:
                 return self._again(dense, written)
             self.withheld, weighed = min(len(scored), query.limit), []
-        weighed = [each for each in weighed if not each.is_faint or hearing.judge.is_likely(each)]
+        weighed = hearing.shown(weighed)
         with self.course.timed("rank"):
             # Only then the best of them: who wants one alone wants what answers, wherever it stood before it was read.
             weighed = look_again(weighed, policy, question=question, now=self.source.now)[: POOL * query.limit]

@@ -20,6 +20,8 @@ ALL = 0.999
 BEHIND = 1.0
 # What is less likely to answer is as good as sure not to, and seldom read to its end; who asks for less has it read so.
 SHOWN_EARLY = 0.05
+# Less than such a share of the best cosine is far below it.
+FAR = 0.45
 # Beyond these log-odds nothing is surer.
 SUREST = 6.0
 
@@ -100,6 +102,21 @@ class Judge:
     def is_likely(self, scored: Scored) -> bool:
         """Tell whether that it answers is evidence enough by itself, whatever its words and its vector say."""
         return (scored.candidate.sureness or 0.0) >= self.policy.min_score
+
+    def is_certain(self, scored: Scored) -> bool:
+        """Tell whether one surely answers: it reads so, or has the identifier that is asked for."""
+        candidate = scored.candidate
+        return (candidate.sureness or 0.0) >= self.policy.alone_reading or self.asked.has_code(candidate.places)
+
+    def is_beside(self, scored: Scored, best: float) -> bool:
+        """Tell whether one that shares no word with the question is beside the point of it; `best` is the best cosine.
+
+        To a model one number is as good as another: what lacks the one that is asked for is no answer for being alike.
+        """
+        if scored.coverage > 0 or scored.date_match > 0 or self.is_likely(scored):
+            return False
+        cosine = scored.candidate.cosine
+        return scored.lacks_code or (cosine is not None and cosine < min(self.policy.sure_cosine, FAR * best))
 
     def is_hopeless(self, scored: Scored) -> bool:
         """Tell whether one was read and is as good as sure not to answer."""
