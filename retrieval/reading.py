@@ -73,6 +73,17 @@ _ENGLISH = frozenset(
     to of for by it not but at on or an no
     """.split()  # noqa: SIM905  # As above.
 )
+# What a question begins with that can be answered by yes or no, and what it is then asked of: both make it English.
+_ASKS = frozenset(
+    """
+    is am are were do does did has have had can could may might must will would shall should
+    """.split()  # noqa: SIM905  # As above.
+)
+_ASKED_OF = frozenset(
+    """
+    i we you he she it they there the my our your his her their this that these those any anyone anybody anything
+    """.split()  # noqa: SIM905  # As above.
+)
 # One of these tells a short text in another language whose words the vocabulary happens to have.
 _FOREIGN = frozenset(
     """
@@ -139,14 +150,25 @@ class Reader:
         if len(text) > LONGEST_TEXT:
             return False
         words = _WORD.findall(text)
-        lower = {word.lower() for word in words}
-        if not _FOREIGN & lower and (_ONLY_ENGLISH & lower or len(_ENGLISH & lower) > 1):
+        lower = [word.lower() for word in words]
+        english, foreign = (len(known.intersection(lower)) for known in (_ENGLISH | _ONLY_ENGLISH, _FOREIGN))
+        surely = not _ONLY_ENGLISH.isdisjoint(lower)
+        if foreign:
+            # Names are of any language: "Where does Wen come from?", "the concert at São João".
+            return surely and english > 2 * foreign
+        asks = not _ASKS.isdisjoint(lower[:1])
+        if surely or english > 1 or (asks and not _ASKED_OF.isdisjoint(lower[1:2])):
             return True
-        if _FOREIGN & lower or 2 * sum(not word.isascii() for word in words) > len(words):
+        if 2 * sum(not word.isascii() for word in words) > len(words):
             return False
-        # Names say little of the language around them, as long as there is some.
+        # Names say little of the language around them, as long as there is some: "Is Zoleka married?"
         plain = [word for word in words if word.islower()]
-        words = plain if len(plain) >= _TELLING else words
+        if len(plain) >= _TELLING:
+            return self._is_known(plain)
+        return self._is_known(words) or (asks and bool(plain) and self._is_known(plain))
+
+    def _is_known(self, words: Sequence[str]) -> bool:
+        """Tell whether the vocabulary has most of some words whole."""
         pieces = self._pieces(" ".join(words))
         foreign = (_UNKNOWN_PIECES - 1) * pieces.count(self._unknown)
         return len(pieces) + foreign <= _PIECES_PER_WORD * len(words)
