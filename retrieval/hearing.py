@@ -96,7 +96,9 @@ class Hearing:
         """Return what is shown of the best, in their order: nothing beside the point where one surely answers."""
         judge = self.judge
         shown = [each for each in weighed if not each.is_faint or judge.is_likely(each)]
-        if not self.may_read or judge.is_never_enough or not any(map(judge.is_certain, shown)):
+        key_words = not asks(self.question)
+        certain = (judge.is_certain(each, key_words=key_words) for each in shown)
+        if not self.may_read or judge.is_never_enough or not any(certain):
             return shown
         best = max(each.candidate.cosine or 0.0 for each in shown)
         return [each for each in shown if not judge.is_beside(each, best)]

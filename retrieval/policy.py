@@ -43,9 +43,9 @@ class Policy:
     but that, or all but that; and any but the first one surer than that. Of a question for everything,
     or for things of a kind, none ends the reading; and of one for everything, unless its words have all, one must be
     `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread. Beside one that is
-    `alone_reading` likely, or has the identifier, what shares no word with the question is left out if its cosine is
-    less than 0.45 of the best and does not reach `sure_cosine`, or if it lacks the identifier; but nothing where
-    everything, or things of a kind, are asked for.
+    `alone_reading` likely, or has the identifier or all of mere key words, what shares no word with the question is
+    left out if its cosine is less than 0.45 of the best and does not reach `sure_cosine`, or if it lacks the
+    identifier; but nothing where everything, or things of a kind, are asked for.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all

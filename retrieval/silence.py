@@ -103,10 +103,10 @@ class Judge:
         """Tell whether that it answers is evidence enough by itself, whatever its words and its vector say."""
         return (scored.candidate.sureness or 0.0) >= self.policy.min_score
 
-    def is_certain(self, scored: Scored) -> bool:
-        """Tell whether one surely answers: it reads so, or has the identifier that is asked for."""
-        candidate = scored.candidate
-        return (candidate.sureness or 0.0) >= self.policy.alone_reading or self.asked.has_code(candidate.places)
+    def is_certain(self, scored: Scored, *, key_words: bool) -> bool:
+        """Tell whether one surely answers: it reads so, or is told by its words."""
+        sureness = scored.candidate.sureness or 0.0
+        return sureness >= self.policy.alone_reading or self.is_told(scored, key_words=key_words)
 
     def is_beside(self, scored: Scored, best: float) -> bool:
         """Tell whether one that shares no word with the question is beside the point of it; `best` is the best cosine.

@@ -44,6 +44,11 @@ def test_what_is_far_below_the_best_is_left_out_beside_what_surely_answers(shelf
     assert len(found(shelf, ASKED, policy={"alone_reading": 1})) == len(TEXTS), "nothing is as sure as that"
 
 
+def test_key_words_are_told_by_what_has_them_all(shelf):
+    assert found(shelf, "tea tin") == [TEXTS[0], TEXTS[3], TEXTS[2]]
+    assert len(found(shelf, "tea roof")) == len(TEXTS), "nothing has both"
+
+
 def test_what_has_a_word_of_the_question_stays_however_far_below_it_is(shelf):
     assert TEXTS[1] in found(shelf, "Which container by the gate do I get the tea from?")
 
