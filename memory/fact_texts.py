@@ -1,4 +1,4 @@
-"""What facts say, and the end of those that say what a forgotten memory said."""
+"""What facts say, and the end of those that say what a forgotten memory said, or that go with their space."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
+from memory.ids import among
 from memory.models import Fact
 from memory.redaction import Needles, Secrets
 
@@ -30,20 +31,18 @@ def sentence(parts: _Parts) -> str:
     return f"{parts.subject} {parts.predicate} {parts.object}"
 
 
-def drop_saying(session: Session, needles: Needles) -> Sequence[UUID]:
-    """Delete every fact that says one of the texts; returns which.
+def drop_saying(session: Session, needles: Needles, space_id: UUID | None = None) -> Sequence[UUID]:
+    """Delete every fact that says one of the texts, and every one of the space `space_id`; returns which.
 
     Works with the user whom the transaction is confined to; the caller commits.
     """
-    if not needles:
-        return ()
     session.flush()
-    said = _saying(session, needles)
+    said = [*_saying(session, needles), *_within(session, space_id)]
     if said:
-        found = (Fact.user_id == func.app_user(), Fact.id.in_(said))
+        found = (Fact.user_id == func.app_user(), among(Fact.id, said))
         # In one order, as two may forget what the same facts say.
         session.execute(select(Fact.id).where(*found).order_by(Fact.id).with_for_update())
-        session.execute(delete(Fact).where(*found))
+        session.execute(delete(Fact).where(*found).execution_options(synchronize_session=False))
     return said
 
 
@@ -52,7 +51,15 @@ def with_facts(session: Session, secrets: Secrets | None) -> Secrets | None:
     return replace(secrets, ids=secrets.ids.union(_saying(session, secrets.needles))) if secrets else None
 
 
+def _within(session: Session, space_id: UUID | None) -> Sequence[UUID]:
+    if space_id is None:
+        return ()
+    return session.scalars(select(Fact.id).where(Fact.user_id == func.app_user(), Fact.space_id == space_id)).all()
+
+
 def _saying(session: Session, needles: Needles) -> Sequence[UUID]:
+    if not needles:
+        return ()
     mine = select(Fact.id, Fact.subject, Fact.predicate, Fact.object).where(Fact.user_id == func.app_user())
     rows = session.execute(mine.execution_options(yield_per=_AT_ONCE))
     return [row.id for row in rows if needles.in_text(sentence(row))]

@@ -339,8 +339,9 @@ def _blank(
     needles: Needles,
     marked: Sequence[Forgotten],
     conversation_ids: Sequence[UUID] = (),
+    facts_of: UUID | None = None,
 ) -> None:
-    redact(session, memory_ids, needles, conversation_ids)
+    redact(session, memory_ids, needles, conversation_ids, facts_of=facts_of)
     # After calls, as whoever deletes a conversation locks them.
     drop_goals(session, needles)
     for forgotten in marked:
@@ -357,12 +358,14 @@ def forget_all(
     *,
     space_id: UUID,
     conversation_ids: Sequence[UUID],
+    facts_of: UUID,
     keys: Keys,
     now: datetime,
 ) -> None:
     """Take memories out of every read path with no undo, and what could be brought back as well.
 
-    Calls are untied from these conversations, which the caller is about to delete.
+    The facts of the space `facts_of` are deleted, and calls that named them blanked. Calls are untied from these
+    conversations, which the caller is about to delete.
 
     All of them, and what they are in, are locked by the caller, who records it. Their tombstones stand in `space_id`.
     Up to `PURGED_AT_ONCE` are purged here; of more nothing can be read or brought back either, and `purge` finds them
@@ -374,10 +377,9 @@ def forget_all(
     ids = [*rows, *restorable]
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
     _quietly(session, update(Forgotten).where(*mine).values(purge_at=now))
-    if len(ids) <= PURGED_AT_ONCE:
-        here = select(Forgotten).where(*mine).order_by(Forgotten.id).execution_options(populate_existing=True)
-        due = session.scalars(here).all()
-        _purge(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids)
+    here = select(Forgotten).where(*mine).order_by(Forgotten.id).execution_options(populate_existing=True)
+    due = session.scalars(here).all() if len(ids) <= PURGED_AT_ONCE else ()
+    _purge(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids, facts_of=facts_of)
     # Before what was cached, as whoever purges locks them.
     release_calls(session, conversation_ids)
     drop_cached(session, user_id, [text for row in rows.values() for text in texts_in(row)], keys)
@@ -464,6 +466,7 @@ def _purge(
     keys: Keys,
     now: datetime,
     conversation_ids: Sequence[UUID] = (),
+    facts_of: UUID | None = None,
 ) -> int:
     """Remove these for good, all of them locked by the caller, and whatever tells of them; returns how many are gone.
 
@@ -481,10 +484,10 @@ def _purge(
             if any(its.in_text(question) for question in questions):
                 del said[row.id]
         needles = Needles(text for texts in said.values() for text in texts)
+    # In one go, as each locks what it blanks in the order that everyone does.
+    _blank(session, list(said), needles, marked, conversation_ids, facts_of)
     if not said:
         return 0
-    # In one go, as each locks what it blanks in the order that everyone does.
-    _blank(session, list(said), needles, marked, conversation_ids)
     # Of what was forgotten once more: it may have been asked for in its own words since.
     drop_cached(session, user_id, [text for texts in said.values() for text in texts], keys)
     session.flush()

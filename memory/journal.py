@@ -33,16 +33,21 @@ __all__ = ["hold", "record", "record_tool_call", "redact", "release_calls"]
 
 
 def redact(
-    session: Session, memory_ids: Sequence[UUID], needles: Needles, conversation_ids: Sequence[UUID] = ()
+    session: Session,
+    memory_ids: Sequence[UUID],
+    needles: Needles,
+    conversation_ids: Sequence[UUID] = (),
+    *,
+    facts_of: UUID | None = None,
 ) -> int:
     """Blank every tool call that tells of one of the memories, and every cell of a notebook that says a text.
 
-    A fact that says one is deleted, as if it were one of the memories. The calls of these conversations are locked as
-    well, for `release_calls`. Returns how many calls were blanked. Works with the user whom the transaction is confined
-    to; the caller commits.
+    A fact that says one is deleted, as if it were one of the memories, and so is each of the space `facts_of`. The
+    calls of these conversations are locked as well, for `release_calls`. Returns how many calls were blanked. Works
+    with the user whom the transaction is confined to; the caller commits.
     """
     blank(session, needles)
-    facts = drop_saying(session, needles)
+    facts = drop_saying(session, needles, facts_of)
     return redact_calls(session, [*memory_ids, *facts], needles, conversation_ids)
 
 

@@ -188,7 +188,7 @@ class _Removal:
         return {}
 
     def forget(self) -> dict[str, int]:
-        """Forget every memory for good, those that could be restored as well, and delete the conversations."""
+        """Forget every memory for good, those that could be restored too, and delete conversations and facts."""
         user_id, session = self.space.user_id, self.session
         memories = session.scalars(
             select(Memory).where(Memory.user_id == user_id, Memory.space_id == self.space.id).order_by(Memory.id)
@@ -201,6 +201,7 @@ class _Removal:
             self.inside.forgotten,
             space_id=self.pool.id,
             conversation_ids=self.inside.conversations,
+            facts_of=self.space.id,
             keys=self.keys,
             now=self.now,
         )

@@ -11,6 +11,7 @@ from api_talk import Talk, titles
 from memory.embedding.backfill import utc_now
 from memory.ids import new_id
 from memory.models import Entity, EntityMention, Space
+from memory.redaction import REDACTED
 
 WORK = "/v1/spaces/work"
 MODES = ["move", "archive", "forget"]
@@ -332,6 +333,18 @@ def test_forgotten_texts_are_in_no_record(agent, ada, work):
     record = agent.get("/v1/tool-calls").text.lower()
     assert [word for word in ("celadon", "roof", "limoges") if word in record] == []
     assert "limoges" not in str(rows(ada, "SELECT t::text FROM tool_calls t")).lower()
+
+
+@pytest.mark.parametrize("at_once", [0, 1000])
+def test_what_its_facts_said_is_in_no_record(agent, ada, work, monkeypatch, at_once):
+    """Also where the memories that went with it wait for the worker."""
+    monkeypatch.setattr("memory.forget.PURGED_AT_ONCE", at_once)
+    agent.tool("fact_add", subject="The kiln", predicate="was paid by", object="Zephyrine", space="work")
+    agent.tool("fact_add", subject="The pool", predicate="was paid by", object="Odile")
+    remove(agent, "forget")
+    said = rows(ada, "SELECT arguments FROM tool_calls WHERE tool = 'fact_add' ORDER BY id")
+    assert (said[0][0], said[1][0]["object"]) == (REDACTED, "Odile")
+    assert [fact["object"] for fact in agent.get("/v1/facts").json["facts"]] == ["Odile"]
 
 
 def test_conversations_are_deleted(agent, ada, work):
