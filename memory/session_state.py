@@ -25,7 +25,7 @@ from memory.errors import InvalidError, NotFoundError
 from memory.ids import among
 from memory.journal import record
 from memory.models import Conversation, Message, SessionState
-from memory.redaction import Needles
+from memory.redaction import Needles, secrets_of
 from memory.redis_link import RedisLink
 from memory.transcript import weighed
 
@@ -61,7 +61,8 @@ _LOCK = text("SELECT 1 FROM conversations WHERE user_id = :user_id AND id = ANY(
 class Standing:
     """The goal and the last messages, oldest first: {id, sequence, role, content, token_count, created_at}.
 
-    Of them there are `KEPT` at most, and fewer where the last of them have `ENOUGH_TOKENS` already.
+    Of them there are `KEPT` at most, and fewer where the last of them have `ENOUGH_TOKENS` already. A goal that says
+    what a memory said which could still be brought back is left out.
     """
 
     goal: str | None
@@ -77,13 +78,13 @@ class SessionStates:
     def standing(self, session: Session, conversation: Conversation, *, now: datetime) -> Standing:
         """Return goal and last messages as they are now, and keep the messages if they were not at hand."""
         row = self._row(session, conversation, now)
-        seen = _seen(conversation)
+        goal, seen = _shown_goal(session, conversation, row.get(GOAL), now), _seen(conversation)
         for kept in (self._copy(conversation, SEEN, MESSAGES), row):
             if kept.get(SEEN) == seen and MESSAGES in kept:
-                return Standing(row.get(GOAL), tuple(kept[MESSAGES]))
+                return Standing(goal, tuple(kept[MESSAGES]))
         messages = _last_messages(session, conversation)
         self._save(session, conversation, {SEEN: seen, MESSAGES: messages}, now)
-        return Standing(row.get(GOAL), tuple(messages))
+        return Standing(goal, tuple(messages))
 
     def set_goal(
         self, session: Session, conversation: Conversation, goal: str | None, *, now: datetime, actor: str
@@ -174,6 +175,13 @@ def drop_goals(session: Session, needles: Needles) -> None:
             update(SessionState).where(*found).values(state=SessionState.state.op("-")(cast(GOAL, SqlText)))
         )
         copies.drop_after_commit(session, [f"session:{user_id}:{each}" for each, user_id in said.items()])
+
+
+def _shown_goal(session: Session, conversation: Conversation, goal: str | None, now: datetime) -> str | None:
+    if goal is None:
+        return None
+    secrets = secrets_of(session, conversation.user_id, now)
+    return None if secrets is not None and secrets.needles.in_text(goal) else goal
 
 
 def _scope(conversation: Conversation) -> dict[str, UUID]:

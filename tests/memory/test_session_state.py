@@ -17,7 +17,7 @@ from memory.conversations import delete_conversation, open_conversation
 from memory.copies import register
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, purge
+from memory.forget import UNDO_WINDOW, forget, purge, restore
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation
@@ -152,12 +152,15 @@ def test_the_copy_of_a_goal_is_dropped_with_it_when_that_is_certain(desk: Desk) 
     assert other.goal() == "Find the bees"
 
 
-def test_a_goal_stays_while_its_memory_can_be_brought_back(desk: Desk) -> None:
+def test_a_goal_is_out_of_sight_while_its_memory_can_be_brought_back(desk: Desk) -> None:
     keys = desk.book.runtime.keys
     memory_id = desk.book.write(SAID).id
     desk.aim(SAID)
     desk.book.do(forget, memory_id, keys=keys, undo=UNDO_WINDOW)
+    assert desk.goal() is None
+    desk.book.do(restore, memory_id)
     assert desk.goal() == SAID
+    desk.book.do(forget, memory_id, keys=keys, undo=UNDO_WINDOW)
     with desk.book.session() as session:
         assert purge(session, desk.book.user_id, keys=keys, now=utc_now() + UNDO_WINDOW) == 1
     assert desk.goal() is None
