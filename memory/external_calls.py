@@ -62,6 +62,7 @@ def record_calls(
     rows: dict[UUID, dict[str, Any]] = {}
     for draft, call_id in zip(drafts, ids, strict=True):
         rows.setdefault(call_id, _row(draft, user_id, call_id, token_id, correlation_id, now))
+    _hold_places(session, user_id, drafts)
     statement = insert(ToolCall).on_conflict_do_nothing().returning(ToolCall.id)
     added = set(session.scalars(statement, without_forgotten(session, user_id, list(rows.values()), keys, now)))
     # Well before the totals can go past them meanwhile.
@@ -77,6 +78,14 @@ def record_calls(
             name = drafts[place].client_id
             raise ConflictError(f"{name!r} names a call with other content already", f"calls.{place}.client_id")
     return kept
+
+
+def _hold_places(session: Session, user_id: UUID, drafts: Sequence[CallDraft]) -> None:
+    """Keep conversations that calls belong to, with their messages, from being deleted until the transaction ends."""
+    ids = {draft.conversation_id for draft in drafts if draft.conversation_id is not None}
+    mine = select(Conversation.id).where(Conversation.user_id == user_id, Conversation.id.in_(ids))
+    if ids:
+        session.execute(mine.order_by(Conversation.id).with_for_update(read=True, key_share=True))
 
 
 def _is_repeat(call: ToolCall, draft: CallDraft) -> bool:

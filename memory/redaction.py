@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 from uuid import UUID
 
-from sqlalchemy import Select, cast, func, or_, select
+from sqlalchemy import ColumnElement, Select, cast, func, or_, select
 from sqlalchemy import Text as SqlText
 from sqlalchemy.orm import Session
 
@@ -23,6 +23,7 @@ from memory.ids import among
 from memory.models import Forgotten, Memory, ToolCall
 from memory.patterns import pattern
 from memory.revisions import texts_of, texts_read
+from memory.telling import moment, told_since, wait_for_tellers
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
 # only where it is the whole of what was said.
@@ -253,39 +254,51 @@ def redact(
     """Blank every tool call of the user that names one of the memories or carries one of the texts.
 
     The calls of these conversations, which the caller is about to release, are locked with them in one order. Returns
-    how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits.
+    how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits. Who tells
+    of calls is waited for, if a text is to be found, and waits from then on until that.
     """
     if not memory_ids and not needles:
         return 0
     session.flush()
     secrets = Secrets(frozenset(memory_ids), needles)
-    found = _Found()
-    candidates = _that_may_tell(session, memory_ids, secrets.needles)
+    found, begun = _Found(), moment(session)
+    _look(session, memory_ids, secrets, found, _MINE)
+    if needles:
+        # Only now: all of the record may take long, and what was told meanwhile is soon looked through.
+        wait_for_tellers(session)
+        _look(session, memory_ids, secrets, found, _MINE & told_since(begun))
+    if conversation_ids:
+        session.execute(select(func.hold_tool_calls(sorted(found.calls), conversation_ids)))
+    if not found.calls:
+        return 0
+    told = (sorted(each) for each in (found.calls, found.saying, found.paths))
+    return session.scalar(select(func.redact_tool_calls(*told))) or 0
+
+
+def _look(
+    session: Session, memory_ids: Sequence[UUID], secrets: Secrets, found: _Found, where: ColumnElement[bool]
+) -> None:
+    candidates = _that_may_tell(session, memory_ids, secrets.needles, where)
     for start in range(0, len(candidates), _AT_ONCE):
         some = select(*_COLUMNS).where(_MINE, ToolCall.id.in_(candidates[start : start + _AT_ONCE]))
         for call in session.execute(some):
             found.look_at(call, secrets)
-    if conversation_ids:
-        session.execute(select(func.hold_tool_calls(found.calls, conversation_ids)))
-    if not found.calls:
-        return 0
-    return session.scalar(select(func.redact_tool_calls(found.calls, found.saying, sorted(found.paths)))) or 0
 
 
 @dataclass
 class _Found:
     """Calls to blank; those that say a text themselves; the paths that do."""
 
-    calls: list[UUID] = field(default_factory=list)
-    saying: list[UUID] = field(default_factory=list)
+    calls: set[UUID] = field(default_factory=set)
+    saying: set[UUID] = field(default_factory=set)
     paths: set[str] = field(default_factory=set)
 
     def look_at(self, call: Any, secrets: Secrets) -> None:
         if not secrets.told_by(call) or _is_blank(call, secrets):
             return
-        self.calls.append(call.id)
+        self.calls.add(call.id)
         if secrets.said_by(call):
-            self.saying.append(call.id)
+            self.saying.add(call.id)
         self.paths.update(path for path in call.affected_paths if secrets.needles.in_text(path))
 
 
@@ -298,34 +311,41 @@ def is_redacted(call: Any) -> bool:
     return bool((call.arguments, call.result, call.error) == (REDACTED, REDACTED, None))
 
 
-def _that_may_tell(session: Session, memory_ids: Sequence[UUID], needles: Needles) -> list[UUID]:
+def _that_may_tell(
+    session: Session, memory_ids: Sequence[UUID], needles: Needles, where: ColumnElement[bool]
+) -> list[UUID]:
     """Return the calls that may have to be blanked, reading what each says once, as one text."""
     affected = func.unnest(ToolCall.affected_ids).column_valued("affected")
     # Looked up by hash, one by one: overlap would compare each with each.
     named = select(affected).where(among(affected, memory_ids)).exists()
     parts = (ToolCall.arguments, ToolCall.result, func.to_jsonb(ToolCall.error), func.to_jsonb(ToolCall.affected_paths))
     said = func.concat_ws("\n", *(cast(part, SqlText) for part in parts))
-    statement = select(ToolCall.id, named, said).where(_MINE)
+    statement = select(ToolCall.id, named, said)
     # The database is not asked for the texts: what is upper and lower case there is not what it is here.
     return [
         call_id
-        for call_id, is_named, written in _read(session, statement, named, said, needles.pattern())
+        for call_id, is_named, written in _read(session, statement, where, named, said, needles.pattern())
         if is_named or needles.may_be_in_json(written)
     ]
 
 
 def _read(
-    session: Session, statement: Select[*tuple[Any, ...]], named: Any, said: Any, fitting: str | None
+    session: Session,
+    statement: Select[*tuple[Any, ...]],
+    where: ColumnElement[bool],
+    named: Any,
+    said: Any,
+    fitting: str | None,
 ) -> Iterator[Any]:
     """Yield the rows of a statement about calls, of those that are named or say what fits, if anything is to fit."""
     if fitting is None:
-        yield from session.execute(statement.execution_options(yield_per=_AT_ONCE))
+        yield from session.execute(statement.where(where).execution_options(yield_per=_AT_ONCE))
         return
     # Their ids alone, all in one answer: a cursor, which gives some at a time, keeps the database from reading by
     # several processes at once, and hardly any of the calls has to come over here.
-    ids = session.scalars(select(ToolCall.id).where(_MINE, or_(named, said.op("~")(fitting)))).all()
+    ids = session.scalars(select(ToolCall.id).where(where, or_(named, said.op("~")(fitting)))).all()
     for start in range(0, len(ids), _AT_ONCE):
-        yield from session.execute(statement.where(ToolCall.id.in_(ids[start : start + _AT_ONCE])))
+        yield from session.execute(statement.where(_MINE, ToolCall.id.in_(ids[start : start + _AT_ONCE])))
 
 
 def _meant(escapes: str) -> str:

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from memory.drafts import MAX_TEXT_BYTES
 from memory.keys import Keys
 from memory.redaction import REDACTED
+from memory.telling import begin_to_tell
 from memory.text import normalise, simhash64
 from memory.tombstones import final_graveyard
 
@@ -24,8 +25,10 @@ def without_forgotten(
 ) -> list[dict[str, Any]]:
     """Return rows of the record of calls, blank where a value or a path is a text that was forgotten for good.
 
-    What can still be brought back is left to the purge: until then it is shown redacted.
+    What can still be brought back is left to the purge: until then it is shown redacted. Whoever forgets anything for
+    good waits then until the transaction ends, and the caller has locked what else it needs.
     """
+    begin_to_tell(session)
     stones = final_graveyard(session, user_id, keys, now)
     if not stones.stones:
         return list(rows)

@@ -1,0 +1,53 @@
+"""Who records what was told, and who takes what is forgotten out of the record: neither misses the other.
+
+Who tells asks the tombstones what is forgotten, and records the rest. What is recorded in between, and not committed
+yet, nobody sees who takes out what is forgotten at that moment.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, Text, func, literal, literal_column, select
+from sqlalchemy import cast as as_type
+from sqlalchemy.orm import Session
+from sqlalchemy.types import UserDefinedType
+
+from memory.models import ToolCall
+
+# Other locks of users have lower ones.
+_LOCK_SEED = 5
+_LOCK = func.hashtextextended(as_type(func.app_user(), Text), _LOCK_SEED)
+
+
+class _Xid(UserDefinedType[str]):
+    """The number of a transaction."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: object) -> str:
+        return "xid"
+
+
+def begin_to_tell(session: Session) -> None:
+    """Wait for who is about to end taking out what is forgotten; until this transaction ends, nobody else comes so far.
+
+    Tombstones are read after this. What else the transaction may wait for, it locks before: the other waits for it, and
+    holds spaces and conversations.
+    """
+    session.execute(select(func.pg_advisory_xact_lock_shared(_LOCK)))
+
+
+def wait_for_tellers(session: Session) -> None:
+    """Wait for all who are telling; who begins to after this waits until this transaction ends."""
+    session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+
+
+def moment(session: Session) -> str:
+    """Return what `told_since` is asked by."""
+    oldest = as_type(func.pg_snapshot_xmin(func.pg_current_snapshot()), _Xid)
+    return session.scalars(select(as_type(oldest, Text))).one()
+
+
+def told_since(when: str) -> ColumnElement[bool]:
+    """Return what is true of all calls that a statement before this moment may have missed, and of few others."""
+    written = literal_column(f"{ToolCall.__tablename__}.xmin", _Xid())
+    return func.age(written) <= func.age(as_type(literal(when, Text), _Xid))
