@@ -38,7 +38,7 @@ class Keys:
         try:
             return self._fernet.decrypt(stored.encode()).decode()
         except InvalidToken:
-            message = "a stored credential does not match the secret key: was the key replaced?"
+            message = "a stored key cannot be read, as the secret key of the server was replaced since: store it again"
             raise ConflictError(message) from None
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memory.embedding import queue
-from memory.embedding.base import EmbeddingError
+from memory.embedding.base import Embedder, EmbeddingError
 from memory.embedding.http import HttpEmbedder
-from memory.embedding.models import reconcile, user_models
+from memory.embedding.models import active_model, reconcile, user_models
 from memory.embedding.progress import Progress, progress_of
 from memory.embedding.providers import clear_setting, save_setting, setting_of
 from memory.errors import ConflictError, InvalidError
@@ -48,7 +48,12 @@ class Standing:
     @property
     def pace(self) -> int:
         """Return in how many seconds there may be something new: later while all that wait wait for a provider."""
-        return 1 if any(progress.waiting and not model.rests_until for model, progress in self.models) else 10
+        return 1 if any(_is_moving(model, progress) for model, progress in self.models) else 10
+
+
+def _is_moving(model: EmbeddingModel, progress: Progress) -> bool:
+    takes_over = model.state == "building" and not progress.failed
+    return not model.rests_until and bool(progress.waiting or takes_over)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +103,26 @@ def remove() -> None:
 
 def try_out(fields: Mapping[str, Any]) -> Trial:
     """Embed one sentence with an endpoint, without storing anything."""
+    return _tried(lambda: _embedder(fields))
+
+
+def try_serving() -> Trial | None:
+    """Embed one sentence with the endpoint whose vectors serve; None where none does."""
+    model = active_model(session(), credential().user_id)
+    if model is None or model.endpoint_url is None:
+        return None
+    session().expunge(model)
+    return _tried(lambda: runtime().providers.embedder(model).embedder)
+
+
+def _tried(made: Callable[[], Embedder]) -> Trial:
     # It may take as long as it is waited for, and somebody else needs the connection.
     session().commit()
     started = time.perf_counter()
     try:
-        vector = _embedder(fields).embed([SENTENCE])
-    except EmbeddingError as error:
+        vector = made().embed([SENTENCE])
+    except (EmbeddingError, ConflictError) as error:
+        # The latter where the key was encrypted with another secret.
         return Trial(None, str(error), time.perf_counter() - started)
     return Trial(int(vector.shape[1]), None, time.perf_counter() - started)
 

@@ -48,6 +48,13 @@ _ENDINGS = ("/", "/embeddings", "/api/embed", "/v1", "/")
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 # What is said to everybody, whatever they ask: a small request could be let through where a large one is not.
 _AWAY = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+# What a refusal comes down to, for whoever set the endpoint.
+_MEANING: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "it wants another key",
+    HTTPStatus.FORBIDDEN: "the key may not do this",
+    HTTPStatus.NOT_FOUND: "it knows no such model or address",
+    HTTPStatus.TOO_MANY_REQUESTS: "it was asked too often",
+}
 
 
 class HttpEmbedder:
@@ -151,8 +158,7 @@ class HttpEmbedder:
             raise self._error("answered too much", permanent=True) from None
         if answer is None:
             transient = status >= 500 or status in _RETRIABLE
-            message = f"answered HTTP {status}"
-            raise self._error(message, permanent=not transient, away=status in _AWAY, pause=pause)
+            raise self._error(_refusal(status), permanent=not transient, away=status in _AWAY, pause=pause)
         if sum(map(answer.count, (b",", b"[", b"{"))) > _MOST_VALUES * len(body["input"]):
             raise self._error("answered too much", permanent=True)
         try:
@@ -168,6 +174,11 @@ class HttpEmbedder:
     def _error(self, message: str, *, permanent: bool, away: bool = False, pause: float = 0.0) -> EmbeddingError:
         whole = f"the {self.provider} embedding provider {message}"
         return EmbeddingError(whole, permanent=permanent, away=away, pause=pause)
+
+
+def _refusal(status: int) -> str:
+    meaning = _MEANING.get(status)
+    return f"answered HTTP {status}: {meaning}" if meaning else f"answered HTTP {status}"
 
 
 def _address(endpoint_url: str, path: str | None) -> str:

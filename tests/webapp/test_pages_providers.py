@@ -12,6 +12,8 @@ from api_talk import Talk
 from embedding_endpoint import running
 from pages_browser import HTMX, at_browser, stored
 
+from memory.embedding.providers import Providers
+from memory.keys import Keys
 from memory.llm import ChatModel
 from webapp.extensions import db
 
@@ -91,6 +93,50 @@ def test_a_test_answers_htmx_with_the_form_alone(browser, endpoint):
     assert f'value="{endpoint.url}"' in answer
 
 
+@pytest.fixture
+def served(ada, browser, endpoint):
+    """Ada's memory has its vector by the endpoint, which serves."""
+    stored(ada, "Ada keeps bees on the roof")
+    browser.post("/providers", data=form(endpoint, api_key="sk-loom"))
+    ada.runtime.backfill.run()
+    assert models(ada) == [("loom-5", "active")]
+    return endpoint
+
+
+def serving(browser):
+    return " ".join(unescape(browser.get("/providers/serving", headers=HTMX).text).split())
+
+
+def test_the_page_asks_the_endpoint_that_serves_for_a_vector(browser, served):
+    asked = len(served.keys)
+    assert 'hx-get="/providers/serving" hx-trigger="load"' in browser.get("/providers").text
+    assert len(served.keys) == asked
+    said = serving(browser)
+    assert "was asked for a vector, and gave it in 0." in said
+    assert "hx-get" not in said
+    assert served.keys[asked:] == ["Bearer sk-loom"]
+
+
+def test_the_page_says_why_what_serves_gives_no_vector(browser, served):
+    served.status = 401
+    why = "the openai embedding provider answered HTTP 401: it wants another key. Until it does, searches go by words"
+    assert why in serving(browser)
+    served.status, served.dimensions = 200, 7
+    assert "returned 7 dimensions instead of 5. Until it does" in serving(browser)
+
+
+def test_the_page_says_that_a_stored_key_can_no_longer_be_read(app, runtime, monkeypatch, browser, served):
+    other = Providers(runtime.providers.system, Keys(b"another secret, of another server"))
+    monkeypatch.setitem(app.extensions, "commonplace", replace(runtime, providers=other))
+    assert "the secret key of the server was replaced since: store it again. Until it does" in serving(browser)
+
+
+def test_the_local_model_is_not_asked(ada, browser):
+    stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    assert serving(browser) == '<div id="providers-serving" role="status" > </div>'
+
+
 def test_an_older_tab_does_not_overwrite_what_was_set_meanwhile(ada, browser, endpoint):
     shown = unescape(re.search(r'name="shown" value="([^"]+)"', browser.get("/providers").text).group(1))
     older = form(endpoint, shown=shown, model="loom-7")
@@ -123,6 +169,16 @@ def test_a_saved_endpoint_is_filled_while_the_old_model_serves(ada, browser, end
     assert models(ada) == [(old, "active"), ("loom-5", "building")]
     page = browser.get("/providers").text
     assert "0 of 1 vectors" in page
+    assert 'hx-trigger="load delay:1s"' in page
+
+
+def test_the_page_looks_soon_for_a_model_that_is_filled_to_take_over(ada, browser, endpoint):
+    memory = stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    browser.post(f"/memories/{memory}/forget", headers=HTMX)
+    browser.post("/providers", data=form(endpoint))
+    page = browser.get("/providers").text
+    assert "0 of 0 vectors" in page
     assert 'hx-trigger="load delay:1s"' in page
 
 

@@ -14,7 +14,7 @@ Warnings = Field(
     None, description="What was done to the question, or that it was not searched and when to ask again; else left out."
 )
 Degraded = (
-    "What was skipped, and why. `semantic`: no embedding model answered in time, so words alone were searched. "
+    "What was skipped, and why. `semantic`: no embedding model gave a vector in time, so words alone were searched. "
     "`vectors`: many memories still wait for their embeddings. `reading`: there was no time to read what was found "
     "together with the question, so words and vectors alone decided whether it is answered. `rate_limited`: one search "
     "too many in this minute, so nothing was searched; a web process that was asked the same of memories before gives "

@@ -18,7 +18,8 @@ from webapp.pages.words import ordinal
 from webapp.ratelimit import LIMITED
 
 NOTICES = {
-    "semantic": "Searched by words alone: meaning was out of reach, because no embedding model answered in time.",
+    "semantic": "Searched by words alone: meaning was out of reach, because no embedding model gave a vector. The page "
+    "of providers says what is wrong.",
     "vectors": "Many of the memories here still wait for their embeddings: until then their words alone find them.",
     "reading": "The machine was too busy to read what was found together with the question: what is shown may not "
     "answer it, or an answer was kept back. Search again in a moment.",

@@ -19,7 +19,7 @@ from webapp.pages.forms import ShownForm, parse
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
 from webapp.plain import problems
-from webapp.providers import remove, retry, save, shown_address, standing, stored_key, try_out
+from webapp.providers import remove, retry, save, shown_address, standing, stored_key, try_out, try_serving
 
 bp = guarded("providers")
 
@@ -67,6 +67,14 @@ def index() -> Response:
 def progress() -> Response:
     """Answer how far the models are; the fragment asks again by itself until all is done."""
     return render("providers/index.html", "providers/_progress.html", **_context({}))
+
+
+@bp.get("/providers/serving")
+def serving() -> Response:
+    """Ask the endpoint that serves for a vector: until it gives one, searches go by words alone."""
+    trial = try_serving()
+    told = {**_context({}), "asked": True, "serving": trial}
+    return render("providers/index.html", "providers/_serving.html", **told)
 
 
 @bp.post("/providers")
@@ -130,6 +138,7 @@ def _context(problem: dict[str, str]) -> dict[str, Any]:
     kinds = [(kind, NAMES[kind]) for kind in PROVIDERS]
     given = request.form if request.method == "POST" else None
     fixed = {"kinds": kinds, "names": NAMES, "shown_address": shown_address, "trial": None}
+    fixed |= {"asked": False, "serving": None}
     fixed["shown"] = given["shown"] if given and "shown" in given else json.dumps(_shown())
     return {"standing": standing(), "given": given, "problem": problem, **fixed}
 
