@@ -328,6 +328,7 @@ def test_the_example_of_the_readme_carries_a_conversation_on(monkeypatch, base_u
 
 def test_the_example_of_the_readme_makes_an_agent_of_what_it_names(monkeypatch):
     readme = (Path(__file__).parents[2] / "integrations" / "README.md").read_text()
+    readme = readme.partition("\n## OpenAI Agents SDK\n")[2]
     (shell,) = re.findall(r"```sh\n(.*?)```", readme, re.DOTALL)
     (example,) = re.findall(r"```python\n(.*?)^print", readme, re.DOTALL | re.MULTILINE)
     exported = re.search(r"^export (\w+)=\$\(\.venv/bin/commonplace token create ", shell, re.MULTILINE)

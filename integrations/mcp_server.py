@@ -1,0 +1,75 @@
+"""The tools of a Commonplace server for clients of the Model Context Protocol, over standard input and output.
+
+TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+SECONDS = 30.0
+
+
+class Tools:
+    """The tools as the server describes them, so that a client sees those of its version."""
+
+    def __init__(self, server: httpx.AsyncClient) -> None:
+        self._server = server
+
+    async def instructions(self) -> str:
+        """Return what tells a model when to use the tools; raises `httpx.HTTPError`."""
+        answer = await self._server.get("memory/prompt")
+        return str(answer.raise_for_status().json()["prompt"])
+
+    async def listed(self, _context: Any, _page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """Return every tool."""
+        answer = await self._server.get("tools", params={"format": "mcp"})
+        return types.ListToolsResult.model_validate(answer.raise_for_status().json())
+
+    async def called(self, _context: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
+        """Return what a tool answers; what it refuses, and a server that is away, is told the model as an error."""
+        try:
+            answer = await self._server.post(f"tools/{quote(call.name, safe='')}", json=call.arguments or {})
+        except httpx.HTTPError as error:
+            # No more than its name: the error may quote the address or the question.
+            return _result(f"Memory is out of reach ({type(error).__name__}): go on without it.", is_error=True)
+        return _result(answer.text, is_error=answer.is_error)
+
+
+def _result(text: str, *, is_error: bool) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+
+
+async def serve(base_url: str, token: str) -> None:
+    """Serve until standard input ends; raises `httpx.HTTPError` where the server is away or refuses the token."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=f"{base_url.rstrip('/')}/v1/", headers=headers, timeout=SECONDS) as client:
+        tools = Tools(client)
+        told = await tools.instructions()
+        server = Server("commonplace", instructions=told, on_list_tools=tools.listed, on_call_tool=tools.called)
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+
+def main() -> None:
+    """Serve the address that is the one argument, with the token of the environment."""
+    token = os.environ.get("TOKEN")
+    if len(sys.argv) != 2 or not token:
+        sys.exit("usage: TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765")
+    try:
+        asyncio.run(serve(sys.argv[1], token))
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        sys.exit(f"no memory at {sys.argv[1]}: {str(error).partition(chr(10))[0]}")
+
+
+if __name__ == "__main__":
+    main()

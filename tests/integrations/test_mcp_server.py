@@ -1,0 +1,149 @@
+"""A client of the real MCP library, the program that it starts, and a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from api_server import served
+
+from memory.drafts import Draft
+from memory.embedding.backfill import utc_now
+from memory.remember import remember_many
+
+FOLDER = Path(__file__).parents[2] / "integrations"
+PREFERENCE = "I prefer uv over pip for Python projects"
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def base_url(app) -> Iterator[str]:
+    with served(app) as url:
+        yield url
+
+
+def connected(base_url: str, token: str, use: Callable[[Any], Awaitable[T]]) -> T:
+    """Start the program as the README has clients start it, and use what it serves."""
+    (shown,) = re.findall(r"```json\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
+    (configured,) = json.loads(shown)["mcpServers"].values()
+    program, address = configured["args"]
+    assert (Path(program).name, address, list(configured["env"])) == (
+        "mcp_server.py",
+        "http://127.0.0.1:8765",
+        ["TOKEN"],
+    )
+
+    async def _use() -> T:
+        # Here, as every process of the tests reads this file, and one of them runs it.
+        from mcp import ClientSession, StdioServerParameters
+        from mcp.client.stdio import stdio_client
+
+        args = [str(FOLDER / Path(program).name), base_url]
+        started = StdioServerParameters(command=sys.executable, args=args, env={"TOKEN": token})
+        async with stdio_client(started) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            return await use(session)
+
+    # In a thread of its own: the browser tests' driver keeps an event loop running in this one.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(_use())).result()
+
+
+def call(base_url: str, token: str, tool: str, **arguments: Any) -> tuple[bool, str]:
+    """Return whether the tool's answer is an error, and the text of it."""
+
+    async def _called(session: Any) -> tuple[bool, str]:
+        result = await session.call_tool(tool, arguments)
+        return result.is_error, result.content[0].text
+
+    return connected(base_url, token, _called)
+
+
+def test_a_client_is_told_the_tools_and_when_to_use_them(base_url, client, ada):
+    async def _told(session: Any) -> tuple[list[dict[str, Any]], str]:
+        tools = (await session.list_tools()).tools
+        return [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in tools], session.instructions
+
+    tools, instructions = connected(base_url, ada.token, _told)
+    assert tools == client.get("/v1/tools?format=mcp", headers=ada.headers).json["tools"]
+    assert instructions == client.get("/v1/memory/prompt", headers=ada.headers).json["prompt"]
+
+
+def test_a_model_remembers_and_finds(base_url, ada):
+    assert call(base_url, ada.token, "memory_add", type="preference", content=PREFERENCE)[0] is False
+    failed, text = call(base_url, ada.token, "memory_search", query="uv or pip for Python projects")
+    assert failed is False
+    assert [hit["content_snippet"] for hit in json.loads(text)["results"]] == [PREFERENCE]
+
+
+def test_another_users_memories_stay_theirs(base_url, ada, bob):
+    with ada.session() as session:
+        remember_many(session, ada.id, "default", [Draft(PREFERENCE)], keys=ada.runtime.keys, now=utc_now(), actor="t")
+    assert json.loads(call(base_url, bob.token, "memory_search", query=PREFERENCE)[1])["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("memory_search", {"question": "uv?"}, "query: Field required"),
+        ("memory_shred", {}, "there is no such tool; there are memory_search"),
+        ("../providers/test", {}, "there is nothing at this address"),
+    ],
+)
+def test_what_the_server_refuses_is_told_the_model_as_an_error(base_url, ada, tool, arguments, said):
+    failed, text = call(base_url, ada.token, tool, **arguments)
+    assert failed is True
+    assert said in text
+
+
+def test_what_a_token_may_not_do_is_told_the_model_as_an_error(base_url, ada):
+    reader = ada.new_token("read")["Authorization"].removeprefix("Bearer ")
+    failed, text = call(base_url, reader, "memory_add", type="preference", content=PREFERENCE)
+    assert failed is True
+    assert json.loads(text)["status"] == 403
+
+
+def test_a_server_that_goes_away_is_told_the_model_as_an_error(app, ada):
+    server = served(app)
+    base_url = server.__enter__()
+
+    async def _called(session: Any) -> Any:
+        server.__exit__(None, None, None)
+        return await session.call_tool("memory_search", {"query": PREFERENCE})
+
+    result = connected(base_url, ada.token, _called)
+    assert (result.is_error, result.content[0].text) == (
+        True,
+        "Memory is out of reach (ConnectError): go on without it.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "token", "said"),
+    [
+        ([], "cp_x", "usage: TOKEN="),
+        (["http://127.0.0.1:1"], "", "usage: TOKEN="),
+        (["http://127.0.0.1:1"], "cp_x", "no memory at http://127.0.0.1:1: All connection attempts failed"),
+        (["gopher:"], "cp_x", "no memory at gopher:: Request URL has an unsupported protocol"),
+    ],
+)
+def test_what_cannot_be_served_ends_and_says_why(args, token, said):
+    command = [sys.executable, FOLDER / "mcp_server.py", *args]
+    done = subprocess.run(command, env={"TOKEN": token}, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert said in done.stderr.decode()
+    assert done.stdout == b""
+
+
+def test_a_token_that_opens_nothing_ends_it(base_url):
+    command = [sys.executable, FOLDER / "mcp_server.py", base_url]
+    done = subprocess.run(command, env={"TOKEN": "cp_no"}, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert (done.returncode, b"401" in done.stderr, b"cp_no" in done.stderr) == (1, True, False)
