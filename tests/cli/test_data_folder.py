@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from secrets_of_tests import SECRET
 
+from memory.server import server_account
 from webapp.cli.doctor import examine
 
 
@@ -59,7 +60,28 @@ def junk_for_database(tmp_path):
     return tmp_path, f"{path} has files in it and no database"
 
 
-@pytest.fixture(params=["unwritable", "folder_for_key", "short_key", "file_for_database", "junk_for_database"])
+@pytest.fixture
+def database_of_another(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("nobody else can make the file of another")
+    path = tmp_path / "postgres"
+    path.mkdir()
+    (path / "PG_VERSION").write_text("18\n")
+    yield tmp_path, f"{path} belongs to root, and its server would run as embedded_postgres: run this as its owner, or"
+    assert path.stat().st_uid == 0
+
+
+SPOILED = (
+    "unwritable",
+    "folder_for_key",
+    "short_key",
+    "file_for_database",
+    "junk_for_database",
+    "database_of_another",
+)
+
+
+@pytest.fixture(params=SPOILED)
 def spoiled(request):
     return request.getfixturevalue(request.param)
 
@@ -95,7 +117,9 @@ def test_doctor_advises_to_make_room_where_a_database_does_not_start_on_a_full_d
     own_home, monkeypatch, least, advice
 ):
     (own_home / "postgres").mkdir()
-    (own_home / "postgres" / "PG_VERSION").write_text("9\n")
+    version = own_home / "postgres" / "PG_VERSION"
+    version.write_text("9\n")
+    os.chown(version, server_account(), -1)
     monkeypatch.setenv("COMMONPLACE_HOME", str(own_home))
     monkeypatch.delenv("DATABASE_URL", raising=False)
     monkeypatch.setattr("webapp.cli.doctor.LEAST_FREE", least)

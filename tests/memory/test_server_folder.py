@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from servers import TELL
 
 from memory.errors import ServerError, ServerFolderError
 from memory.server import EmbeddedServer
-from memory.server_folder import is_half_made, move_up, remove_half_made
+from memory.server_folder import is_half_made, move_up, refuse_another_owner, remove_half_made
 
 
 def test_a_folder_that_was_being_filled_when_all_was_killed_is_filled_anew(
@@ -95,3 +96,23 @@ def test_a_new_database_has_its_version_after_all_else_is_on_the_disk(
     move_up(made, tmp_path)
     files = {".initdb-made", "base", "global", "pg_wal"}
     assert written == [files, {*files, "PG_VERSION"}]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="nobody else can be somebody else")
+def test_a_folder_that_cannot_be_looked_into_is_told_to_be_of_its_owner() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        (Path(made) / "PG_VERSION").write_text("18\n")
+        os.seteuid(65534)
+        try:
+            with pytest.raises(ServerFolderError, match="belongs to root, and its server would run as nobody: "):
+                refuse_another_owner(Path(made), os.geteuid())
+        finally:
+            os.seteuid(0)
+
+
+def test_a_folder_of_the_servers_account_or_without_a_database_is_not_refused(tmp_path: Path) -> None:
+    refuse_another_owner(tmp_path, 4_000_000)
+    (tmp_path / "PG_VERSION").write_text("18\n")
+    refuse_another_owner(tmp_path, os.geteuid())
+    with pytest.raises(ServerFolderError, match=r"would run as 4000000: .* `chown -R 4000000 "):
+        refuse_another_owner(tmp_path, 4_000_000)
