@@ -57,6 +57,7 @@ LONGEST = (
     "test_every_page.py",
     "test_embedding_compiled.py",
     "test_notebook.py",
+    "test_notebook_looks.py",
     "test_pages.py",
     "test_talk_pages.py",
     "test_record_pages.py",

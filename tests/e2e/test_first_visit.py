@@ -7,6 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from notebook_page import cells_of
 from playwright.sync_api import Locator, Page, expect
 
 pytestmark = pytest.mark.e2e
@@ -21,10 +22,6 @@ def novice(new_person: Callable[..., Any]) -> Any:
     return new_person("novice")
 
 
-def _cell(page: Page, kind: str) -> Locator:
-    return page.locator(f".cell-{kind}")
-
-
 def _tab_to(page: Page, wanted: Locator) -> None:
     """Press Tab until the control has the focus, as somebody without a pointer has to."""
     for _ in range(60):
@@ -37,9 +34,9 @@ def _tab_to(page: Page, wanted: Locator) -> None:
 @BOTH
 def test_the_three_steps_with_a_pointer(log_in_by_hand: LogIn, novice: Any, scripts: bool) -> None:
     page = log_in_by_hand(novice, java_script_enabled=scripts)
-    _cell(page, "remember").get_by_role("button", name="Remember").click()
-    expect(_cell(page, "remember")).to_contain_text("Why it weighs so much")
-    recall = _cell(page, "recall")
+    cells_of(page, "remember").get_by_role("button", name="Remember").click()
+    expect(cells_of(page, "remember")).to_contain_text("Why it weighs so much")
+    recall = cells_of(page, "recall")
     recall.get_by_role("button", name="Run", exact=True).click()
     expect(recall.locator(".entry mark", has_text="sugar")).to_be_visible()
     expect(recall.locator(".entry-why")).to_contain_text("1st by words")
@@ -62,11 +59,11 @@ def test_an_address_with_an_umlaut_opens_the_pages(
 
 def test_the_three_steps_by_keyboard(log_in_by_hand: LogIn, novice: Any) -> None:
     page = log_in_by_hand(novice)
-    _tab_to(page, _cell(page, "remember").get_by_label("One self-contained statement"))
+    _tab_to(page, cells_of(page, "remember").get_by_label("One self-contained statement"))
     page.keyboard.press("Control+Enter")
     # The text field is gone, and the focus has not gone with it.
-    expect(_cell(page, "remember").get_by_role("button", name="Say it again")).to_be_focused()
-    recall = _cell(page, "recall")
+    expect(cells_of(page, "remember").get_by_role("button", name="Say it again")).to_be_focused()
+    recall = cells_of(page, "recall")
     _tab_to(page, recall.get_by_label("Ask your memory"))
     page.keyboard.press("Enter")
     expect(recall.locator(".entry mark", has_text="sugar")).to_be_visible()

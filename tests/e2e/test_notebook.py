@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from notebook_page import cells_of, new_cell
 from playwright.sync_api import Locator, Page, expect
 from sqlalchemy import select
 
@@ -28,23 +29,6 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 
 
-def _cell(page: Page, kind: str) -> Locator:
-    return page.locator(f".cell-{kind}")
-
-
-def _new(page: Page, kind: str) -> Locator:
-    """Make a new notebook with one cell of a kind."""
-    page.goto("/notebooks")
-    page.get_by_label("Title of a new notebook").fill("Desk")
-    page.get_by_role("button", name="New notebook").click()
-    # Loaded with its scripts: before that a button does what it does without them.
-    page.wait_for_url(re.compile(r"/notebooks/[\w-]+$"))
-    page.get_by_role("form", name="Add a cell").get_by_role("button", name=kind).click()
-    cell = _cell(page, kind.lower())
-    expect(cell).to_be_visible()
-    return cell
-
-
 def _ask(cell: Locator, question: str) -> None:
     cell.get_by_label("Ask your memory").fill(question)
     cell.get_by_role("button", name="Run", exact=True).click()
@@ -59,24 +43,24 @@ def _slide(cell: Locator, name: str, value: str) -> None:
 def test_a_first_visit_runs_all_three_steps(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, java_script_enabled=scripts)
     page.get_by_role("button", name="Run all").click()
-    expect(_cell(page, "remember")).to_contain_text("Why it weighs so much")
-    expect(_cell(page, "recall").locator(".entry mark", has_text="sugar")).to_be_visible()
-    expect(_cell(page, "context").locator(".sample")).to_contain_text("recalled-memories")
-    expect(_cell(page, "context").locator(".took")).to_contain_text("ms")
+    expect(cells_of(page, "remember")).to_contain_text("Why it weighs so much")
+    expect(cells_of(page, "recall").locator(".entry mark", has_text="sugar")).to_be_visible()
+    expect(cells_of(page, "context").locator(".sample")).to_contain_text("recalled-memories")
+    expect(cells_of(page, "context").locator(".took")).to_contain_text("ms")
     # On paper, whatever the colours, each answer stands beneath what it answers.
     page.get_by_role("button", name="Dark").click()
     expect(page.locator("html")).to_have_attribute("data-appearance", "dark")
     page.emulate_media(media="print")
     expect(page.locator("body")).to_have_css("background-color", "rgb(248, 244, 234)")
-    expect(_cell(page, "recall").get_by_label("Ask your memory")).to_be_visible()
-    expect(_cell(page, "remember").locator("form .entry-text")).to_be_visible()
+    expect(cells_of(page, "recall").get_by_label("Ask your memory")).to_be_visible()
+    expect(cells_of(page, "remember").locator("form .entry-text")).to_be_visible()
     expect(page.get_by_role("button")).to_have_count(0)
 
 
 @BOTH
 def test_all_cells_are_run_folded_ones_too(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, at=None, java_script_enabled=scripts)
-    recall = _new(page, "Recall")
+    recall = new_cell(page, "Recall")
     _ask(recall, "hazelnuts")
     recall.get_by_role("button", name="Fold the cell").click()
     expect(recall.locator(".folded")).to_have_text("hazelnuts")
@@ -95,7 +79,7 @@ def test_all_cells_are_run_folded_ones_too(log_in: LogIn, reader: Any, scripts: 
 
 def test_a_number_that_does_not_fit_ends_the_run_of_all(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, "Context")
+    cell = new_cell(page, "Context")
     budget, button = cell.get_by_label("Token budget"), page.get_by_role("button", name="Run all")
     cell.get_by_label("What the agent is asked").fill("hazelnuts")
     budget.fill("0")
@@ -120,7 +104,7 @@ def test_a_number_that_does_not_fit_ends_the_run_of_all(log_in: LogIn, library: 
 )
 def test_a_new_cell_is_ready_to_be_written_in(log_in: LogIn, library: Any, kind: str, label: str) -> None:
     page = log_in(library, at=None)
-    expect(_new(page, kind).get_by_label(label)).to_be_focused()
+    expect(new_cell(page, kind).get_by_label(label)).to_be_focused()
     # It has the focus because it is new, not whenever its page is opened.
     page.reload()
     expect(page.get_by_label(label)).not_to_be_focused()
@@ -129,12 +113,12 @@ def test_a_new_cell_is_ready_to_be_written_in(log_in: LogIn, library: Any, kind:
 @BOTH
 def test_remember_recall_forget_and_undo(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, at=None, java_script_enabled=scripts)
-    cell = _new(page, "Remember")
+    cell = new_cell(page, "Remember")
     cell.get_by_label("One self-contained statement").fill("The spare key hangs behind the clock.")
     cell.get_by_role("button", name="Remember").click()
     expect(cell).to_contain_text("No other memory in this space has nearly the same words")
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Recall").click()
-    recall = _cell(page, "recall")
+    recall = cells_of(page, "recall")
     _ask(recall, "spare key clock")
     first = recall.locator(".entry").first
     expect(first).to_contain_text("hangs behind the")
@@ -148,7 +132,7 @@ def test_remember_recall_forget_and_undo(log_in: LogIn, reader: Any, scripts: bo
 
 def test_a_slider_ranks_anew_at_once(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at=None)
-    cell = _new(page, "Recall")
+    cell = new_cell(page, "Recall")
     _ask(cell, "hazelnuts bakery Ada trains")
     first = cell.locator(".entry").first
     expect(first.locator(".bar", has_text="Importance")).to_contain_text(f"{TIMES} 0.05")
@@ -167,7 +151,7 @@ def test_a_slider_ranks_anew_at_once(log_in: LogIn, reader: Any) -> None:
 
 def test_where_and_how_a_recall_asks_is_shown_where_somebody_chose(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at=None)
-    cell = _new(page, "Recall")
+    cell = new_cell(page, "Recall")
     _ask(cell, "hazelnuts")
     page.reload()
     fusion = cell.get_by_label("Fusion", exact=True)
@@ -192,7 +176,7 @@ def test_a_slider_that_nobody_touched_changes_no_number(
     with user_session(reader.runtime.sessions, reader.id) as session:
         update_space(session, reader.id, "default", {"policy": saved}, now=utc_now(), actor="test")
     page = log_in(reader, at=None, java_script_enabled=scripts)
-    cell = _new(page, "Recall")
+    cell = new_cell(page, "Recall")
     _ask(cell, "hazelnuts")
     expected = policy_from(saved, Policy())
     with user_session(reader.runtime.sessions, reader.id) as session:
@@ -208,7 +192,7 @@ def test_a_slider_can_change_what_comes_first(log_in: LogIn, reader: Any) -> Non
         weighty = Draft(text="Of all that the bakery sells, Ada buys bread for long rides on trains.", importance=1.0)
         remember(session, reader.id, "default", weighty, keys=reader.runtime.keys, now=utc_now(), actor="test")
     page = log_in(reader, at=None)
-    cell = _new(page, "Recall")
+    cell = new_cell(page, "Recall")
     _ask(cell, "Ada trains seats")
     order = cell.locator(".entry-text").all_inner_texts()
     assert len(order) > 1
@@ -222,7 +206,7 @@ def test_a_slider_can_change_what_comes_first(log_in: LogIn, reader: Any) -> Non
 @BOTH
 def test_a_command_forgets_what_was_recalled_and_takes_it_back(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, at=None, java_script_enabled=scripts)
-    cell = _new(page, "Command")
+    cell = new_cell(page, "Command")
     cell.get_by_label("Say it in plain words").fill("what do you remember about hazelnuts?")
     cell.get_by_role("button", name="Do it").click()
     expect(cell).to_contain_text("Ada is allergic to hazelnuts")
@@ -239,10 +223,10 @@ def test_a_command_forgets_what_was_recalled_and_takes_it_back(log_in: LogIn, re
 
 def test_all_cells_run_though_one_is_removed_meanwhile(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at=None)
-    cell = _new(page, "Note")
+    cell = new_cell(page, "Note")
     cell.get_by_label("Markdown").fill("Something to note.")
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Chart").click()
-    expect(_cell(page, "chart")).to_be_visible()
+    expect(cells_of(page, "chart")).to_be_visible()
     page.get_by_role("button", name="Run all").evaluate(
         "(button) => { button.click(); document.querySelector('.cell-chart').remove(); }"
     )
@@ -256,7 +240,7 @@ AT_ONCE = "(button) => { button.click(); button.click(); }"
 
 def test_what_is_asked_twice_is_remembered_once(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at=None)
-    cell = _new(page, "Remember")
+    cell = new_cell(page, "Remember")
     cell.get_by_label("One self-contained statement").fill("The spare key hangs behind the clock.")
     runs = _runs(page)
     cell.get_by_role("button", name="Remember").evaluate(AT_ONCE)
@@ -267,7 +251,7 @@ def test_what_is_asked_twice_is_remembered_once(log_in: LogIn, reader: Any) -> N
 @pytest.mark.parametrize("slow", [False, True], ids=["at once", "slowly"])
 def test_what_is_asked_twice_is_forgotten_once(log_in: LogIn, reader: Any, slow: bool) -> None:
     page = log_in(reader, at=None)
-    cell = _new(page, "Command")
+    cell = new_cell(page, "Command")
     said, do = cell.get_by_label("Say it in plain words"), cell.get_by_role("button", name="Do it")
     said.fill("what do you remember about hazelnuts?")
     do.click()
@@ -288,11 +272,11 @@ def test_what_is_asked_twice_is_forgotten_once(log_in: LogIn, reader: Any, slow:
 
 def test_a_double_click_on_a_tool_is_one_but_for_two_moves(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
-    note = _new(page, "Note")
+    note = new_cell(page, "Note")
     note.get_by_role("button", name="Copy the cell").dblclick()
-    expect(_cell(page, "note")).to_have_count(2)
+    expect(cells_of(page, "note")).to_have_count(2)
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Chart").click()
-    chart = _cell(page, "chart")
+    chart = cells_of(page, "chart")
     chart.get_by_role("button", name="Fold the cell").dblclick()
     expect(chart.get_by_role("button", name="Open the cell")).to_be_visible()
     chart.get_by_role("button", name="Move up").dblclick()
@@ -305,19 +289,19 @@ def test_a_double_click_on_a_tool_is_one_but_for_two_moves(log_in: LogIn, librar
 @pytest.mark.parametrize("slow", [False, True], ids=["at once", "slowly"])
 def test_what_is_asked_twice_is_added_once(log_in: LogIn, library: Any, slow: bool) -> None:
     page = log_in(library, at=None)
-    _new(page, "Note")
+    new_cell(page, "Note")
     button = page.get_by_role("form", name="Add a cell").get_by_role("button", name="Chart")
     if slow:
         button.click()
-        expect(_cell(page, "chart").first).to_be_visible()
+        expect(cells_of(page, "chart").first).to_be_visible()
         button.hover()
         page.mouse.down(click_count=2)
         page.mouse.up(click_count=2)
     else:
         button.evaluate(AT_ONCE)
-        expect(_cell(page, "chart").first).to_be_visible()
+        expect(cells_of(page, "chart").first).to_be_visible()
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Context").click()
-    expect(_cell(page, "context")).to_be_visible()
+    expect(cells_of(page, "context")).to_be_visible()
     expect(page.locator(".cell-kind")).to_have_text(["note", "chart", "context"])
 
 
@@ -331,18 +315,18 @@ def _runs(page: Page) -> list[str]:
 def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader)
     page.get_by_role("button", name="Run all").click()
-    expect(_cell(page, "context").locator(".sample")).to_contain_text("without sugar")
-    _cell(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
-    expect(_cell(page, "remember").locator(".entry-gone")).to_contain_text("Forgotten. It is gone for good")
+    expect(cells_of(page, "context").locator(".sample")).to_contain_text("without sugar")
+    cells_of(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
+    expect(cells_of(page, "remember").locator(".entry-gone")).to_contain_text("Forgotten. It is gone for good")
     expect(page.get_by_text("without sugar")).to_have_count(0)
-    _cell(page, "remember").get_by_role("button", name="Undo").click()
-    expect(_cell(page, "recall").locator(".entry").first).to_contain_text("without")
-    expect(_cell(page, "context").locator(".sample")).to_contain_text("without sugar")
-    cell = _cell(page, "remember")
+    cells_of(page, "remember").get_by_role("button", name="Undo").click()
+    expect(cells_of(page, "recall").locator(".entry").first).to_contain_text("without")
+    expect(cells_of(page, "context").locator(".sample")).to_contain_text("without sugar")
+    cell = cells_of(page, "remember")
     # What is typed stays where something else comes back.
-    _cell(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
+    cells_of(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
     cell.get_by_label("One self-contained statement").fill("I drink no tea at all.")
-    _cell(page, "recall").get_by_role("button", name="Undo").click()
+    cells_of(page, "recall").get_by_role("button", name="Undo").click()
     expect(cell).to_contain_text("Why it weighs so much")
     expect(cell.get_by_label("One self-contained statement")).to_have_value("I drink no tea at all.")
     cell.get_by_label("One self-contained statement").fill("")
@@ -359,7 +343,7 @@ def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: A
 
 def test_pin_and_mark_in_place(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader, at=None)
-    cell = _new(page, "Recall")
+    cell = new_cell(page, "Recall")
     _ask(cell, "bakery")
     entry = cell.locator(".entry").first
     entry.get_by_role("button", name="Pin").click()
@@ -371,7 +355,7 @@ def test_pin_and_mark_in_place(log_in: LogIn, reader: Any) -> None:
 
 def test_a_field_that_was_made_larger_is_no_complaint(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, "Note")
+    cell = new_cell(page, "Note")
     cell.get_by_label("Markdown").fill("a thought")
     # As the browser notes it when its corner is dragged; to copy that, as htmx would, is inline style.
     cell.get_by_label("Markdown").evaluate("(area) => { area.style.height = '300px' }")
@@ -382,7 +366,7 @@ def test_a_field_that_was_made_larger_is_no_complaint(log_in: LogIn, library: An
 
 def test_the_keyboard_runs_a_cell(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, "Note")
+    cell = new_cell(page, "Note")
     cell.get_by_label("Markdown").fill("# A *plan*")
     page.keyboard.press("Control+Enter")
     expect(cell.locator(".note em")).to_have_text("plan")
@@ -391,7 +375,7 @@ def test_the_keyboard_runs_a_cell(log_in: LogIn, library: Any) -> None:
 @pytest.mark.parametrize("key", ["Control+Enter", "Enter"])
 def test_a_saved_note_is_edited_anew_from_where_one_is(log_in: LogIn, library: Any, key: str) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, "Note")
+    cell = new_cell(page, "Note")
     cell.get_by_label("Markdown").fill("a thought")
     pressed = cell.get_by_label("Markdown") if key == "Control+Enter" else cell.get_by_role("button", name="Save")
     pressed.press(key)
@@ -401,13 +385,13 @@ def test_a_saved_note_is_edited_anew_from_where_one_is(log_in: LogIn, library: A
 
 def test_cells_are_moved_and_keep_what_is_typed(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
-    _new(page, "Note").get_by_label("Markdown").fill("half a thought")
+    new_cell(page, "Note").get_by_label("Markdown").fill("half a thought")
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Context").click()
     kinds = page.locator(".cell-kind")
     expect(kinds).to_have_text(["note", "context"])
-    _cell(page, "note").get_by_role("button", name="Move down").click()
+    cells_of(page, "note").get_by_role("button", name="Move down").click()
     expect(kinds).to_have_text(["context", "note"])
-    expect(_cell(page, "note").get_by_role("button", name="Move down")).to_be_focused()
+    expect(cells_of(page, "note").get_by_role("button", name="Move down")).to_be_focused()
     expect(page.get_by_label("Markdown")).to_have_value("half a thought")
     page.reload()
     expect(kinds).to_have_text(["context", "note"])
@@ -415,12 +399,12 @@ def test_cells_are_moved_and_keep_what_is_typed(log_in: LogIn, library: Any) -> 
 
 def test_cells_are_dragged(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
-    _new(page, "Note")
+    new_cell(page, "Note")
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Context").click()
     kinds = page.locator(".cell-kind")
     expect(kinds).to_have_text(["note", "context"])
     with page.expect_response(re.compile("/move")):
-        _cell(page, "context").locator(".drag").drag_to(_cell(page, "note"), target_position={"x": 50, "y": 5})
+        cells_of(page, "context").locator(".drag").drag_to(cells_of(page, "note"), target_position={"x": 50, "y": 5})
     expect(kinds).to_have_text(["context", "note"])
     page.reload()
     expect(kinds).to_have_text(["context", "note"])
@@ -429,7 +413,7 @@ def test_cells_are_dragged(log_in: LogIn, library: Any) -> None:
 @BOTH
 def test_a_cell_is_removed_and_comes_back(log_in: LogIn, library: Any, scripts: bool) -> None:
     page = log_in(library, at=None, java_script_enabled=scripts)
-    cell = _new(page, "Chart")
+    cell = new_cell(page, "Chart")
     cell.get_by_role("button", name="Remove the cell").click()
     expect(page.locator(".cell-removed")).to_contain_text("Cell removed")
     expect(cell).to_have_count(0)
@@ -474,7 +458,7 @@ def test_a_new_title_takes_no_click_and_no_focus(log_in: LogIn, reader: Any) -> 
 @BOTH
 def test_a_notebook_is_exported(log_in: LogIn, library: Any, scripts: bool) -> None:
     page = log_in(library, at=None, java_script_enabled=scripts)
-    _ask(_new(page, "Recall"), "hazelnuts")
+    _ask(new_cell(page, "Recall"), "hazelnuts")
     page.locator(".menu summary").click()
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Export as HTML").click()
@@ -483,89 +467,10 @@ def test_a_notebook_is_exported(log_in: LogIn, library: Any, scripts: bool) -> N
     assert "<style>" in text
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_chart_is_drawn_in_the_colours_of_the_theme(log_in: LogIn, library: Any, scheme: str) -> None:
-    page = log_in(library, at=None, color_scheme=scheme)
-    cell = _new(page, "Chart")
-    cell.get_by_role("button", name="Run").click()
-    expect(cell.locator(".plot canvas")).to_be_visible()
-    expect(cell.locator("table td").first).to_have_text("33")
-    ink = cell.locator("canvas").evaluate(
-        """(canvas) => new Set(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data).size"""
-    )
-    assert ink > 3
-
-
-@pytest.mark.parametrize("width", [320, 390, 560, 1280])
-def test_the_menu_of_a_notebook_is_seen_as_a_whole(log_in: LogIn, library: Any, width: int) -> None:
-    page = log_in(library, viewport={"width": width, "height": 800})
-    page.locator(".menu summary").click()
-    place = page.locator(".menu-list").bounding_box()
-    assert place["x"] >= 0
-    assert place["x"] + place["width"] <= width
-
-
-def test_the_tools_of_a_cell_stand_in_one_line_on_a_phone(log_in: LogIn, library: Any) -> None:
-    page = log_in(library, at=None, viewport={"width": 360, "height": 800})
-    tools = _new(page, "Remember").locator(".cell-tools button")
-    assert len({round(button.bounding_box()["y"]) for button in tools.all()}) == 1
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_handle_of_a_cell_is_seen(
-    log_in: LogIn, library: Any, scheme: str, contrast: Callable[[str, str], float]
-) -> None:
-    page = log_in(library, at=None, color_scheme=scheme)
-    handle = _new(page, "Note").locator(".drag").evaluate("(each) => getComputedStyle(each).color")
-    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert contrast(handle, paper) >= 4.5
-
-
-def test_a_table_in_a_note_has_columns_and_code_in_it_is_seen_whole(log_in: LogIn, library: Any) -> None:
-    page = log_in(library, at=None)
-    note = _new(page, "Note")
-    note.get_by_label("Markdown").fill("| hive | honey |\n|---|---|\n| north | 12 |\n\n```\n" + "hum " * 200 + "\n```")
-    note.get_by_role("button", name="Save").click()
-    expect(note.locator("td").first).to_have_css("padding-right", re.compile("[1-9]"))
-    assert note.locator("pre").evaluate("(each) => each.scrollWidth <= each.clientWidth")
-
-
-LABELS = """() => {
-    window.drawn = new Set();
-    const write = CanvasRenderingContext2D.prototype.fillText;
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
-        window.drawn.add(String(text));
-        return write.call(this, text, ...rest);
-    };
-}"""
-
-
-def test_a_chart_is_labelled_with_the_days_of_its_table(log_in: LogIn, library: Any) -> None:
-    page = log_in(library, at=None, timezone_id="America/New_York", locale="en-US")
-    cell = _new(page, "Chart")
-    page.evaluate(LABELS)
-    cell.get_by_role("button", name="Run").click()
-    expect(cell.locator(".plot canvas")).to_be_visible()
-    day = cell.locator("tbody th").first.inner_text()
-    # It is drawn in the next frame.
-    page.wait_for_function("(day) => window.drawn.has(day)", arg=day)
-    assert not [each for each in page.evaluate("[...window.drawn]") if re.search(r"[ap]m$|/", each)]
-    # What it took to keep the choice says nothing of the chart, which is drawn anew whenever it is looked at.
-    expect(cell.locator(".took")).to_have_count(0)
-
-
-def test_a_chart_without_scripts_is_its_table(log_in: LogIn, library: Any) -> None:
-    page = log_in(library, at=None, java_script_enabled=False)
-    cell = _new(page, "Chart")
-    cell.get_by_label("Chart").select_option("backlog")
-    cell.get_by_role("button", name="Run").click()
-    expect(cell.locator("table")).to_contain_text("ready")
-
-
 @BOTH
 def test_incognito_keeps_nothing_of_a_cell(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, at=None, java_script_enabled=scripts)
-    cell = _new(page, "Recall")
+    cell = new_cell(page, "Recall")
     page.get_by_role("button", name="Go incognito").click()
     cell.get_by_label("Ask your memory").fill("hazelnuts")
     cell.get_by_role("button", name="Run", exact=True).click()
@@ -591,27 +496,4 @@ def test_a_long_notebook_loads_its_cells_as_one_comes_to_them(log_in: LogIn, lib
         assert "document" not in sent
     else:
         page.get_by_role("link", name="Show this cell").last.click()
-    expect(_cell(page, "note").last.locator("textarea")).to_have_value(re.compile("Note number 4"))
-
-
-@pytest.mark.parametrize("width", [320, 768, 1280, 3840])
-def test_a_notebook_never_scrolls_sideways(log_in: LogIn, reader: Any, width: int) -> None:
-    page = log_in(reader, viewport={"width": width, "height": 800})
-    page.get_by_role("button", name="Run all").click()
-    expect(_cell(page, "context").locator(".took")).to_be_visible()
-    page.get_by_role("form", name="Add a cell").get_by_role("button", name="Chart").click()
-    _cell(page, "chart").get_by_role("button", name="Run").click()
-    expect(page.locator(".plot canvas")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def test_every_control_of_a_notebook_has_a_name(log_in: LogIn, reader: Any, nameless: Callable[..., Any]) -> None:
-    page = log_in(reader)
-    # Letters and words as far apart as readers may set them: no name goes beneath what it names.
-    apart = "(each) => (each.style.cssText = 'letter-spacing: 0.12em; word-spacing: 0.16em')"
-    page.locator(".sliders").first.evaluate(apart)
-    covered = "(all) => all.filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText)"
-    assert page.locator(".slider label").evaluate_all(covered) == []
-    page.get_by_role("button", name="Run all").click()
-    expect(_cell(page, "context").locator(".took")).to_be_visible()
-    assert nameless(page) == []
+    expect(cells_of(page, "note").last.locator("textarea")).to_have_value(re.compile("Note number 4"))
