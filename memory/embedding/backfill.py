@@ -16,7 +16,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.sql.functions import Function
-from tenacity import Retrying, before_sleep_log, retry_if_exception_type, stop_after_delay, wait_exponential
+from tenacity import Retrying, before_sleep_log, retry_if_exception_type, wait_exponential
 
 from memory.database import user_session
 from memory.embedding import queue
@@ -162,7 +162,8 @@ class Backfill:
         return Retrying(
             retry=retry_if_exception_type(OperationalError),
             wait=wait_exponential(0.25, max=2),
-            stop=stop_after_delay(PATIENCE),
+            # What was waited, and not what a step took before it failed: that may be minutes.
+            stop=lambda tries: tries.idle_for >= PATIENCE,
             before_sleep=before_sleep_log(logger, logging.WARNING),
             reraise=True,
         )(action)

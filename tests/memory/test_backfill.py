@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from memory_book import Book
 from sqlalchemy import event, text
 
 from memory.edit import update
-from memory.embedding import backfill
+from memory.embedding import backfill, queue
 from memory.embedding.backfill import Backfill
 from memory.embedding.passages import passages
 from memory.embedding.providers import Providers, System
@@ -212,18 +213,43 @@ def test_a_row_that_a_switch_missed_is_found_by_the_sweep(settled, provider):
     assert work.states("tiny") == ["pending"] * 4
 
 
-def test_a_database_that_drops_its_connections_costs_no_row(work, provider, owner):
+@pytest.fixture
+def drop_connections(work, owner):
+    statement = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = :role")
+
+    def _drop_connections():
+        with owner.begin() as connection:
+            connection.execute(statement, {"role": work.book.runtime.databases.app_role})
+
+    return _drop_connections
+
+
+def test_a_database_that_drops_its_connections_costs_no_row(work, provider, drop_connections):
     work.write()
 
-    def drop_connections(body: dict[str, Any]) -> dict[str, Any]:
+    def answer_and_drop(body: dict[str, Any]) -> dict[str, Any]:
         provider.answer = eight_wide
-        with owner.begin() as connection:
-            connection.execute(
-                text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = :role"),
-                {"role": work.book.runtime.databases.app_role},
-            )
+        drop_connections()
         return eight_wide(body)
 
-    provider.answer = drop_connections
+    provider.answer = answer_and_drop
+    work.backfill.run()
+    assert work.states() == ["ready"] * 4
+
+
+def test_it_is_waited_for_however_long_the_provider_took(work, provider, drop_connections, monkeypatch):
+    work.write()
+    monkeypatch.setattr(backfill, "PATIENCE", 0.2)
+
+    def fail_late(body: dict[str, Any]) -> dict[str, Any]:
+        time.sleep(0.3)
+        provider.answer, provider.status = eight_wide, 503
+        drop_connections()
+        return eight_wide(body)
+
+    provider.answer = fail_late
+    work.backfill.run()
+    provider.status = 200
+    work.clock.now += queue.LEASE
     work.backfill.run()
     assert work.states() == ["ready"] * 4
