@@ -154,19 +154,32 @@ def test_a_vector_of_other_dimensions_is_not_used(reader):
     assert (vector.shape, cached) == ((3,), False)
 
 
-def test_a_process_does_not_take_the_vector_of_another_size_that_it_made(reader):
-    def of_two(body):
-        answer = openai_shape(body)
-        for each in answer["data"]:
-            del each["embedding"][2:]
-        return answer
+def of_two(body):
+    answer = openai_shape(body)
+    for each in answer["data"]:
+        del each["embedding"][2:]
+    return answer
 
+
+def test_a_process_does_not_take_the_vector_of_another_size_that_it_made(reader):
     reader.ask()
     reader.provider.answer = of_two
     reader.use("tiny", dimensions=2)
     vector, cached = reader.ask()
     assert (vector.shape, cached) == ((2,), False)
     assert reader.ask()[1] is True
+
+
+def test_vectors_of_the_size_that_a_name_stood_for_before_are_made_anew(reader, caplog):
+    """Whoever comes back to a model may find another one by its name."""
+    for words in ("The hives face south-east", "The smoker is in the shed"):
+        reader.write(words)
+    reader.embed()
+    reader.provider.answer = of_two
+    reader.use("large")
+    reader.use("tiny")
+    assert reader.book.all("SELECT vector_dims(vector) FROM embeddings") == [2, 2]
+    assert caplog.messages == [], "nothing failed on the way"
 
 
 def test_a_failure_is_not_kept(reader):
