@@ -140,13 +140,7 @@ def list_ids(session: Session, user_id: UUID, filters: Filters, *, most: int, no
     return session.scalars(statement.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(most)).all()
 
 
-def count_entries(session: Session, user_id: UUID, filters: Filters, *, now: datetime) -> int:
-    """Return how many memories the filters leave."""
-    conditions, _ = _conditions(session, user_id, filters)
-    return _count(session, user_id, [*conditions, *_having(session, filters, most=MOST_LISTED)], now=now)
-
-
-def _count(session: Session, user_id: UUID, conditions: Conditions, *, now: datetime, most: int | None = None) -> int:
+def _count(session: Session, user_id: UUID, conditions: Conditions, *, now: datetime, most: int) -> int:
     counted = _ids(user_id, now).where(*conditions).limit(most).subquery()
     return session.scalar(select(func.count()).select_from(counted)) or 0
 
