@@ -471,6 +471,17 @@ def test_what_json_can_say_and_few_parsers_read_comes_in_as_it_was(book, bobs_bo
     assert payload in [message["payload"] for message in exported(bobs_book)["messages"]]
 
 
+@pytest.mark.parametrize("before", [0, 1, 5])
+def test_half_a_pair_comes_in_as_it_was_wherever_it_stands_in_the_file(book, bobs_book, before):
+    desk = Desk(book)
+    desk.turn(desk.conversation(), "Hello", payload={"half": "\ud800"}, payload_format="openai")
+    text = json.dumps(exported(book))
+    # The file is looked through by so many bytes at a time.
+    blanks = " " * ((1 << 20) - before - text.index("\\ud800"))
+    bring_in(bobs_book, blanks + text)
+    assert {"half": "\ud800"} in [message["payload"] for message in exported(bobs_book)["messages"]]
+
+
 def test_messages_are_counted_anew(full, bobs_book):
     document = exported(full)
     document["conversations"][0] |= {"message_count": 7, "total_tokens": 1, "episodes": 5}
