@@ -54,10 +54,12 @@ _ASKS_SEVERAL = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # Where a sentence ends: not after "Dr.", "St." or "5." (May), nor within "1.4.2" or "settings.py"; after a long
-# number and what closes where a capital begins the next.
+# number, a digit behind a letter ("grandMA3.") and what closes where a capital begins the next.
 _END = re.compile(
     r"""(?<=[a-z]{4}\.)\s+ | (?<=[!?])\s+ | \n
-      | (?: (?<=\d{3}\.) | (?<=-\d\d\.) | (?<=[)\]"`\u201d]\.) | (?<=\.[)\]"\u201d]) )\s+(?=[A-Z])""",
+      | (?:
+        (?<=\d{3}\.) | (?<=-\d\d\.) | (?<=[A-Za-z]\d\.) | (?<=[)\]"`\u201d]\.) | (?<=\.[)\]"\u201d])
+      )\s+(?=[A-Z])""",
     re.VERBOSE,
 )
 _WORD = re.compile(r"[^\W\d_]+")

@@ -145,7 +145,9 @@ def test_a_full_stop_need_not_end_a_sentence(text):
     assert what_asks(f"I am packing. {text}") == (text if text != "?" else "I am packing. ?")
 
 
-@pytest.mark.parametrize("told", ["I am on ABC-12.", "See #8812.", "It fails (again).", "(It fails.)", "It is late."])
+@pytest.mark.parametrize(
+    "told", ["I am on ABC-12.", "See #8812.", "It runs on grandMA3.", "It fails (again).", "(It fails.)", "It is late."]
+)
 def test_a_sentence_ends_before_what_asks(told):
     assert what_asks(f"{told} How old is Rex?") == "How old is Rex?"
 
