@@ -184,7 +184,7 @@ def _check_enabled(space: Space) -> None:
 
 
 def _refuse(session: Session, user_id: UUID, space_id: UUID, said: Statement, keys: Keys, now: datetime) -> None:
-    """Refuse what a memory would be refused for that says the same."""
+    """Refuse what a memory would be refused for that says the same, and what would be deleted with a forgotten text."""
     words = sentence(said)
     if is_marked(words):
         raise RefusedError("recalled", "this was recalled from here")
@@ -192,6 +192,9 @@ def _refuse(session: Session, user_id: UUID, space_id: UUID, said: Statement, ke
     stone = graveyard(session, user_id, space_id, keys, now).blocks(words, plain, simhash64(plain))
     if stone is not None:
         raise RefusedError("tombstone", f"this was {refusal(session, stone, now)}")
+    secrets = secrets_of(session, user_id, now)
+    if secrets is not None and secrets.needles.in_text(words):
+        raise RefusedError("tombstone", "this says what was forgotten, and can still be brought back for minutes")
 
 
 def _settled(session: Session, fact: Fact) -> Sequence[UUID]:

@@ -336,6 +336,20 @@ def test_what_was_forgotten_is_not_stated(agent, ada, corrected):
     assert "River" not in str(rows(ada, "SELECT arguments, error FROM tool_calls"))
 
 
+@pytest.mark.parametrize("said", [{"space": "work"}, {"object": "Bern, near the river, and keeps bees"}])
+def test_what_would_go_with_a_forgotten_text_is_not_stated(agent, ada, said):
+    """It would be out of sight at once, and deleted as soon as the memory cannot be brought back any more."""
+    add_space(ada, "work")
+    memory = agent.store("Robin lives in Bern, near the river")
+    agent.delete(f"/v1/memory/entries/{memory}", undo=True)
+    body = {"subject": "Robin", "predicate": "lives in", "object": "Bern, near the river", **said}
+    refused = agent.post(FACTS, body)
+    assert (refused.status_code, refused.json["reason"]) == (409, "tombstone")
+    assert agent.post(FACTS, {**body, "object": "Bern"}).status_code == 201
+    agent.post(f"/v1/memory/entries/{memory}/restore")
+    assert agent.post(FACTS, body).status_code == 201
+
+
 def test_what_is_marked_as_recalled_is_not_stated(agent):
     body = {"subject": "<memory a1b2c3d4e5 id=1>", "predicate": "lives in", "object": "Bern"}
     refused = agent.post(FACTS, body)
