@@ -94,7 +94,7 @@ class Needles:
         if text.lstrip().startswith(("{", "[")):
             with suppress(ValueError, RecursionError):
                 return self.in_value(json.loads(text))
-        return any(self._is_said_by(caseless(said)) for said in _quoted(text))
+        return any(self._is_said_by(caseless(said)) for said in decoded(text))
 
     def _is_said_by(self, bare: str) -> bool:
         return trimmed(bare) in self._whole or self._stands_in(bare)
@@ -175,7 +175,7 @@ def _without_end(text: str) -> str:
     return rest if len(rest) >= SHORTEST_WITHIN else text
 
 
-def _quoted(text: str) -> Iterator[str]:
+def decoded(text: str) -> Iterator[str]:
     """Yield a text with what JSON or an address codes in it as it is meant; nothing where there is no such thing."""
     for _ in range(DEEPEST_QUOTED):
         is_address = _HAS_ADDRESS.search(text)

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 from unicodedata import category
+from urllib.parse import unquote
 from uuid import UUID
 
 from sqlalchemy import ARRAY, ColumnElement, Integer, LargeBinary, any_, cast, delete, func, insert, or_, select
@@ -23,6 +24,7 @@ from memory.driver import fetch
 from memory.ids import among
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Tombstone
+from memory.redaction import decoded
 from memory.text import NEAR, bands, folded, folded_digest, from_signed, hamming, normalise, simhash64, to_signed
 from memory.time_zones import short_name, user_zone
 
@@ -31,6 +33,7 @@ LIFETIME = timedelta(hours=24)
 _PAUSE = re.compile(r"(?<![.,;:!?\u2026])[.,;:!?\u2026]++(?=\s)")
 _DIGEST = 32  # bytes
 _WORD = re.compile(r"\w")
+_CODED = re.compile("%[0-9a-fA-F]{2}")
 _STANDING = """
 SELECT user_id, space_id, memory_id, digest, marks_digest, simhash, created_at, expires_at FROM tombstones
 WHERE user_id = %(user_id)s AND expires_at > %(now)s"""
@@ -155,9 +158,17 @@ class _Said:
 def _spellings(text: str, known: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
     """Return a text with its addresses spelled out, and once more without what nobody sees in it, if there is any.
 
-    What nobody sees may stand in a word, or between two.
+    What nobody sees may stand in a word, or between two. So is each text that it says as JSON or an address codes it.
     """
-    return [spelled(each, known) for each in dict.fromkeys((text, without_unseen(text) or text))]
+    forms = dict.fromkeys(form for each in (text, *_meant(text)) for form in (each, without_unseen(each) or each))
+    return [spelled(each, known) for each in forms]
+
+
+def _meant(text: str) -> Sequence[str]:
+    """Return what a text says that is coded as a whole: an address that stands in it is meant as it is typed."""
+    said = [text, *decoded(text)]
+    said += [unquote(each) for each in said if _CODED.search(each)]
+    return said[1:] if len(said) > 1 and not pages(text) else ()
 
 
 def _material(text: str, normalised: str) -> str:

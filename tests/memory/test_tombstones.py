@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import pytest
 from forgetting import SECRET
@@ -108,6 +110,25 @@ def test_the_same_text_is_refused_however_it_ends(book, drop, said, again):
 def test_the_same_words_are_refused_whatever_signs_are_beside_them(book, drop, said, again):
     drop(book.write(said.format(SECRET)).id)
     assert book.write(again.format(SECRET)).outcome == "refused"
+
+
+CODED = "Müller hides the spare key of flat 7 under the third flowerpot"
+
+
+@pytest.mark.parametrize(
+    "code", [quote, json.dumps, lambda said: json.dumps(json.dumps(said)), lambda said: quote(quote(said))]
+)
+@pytest.mark.parametrize("said", [CODED, SECRET])
+def test_a_text_is_refused_as_an_address_or_json_codes_it(book, drop, said, code):
+    drop(book.write(said).id)
+    assert book.write(code(said)).refusal == "tombstone"
+
+
+@pytest.mark.parametrize("code", [quote, json.dumps])
+def test_what_was_forgotten_as_it_was_coded_is_refused_as_it_is_meant(book, drop, code):
+    drop(book.write(code(CODED)).id)
+    assert book.write(CODED).refusal == "tombstone"
+    assert book.write(CODED.replace("7", "8")).outcome == "created"
 
 
 def test_a_near_duplicate_is_refused_too(book, drop):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 from api_agent import ENTRIES, add_space
 from api_talk import Talk
@@ -25,6 +27,7 @@ def forgotten(agent, ada):
     [
         {"arguments": {"q": SAID}},
         {"arguments": {"q": SAID.upper() + "."}},
+        {"arguments": {"q": quote(SAID)}},
         {"arguments": {"deep": [{"in": [SAID]}]}},
         {"arguments": {SAID: 1}},
         {"arguments": {"q": '{"text": "The zebra gate code is 7731 and M\\u00fcller keeps it"}'}},
