@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 from gunicorn.app.base import BaseApplication
+from gunicorn.http.body import Body, ChunkedReader, LengthReader
 from gunicorn.http.errors import (
     ExpectationFailed,
     LimitRequestHeaders,
@@ -161,7 +162,7 @@ class _UnreadableError(Exception):
 
 
 class _Request(Request):
-    """A request that is remembered by its beginning where the rest cannot be read."""
+    """A request that is remembered by its beginning where the rest cannot be read, and ends with what nobody reads."""
 
     _began = b""
 
@@ -172,11 +173,26 @@ class _Request(Request):
         except ParseException as error:
             raise _UnreadableError(error, of_a_program=_OF_PROGRAMS.match(self._began) is not None) from error
 
+    def should_close(self) -> bool:
+        """Tell that no other request may follow on the connection, which the answer says to the client.
+
+        What is left of a body that nobody read may be long, and is not waited for: the next request would be lost.
+        """
+        return super().should_close() or _is_left(self.body)
+
     def read_into(self, unreader: Any, buf: bytearray, stop: bool | None = False) -> None:
         """Take what comes next. Until the first line is whole it stands at the beginning."""
         super().read_into(unreader, buf, stop)
         if self.method is None:
             self._began = bytes(buf[:_BEGINNING])
+
+
+def _is_left(body: Body | None) -> bool:
+    """Tell whether a body has more than was read of it."""
+    reader = body.reader if body is not None else None
+    if isinstance(reader, ChunkedReader):
+        return reader.parser is not None
+    return isinstance(reader, LengthReader) and reader.length > 0
 
 
 def _answer(client: socket.socket, status: HTTPStatus, kind: str, body: bytes) -> None:
