@@ -76,9 +76,9 @@ def query_required_once() -> None:
     named = getattr(query, "model_fields", {})
     for name, values in request.args.lists():
         if query is None:
-            raise InvalidError(name, "is not taken in a query here")
+            raise InvalidError(name or "query", "is not taken in a query here")
         if len(values) > 1 and (name not in named or get_origin(named[name].annotation) is not list):
-            raise InvalidError(name, _TWICE)
+            raise InvalidError(name or "query", _TWICE)
 
 
 @cache

@@ -140,7 +140,7 @@ def object_required() -> None:
 def _refuse_unread(body: dict[str, Any]) -> None:
     """Refuse a body that the view does not take: who asks in it for an undo would learn too late that there is none."""
     if body and "body" not in taken_by(current_app.view_functions[request.endpoint or ""]):
-        raise InvalidError(next(iter(body)), "is not taken in a body here")
+        raise InvalidError(next(iter(body)) or "body", "is not taken in a body here")
 
 
 def _is_big() -> bool:

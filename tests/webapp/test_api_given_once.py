@@ -116,6 +116,8 @@ UNREAD = [
     ("PATCH", f"{ENTRIES}/{{}}", {"json": {"text": "Wasps sting"}, "query_string": {"type": "fact"}}, "type"),
     ("GET", f"{ENTRIES}/{{}}", {"query_string": {"fields": "text"}}, "fields"),
     ("GET", ENTRIES, {"json": {"space": "default"}}, "space"),
+    ("DELETE", f"{ENTRIES}/{{}}", {"json": {"": True}}, "body"),
+    ("DELETE", f"{ENTRIES}/{{}}", {"query_string": "=&=true"}, "query"),
 ]
 
 
