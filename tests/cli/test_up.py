@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -104,6 +106,25 @@ def test_nothing_is_left_of_a_start_that_was_interrupted(environment, number):
         process.send_signal(number)
         process.communicate(timeout=60)
     wait_until(lambda: not held(environment))
+
+
+@pytest.mark.slow
+def test_without_a_demo_it_says_how_an_account_is_made_until_there_is_one(environment, command_line):
+    quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
+
+    def said():
+        with started(quick, "up", "--no-demo", "--port", "8874") as process:
+            lines = list(iter(lambda: process.stdout.readline().decode().strip(), "Ctrl-C stops it."))
+            process.terminate()
+            process.communicate(timeout=60)
+        return lines
+
+    address, first = said()
+    assert address == "Commonplace is at http://127.0.0.1:8874/"
+    (command,) = re.findall("`commonplace (.+?)`", first)
+    made = command_line([*shlex.split(command), "--password", "a long password"], environment)
+    assert made.stdout == "Created you@example.com.\n"
+    assert said() == [address]
 
 
 @pytest.mark.slow

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 
 import click
+from sqlalchemy import func, select
 
 from memory.ending import told_to_end
 from memory.errors import ServerError
 from memory.server import EmbeddedServer
+from tasks.runtime import Runtime
 from webapp.cli import children
 from webapp.cli.children import Child
 from webapp.cli.demo import ensure_demo
@@ -33,12 +35,20 @@ def supervise(
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level)
     warn_of_unread()
-    demo = ensure_demo(runtime) if with_demo else None
+    login = ensure_demo(runtime) if with_demo else _first_account(runtime)
     click.echo(f"Commonplace is at {address}")
-    if demo:
-        click.echo(demo)
+    if login:
+        click.echo(login)
     click.echo("Ctrl-C stops it.")
     _Supervisor(runtime.server, commands, running).run()
+
+
+def _first_account(runtime: Runtime) -> str | None:
+    """Return in words how an account is made, where there is none to log in with."""
+    with runtime.sessions() as session:
+        if session.scalar(select(func.all_users()).limit(1)) is not None:
+            return None
+    return "There is no account yet: `commonplace user create --email you@example.com --admin` makes one"
 
 
 class _Supervisor:
