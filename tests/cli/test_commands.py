@@ -22,6 +22,7 @@ from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
+import config
 from config.settings import PREFIX
 from memory.accounts import authenticate, create_user
 from memory.database import from_owner_url, make_engine, user_session
@@ -30,8 +31,10 @@ from memory.embedding.backfill import utc_now
 from memory.keys import Keys
 from memory.remember import remember
 from memory.spaces import create_space
+from tasks.store import open_store
 from webapp.cli.main import Commands
 from webapp.cli.running import warn_of_unread
+from webapp.cli.wiring import ensure_migrated
 
 # Nothing to load.
 QUICK = {"COMMONPLACE_EMBEDDING_MODEL": "none"}
@@ -156,6 +159,19 @@ def test_doctor_says_that_the_secret_key_is_another_where_no_password_is_asked_f
     looked = run("doctor", **QUICK, COMMONPLACE_SECRET_KEY=f"other {SECRET}")
     assert looked.returncode == 1
     assert "BAD  secret key: the database was set up with another one" in looked.stdout
+
+
+def test_a_server_puts_another_secret_key_in_force_where_no_password_is_asked_for(run, fresh_database, monkeypatch):
+    here = {"DATABASE_URL": fresh_database}
+    other = {**here, "COMMONPLACE_SECRET_KEY": f"other {SECRET}"}
+    assert run("migrate", **here).returncode == 0
+    for name, value in other.items():
+        monkeypatch.setenv(name, value)
+    store = open_store(config.load())
+    for serves in (False, True):
+        ensure_migrated(store, serves=serves)
+        assert ("ok   secret key" in run("doctor", **QUICK, **other).stdout) is serves
+    store.close()
 
 
 def test_doctor_says_that_the_database_is_away(run):

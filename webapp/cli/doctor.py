@@ -19,12 +19,11 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
 from memory.errors import DomainError, ServerError, ServerFolderError, first_line
-from memory.keys import is_kept_of
 from memory.llm import ChatModelError
 from memory.revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
-from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, has_role, refuses_password, unread_variables
+from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, has_key, has_role, refuses_password, unread_variables
 
 LEAST_FREE = 500 * 1024 * 1024
 
@@ -150,14 +149,7 @@ def _role(runtime: Runtime) -> Finding:
 
 
 def _key(runtime: Runtime) -> Finding:
-    """Look whether the database was set up with this key: an embedded one lets the role in without its password."""
-    role = runtime.databases.app_role
-    with runtime.databases.as_owner() as engine, engine.connect() as connection:
-        if not connection.scalar(text("SELECT has_table_privilege('pg_authid', 'SELECT')")):
-            # The role could come in, by its password where the server asks for one.
-            return Finding("secret key", True, "the application's role comes in with it")
-        kept = connection.scalar(text("SELECT rolpassword FROM pg_authid WHERE rolname = :role"), {"role": role})
-    if is_kept_of(kept or "", runtime.keys.password(role)):
+    if has_key(runtime):
         return Finding("secret key", True, "the database was set up with it")
     lost = "Keys of embedding endpoints cannot be read, and what was forgotten today is not known any more"
     return Finding("secret key", False, "the database was set up with another one", f"{lost}: {USE_IT}.")

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 import config
 from memory.database import CONNECTING
 from memory.errors import first_line
+from memory.keys import is_kept_of
 from memory.models import User
 from memory.revision import current_revision, head_revision, is_newer
 from tasks.store import Store, open_store
@@ -48,7 +49,7 @@ def ensure_migrated(store: Store, *, serves: bool = False) -> None:
     One that was set up with another secret key is left as it is, and the command ends, unless it `serves`: a server
     that runs would be shut out of its database, and whoever runs one command may not know which key that has.
     """
-    if not is_migrated(store):
+    if not is_migrated(store) or (serves and not has_key(store)):
         migrate(store, with_any_key=serves)
 
 
@@ -62,6 +63,19 @@ def is_migrated(store: Store) -> bool:
             return store.settings.redis_url is not None or bool(session.scalar(text(_MAY_QUEUE)))
     except SQLAlchemyError:
         return False
+
+
+def has_key(store: Store) -> bool:
+    """Tell whether a migrated database was set up with this key: an embedded one lets the role in without its password.
+
+    Where the owner may not look, the role has come in by its password, if the server asks for one.
+    """
+    with store.databases.as_owner() as engine, engine.connect() as connection:
+        if not connection.scalar(text("SELECT has_table_privilege('pg_authid', 'SELECT')")):
+            return True
+        role = store.databases.app_role
+        kept = connection.scalar(text("SELECT rolpassword FROM pg_authid WHERE rolname = :role"), {"role": role})
+    return is_kept_of(kept or "", store.keys.password(role))
 
 
 def refuses_password(error: SQLAlchemyError, url: str) -> bool:
