@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
+from html import unescape
+from pathlib import Path
 
 import pytest
 from api_agent import ENTRIES, Agent, add_space, rows
 from pages_browser import at_browser
 
 from memory.embedding.backfill import utc_now
+
+INTEGRATIONS = Path(__file__).parents[2] / "integrations"
 
 
 @pytest.fixture
@@ -36,6 +41,15 @@ def test_the_secret_is_shown_once(browser):
     page = browser.get("/tokens").text
     assert secret not in page
     assert secret[:11] in page
+
+
+def test_a_client_of_mcp_is_set_as_the_readme_has_it(browser):
+    page = made(browser)
+    shown = json.loads(unescape(re.search(r'aria-label="What the client is set to">(.+?)</pre>', page.text, re.S)[1]))
+    readme = re.search(r"```json\n(.*?)```", (INTEGRATIONS / "README.md").read_text(), re.S)[1]
+    readme = readme.replace("cp_...", secret_of(page)).replace("http://127.0.0.1:8765", "http://localhost/")
+    assert shown == json.loads(readme)
+    assert (INTEGRATIONS / shown["mcpServers"]["memory"]["args"][0].rpartition("/")[2]).exists()
 
 
 @pytest.mark.parametrize(("days", "expires"), [("30", True), ("", False)])
