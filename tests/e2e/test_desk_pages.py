@@ -115,6 +115,10 @@ def test_the_model_is_switched_and_the_page_follows(
     # Without a click: the fragment asks by itself.
     expect(models).not_to_contain_text("is being filled")
     expect(models).to_contain_text("33 of 33 vectors")
+    endpoint.status = 401
+    page.reload()
+    # Without a click, too: what serves is asked as the page is opened.
+    expect(page.get_by_role("status").filter(has_text="gives no vector")).to_contain_text("it wants another key")
 
 
 def test_memory_is_turned_off_and_on_from_any_page(log_in: Callable[..., Page], reader: Any) -> None:
