@@ -124,7 +124,7 @@ def test_one_name_has_one_type_in_a_text_and_a_mention_per_sentence():
 
 def test_confidences_are_shares():
     found = next(detect_names(["Anna: I met Bob of Siemens at the Louvre in Paris, with Redis and Harry Potter."]))
-    assert all(0 < name.confidence <= 1 for name in found)
+    assert {0 < name.confidence <= 1 for name in found} == {True}
 
 
 def test_the_sentence_is_the_one_that_names_it():
