@@ -492,6 +492,15 @@ def test_messages_are_counted_anew(full, bobs_book):
     assert [conversation[name] for name in names] == [before[name] for name in names]
 
 
+@pytest.mark.parametrize("section", ["memories", "episodes", "entities"])
+def test_what_had_its_vector_waits_for_one_again(full, bobs_book, section):
+    document = exported(full)
+    for row in document[section]:
+        row["needs_embedding"] = False
+    bring_in(bobs_book, document)
+    assert bobs_book.all(f"SELECT DISTINCT needs_embedding FROM {section}") == [True]
+
+
 def test_an_entity_that_nothing_names_does_not_come_in(full, bobs_book):
     document = exported(full)
     document["entity_mentions"] = []
