@@ -75,6 +75,7 @@ def test_superseding_is_not_taken_back_where_the_text_was_stored_again(agent, me
     agent.store("Ada keeps bees on the roof")
     answer = agent.patch(f"{ENTRIES}/{newer}", {"supersedes": None})
     assert (answer.status_code, fields(answer)) == (409, ["supersedes"])
+    assert "another memory of this space has this text" in answer.json["detail"]
     assert agent.entry(newer)["supersedes"] == memory_id
 
 
