@@ -258,6 +258,7 @@ def test_pages_have_each_fact_once(agent):
     rest = agent.get(FACTS, limit=3, cursor=first["next_cursor"]).json
     assert [fact["object"][-1] for fact in first["facts"] + rest["facts"]] == list("43210")
     assert rest["next_cursor"] is None
+    assert agent.get(FACTS, limit=5).json["next_cursor"] is None, "nothing comes after a page that is just full"
 
 
 # --- who is told ----------------------------------------------------------------------------------------------------
