@@ -276,6 +276,7 @@ def test_an_entry_in_error_says_why(book, page):
         ):
             session.execute(text(statement))
     (entry,) = page(embedding="error").entries
+    assert page(embedding="pending").entries == [], "it is given up on, and waits for nothing"
     assert (entry.memory.id, entry.embedding, entry.embedding_error) == (memory_id, "error", "too long")
 
 
