@@ -98,13 +98,15 @@ _SHARED = re.compile(
     rf"(?={_NUMBER}(?!\w|[.,:]\d|\s?[ap]m\b|\s+(?:of\s+)?{_MONTH}))",
     re.IGNORECASE,
 )
-_AGO = re.compile(rf"\b(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?\s+ago\b", re.IGNORECASE)
+_STEP = rf"(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?"
+_AGO = re.compile(rf"\b{_STEP}\s+ago\b", re.IGNORECASE)
+_AHEAD = re.compile(rf"\bin\s+{_STEP}\b(?!\s+(?:ago|of)\b)", re.IGNORECASE)
 # As many as people mean by these, and a little more.
 _COUNTS = {word: number for number, word in enumerate(_NUMBERS) if number > 1} | {"couple of": 2, "few": 5}
 _COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNTS)})"
 _WITHIN = re.compile(
-    rf"\b(?:(?:over|within)\s+(?:the\s+)?)?(?:(?:last|past)\s+(?:{_COUNT})\s+(?P<units>day|week|month|year)s"
-    r"|past\s+(?P<unit>week|month|year))\b(?!\s+(?:ago|of)\b)",
+    rf"\b(?:(?:over|within)\s+(?:the\s+)?)?(?:(?:last|past|(?P<ahead>next|coming))\s+(?:{_COUNT})"
+    r"\s+(?P<units>day|week|month|year)s|past\s+(?P<unit>week|month|year))\b(?!\s+(?:ago|of)\b)",
     re.IGNORECASE,
 )
 _RECENT = re.compile(
@@ -163,7 +165,7 @@ def parse(question: str, now: datetime) -> DateHint | None:
     """
     hint = _taken(with_months(question), _aware(now))[0]
     # Of a span that is to come nothing was kept yet.
-    return None if hint is not None and hint.start is not None and hint.start > _aware(now) else hint
+    return None if hint is not None and hint.start is not None and hint.start >= _aware(now) else hint
 
 
 def match(hint: DateHint, created_at: datetime) -> float:
@@ -260,7 +262,8 @@ def _taken(question: str, now: datetime) -> tuple[DateHint | None, str]:
         return _parts(named, year[1] if year else None, zone), _without(rest, year) if year and apart else rest
     if year := YEAR.search(question):
         return DateHint(year=int(year[1]), zone=zone), _without(question, year)
-    for pattern, read in ((_AGO, _ago), (_WITHIN, _within), (_RECENT, _recent), (_SEASON, _season)):
+    ways = ((_AGO, _ago), (_WITHIN, _within), (_RECENT, _recent), (_SEASON, _season), (_AHEAD, _ahead))
+    for pattern, read in ways:
         if (found := pattern.search(question)) and (hint := read(found, now)):
             return hint, _without(question, found)
     return None, question
@@ -335,23 +338,33 @@ def _named_month(question: str) -> re.Match[str] | None:
 
 
 def _ago(found: re.Match[str], now: datetime) -> DateHint | None:
-    steps, unit = found[1].lower(), found[2].lower()
-    return _span(now, unit, _STEPS[steps] if steps in _STEPS else int(steps))
+    return _span(now, found[2].lower(), _steps(found[1]))
+
+
+def _ahead(found: re.Match[str], now: datetime) -> DateHint | None:
+    return _span(now, found[2].lower(), -_steps(found[1]))
+
+
+def _steps(said: str) -> int:
+    return int(said) if said.isdigit() else _STEPS[said.lower()]
 
 
 def _within(found: re.Match[str], now: datetime) -> DateHint | None:
-    """The days since the one that was so many units before that of `now`, both included."""
+    """The days since the one that was so many units before that of `now`, both included; ahead, from now on."""
     count, today = (found["count"] or "1").lower(), now.date()
     number = _COUNTS[" ".join(count.split())] if not count.isdigit() else int(count)
-    unit = (found["units"] or found["unit"]).lower()
+    unit, ahead = (found["units"] or found["unit"]).lower(), found["ahead"] is not None
+    steps = number if ahead else -number
     try:
         if unit in {"day", "week"}:
-            first = today - timedelta(days=number * (1 if unit == "day" else 7))
+            other = today + timedelta(days=steps * (1 if unit == "day" else 7))
         else:
-            month = _month(today.year, today.month - number * (1 if unit == "month" else 12))
+            month = _month(today.year, today.month + steps * (1 if unit == "month" else 12))
             # A month may lack the last days of this one.
-            first = min(month + timedelta(days=today.day - 1), _month(month.year, month.month + 1) - timedelta(days=1))
-        return _hint(first, today + timedelta(days=1), _zone(now))
+            other = min(month + timedelta(days=today.day - 1), _month(month.year, month.month + 1) - timedelta(days=1))
+        first, last = sorted((today, other))
+        span = _hint(first, last + timedelta(days=1), _zone(now))
+        return replace(span, start=now.astimezone(UTC)) if span is not None and ahead else span
     except (OverflowError, ValueError):
         return None
 

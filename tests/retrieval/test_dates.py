@@ -248,6 +248,9 @@ def test_a_question_may_ask_for_a_time_alone(question, start, end, named):
         ("What is coming up next week?", "2024-07-15", "2024-07-22"),
         ("tomorrow", "2024-07-11", "2024-07-12"),
         ("What is planned for March?", "2025-03-01", "2025-04-01"),
+        ("What is due in 3 days?", "2024-07-13", "2024-07-14"),
+        ("What happens in two weeks?", "2024-07-22", "2024-07-29"),
+        ("What will I do in a month?", "2024-08-01", "2024-09-01"),
         ("What was due for May?", "2024-05-01", "2024-06-01"),
     ],
 )
@@ -256,8 +259,25 @@ def test_what_is_to_come_is_of_the_next_time(question, start, end):
     assert (found.start, found.end) == (day(start), day(end))
 
 
-def test_what_is_to_come_is_no_reason_to_prefer_what_was_kept():
-    assert parse("Which tyres do I need next week?", NOW) is None
+@pytest.mark.parametrize(
+    ("question", "end"),
+    [
+        ("What is due in the next 3 days?", "2024-07-14"),
+        ("What is coming up within the next two weeks?", "2024-07-25"),
+        ("What happens in the coming few days?", "2024-07-16"),
+    ],
+)
+def test_what_comes_next_is_from_now_on(question, end):
+    found = alone(question, NOW)
+    assert (found.start, found.end) == (NOW, day(end))
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which tyres do I need next week?", "Who pays in the next 3 days?", "How far did I swim in two weeks?"],
+)
+def test_what_is_to_come_is_no_reason_to_prefer_what_was_kept(question):
+    assert parse(question, NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -377,7 +397,19 @@ def test_whoever_asks_for_more_does_not_ask_for_a_time_alone(question):
 
 
 @given(
-    st.sampled_from(["in June", "29 February", "last year", "in 9999", "in 1900", "7 May 9999", "today"]),
+    st.sampled_from(
+        [
+            "in June",
+            "29 February",
+            "last year",
+            "in 9999",
+            "in 1900",
+            "7 May 9999",
+            "today",
+            "in a year",
+            "the next 9 years",
+        ]
+    ),
     st.datetimes(),
     st.sampled_from(ZONES),
 )

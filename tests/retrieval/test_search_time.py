@@ -119,7 +119,7 @@ SAID = {
     "Inn: December 24 and 25.": ["What is planned for 25 December?", "24 December"],
     "Call at 2025-11-03T09:00:00Z": ["What is due on 3 November?"],
     "Dentist on 12 June": ["12 june", "What is on 12 June?"],
-    "Parade on 2 June": ["tomorrow", "next week", "What is on on 2 June?"],
+    "Parade on 2 June": ["tomorrow", "next week", "in the next 3 days", "What is on on 2 June?"],
 }
 
 
