@@ -250,9 +250,10 @@ SELECT m.id, {text} AS text, m.created_at FROM (
     FROM unnest(%(first)s::text[], %(last)s::text[], %(weights)s::int[]) AS p(first, last, weight) CROSS JOIN LATERAL (
         SELECT * FROM {postings} x WHERE x.user_id = %(user_id)s AND {in_scope}
           AND x.lexeme >= p.first COLLATE "C" AND x.lexeme <= p.last COLLATE "C"{apiece}
-    ) x GROUP BY x.{item} ORDER BY n DESC, x.{item} DESC LIMIT %(most)s
+    ) x {narrowed}
+    GROUP BY x.{item} ORDER BY n DESC, x.{item} DESC LIMIT %(most)s
 ) f CROSS JOIN LATERAL (SELECT * FROM {items} m WHERE m.user_id = %(user_id)s AND m.id = f.id OFFSET 0) m
-WHERE {served}{narrows} ORDER BY f.n DESC, m.id DESC
+WHERE {served} ORDER BY f.n DESC, m.id DESC
 """
 
 # The words of a scope with a first letter, or with one that only other languages have, and how many items have each.

@@ -158,3 +158,13 @@ def test_a_day_is_found_among_many_texts_of_its_month(runtime, ada, said):
 def test_of_many_texts_of_a_month_those_of_its_year_and_the_latest_are_found(runtime, ada):
     shelf = Shelf(runtime, ada, (*(f"June 2024, row {each}" for each in range(220)), "June is dry", "Fair: June 2025"))
     assert {*shelf.found("What will there be in June?", limit=2)} == {"June is dry", "Fair: June 2025"}
+
+
+def test_a_day_is_found_within_what_narrows_the_question_among_many_of_its_month(runtime, ada):
+    texts = ("The gate squeaks", "Fair: June 2025", *(f"June 2025, row {each}" for each in range(220)))
+    shelf = Shelf(runtime, ada, texts)
+    with shelf.session() as session:
+        chosen = text("UPDATE memories SET type = 'decision' WHERE user_id = :user AND text LIKE 'Fair%'")
+        session.execute(chosen, {"user": ada.id})
+    result = shelf.ask("What will there be in June?", types=("decision",), near=3)
+    assert ([hit.snippet for hit in result.hits], result.period is not None) == (["Fair: June 2025"], True)
