@@ -81,7 +81,7 @@ _MONTH = (
     r"|nov(?:ember)?|dec(?:ember)?)\b"
 )
 NAMED = re.compile(
-    rf"""(?:\b(?P<lead>in|during|since|until|till|by|before|after|around|of|last|early|late|mid|between
+    rf"""\b(?:(?P<lead>in|during|since|until|till|by|before|after|around|of|last|early|late|mid|between
        |from(?=\s+{_MONTH}\s+(?:to|until|till|through)\s)|(?:planned|scheduled|due)\s+for)[\s-]+)?
     (?:(?<![\w:.])(?P<before>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?
     \b(?P<month>{_MONTH})\.?
@@ -93,9 +93,9 @@ NAMED = re.compile(
 _NUMBER = r"\d{1,2}(?:st|nd|rd|th)?"
 _WITH = r"\s*(?:[\u2013/&-]|to|till|until|through|and|or)\s*(?:the\s+)?"
 _SHARED = re.compile(
-    rf"(?P<first>(?<![\w.,:/-]){_NUMBER})(?={_WITH}{_NUMBER}\s+(?:of\s+)?(?P<of>{_MONTH}))"
-    rf"|\b(?P<month>{_MONTH})(?P<day>\.?\s+(?:the\s+)?{_NUMBER}{_WITH})"
-    rf"(?={_NUMBER}(?!\w|[.,:]\d|\s?[ap]m\b|\s+(?:of\s+)?{_MONTH}))",
+    rf"\b(?:(?P<first>(?<![.,:/-]){_NUMBER})(?={_WITH}{_NUMBER}\s+(?:of\s+)?(?P<of>{_MONTH}))"
+    rf"|(?P<month>{_MONTH})(?P<day>\.?\s+(?:the\s+)?{_NUMBER}{_WITH})"
+    rf"(?={_NUMBER}(?!\w|[.,:]\d|\s?[ap]m\b|\s+(?:of\s+)?{_MONTH})))",
     re.IGNORECASE,
 )
 _STEP = rf"(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?"
@@ -127,7 +127,7 @@ _WHATEVER = frozenset(
     """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
 )
 # With one of these a day or a month is the next: what was kept in the last is not meant.
-_TO_COME = frozenset({"happens", "will", "planned", "due", "scheduled", "coming"})
+_TO_COME = frozenset({"happens", "happening", "will", "planned", "due", "scheduled", "coming"})
 # Not with one of these: "What was due in May?"
 _GONE = frozenset({"was", "were", "did", "had", "happened"})
 # What may stand between two dates; one of the second makes all that lies between them meant.

@@ -248,6 +248,8 @@ def test_a_question_may_ask_for_a_time_alone(question, start, end, named):
         ("What is coming up next week?", "2024-07-15", "2024-07-22"),
         ("tomorrow", "2024-07-11", "2024-07-12"),
         ("What is planned for March?", "2025-03-01", "2025-04-01"),
+        ("What's happening in May?", "2025-05-01", "2025-06-01"),
+        ("What was happening in May?", "2024-05-01", "2024-06-01"),
         ("What is due in 3 days?", "2024-07-13", "2024-07-14"),
         ("What happens in two weeks?", "2024-07-22", "2024-07-29"),
         ("What will I do in a month?", "2024-08-01", "2024-09-01"),
