@@ -7,9 +7,9 @@ import re
 import pytest
 from api_agent import add_space, embed, rows
 from pages_browser import at_browser, flashes, stored
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
-from memory.models import PossibleUpdate
+from memory.models import Memory, PossibleUpdate
 
 
 @pytest.fixture
@@ -242,6 +242,18 @@ def test_what_two_have_replaced_is_brought_back_by_the_last_of_them(ada, browser
     page = browser.post(undo.format(pair[1], pair[0]), follow_redirects=True)
     assert "Both hold again." in flashes(page)
     assert state(ada, pair[0]) == ("active", None)
+
+
+def test_only_what_a_memory_replaces_is_brought_back_by_it(ada, browser, near):
+    other, another = stored(ada, "Ada keeps bees."), stored(ada, "Ada sold the bees.")
+    for newer, older in ((near[1], near[0]), (another, other)):
+        browser.post(f"/memories/{newer}/replaces/{older}")
+    assert browser.post(f"/memories/{another}/replaces/{near[0]}/undo").status_code == 409
+    assert [state(ada, each) for each in (near[0], another)] == [("superseded", None), ("active", other)]
+    with ada.session() as session:
+        session.execute(update(Memory).where(Memory.user_id == ada.id, Memory.id == other).values(status="archived"))
+    assert browser.post(f"/memories/{another}/replaces/{other}/undo").status_code == 409
+    assert state(ada, another) == ("active", other)
 
 
 def test_a_memory_replaces_one_alone(ada, browser, near):
