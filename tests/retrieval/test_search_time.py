@@ -139,6 +139,13 @@ def test_what_is_to_come_is_what_is_said_of_it_before_what_was_kept_then(runtime
     assert shelf.found("What happens in June?") == ["Dentist on 12 June", "The gate squeaks"]
 
 
+def test_a_long_time_and_a_long_text_are_not_looked_through_for_days(runtime, ada):
+    shelf = Shelf(runtime, ada, ("Dentist on 3 May", "Vet on 3 May " + "and so on " * 900 + "until 7 December"))
+    assert [hit.snippet[:3] for hit in shelf.ask("What happens on 3 May?").hits] == ["Den", "Vet"]
+    assert shelf.ask("What happened last year?").period is None
+    assert shelf.ask("What is due on 7 December?").period is None
+
+
 def test_what_is_to_come_is_of_one_year(runtime, ada):
     shelf = Shelf(runtime, ada, ("Rome in October 2023", "Oslo on 4 October", "Fair on 9/10/2025", "Bonn, Oct 2026"))
     assert {*shelf.found("What is planned for October?")} == {"Oslo on 4 October", "Fair on 9/10/2025"}
