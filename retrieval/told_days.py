@@ -27,8 +27,8 @@ _IN_DIGITS = re.compile(
     )(?:(?=T\d)|(?![\w-]))""",
     re.VERBOSE,
 )
-# Between the first day, or month, and the last.
-_TO = re.compile(r"\s*(?:[\u2013-]|to|till|until|through)\s*", re.IGNORECASE)
+# Between the first day, or month, and the last; an hour may stand behind the first.
+_TO = re.compile(r"(?:T[\d:.]+Z?)?\s*(?:[\u2013-]|to|till|until|through)\s*", re.IGNORECASE)
 # The word of which a time is said, before it: "kWh in September", not "installed in September".
 _SAID_OF = re.compile(r"([^\W\d_]+)[,:]?\s+(?:(?:in|on|of|for|during|im|am|en)\s+)?\Z", re.IGNORECASE)
 _LONGEST_NAME = 60
@@ -129,13 +129,12 @@ def told_in(text: str) -> Iterator[Told]:
     for year in YEAR.finditer(text):
         if not any(each.start <= year.start() < each.end for each in found):
             yield Told(*year.span(), int(year[1]))
-    # With slashes two days may be meant, and in a range the first of both or the second.
+    # With slashes two days may be meant, and of a range of these nobody knows how long it is.
     dates = [[*those] for _, those in groupby(found, key=lambda each: each.start)]
     for ones, others in pairwise(dates):
         to = _TO.match(text, ones[0].end)
-        if to is not None and to.end() >= others[0].start:
-            for one, other in zip(ones, others, strict=False):
-                yield from _from_to(one, other)
+        if len(ones) == len(others) == 1 and to is not None and to.end() >= others[0].start:
+            yield from _from_to(ones[0], others[0])
 
 
 def _in_digits(text: str) -> Iterator[Told]:

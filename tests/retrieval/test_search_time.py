@@ -116,6 +116,7 @@ SAID = {
     "Loan ends 2028-03-31": ["What happens in March 2028?", "2028"],
     "Rome from 28 July to 3 August": ["What is planned for 31 July?", "2 August", "28 July"],
     "Fair 2025-12-30 to 2026-01-02": ["What will there be on 1 January?", "2025-12-31"],
+    "Down 2025-11-28T09:00Z to 2025-12-01T17:00Z": ["What is planned for 30 November?"],
     "Inn: December 24 and 25.": ["What is planned for 25 December?", "24 December"],
     "Call at 2025-11-03T09:00:00Z": ["What is due on 3 November?"],
     "Dentist on 12 June": ["12 june", "What is on 12 June?"],
@@ -137,6 +138,12 @@ def test_what_is_to_come_is_what_is_said_of_it_before_what_was_kept_then(runtime
     shelf = Shelf(runtime, ada, ("The gate squeaks", "Dentist on 12 June"))
     assert shelf.found("What happened in June?")[0] == "The gate squeaks"
     assert shelf.found("What happens in June?") == ["Dentist on 12 June", "The gate squeaks"]
+
+
+def test_a_range_of_days_that_may_be_two_says_its_ends_alone(runtime, ada):
+    shelf = Shelf(runtime, ada, ("Camp 1/8/2025 - 4/9/2025, Feb is for Ann", "Ann on 20 February"))
+    assert shelf.found("What happened on 20 February?") == ["Ann on 20 February"]
+    assert shelf.found("What is planned for 1 August?") == ["Camp 1/8/2025 - 4/9/2025, Feb is for Ann"]
 
 
 def test_a_long_time_and_a_long_text_are_not_looked_through_for_days(runtime, ada):
