@@ -95,3 +95,9 @@ def test_an_element_nested_too_deeply_is_refused(talk, format_):
     body = f'{{"format": "{format_}", "history": [{{"role": "user", "content": {deep}}}]}}'
     response = talk.agent.post(f"{talk.path}/messages", data=body, content_type="application/json")
     assert (response.status_code, fields(response)) == (422, ["history.0"])
+
+
+def test_a_mark_for_the_provider_s_cache_is_no_word_of_anybody(talk):
+    said = {"part_kind": "user-prompt", "content": ["Hello", {"kind": "cache-point"}]}
+    talk.post({"format": "pydantic_ai", "history": [{"kind": "request", "parts": [said]}]})
+    assert [message["content"] for message in talk.messages()] == ["Hello"]
