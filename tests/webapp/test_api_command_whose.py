@@ -21,6 +21,12 @@ def test_that_of_one_conversation_is_not_that_of_another(agent, ada, notes):
     assert say(agent, "unpin that", conversation="one")["done"] is True
 
 
+def test_that_is_not_what_another_agent_has_stored(client, agent, ada, notes):
+    own = agent.store("The spare key hangs in the shed")
+    Agent(client, ada.new_token("write")).store("The boat needs a new sail")
+    assert listed(say(agent, "pin that")) == {own}
+
+
 def test_another_users_ids_and_slips_are_not_there(client, agent, bob, ada, notes):
     stranger = Agent(client, bob.headers)
     slip = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
