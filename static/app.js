@@ -9,6 +9,9 @@ addEventListener("submit", (event) => {
   sent.set(event.target, event.timeStamp);
 });
 
+/* Back asks anew for a page that answered a form. */
+history.replaceState(history.state, "");
+
 /* A double click is one click. */
 addEventListener("click", (event) => {
   if (event.detail < 2 || !event.target.closest("button:not([data-by])")) return;
@@ -29,7 +32,7 @@ addEventListener("click", (event) => {
 /* Moments in the reader's zone. */
 addEventListener("htmx:load", ({ detail }) => {
   for (const time of detail.elt.querySelectorAll("html:not(.zoned) time")) {
-    time.title = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" });
+    time.title = new Date(time.dateTime).toLocaleString([], { dateStyle: "full", timeStyle: "long" });
   }
 });
 
@@ -48,7 +51,7 @@ addEventListener("htmx:sendError", () => {
 
 /* What went wrong is over once something went right. */
 addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
-  if (xhr.status < 400 && requestConfig.triggeringEvent?.isTrusted) htmx.find("#flash > .notice-error")?.remove();
+  if (xhr.status < 400 && requestConfig.triggeringEvent?.isTrusted) htmx.find("#flash>.notice-error")?.remove();
 });
 
 /* What was entered and not sent stays. */
@@ -76,7 +79,7 @@ addEventListener("htmx:afterSwap", () => {
 
 /* The focus goes to what is wrong, or back to what was disabled. */
 const WRONG = "[aria-invalid=true]";
-document.querySelector(WRONG)?.focus();
+htmx.find(WRONG)?.focus();
 const held = new WeakMap();
 /* What is folded away leaves the focus to what unfolds it. */
 const seen = (each) => each?.closest("details:not([open])")?.querySelector("summary") ?? each;

@@ -37,10 +37,10 @@ addEventListener("click", async (event) => {
 
 /* Cells move where they stand. */
 addEventListener("htmx:afterRequest", ({ detail: { elt, successful } }) => {
-  const cell = elt.dataset.by && successful && elt.closest(".cell");
+  const { by } = elt.dataset, cell = by && successful && elt.closest(".cell");
   if (!cell) return;
   const others = [...htmx.findAll(".cell")];
-  others[others.indexOf(cell) + +elt.dataset.by]?.[elt.dataset.by < 0 ? "before" : "after"](cell);
+  others[others.indexOf(cell) + +by]?.[by < 0 ? "before" : "after"](cell);
   elt.focus();
 });
 
@@ -58,12 +58,12 @@ addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig: { 
 });
 
 let dragged;
-addEventListener("dragstart", (event) => {
-  dragged = event.target.closest?.(".drag")?.closest(".cell");
+addEventListener("dragstart", ({ target, dataTransfer }) => {
+  dragged = target.closest?.(".drag")?.closest(".cell");
   if (!dragged) return;
-  event.dataTransfer.effectAllowed = "move";
-  event.dataTransfer.setData("text/plain", "");
-  event.dataTransfer.setDragImage(dragged, 10, 10);
+  dataTransfer.effectAllowed = "move";
+  dataTransfer.setData("text/plain", "");
+  dataTransfer.setDragImage(dragged, 10, 10);
 });
 addEventListener("dragover", (event) => {
   const over = dragged && event.target.closest?.(".cell");
@@ -76,8 +76,8 @@ addEventListener("dragover", (event) => {
 addEventListener("drop", (event) => dragged && event.preventDefault());
 addEventListener("dragend", () => {
   if (!dragged) return;
-  const next = htmx.find(`#${dragged.id} ~ .cell`);
-  htmx.ajax("POST", dragged.dataset.move, { swap: "none", values: { before: next?.dataset.cell ?? "" } });
+  const before = htmx.find(`#${dragged.id} ~ .cell`)?.dataset.cell ?? "";
+  htmx.ajax("POST", dragged.dataset.move, { swap: "none", values: { before } });
   dragged = null;
 });
 
@@ -87,8 +87,7 @@ function draw(table) {
   plot.replaceChildren();
   const rows = [...table.tBodies[0].rows], style = getComputedStyle(table);
   const ink = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: { show: false } };
-  const kind = table.dataset.chart, places = rows.map((row) => +row.cells[0].dataset.at);
-  const data = [places], series = [{}];
+  const kind = table.dataset.chart, places = rows.map((row) => +row.cells[0].dataset.at), data = [places], series = [{}];
   [...table.tHead.rows[0].cells].slice(1).forEach((head, number) => {
     const { drawn } = head.dataset;
     if (drawn === "none") return;
@@ -101,10 +100,8 @@ function draw(table) {
       points: { show: points && !bars, size: 8, fill: colour },
     });
   });
-  const span = places.at(-1) - places[0];
-  const edge = (span / (rows.length - 1) || 1) * (series.some((each) => each.fill) || !rows[1] ? 0.6 : 0);
-  const least = kind === "time" ? (span * 90) / (plot.clientWidth - 90) : 0;
-  const turned = kind === "names" && rows[6] && { rotate: -45, size: 70 };
+  const span = places.at(-1) - places[0], edge = (span / (rows.length - 1) || 1) * (series.some((each) => each.fill) || !rows[1] ? 0.6 : 0);
+  const least = kind === "time" && (span * 90) / (plot.clientWidth - 90), turned = kind === "names" && rows[6] && { rotate: -45, size: 70 };
   new uPlot({
     width: plot.clientWidth, height: 240, series, legend: { show: false }, cursor: { show: false },
     scales: {

@@ -158,6 +158,16 @@ def test_back_leads_through_what_is_done_to_many(log_in: LogIn, reader: Any, scr
     expect(other).to_have_url(re.compile("q=ada"))
 
 
+def test_back_leads_to_the_page_of_a_form_that_was_refused(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/spaces")
+    page.get_by_label("Name of a new space").fill("Default")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.goto("/search")
+    page.go_back()
+    expect(page.get_by_role("heading", name="Spaces")).to_be_visible()
+
+
 def test_back_to_a_page_of_somebody_else_belongs_to_who_is_logged_in(log_in: LogIn, reader: Any, library: Any) -> None:
     page = log_in(reader, at="/memories")
     page.get_by_label("Words in them").fill("hazelnuts")
