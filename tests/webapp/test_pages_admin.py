@@ -108,7 +108,8 @@ def test_the_state_is_answered_alone(desk):
 
 
 @pytest.mark.parametrize(
-    ("times", "said"), [({"p50": None, "p95": None}, "none was made"), ({"p50": 0.0123, "p95": 0.03}, "12 / 30 ms")]
+    ("times", "said"),
+    [({"p50": None, "p95": None}, "none was made"), ({"p50": 0.0123, "p95": 162.5}, "12 ms / 2.7 min")],
 )
 def test_no_time_is_told_of_what_was_not_done(app, times, said):
     numbers = {"search": {"count": 1, "hit_rate": 1.0, **times}, "embed": times}

@@ -17,7 +17,7 @@ from retrieval.dates import local
 from webapp.context import utc_now, zone
 from webapp.htmx import asked_address
 from webapp.pages.appearance import CHOICES, chosen
-from webapp.pages.words import ago, counted, mark, ordinal, part, refusal
+from webapp.pages.words import ago, counted, lasting, mark, ordinal, part, refusal
 
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
@@ -40,6 +40,7 @@ def init_app(app: Flask) -> None:
     app.add_template_filter(_day, "day")
     app.add_template_filter(_exact, "exact")
     app.add_template_filter(counted, "counted")
+    app.add_template_filter(lasting, "lasting")
     app.add_template_filter(mark, "mark")
     app.add_template_filter(ordinal, "ordinal")
     app.add_template_filter(part, "part")

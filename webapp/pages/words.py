@@ -57,6 +57,17 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def lasting(seconds: float) -> str:
+    """Return a time in the unit that people read it in.
+
+    >>> lasting(0.0123), lasting(58.7), lasting(162.5)
+    ('12 ms', '58.7 s', '2.7 min')
+    """
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
+
+
 def ago(moment: datetime, now: datetime) -> str:
     """Return the distance between two moments in its largest unit: `3 days ago`, `in 3 months`, `in a moment`."""
     seconds = (now - moment).total_seconds()
