@@ -46,9 +46,10 @@ def space(runtime, new_person, database_url):
         model_id = model_of(session, user_id).id
     asked = {"question": " ".join(lexemes), "lexemes": lexemes, "first": lexemes, "last": lexemes, "depth": LISTED}
     found = {"listed": listed, "best": listed[:3], "near": listed[:5], "ids": listed, "most": LISTED}
+    weights = {"weights": [1] * len(lexemes)}
     numbers = {"k1": 1.2, "b": 0.75, "longest": 2.0, "long_text": 2000, "read": 2, "now": utc_now()}
     scope = {"user_id": user_id, "space_id": space_id, "model_id": model_id}
-    values = {**scope, **numbers, **asked, **found, "vector": HalfVector(np.ones(384)).to_text()}
+    values = {**scope, **numbers, **asked, **weights, **found, "vector": HalfVector(np.ones(384)).to_text()}
     return {**values, "spaces": {each.id: space for each, space in zip(persons, spaces, strict=True)}}
 
 
