@@ -13,6 +13,8 @@ from secrets_of_tests import PASSWORD
 
 # What a GET answers with that is no page of ours: files, ways back, numbers for machines, a browser of the API's own.
 NOT_PAGES = {"static", "account.back", "account.export", "ops.healthz", "ops.readyz", "ops.metrics"}
+# Only a form leads there, with all that it takes: the acts below go that way.
+LED_TO = {"bulk.ask", "bulk.done"}
 # With an argument each; the ids are those of the furnished account.
 EXAMPLES: dict[str, object] = {
     "sequence": 4,
@@ -61,7 +63,7 @@ def sights(app: Flask, found: Furnished) -> list[Sight]:
 def _mapped(app: Flask, examples: dict[str, Any]) -> Iterator[Sight]:
     for rule in sorted(app.url_map.iter_rules(), key=lambda each: each.rule):
         assert rule.methods is not None
-        if "GET" not in rule.methods or rule.rule.startswith("/v1/") or rule.endpoint in NOT_PAGES:
+        if "GET" not in rule.methods or rule.rule.startswith("/v1/") or rule.endpoint in NOT_PAGES | LED_TO:
             continue
         built = rule.build({name: examples[name] for name in rule.arguments})
         assert built is not None, rule.rule
