@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from at_once import at_once, waits
+from at_once import at_once, unexpected, waits
 from sqlalchemy import text
 
 from memory.conversations import open_conversation
@@ -14,6 +14,8 @@ from memory.external_calls import CallDraft, record_calls
 from memory.forget import UNDO_WINDOW, forget, purge
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
+from memory.notebooks.cells import add_cell
+from memory.notebooks.notebooks import create_notebook, remove_notebook
 from memory.redaction import REDACTED
 from memory.spaces import get_space
 
@@ -118,3 +120,26 @@ def test_who_waits_to_tell_of_a_conversation_holds_up_nobody_who_forgets(book, o
         (done,) = at_once(lambda: book.do(forget, memory_id, keys=book.runtime.keys))
     thread.join(30)
     assert (done.id, book.all(ARGUMENTS)) == (memory_id, [REDACTED])
+
+
+def test_who_purges_while_calls_are_told_of_holds_up_nobody_who_blanks_notebooks(book, owner):
+    """Both wait for who tells, and go on one after the other."""
+    sweep, shown = purge_later(book, book.write("Bruno sings in the choir on Thursdays").id), book.write(TEXT).id
+    saying = book.do(create_notebook, "Keys").id
+    removed = book.do(create_notebook, "Old").id
+    with book.session() as session:
+        add_cell(session, book.user_id, saying, "note", {"text": TEXT}, now=utc_now())
+    book.do(remove_notebook, removed)
+    done = []
+    with book.session() as session:
+        report(session, book)
+        sweeper = threading.Thread(target=lambda: done.extend(at_once(sweep)))
+        sweeper.start()
+        assert waits(owner)
+        forgetter = threading.Thread(target=lambda: done.extend(at_once(forget_at_once(book, shown))))
+        forgetter.start()
+        assert waits(owner, 2)
+    for each in (sweeper, forgetter):
+        each.join(30)
+    assert unexpected(done) == []
+    assert book.all("SELECT title FROM notebooks") == ["Keys"]
