@@ -140,8 +140,9 @@ def state(
     """Keep a fact in a space; what it contradicts ends when it begins, and is never deleted.
 
     One that is stated again while it is true stays one, with the higher confidence. One that began before another which
-    contradicts it ends when that begins. Raises `RefusedError` where memory is off, and for what was forgotten in the
-    space less than a day ago or is marked as recalled; `InvalidError` for a source message that is not in the space.
+    contradicts it ends when that begins. Raises `RefusedError` where memory is off, for what was forgotten in the
+    space less than a day ago, for what says a text that can still be brought back, and for what is marked as recalled;
+    `InvalidError` for a source message that is not in the space.
     """
     (space,) = lock_spaces(session, user_id, {space_id}) or (None,)
     if space is None:

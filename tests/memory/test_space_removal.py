@@ -371,6 +371,7 @@ def test_what_of_many_is_not_purged_with_the_space_is_gone_all_the_same(book, re
     book.do(forget, ids[1], keys=book.runtime.keys, undo=UNDO_WINDOW)
     remove("forget")
     assert (book.one("SELECT count(*) FROM memories"), book.one("SELECT count(*) FROM tombstones")) == (0, 2)
+    assert book.all("SELECT count FROM audit_events WHERE action = 'memory.purged'") == []
     with pytest.raises(NotFoundError):
         book.do(restore, ids[1])
     with book.session() as session:
