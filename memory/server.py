@@ -235,7 +235,7 @@ class EmbeddedServer:
         return is_postgres(self._server.get_pid())
 
     def keep_log_small(self) -> None:
-        """Begin the log anew where it has grown large, and keep what it said as the one before.
+        """Begin the log anew where it has grown large, and keep what it said last as the one before.
 
         The server writes on at the end of the file, wherever that is.
         """
@@ -245,7 +245,7 @@ class EmbeddedServer:
         # Not while another process does so; on a full disk the next look tries again.
         with PostgresServer._lock, contextlib.suppress(OSError):
             if _size(log) > LARGEST_LOG:
-                shutil.copy(log, log.with_suffix(".before"))
+                _keep_end(log, log.with_suffix(".before"), LARGEST_LOG)
                 os.truncate(log, 0)
 
     def gone(self) -> bool:
@@ -487,6 +487,14 @@ def _size(log: Path) -> int:
         return log.stat().st_size
     except OSError:
         return 0
+
+
+def _keep_end(log: Path, kept: Path, most: int) -> None:
+    # Not all of it: what an earlier version let grow may be more than the disk has room for, and the database on it.
+    with log.open("rb") as file, kept.open("wb") as end:
+        file.seek(-most, os.SEEK_END)
+        shutil.copyfileobj(file, end)
+    shutil.copymode(log, kept)
 
 
 def _last_words(log: Path, begins: int) -> str:
