@@ -110,9 +110,11 @@ _WITHIN = re.compile(
     re.IGNORECASE,
 )
 _RECENT = re.compile(
-    r"\b(?:(?P<day>today|yesterday|tomorrow)|(?P<which>last|this|next)\s+(?P<unit>week|month|year))\b", re.IGNORECASE
+    r"\b(?:(?:the\s+)?(?P<day>(?:day\s+before\s+)?yesterday|today|(?:day\s+after\s+)?tomorrow)"
+    r"|(?P<which>last|this|next)\s+(?P<unit>week|month|year))\b",
+    re.IGNORECASE,
 )
-_BACK = {"yesterday": 1, "last": 1, "tomorrow": -1, "next": -1}
+_BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1, "tomorrow": -1, "next": -1, "day after tomorrow": -2}
 _SEASON = re.compile(rf"\blast\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
 # A question of these and a date asks for whatever there is of that time.
 _WHATEVER = frozenset(
@@ -370,7 +372,8 @@ def _within(found: re.Match[str], now: datetime) -> DateHint | None:
 
 
 def _recent(found: re.Match[str], now: datetime) -> DateHint | None:
-    back = _BACK.get((found["day"] or found["which"]).lower(), 0)
+    said = (found["day"] or found["which"]).lower()
+    back = _BACK.get(" ".join(said.split()), 0)
     return _span(now, (found["unit"] or "day").lower(), back)
 
 

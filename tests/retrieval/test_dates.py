@@ -68,6 +68,7 @@ def test_a_question_without_a_date_gives_no_hint(question):
     [
         ("What did I do today?", "2024-07-10", "2024-07-11"),
         ("And yesterday?", "2024-07-09", "2024-07-10"),
+        ("What did I eat the day before  Yesterday?", "2024-07-08", "2024-07-09"),
         ("this week", "2024-07-08", "2024-07-15"),
         ("last week", "2024-07-01", "2024-07-08"),
         ("this month", "2024-07-01", "2024-08-01"),
@@ -216,6 +217,7 @@ def test_a_relative_date_never_fails_even_at_the_edges_of_the_calendar(question,
     [
         ("What happened last month?", "2024-06-01", "2024-07-01", ()),
         ("anything from yesterday", "2024-07-09", "2024-07-10", ()),
+        ("What did I do the day before yesterday?", "2024-07-08", "2024-07-09", ()),
         ("What did we talk about last spring?", "2024-03-01", "2024-06-01", ()),
         ("in October", "2023-10-01", "2023-11-01", (None, 10, None)),
         ("October", "2023-10-01", "2023-11-01", (None, 10, None)),
@@ -247,6 +249,7 @@ def test_a_question_may_ask_for_a_time_alone(question, start, end, named):
         ("Is anything planned for 29 February?", "2028-02-29", "2028-03-01"),
         ("What is coming up next week?", "2024-07-15", "2024-07-22"),
         ("tomorrow", "2024-07-11", "2024-07-12"),
+        ("What is planned for the day after tomorrow?", "2024-07-12", "2024-07-13"),
         ("What is planned for March?", "2025-03-01", "2025-04-01"),
         ("What's happening in May?", "2025-05-01", "2025-06-01"),
         ("What was happening in May?", "2024-05-01", "2024-06-01"),
