@@ -22,9 +22,8 @@ def shelf(runtime, ada):
     return leaning(runtime, ada, TEXTS)
 
 
-def leaning(runtime, person, texts):
-    """Return memories whose cosines to every question are 0.7, 0.2, 0.28 and 0.32."""
-    shares = (0.7, 0.2, 0.28, 0.32)
+def leaning(runtime, person, texts, shares=(0.7, 0.2, 0.28, 0.32)):
+    """Return memories with such cosines to every question."""
     return Shelf(runtime, person, texts, np.stack([_leaning(place, share) for place, share in enumerate(shares)]))
 
 
@@ -42,6 +41,16 @@ def found(shelf, question, **fields):
 def test_what_is_far_below_the_best_is_left_out_beside_what_surely_answers(shelf):
     assert found(shelf, ASKED) == [TEXTS[0], TEXTS[3], TEXTS[2]]
     assert len(found(shelf, ASKED, policy={"alone_reading": 1})) == len(TEXTS), "nothing is as sure as that"
+
+
+def test_what_is_not_far_below_the_best_stays(runtime, ada):
+    shelf = leaning(runtime, ada, TEXTS, (0.4, 0.16, 0.2, 0.25))
+    assert found(shelf, ASKED) == [TEXTS[0], TEXTS[3], TEXTS[2]]
+
+
+def test_what_is_read_and_answers_in_other_words_stays(runtime, ada):
+    shelf = leaning(runtime, ada, (TEXTS[0], "Assam is in the old biscuit box", *TEXTS[2:]))
+    assert "Assam is in the old biscuit box" in found(shelf, ASKED, policy={"certain_reading": 1})
 
 
 def test_key_words_are_told_by_what_has_them_all(shelf):
