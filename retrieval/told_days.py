@@ -122,19 +122,22 @@ def told_in(text: str) -> Iterator[Told]:
     """Give the days, months and years that a text has, whose days all have their months.
 
     >>> [(each.year, each.month, [*each.days]) for each in told_in("On 3 Dec 2026, and from 24 December to 2 January")]
-    [(2026, 12, [3]), (None, 12, [24]), (None, 1, [2]), (None, 12, [24, 25, 26, 27, 28, 29, 30, 31]), (None, 1, [1, 2])]
+    [(None, 12, [24, 25, 26, 27, 28, 29, 30, 31]), (None, 1, [1, 2]), (2026, 12, [3])]
     """
     found = sorted(chain(_in_digits(text), _in_words(text)), key=lambda each: each.start)
-    yield from found
     for year in YEAR.finditer(text):
         if not any(each.start <= year.start() < each.end for each in found):
             yield Told(*year.span(), int(year[1]))
     # With slashes two days may be meant, and of a range of these nobody knows how long it is.
-    dates = [[*those] for _, those in groupby(found, key=lambda each: each.start)]
+    dates, ends = [[*those] for _, those in groupby(found, key=lambda each: each.start)], set[int]()
     for ones, others in pairwise(dates):
         to = _TO.match(text, ones[0].end)
         if len(ones) == len(others) == 1 and to is not None and to.end() >= others[0].start:
-            yield from _from_to(ones[0], others[0])
+            between = [*_from_to(ones[0], others[0])]
+            yield from between
+            ends.update(each.start for each in (ones[0], others[0]) if between)
+    # What ends a range has the year of that.
+    yield from (each for each in found if each.start not in ends)
 
 
 def _in_digits(text: str) -> Iterator[Told]:

@@ -27,3 +27,8 @@ from retrieval.told_days import told_in
 )
 def test_all_days_between_two_are_said(text, said):
     assert [(each.year, each.month, each.days[0], each.days[-1]) for each in told_in(text) if each.days[1:]] == said
+
+
+def test_the_end_of_a_range_is_of_no_other_year():
+    said = list(told_in("from 28 December 2025 to 2 January, and on 5 March"))
+    assert [(each.year, each.month) for each in said] == [(2025, 12), (2026, 1), (None, 3)]
