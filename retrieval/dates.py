@@ -100,7 +100,7 @@ _SHARED = re.compile(
 )
 _STEP = rf"(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?"
 _AGO = re.compile(rf"\b{_STEP}\s+ago\b", re.IGNORECASE)
-_AHEAD = re.compile(rf"\bin\s+{_STEP}\b(?!\s+(?:ago|of)\b)", re.IGNORECASE)
+_AHEAD = re.compile(rf"\bin\s+{_STEP}\b", re.IGNORECASE)
 # As many as people mean by these, and a little more.
 _COUNTS = {word: number for number, word in enumerate(_NUMBERS) if number > 1} | {"couple of": 2, "few": 5}
 _COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNTS)})"
