@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class DateHint:
 class Period:
     """The half-open span [start, end), and the parts of a date that name it, unless it is told from now.
 
-    `parts` are the periods that are meant where others lie between them. `to_come` says that what will be then is
+    `parts` are the periods that are meant where what lies between them is not. `to_come` says that what will be then is
     asked for.
     """
 
@@ -248,8 +247,7 @@ def _joined(periods: list[Period], *, closed: bool) -> Period:
         return periods[0]
     ordered = sorted(periods, key=lambda each: (each.start, each.end))
     start, end = ordered[0].start, max(each.end for each in ordered)
-    gaps = any(one.end < other.start for one, other in pairwise(ordered))
-    return Period(start, end, parts=tuple(ordered) if gaps and not closed else ())
+    return Period(start, end, parts=() if closed else tuple(ordered))
 
 
 def _taken(question: str, now: datetime) -> tuple[DateHint | None, str]:

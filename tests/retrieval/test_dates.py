@@ -296,10 +296,12 @@ def test_what_is_to_come_is_no_reason_to_prefer_what_was_kept(question):
         ("What did I note this week and last week?", "2024-07-01", "2024-07-15"),
         ("What happened in May and June 2023?", "2023-05-01", "2023-07-01"),
         ("What happened in June 2023 and in May 2023?", "2023-05-01", "2023-07-01"),
+        ("What did I note on 3 and 4 May 2023?", "2023-05-03", "2023-05-05"),
     ],
 )
 def test_of_several_dates_all_are_meant(question, start, end):
-    assert alone(question, NOW) == Period(day(start), day(end))
+    found = alone(question, NOW)
+    assert (found.start, found.end) == (day(start), day(end))
 
 
 @pytest.mark.parametrize(
@@ -307,7 +309,6 @@ def test_of_several_dates_all_are_meant(question, start, end):
     [
         ("What happened from 3 to 5 May?", "2024-05-03", "2024-05-06"),
         ("What happened May 3-5?", "2024-05-03", "2024-05-06"),
-        ("What did I note on 3 and 4 May 2023?", "2023-05-03", "2023-05-05"),
         ("What happened between the 3rd and the 5th of May?", "2024-05-03", "2024-05-06"),
         ("What happened from October to January?", "2023-10-01", "2024-02-01"),
         ("What happened from May to June?", "2024-05-01", "2024-07-01"),
