@@ -42,7 +42,7 @@ class Tools:
         except httpx.HTTPError as error:
             # No more than its name: the error may quote the address or the question.
             return _result(f"Memory is out of reach ({type(error).__name__}): go on without it.", is_error=True)
-        return _result(answer.text, is_error=answer.is_error)
+        return _result(answer.text, is_error=not answer.is_success)
 
 
 def _result(text: str, *, is_error: bool) -> types.CallToolResult:
@@ -67,6 +67,8 @@ def main() -> None:
         sys.exit("usage: TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765")
     try:
         asyncio.run(serve(sys.argv[1], token))
+    except (KeyError, ValueError):
+        sys.exit(f"no memory at {sys.argv[1]}: something else answers there")
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         sys.exit(f"no memory at {sys.argv[1]}: {str(error).partition(chr(10))[0]}")
 

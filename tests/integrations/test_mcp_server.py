@@ -7,8 +7,10 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -141,6 +143,28 @@ def test_what_cannot_be_served_ends_and_says_why(args, token, said):
     assert done.returncode == 1
     assert said in done.stderr.decode()
     assert done.stdout == b""
+
+
+@pytest.fixture
+def another_service() -> Iterator[str]:
+    """Return the address of something that answers whatever it is asked with a page, as a proxy does."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<p>Log in first</p>")
+
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_what_is_no_memory_ends_it(another_service):
+    command = [sys.executable, FOLDER / "mcp_server.py", another_service]
+    done = subprocess.run(command, env={"TOKEN": "cp_x"}, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.stderr.decode() == f"no memory at {another_service}: something else answers there\n"
 
 
 def test_a_token_that_opens_nothing_ends_it(base_url):
