@@ -62,20 +62,13 @@ def beside_it(owner):
     """Run something that has to wait for what a session has done until that ends."""
 
     def _beside_it(session, action):
-        failed = []
-
-        def run():
-            try:
-                action()
-            except Exception as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=run)
+        done = []
+        thread = threading.Thread(target=lambda: done.extend(at_once(action)))
         thread.start()
         assert waits(owner)
         session.commit()
         thread.join(30)
-        assert failed == []
+        assert [isinstance(each, Exception) for each in done] == [False]
 
     return _beside_it
 
