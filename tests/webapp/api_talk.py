@@ -19,6 +19,7 @@ class Talk:
         assert self.opened.status_code in {200, 201}, self.opened.json
         self.id = str(self.opened.json["id"])
         self.path = f"{CONVERSATIONS}/{self.id}"
+        self.page = f"/conversations/{self.id}"
 
     def post(self, body: dict[str, Any]) -> TestResponse:
         return self.agent.post(f"{self.path}/messages", body)

@@ -56,10 +56,6 @@ def long_talk(app: Flask, archivist) -> Talk:
     return opened
 
 
-def _page(talk: Talk) -> str:
-    return f"/conversations/{talk.id}"
-
-
 def _plain(response: TestResponse) -> str:
     return unescape(" ".join(re.sub(r"<[^>]*>", " ", response.text).split()))
 
@@ -129,7 +125,7 @@ def test_archived_conversations_are_listed_when_asked_for(
 
 def test_words_are_found_where_they_were_said(reader: FlaskClient, talk: Talk) -> None:
     response = reader.get("/conversations?q=mill+lane")
-    assert f"{_page(talk)}?at=2#m-2" in response.text
+    assert f"{talk.page}?at=2#m-2" in response.text
     assert "<mark>Mill</mark> <mark>Lane</mark>" in response.text
 
 
@@ -183,20 +179,20 @@ def test_the_lists_fragment_is_the_part_of_the_page(reader: FlaskClient, talk: T
 
 
 def test_a_conversation_is_read_in_its_order(reader: FlaskClient, talk: Talk) -> None:
-    text = _plain(reader.get(_page(talk)))
+    text = _plain(reader.get(talk.page))
     assert text.index(SAID) < text.index("Sage green")
     assert re.search(r"assistant #2 just now gpt-5-mini \d+ tokens", text)
 
 
 def test_markup_in_what_was_said_is_text(reader: FlaskClient, talk: Talk) -> None:
     talk.say("<script>alert(1)</script>")
-    assert "<script>alert" not in reader.get(_page(talk)).text
+    assert "<script>alert" not in reader.get(talk.page).text
 
 
 def test_calls_of_tools_are_folded(reader: FlaskClient, talk: Talk) -> None:
     talk.say("memory_search tiles", role="tool_call")
     talk.say("sage green tiles " * 20, role="tool_result")
-    text = reader.get(_page(talk)).text
+    text = reader.get(talk.page).text
     assert len(re.findall(r'<details class="tool">', text)) == 2
 
 
@@ -204,19 +200,19 @@ def test_a_message_that_was_cut_says_so(reader: FlaskClient, talk: Talk) -> None
     lines = [{"role": "assistant"}, {"delta": "Half of"}]
     body = "\n".join(json.dumps(line) for line in lines) + "\n"
     assert talk.agent.ask("POST", f"{talk.path}/messages/stream", data=body).status_code == 201
-    assert re.search(r"cut off", _plain(reader.get(_page(talk))))
+    assert re.search(r"cut off", _plain(reader.get(talk.page)))
 
 
 def test_a_message_that_repeats_what_was_recalled_says_so(reader: FlaskClient, agent: Agent, talk: Talk) -> None:
     recalled = agent.post("/v1/memory/context", {"query": "tiles behind the stove"}).json["context"]
     assert SAID in recalled
     talk.say(recalled)
-    assert ">recalled</span>" in reader.get(_page(talk)).text
+    assert ">recalled</span>" in reader.get(talk.page).text
 
 
 def test_what_was_learned_stands_beside_the_message(reader: FlaskClient, talk: Talk, ada) -> None:
     memory = rows(ada, "SELECT id FROM memories")[0][0]
-    text = reader.get(_page(talk)).text
+    text = reader.get(talk.page).text
     assert '<aside class="margin" aria-label="Learned from message 1">' in text
     assert f"/memories/{memory}" in text
     assert text.count("Learned from message") == 1
@@ -224,27 +220,27 @@ def test_what_was_learned_stands_beside_the_message(reader: FlaskClient, talk: T
 
 def test_a_memory_leads_back_to_where_it_was_said(reader: FlaskClient, talk: Talk, ada) -> None:
     memory = rows(ada, "SELECT id FROM memories")[0][0]
-    assert f"{_page(talk)}?at=1#m-1" in reader.get(f"/memories/{memory}").text
+    assert f"{talk.page}?at=1#m-1" in reader.get(f"/memories/{memory}").text
 
 
 def test_a_long_conversation_opens_at_its_end(reader: FlaskClient, long_talk: Talk) -> None:
-    assert _sequences(reader.get(_page(long_talk)).text) == list(range(61, 101))
+    assert _sequences(reader.get(long_talk.page).text) == list(range(61, 101))
 
 
 def test_a_link_to_a_message_shows_it_with_what_stands_before(reader: FlaskClient, long_talk: Talk) -> None:
-    text = reader.get(f"{_page(long_talk)}?at=20").text
+    text = reader.get(f"{long_talk.page}?at=20").text
     assert _sequences(text) == list(range(15, 55))
     assert re.search(r'id="conversations-message-20"[^>]*aria-current="true"', text)
 
 
 @pytest.mark.parametrize(("at", "first"), [(1, 1), (3, 1), (100, 95), (2**31 - 1, 95), (0, 1)])
 def test_a_link_to_the_edges_shows_the_edges(reader: FlaskClient, long_talk: Talk, at: int, first: int) -> None:
-    assert _sequences(reader.get(f"{_page(long_talk)}?at={at}").text)[0] == first
+    assert _sequences(reader.get(f"{long_talk.page}?at={at}").text)[0] == first
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX], ids=["without scripts", "with htmx"])
 def test_reading_back_meets_every_message_once(reader: FlaskClient, long_talk: Talk, headers: dict[str, str]) -> None:
-    text, seen = reader.get(_page(long_talk)).text, []
+    text, seen = reader.get(long_talk.page).text, []
     while True:
         seen = _sequences(text) + seen
         if "Earlier messages" not in text:
@@ -255,7 +251,7 @@ def test_reading_back_meets_every_message_once(reader: FlaskClient, long_talk: T
 
 @pytest.mark.parametrize("headers", [{}, HTMX], ids=["without scripts", "with htmx"])
 def test_reading_on_meets_every_message_once(reader: FlaskClient, long_talk: Talk, headers: dict[str, str]) -> None:
-    start = _link(reader.get(_page(long_talk)).text, "from the beginning")
+    start = _link(reader.get(long_talk.page).text, "from the beginning")
     text, seen = reader.get(start).text, []
     while True:
         seen += _sequences(text)
@@ -267,38 +263,38 @@ def test_reading_on_meets_every_message_once(reader: FlaskClient, long_talk: Tal
 
 @pytest.mark.parametrize("stretch", ["before=61", "after=40", "at=50"])
 def test_a_page_in_the_middle_goes_both_ways(reader: FlaskClient, long_talk: Talk, stretch: str) -> None:
-    text = reader.get(f"{_page(long_talk)}?{stretch}").text
+    text = reader.get(f"{long_talk.page}?{stretch}").text
     assert "Earlier messages" in text
     assert "Later messages" in text
 
 
 @pytest.mark.parametrize("stretch", ["", "?before=61", "?after=40", "?at=50"])
 def test_the_messages_fragment_is_the_part_of_the_page(reader: FlaskClient, long_talk: Talk, stretch: str) -> None:
-    fragment = reader.get(f"{_page(long_talk)}{stretch}", headers=HTMX).text
+    fragment = reader.get(f"{long_talk.page}{stretch}", headers=HTMX).text
     assert fragment.startswith('<div id="conversations-messages-')
-    assert fragment in reader.get(f"{_page(long_talk)}{stretch}").text
+    assert fragment in reader.get(f"{long_talk.page}{stretch}").text
 
 
 @pytest.mark.parametrize("stretch", ["at=-1", "before=x", f"after={2**31}"])
 def test_a_stretch_that_cannot_be_is_refused(reader: FlaskClient, talk: Talk, stretch: str) -> None:
-    assert reader.get(f"{_page(talk)}?{stretch}").status_code == 422
+    assert reader.get(f"{talk.page}?{stretch}").status_code == 422
 
 
 def test_nothing_said_yet_is_said(reader: FlaskClient, agent: Agent) -> None:
-    assert "Nothing has been said in it yet" in reader.get(_page(Talk(agent))).text
+    assert "Nothing has been said in it yet" in reader.get(Talk(agent).page).text
 
 
 def test_a_very_long_message_is_shown_in_part_and_read_whole(reader: FlaskClient, talk: Talk) -> None:
     talk.say("word " * 4000 + "and the end.")
-    page = reader.get(_page(talk)).text
+    page = reader.get(talk.page).text
     assert "and the end." not in page
-    assert "and the end." in reader.get(f"{_page(talk)}/messages/3", headers=HTMX).text
+    assert "and the end." in reader.get(f"{talk.page}/messages/3", headers=HTMX).text
     assert "and the end." in reader.get(_link(page, "… read all 20,012 characters")).text
 
 
 def test_a_message_is_shown_as_it_was_sent(reader: FlaskClient, talk: Talk) -> None:
     talk.say("", role="assistant", payload={"tool": "größe", "broken": "<b>"})
-    page = reader.get(_page(talk)).text
+    page = reader.get(talk.page).text
     assert "It has no words of its own" in page
     assert '{ "tool": "größe", "broken": "<b>" }' in _plain(reader.get(_link(page, "as it was sent")))
 
@@ -307,7 +303,7 @@ def test_a_thought_is_called_one_and_no_call(reader: FlaskClient, talk: Talk) ->
     thought = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Which shop?"}]}
     called = {"type": "function_call", "call_id": "c1", "name": "look_up", "arguments": "{}"}
     assert talk.post({"format": "openai", "history": [thought, called]}).status_code == 201
-    assert re.findall(r"<strong>([^<]+)</strong>\s*<a [^>]*>#[34]<", reader.get(_page(talk)).text) == [
+    assert re.findall(r"<strong>([^<]+)</strong>\s*<a [^>]*>#[34]<", reader.get(talk.page).text) == [
         "thought",
         "tool call",
     ]
@@ -315,7 +311,7 @@ def test_a_thought_is_called_one_and_no_call(reader: FlaskClient, talk: Talk) ->
 
 def test_a_huge_payload_is_shown_in_part(reader: FlaskClient, agent: Agent, talk: Talk) -> None:
     talk.say("", role="assistant", payload="x" * (LONGEST_SENT + 1))
-    page = reader.get(f"{_page(talk)}/messages/3")
+    page = reader.get(f"{talk.page}/messages/3")
     assert len(page.text) < LONGEST_SENT + 50_000
     assert f"cut off here, of {LONGEST_SENT + 3:,} characters" in _plain(page)
     whole = re.search(r"<code>(/v1/conversations/\S+)</code>", page.text)
@@ -325,7 +321,7 @@ def test_a_huge_payload_is_shown_in_part(reader: FlaskClient, agent: Agent, talk
 
 @pytest.mark.parametrize("sequence", [0, 3, 2**31 - 1, 10**20])
 def test_a_message_that_does_not_exist_is_not_found(reader: FlaskClient, talk: Talk, sequence: int) -> None:
-    assert reader.get(f"{_page(talk)}/messages/{sequence}").status_code == 404
+    assert reader.get(f"{talk.page}/messages/{sequence}").status_code == 404
 
 
 # Changing
@@ -333,37 +329,37 @@ def test_a_message_that_does_not_exist_is_not_found(reader: FlaskClient, talk: T
 
 def test_a_conversation_is_renamed_and_moved(reader: FlaskClient, talk: Talk, ada) -> None:
     add_space(ada, "kitchen")
-    response = reader.post(_page(talk), data={"title": " The  wall ", "space": "kitchen"})
-    assert (response.status_code, response.location) == (303, _page(talk))
+    response = reader.post(talk.page, data={"title": " The  wall ", "space": "kitchen"})
+    assert (response.status_code, response.location) == (303, talk.page)
     assert (talk.head()["title"], talk.head()["space"]) == ("The wall", "kitchen")
 
 
 def test_htmx_gets_the_changed_head_alone(reader: FlaskClient, talk: Talk) -> None:
-    text = reader.post(_page(talk), data={"title": "The wall"}, headers=HTMX).text
+    text = reader.post(talk.page, data={"title": "The wall"}, headers=HTMX).text
     assert text.startswith('<title>The wall · Commonplace</title>\n<header id="conversations-head"')
     assert "<h1>The wall</h1>" in text
 
 
 def test_an_unchanged_form_changes_nothing(reader: FlaskClient, talk: Talk) -> None:
     before = talk.head()
-    reader.post(_page(talk), data={"title": SAID, "space": "default"})
+    reader.post(talk.page, data={"title": SAID, "space": "default"})
     assert talk.head() == before
 
 
 def test_an_older_tab_changes_what_was_changed_in_it_alone(reader: FlaskClient, talk: Talk, ada) -> None:
     add_space(ada, "kitchen")
-    found = re.search(r'name="shown"\s+value="([^"]+)"', reader.get(_page(talk)).text)
+    found = re.search(r'name="shown"\s+value="([^"]+)"', reader.get(talk.page).text)
     older = {"title": SAID, "space": "default", "shown": unescape(found.group(1)) if found else "{}"}
-    reader.post(_page(talk), data={"title": "The wall", "space": "kitchen"})
-    refused = reader.post(_page(talk), data={**older, "title": "x" * 501})
+    reader.post(talk.page, data={"title": "The wall", "space": "kitchen"})
+    refused = reader.post(talk.page, data={**older, "title": "x" * 501})
     assert older["shown"] in unescape(refused.text)
-    reader.post(_page(talk), data={**older, "title": "The roof"})
+    reader.post(talk.page, data={**older, "title": "The roof"})
     assert (talk.head()["title"], talk.head()["space"]) == ("The roof", "kitchen")
 
 
 def test_an_empty_title_gives_the_automatic_one_back(reader: FlaskClient, talk: Talk) -> None:
-    reader.post(_page(talk), data={"title": "The wall"})
-    reader.post(_page(talk), data={"title": ""})
+    reader.post(talk.page, data={"title": "The wall"})
+    reader.post(talk.page, data={"title": ""})
     assert (talk.head()["title"], talk.head()["title_source"]) == (SAID, "auto")
 
 
@@ -379,7 +375,7 @@ def test_what_cannot_be_comes_back_with_its_reason(
     reader: FlaskClient, talk: Talk, headers: dict[str, str], data: dict[str, str], said: str
 ) -> None:
     before = talk.head()
-    response = reader.post(_page(talk), data=data, headers=headers)
+    response = reader.post(talk.page, data=data, headers=headers)
     assert response.status_code == 422
     assert said in response.text
     assert problems_of(response.text) == []
@@ -387,7 +383,7 @@ def test_what_cannot_be_comes_back_with_its_reason(
 
 
 def test_a_title_that_is_too_long_can_be_mended(reader: FlaskClient, talk: Talk) -> None:
-    response = reader.post(_page(talk), data={"title": "y" * 501})
+    response = reader.post(talk.page, data={"title": "y" * 501})
     assert f'value="{"y" * 501}"' in response.text
     assert '<details class="ask-more" open>' in " ".join(response.text.split())
 
@@ -396,21 +392,21 @@ def test_a_move_onto_a_name_that_is_taken_is_refused(reader: FlaskClient, client
     add_space(ada, "kitchen")
     # An agent of the kitchen sees no conversation of the pool, and opens its own.
     Talk(Agent(client, ada.new_token("read", "write", space="kitchen")), external_id="tiles")
-    response = reader.post(_page(talk), data={"space": "kitchen"})
+    response = reader.post(talk.page, data={"space": "kitchen"})
     assert response.status_code == 422
     assert "Space: the space &#39;kitchen&#39; has a conversation of the same external_id" in response.text
 
 
 def test_archiving_takes_it_out_of_the_list_and_back(reader: FlaskClient, talk: Talk) -> None:
-    page = reader.post(f"{_page(talk)}/archive", follow_redirects=True)
+    page = reader.post(f"{talk.page}/archive", follow_redirects=True)
     assert "kept to read, out of search" in page.text
-    assert _page(talk) not in reader.get("/conversations").text
-    reader.post(f"{_page(talk)}/unarchive")
-    assert _page(talk) in reader.get("/conversations").text
+    assert talk.page not in reader.get("/conversations").text
+    reader.post(f"{talk.page}/unarchive")
+    assert talk.page in reader.get("/conversations").text
 
 
 def test_archiving_by_htmx_answers_with_the_changed_head(reader: FlaskClient, talk: Talk) -> None:
-    text = reader.post(f"{_page(talk)}/archive", headers=HTMX).text
+    text = reader.post(f"{talk.page}/archive", headers=HTMX).text
     assert text.startswith('<header id="conversations-head"')
     assert "Take out of the archive" in text
 
@@ -419,22 +415,22 @@ def test_archiving_by_htmx_answers_with_the_changed_head(reader: FlaskClient, ta
 
 
 def test_a_deletion_says_first_what_it_takes_along(reader: FlaskClient, talk: Talk) -> None:
-    text = _plain(reader.get(f"{_page(talk)}/delete"))
+    text = _plain(reader.get(f"{talk.page}/delete"))
     assert "2 messages and 1 episode go, for good." in text
     assert "1 memory learned from it stays, without the place where it was said." in text
     assert talk.head()["message_count"] == 2
 
 
 def test_a_deletion_says_afterwards_what_went_and_what_stayed(reader: FlaskClient, talk: Talk, ada) -> None:
-    page = reader.post(f"{_page(talk)}/delete", follow_redirects=True)
+    page = reader.post(f"{talk.page}/delete", follow_redirects=True)
     assert "Deleted, with 2 messages and 1 episode. 1 memory learned from it stayed." in flashes(page)
-    assert reader.get(_page(talk)).status_code == 404
+    assert reader.get(talk.page).status_code == 404
     assert rows(ada, "SELECT text FROM memories")[0][0] == SAID
 
 
 def test_a_memory_without_its_source_says_nothing_of_it(reader: FlaskClient, talk: Talk, ada) -> None:
     memory = rows(ada, "SELECT id FROM memories")[0][0]
-    reader.post(f"{_page(talk)}/delete")
+    reader.post(f"{talk.page}/delete")
     assert "Said in" not in reader.get(f"/memories/{memory}").text
 
 
@@ -449,12 +445,12 @@ def test_every_page_is_well_formed(reader: FlaskClient, agent: Agent, long_talk:
         "/conversations?archived=any&q=tiles",
         "/conversations?q=zebra",
         "/conversations?archived=any",
-        _page(talk),
-        f"{_page(long_talk)}?at=50",
-        f"{_page(long_talk)}?after=40",
-        f"{_page(long_talk)}?before=60",
-        f"{_page(talk)}/messages/3",
-        f"{_page(talk)}/delete",
+        talk.page,
+        f"{long_talk.page}?at=50",
+        f"{long_talk.page}?after=40",
+        f"{long_talk.page}?before=60",
+        f"{talk.page}/messages/3",
+        f"{talk.page}/delete",
     ):
         response = reader.get(address)
         assert response.status_code == 200, address
@@ -466,18 +462,18 @@ def test_an_empty_page_is_well_formed(reader: FlaskClient) -> None:
 
 
 def test_the_episodes_of_a_conversation_are_listed(reader: FlaskClient, talk: Talk) -> None:
-    page = reader.get(f"{_page(talk)}/episodes")
+    page = reader.get(f"{talk.page}/episodes")
     assert (page.status_code, problems_of(page.text)) == (200, [])
     assert f"{SAID} Sage green" in _plain(page)
     assert "waits for its vector" in page.text
-    assert f"{_page(talk)}/episodes" in reader.get(_page(talk)).text
+    assert f"{talk.page}/episodes" in reader.get(talk.page).text
 
 
 def test_a_turn_ends_where_the_reply_begins(reader: FlaskClient, agent: Agent) -> None:
     talk, reply = Talk(agent), "Two turns, and a third."
     talk.turn("Read this:\nassistant: Noted.\nuser: Which turns are in it?", reply)
     talk.say("A fourth.", role="assistant")
-    page = reader.get(f"{_page(talk)}/episodes")
+    page = reader.get(f"{talk.page}/episodes")
     said = [unescape(each) for each in re.findall(r'<span class="said">([^<]*)</span>', page.text)]
     assert said == [
         "Read this:\nassistant: Noted.\nuser: Which turns are in it?",
@@ -486,17 +482,17 @@ def test_a_turn_ends_where_the_reply_begins(reader: FlaskClient, agent: Agent) -
 
 
 def test_many_episodes_come_page_by_page(reader: FlaskClient, long_talk: Talk) -> None:
-    first = reader.get(f"{_page(long_talk)}/episodes")
+    first = reader.get(f"{long_talk.page}/episodes")
     assert (first.text.count("<article"), "More episodes" in first.text) == (30, True)
-    rest = reader.get(f"{_page(long_talk)}/episodes?cursor=59", headers=HTMX)
+    rest = reader.get(f"{long_talk.page}/episodes?cursor=59", headers=HTMX)
     assert (rest.text.count("<article"), "More episodes" in rest.text, "<html" in rest.text) == (20, False, False)
 
 
 def test_a_conversation_without_a_reply_has_no_episodes(reader: FlaskClient, agent: Agent) -> None:
     lonely = Talk(agent, title="Lonely")
     lonely.say("Is anyone there?")
-    assert "There is none yet." in reader.get(f"{_page(lonely)}/episodes").text
+    assert "There is none yet." in reader.get(f"{lonely.page}/episodes").text
 
 
 def test_a_strangers_episodes_are_not_there(app: Flask, bob, talk: Talk) -> None:
-    assert at_browser(app, bob).get(f"{_page(talk)}/episodes").status_code == 404
+    assert at_browser(app, bob).get(f"{talk.page}/episodes").status_code == 404

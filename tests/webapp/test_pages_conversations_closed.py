@@ -30,17 +30,13 @@ def talk(agent: Agent) -> Talk:
     return opened
 
 
-def _page(talk: Talk) -> str:
-    return f"/conversations/{talk.id}"
-
-
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("headers", [{}, HTMX])
 def test_another_users_conversation_is_not_there(
     app: Flask, bob, talk: Talk, address: str, headers: dict[str, str]
 ) -> None:
     stranger = at_browser(app, bob)
-    theirs = stranger.get(f"{_page(talk)}{address}", headers=headers)
+    theirs = stranger.get(f"{talk.page}{address}", headers=headers)
     nobodys = stranger.get(f"/conversations/{uuid4()}{address}", headers=headers)
     assert (theirs.status_code, nobodys.status_code) == (404, 404)
     assert _without_request(theirs) == _without_request(nobodys)
@@ -54,14 +50,14 @@ def _without_request(response: TestResponse) -> str:
 @pytest.mark.parametrize("write", WRITES)
 def test_another_users_conversation_cannot_be_changed(app: Flask, bob, talk: Talk, write: str) -> None:
     before = talk.head()
-    assert at_browser(app, bob).post(f"{_page(talk)}{write}", data={"title": "Mine"}).status_code == 404
+    assert at_browser(app, bob).post(f"{talk.page}{write}", data={"title": "Mine"}).status_code == 404
     assert talk.head() == before
 
 
 def test_another_users_conversations_are_not_found(app: Flask, bob, talk: Talk) -> None:
     stranger = at_browser(app, bob)
     assert SAID not in stranger.get("/conversations").text
-    assert _page(talk) not in stranger.get("/conversations?q=tiles&archived=any").text
+    assert talk.page not in stranger.get("/conversations?q=tiles&archived=any").text
 
 
 @pytest.mark.parametrize("address", ["/conversations", f"/conversations/{NOBODYS_ID}"])
@@ -72,18 +68,18 @@ def test_a_stranger_is_sent_to_the_login(client: FlaskClient, address: str) -> N
 @pytest.mark.parametrize("write", WRITES)
 def test_another_site_cannot_change_a_conversation(reader: FlaskClient, talk: Talk, write: str) -> None:
     headers = {"Origin": "https://elsewhere.example"}
-    assert reader.post(f"{_page(talk)}{write}", data={"title": "Theirs"}, headers=headers).status_code == 403
+    assert reader.post(f"{talk.page}{write}", data={"title": "Theirs"}, headers=headers).status_code == 403
 
 
 @pytest.mark.parametrize("write", ["/archive", "/unarchive"])
 def test_a_link_cannot_change_a_conversation(reader: FlaskClient, talk: Talk, write: str) -> None:
-    assert reader.get(f"{_page(talk)}{write}").status_code == 405
+    assert reader.get(f"{talk.page}{write}").status_code == 405
 
 
 @pytest.mark.parametrize("address", ["/conversations", "/conversations?q=tiles"])
 def test_conversations_are_closed_while_incognito(reader: FlaskClient, talk: Talk, address: str) -> None:
     reader.post("/incognito/start")
-    for path in (address, _page(talk), f"{_page(talk)}/messages/1", f"{_page(talk)}/delete"):
+    for path in (address, talk.page, f"{talk.page}/messages/1", f"{talk.page}/delete"):
         text = reader.get(path).text
         assert SAID not in text
         assert "Closed while incognito" in text
@@ -102,7 +98,7 @@ def test_words_are_asked_for_and_kept_in_the_address_only_while_it_is_open(reade
 
 def test_nothing_is_changed_while_incognito(reader: FlaskClient, talk: Talk) -> None:
     reader.post("/incognito/start")
-    assert reader.post(_page(talk), data={"title": "Secret"}).status_code == 409
+    assert reader.post(talk.page, data={"title": "Secret"}).status_code == 409
     reader.post("/incognito/end")
     assert talk.head()["title"] == SAID
 
@@ -114,7 +110,7 @@ def test_a_space_that_is_incognito_by_default_stays_closed(reader: FlaskClient, 
     listed = reader.get("/conversations").text
     assert "vault&#39;s code" not in listed
     assert "Left out, because they are incognito by default: vault" in listed
-    assert "Closed while incognito" in reader.get(_page(hidden)).text
+    assert "Closed while incognito" in reader.get(hidden.page).text
     assert SAID in listed
 
 
@@ -124,6 +120,6 @@ def test_a_memory_of_a_closed_space_is_not_shown_beside_its_message(
     add_space(ada, "vault")
     message = talk.messages()[0]["id"]
     agent.store("The code of the vault is 4711.", space="vault", source_message_id=message)
-    assert "4711" in reader.get(_page(talk)).text
+    assert "4711" in reader.get(talk.page).text
     agent.patch("/v1/spaces/vault", {"incognito_default": True})
-    assert "4711" not in reader.get(_page(talk)).text
+    assert "4711" not in reader.get(talk.page).text
