@@ -21,13 +21,24 @@ from memory.text import without_references
 _MOST_EXTRA_WORDS = 2
 # Words that may be exchanged, or come and go, without another meaning: emphasis, articles, and what verbs need.
 _FILLER_WORDS = """
-    really very just also quite actually that this with have been will would then a an the is am are was were be it
-    its so as do did does has had too
+    really very just also quite actually that this with have then a an the is am are be it its so as do does has too
 """
 _FILLERS = frozenset(_FILLER_WORDS.split())
+# What puts a verb into another time: who was married need not be.
+_TENSES = frozenset(("was", "were", "been", "had", "did", "will", "would"))
+# Words of English and of hardly another language: an English text has one among so many words, as a rule several.
+_ENGLISH_WORDS = """
+    the and with that this from they their there your would which when where who why because should about user every
+    my it been his she you never only after before always
+"""
+_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+_ENGLISH_EVERY = 12
 _LONGEST_TEMPLATE = 500
 _LONGEST_SHORT = 3
-_FEWEST_TEMPLATE_WORDS = 3
+_FEWEST_TEMPLATE_WORDS = 2
+# What a verb loses behind one of these, which come only with "not" and in questions.
+_ENDING = re.compile(r"(?:(?<=[szxo])es|(?<=[cs]h)es|(?<![su])s)$")
+_AUXILIARIES = frozenset(("do", "does", "did"))
 # Begins what stands for a mark: a letter to the patterns below, and in no language's ordinary words.
 _MASK = "\u01c2"
 _DATE_MASK, _NUMBER_MASK, _NAME_MASK = f"{_MASK}date", f"{_MASK}number", f"{_MASK}name"
@@ -103,16 +114,20 @@ def _reworded(words: list[str], other_words: list[str]) -> bool:
 
     In a long text one word or one sentence more moves few bits: "vegetarian" for "vegan" among 160 words stays
     within distance 3 most of the time. So a word exchanged for another keeps texts apart, however short it is ("cat"
-    and "dog", "he" and "she"), and so do more words added than emphasis needs.
+    and "dog", "he" and "she"), and so do more words added than emphasis needs. In another language than English any
+    word does, since the one that is added may be its "not".
     """
+    if [word for word in words if word in _TENSES] != [word for word in other_words if word in _TENSES]:
+        return True
     ours = Counter(word for word in words if word not in _FILLERS)
     theirs = Counter(word for word in other_words if word not in _FILLERS)
     lost, added = (ours - theirs).total(), (theirs - ours).total()
-    return (lost > 0 and added > 0) or max(lost, added) > _MOST_EXTRA_WORDS
+    most = _MOST_EXTRA_WORDS if _is_english([*words, *other_words]) else 0
+    return (lost > 0 and added > 0) or max(lost, added) > most
 
 
-def _is_content(word: str) -> bool:
-    return len(word) > _LONGEST_SHORT and word not in _FILLERS
+def _is_english(words: list[str]) -> bool:
+    return _ENGLISH_EVERY * sum(word in _ENGLISH for word in words) >= len(words)
 
 
 def digest_material(text: str) -> str:
@@ -128,25 +143,42 @@ def template(text: str) -> str | None:
     """Return the words of a text with each number, date and name masked by its kind; None when too few are left.
 
     Texts with one template may be updates of one another: "The dentist is at 3pm" and "The dentist is at 4pm".
-    Polarity words are left out, so that "is allergic" and "is not allergic" share a template too. A long text has
-    none: there, SimHash finds what differs in little.
+    Polarity words are left out, so that "is allergic" and "is not allergic" share a template too, and the endings of
+    verbs: "drinks" and "does not drink". A long text has none: there, SimHash finds what differs in little.
     """
     if len(text) > _LONGEST_TEMPLATE:
         return None
     rest = _plain(text)
     for pattern, mask in ((_DATE, _DATE_MASK), (_POLARITY, ""), (_NUMBER, _NUMBER_MASK)):
         rest = pattern.sub(f" {mask} ", rest)
-    tokens = [_masked(token) for token in _TOKEN.finditer(rest)]
-    words = [word for word in tokens if not word.startswith(_MASK)]
+    found = list(_TOKEN.finditer(rest))
+    # A capital that only begins a sentence may be anything's, so it is a name where nothing else is a mark: "Rent is
+    # 700" tells of the rent, "Ada drinks tea" of Ada.
+    sure = any(token.group().startswith(_MASK) or (_is_name(token) and not _is_perhaps(token)) for token in found)
+    tokens = [_masked(token, perhaps=not sure) for token in found]
+    words = [_stem(word) for word in tokens if not word.startswith(_MASK)]
     if len(words) < _FEWEST_TEMPLATE_WORDS or not any(map(_is_content, words)):
         return None
     # "3 May 2024" and "Ada Lovelace" are one mark each, as are "May" and "Ada".
-    return " ".join(word for word, _ in groupby(tokens))
+    stems = (word if word.startswith(_MASK) else _stem(word) for word in tokens if word not in _AUXILIARIES)
+    return " ".join(word for word, _ in groupby(stems))
 
 
-def _masked(token: re.Match[str]) -> str:
+def _masked(token: re.Match[str], *, perhaps: bool) -> str:
     word = token.group()
-    return _NAME_MASK if not word.startswith(_MASK) and _is_name(token) else word.lower()
+    if word.startswith(_MASK):
+        return word
+    return _NAME_MASK if _is_name(token) and (perhaps or not _is_perhaps(token)) else word.lower()
+
+
+def _stem(word: str) -> str:
+    """Return a verb as it stands behind "does not": "drinks" and "drink" are one word of a template."""
+    return _ENDING.sub("", word) if len(word) > _LONGEST_SHORT else word
+
+
+def _is_content(word: str) -> bool:
+    known = _FILLERS if len(word) > _LONGEST_SHORT else _FILLERS | _COMMON
+    return len(word) >= _LONGEST_SHORT and word not in known
 
 
 def _read(text: str) -> tuple[Marks, list[str]]:
@@ -198,8 +230,17 @@ def _is_name(token: re.Match[str]) -> bool:
         return True
     if not word[0].isupper() or word == "I":
         return False
-    start = token.string[max(0, token.start() - 12) : token.start()]
-    return word.lower() not in _COMMON or not _SENTENCE_START.search(start)
+    return word.lower() not in _COMMON or not _begins_sentence(token)
+
+
+def _is_perhaps(token: re.Match[str]) -> bool:
+    """Tell whether only a capital at the beginning of a sentence makes a word a name."""
+    word = token.group()
+    return not _CODE.search(word) and not (len(word) > 1 and word.isupper()) and _begins_sentence(token)
+
+
+def _begins_sentence(token: re.Match[str]) -> bool:
+    return _SENTENCE_START.search(token.string[max(0, token.start() - 12) : token.start()]) is not None
 
 
 # --- dates ---

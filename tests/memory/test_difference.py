@@ -41,6 +41,8 @@ PHRASES = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
         ("likes cilantro", "hates cilantro", "negation"),
         ("is fond of nuts", "is allergic to nuts", "negation"),
         ("eats sugar", "eats without sugar", "negation"),
+        ("the flat is rented", "the flat was rented", "wording"),
+        ("Ada will be married", "Ada is married", "wording"),
         ("loves cats, hates dogs", "hates cats, loves dogs", "negation"),
         ("call before lunch", "call after lunch", "negation"),
         ("Alice likes tea.", "Bob likes tea.", "name"),
@@ -78,6 +80,48 @@ PHRASES = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
 def test_different_statements_differ(a: str, b: str, kind: str) -> None:
     assert differs(a, b) == kind
     assert differs(b, a) == kind
+
+
+ABROAD = {
+    "German": (
+        "Das neue Herzmittel nimmt meine Mutter morgens nach dem Essen mit viel Wasser ein. Laut Arzt darf sie es "
+        "zusammen mit dem Blutverdünner einnehmen, solange die Werte alle vier Wochen geprüft werden.",
+        "darf sie es",
+        "nicht",
+    ),
+    "French": (
+        "Le médicament se prend le soir avec un grand verre d'eau. Le médecin dit que ma mère peut le prendre avec son "
+        "anticoagulant tant que les valeurs sont contrôlées toutes les quatre semaines.",
+        "mère",
+        "ne",
+    ),
+    "Spanish": (
+        "La medicina se toma por la noche con un vaso grande de agua. El médico dice que mi madre puede tomarla con su "
+        "anticoagulante mientras se controlen los valores cada cuatro semanas.",
+        "mi madre",
+        "nunca",
+    ),
+    "Polish": (
+        "Lek bierze się wieczorem po jedzeniu i popija dużą szklanką wody. Lekarz mówi, że mama może go brać z lekiem "
+        "na ciśnienie, jeśli raz w miesiącu zbada krew.",
+        "mama",
+        "nie",
+    ),
+}
+
+
+@pytest.mark.parametrize("language", ABROAD)
+def test_one_word_more_is_a_difference_where_a_text_is_in_another_language(language: str) -> None:
+    # Any word may be the language's "not": no list has those of all languages.
+    text, before, word = ABROAD[language]
+    negated = text.replace(before, f"{before} {word}")
+    assert negated != text
+    assert (differs(text, negated), differs(negated, text)) == ("wording", "wording")
+
+
+def test_emphasis_in_english_is_no_difference_however_long_the_text() -> None:
+    text = "The user prefers dark mode in all of their editors, and every terminal that they use should follow it"
+    assert differs(text, text.replace("prefers", "certainly prefers")) is None
 
 
 @pytest.mark.parametrize(
