@@ -57,8 +57,9 @@ class Policy:
     half of what it means, needs `turn_share` or `sure_cosine`, and nothing else of all that. With 0 for `min_score` or
     `sure_cosine` nothing is asked for.
 
-    So many numbers and words as `respellings` that no memory has are looked for in another spelling, and the question
-    asked again as they are written there (`retrieval.respelling`).
+    A question for several things, up to `parts` of them, is asked for each by itself as well (`retrieval.decompose`),
+    and what all these bring is shown in turn. So many numbers and words as `respellings` that no memory has are looked
+    for in another spelling, and the question asked again as they are written there (`retrieval.respelling`).
 
     `mmr_lambda` is 1 for no diversity, 0 for diversity alone.
     `context_weight` is how much a word of the memory stored before or after counts beside one of the memory's own: an
@@ -99,6 +100,7 @@ class Policy:
     alone_reading: float = 0.8
     reading_ms: float = 150.0
     reading_weight: float = 0.05
+    parts: int = 3
     respellings: int = 4
     mmr_lambda: float = 0.975
     depth: int = 30
@@ -150,6 +152,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "alone_reading": (0, 1),
     "reading_ms": (1, 60_000),
     "reading_weight": (0, 1),
+    "parts": (0, 10),
     "respellings": (0, 50),
     "mmr_lambda": (0, 1),
     "depth": (1, 500),
@@ -162,7 +165,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 
 
-_WHOLE = frozenset({"rrf_k", "depth", "reads", "most_reads", "respellings"})
+_WHOLE = frozenset({"rrf_k", "depth", "reads", "most_reads", "parts", "respellings"})
 
 
 def _check_choices(policy: Policy) -> None:
@@ -190,6 +193,7 @@ NAMED: dict[str, Policy] = {
         change_boost=0.0,
         detail_boost=0.0,
         reading_weight=0.0,
+        parts=0,
         respellings=0,
     ),
 }

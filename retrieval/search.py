@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from retrieval.budget import fit
 from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
 from retrieval.course import Course
 from retrieval.dates import Period
+from retrieval.decompose import parts_of
 from retrieval.hearing import Hearing
 from retrieval.mmr import select as diversify
 from retrieval.phrases import quoted, says
@@ -91,9 +93,38 @@ class _Run:
     more: bool = False
 
     def search(self, dense: Dense | None) -> Result:
-        """Search, and where words are written otherwise in what is searched, search by these."""
+        """Search for a question, and where it asks for several things, also for each of them."""
         with self.course.timed("total"):
-            return self._search(dense, self._question(), may_respell=True)
+            question = self._question()
+            if parts := parts_of(question, self.source.policy.parts):
+                return self._search_parts(dense, question, parts)
+            return self._search(dense, question, may_respell=True)
+
+    def _search_parts(self, dense: Dense | None, question: str, parts: Sequence[str]) -> Result:
+        """Bring what the whole question finds and what each part of it does, in turn, from the best on.
+
+        No memory need answer two questions at once, so the whole may find nothing; but a part may mean what another
+        says ("When is the exam? Which room?"), so the whole comes first.
+        """
+        found = [self._asked(each)._search(dense, each, may_respell=True) for each in (question, *parts)]
+        silent = [f"“{part}”" for part, each in zip(parts, found[1:], strict=True) if not each.hits]
+        self.course.warnings.append("several things are asked for: each was searched for by itself as well")
+        if len(silent) < len(parts):
+            self.course.warnings += [f"nothing was found for {each} by itself" for each in silent]
+        best: dict[UUID, Ranked] = {}
+        for hit in chain.from_iterable(zip_longest(*([hit.ranked for hit in each.hits] for each in found))):
+            if hit is not None:
+                best.setdefault(hit.scored.candidate.id, hit)
+        limit, considered = self.source.query.limit, max(each.considered for each in found)
+        ranked = [replace(hit, rank=place) for place, hit in enumerate([*best.values()][:limit], 1)]
+        self.more = len(best) > limit or any(each.more for each in found)
+        self.withheld = 0 if ranked else min(sum(each.withheld for each in found), limit)
+        return self._cut(ranked, considered)
+
+    def _asked(self, question: str) -> _Run:
+        """Return a search for another question in the same course, whatever its budget."""
+        query = replace(self.source.query, text=question, token_budget=None)
+        return replace(self, source=replace(self.source, query=query))
 
     def _search(self, dense: Dense | None, question: str, *, may_respell: bool) -> Result:
         if says_nothing(question):
