@@ -24,6 +24,7 @@ from evals.datasets import is_held_out, load
 from evals.examine import Examiner
 from evals.extra import needs
 from evals.long_notes import in_notes
+from evals.pairs import in_pairs
 from evals.places import put
 from evals.policies import default_only, overridden, variants
 from evals.throwaway import throwaway
@@ -123,15 +124,23 @@ def eval_locomo(
 
 @eval_group.command("golden")
 @click.argument("file", type=FILE, default=golden.BUNDLED)
+@click.option("--pairs", is_flag=True, help="Ask two questions of a person in one.")
 @together_option
 @notes_option
 @policies_options
 @output_options
 def eval_golden(
-    file: Path, as_one: bool, notes: int | None, all_policies: bool, numbers: Mapping[str, Any], **output: Any
+    file: Path,
+    pairs: bool,
+    as_one: bool,
+    notes: int | None,
+    all_policies: bool,
+    numbers: Mapping[str, Any],
+    **output: Any,
 ) -> None:
     """Ask the golden cases of FILE, by default those of this repository; exits with 1 on FAIL."""
     data = read(file, "golden", as_one=as_one)
+    data = in_pairs(data) if pairs else data
     data = in_notes(data, notes) if notes is not None else data
     _evaluate_apart(data, _policies(all_policies, numbers), Output(**output))
 
