@@ -31,13 +31,21 @@ def sentence(parts: _Parts) -> str:
     return f"{parts.subject} {parts.predicate} {parts.object}"
 
 
-def drop_saying(session: Session, needles: Needles, space_id: UUID | None = None) -> Sequence[UUID]:
-    """Delete every fact that says one of the texts, and every one of the space `space_id`; returns which.
+def facts_saying(session: Session, needles: Needles, space_id: UUID | None = None) -> Sequence[UUID]:
+    """Return the facts that say one of the texts, and those of the space `space_id`.
 
-    Works with the user whom the transaction is confined to; the caller commits.
+    Works with the user whom the transaction is confined to, as `drop_facts` does.
+    """
+    return [*_saying(session, needles), *_within(session, space_id)]
+
+
+def drop_facts(session: Session, needles: Needles, space_id: UUID | None = None) -> Sequence[UUID]:
+    """Delete what `facts_saying` returns, and return it; the caller commits.
+
+    Whoever states one meanwhile is waited for before, as `memory.telling` says.
     """
     session.flush()
-    said = [*_saying(session, needles), *_within(session, space_id)]
+    said = facts_saying(session, needles, space_id)
     if said:
         found = (Fact.user_id == func.app_user(), among(Fact.id, said))
         # In one order, as two may forget what the same facts say.

@@ -23,6 +23,7 @@ from memory.models import Conversation, Fact, Message, Space
 from memory.redaction import Needles, Secrets, secrets_of
 from memory.scripts import UNSPACED
 from memory.spaces import lock_spaces
+from memory.telling import begin_to_tell
 from memory.text import normalise, simhash64
 from memory.tombstones import graveyard, refusal
 
@@ -148,6 +149,7 @@ def state(
     if space is None:
         raise NotFoundError("there is no such space")
     _check_enabled(space)
+    begin_to_tell(session)
     _refuse(session, user_id, space_id, said, keys, now)
     if said.source_message_id is not None:
         _check_message(session, user_id, space_id, said.source_message_id)
@@ -366,8 +368,9 @@ def delete_fact(session: Session, user_id: UUID, fact_id: UUID, *, now: datetime
 
 
 def _locked(session: Session, user_id: UUID, fact_id: UUID, now: datetime) -> tuple[Fact, Space]:
-    """Lock the space of a fact, then the fact, read anew."""
+    """Lock the space of a fact, then the fact, read anew, past whoever forgets what it says."""
     (space,) = lock_spaces(session, user_id, {get_fact(session, user_id, fact_id, now=now)[0].space_id}) or (None,)
+    begin_to_tell(session)
     fact = session.get(Fact, (user_id, fact_id), with_for_update=True, populate_existing=True)
     # A space that is removed takes its facts elsewhere.
     if space is None or fact is None or fact.space_id != space.id:

@@ -436,9 +436,9 @@ def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: i
     """
     rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
     due = session.scalars(rows.limit(most).with_for_update(skip_locked=True)).all()
-    # Before others are waited for, as who blanks cells holds notebooks then.
-    drop_removed(session, user_id, now)
     gone = _purge(session, user_id, due, keys=keys, now=now)
+    # After others are waited for, who may wait for a notebook.
+    drop_removed(session, user_id, now)
     stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
     return gone + int(stones.rowcount)  # type: ignore[attr-defined]
 

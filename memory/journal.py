@@ -13,12 +13,12 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from memory.driver import Ids, fetch
-from memory.fact_texts import drop_saying
+from memory.fact_texts import drop_facts, facts_saying
 from memory.ids import new_id
 from memory.models import AuditEvent, ToolCall
 from memory.notebooks.blanking import blank
-from memory.redaction import Needles
-from memory.redaction import redact as redact_calls
+from memory.redaction import Calls, Needles
+from memory.telling import wait_for_tellers
 
 _DOCUMENTS = ("arguments", "result")
 
@@ -44,11 +44,19 @@ def redact(
 
     A fact that says one is deleted, as if it were one of the memories, and so is each of the space `facts_of`. The
     calls of these conversations are locked as well, for `release_calls`. Returns how many calls were blanked. Works
-    with the user whom the transaction is confined to; the caller commits.
+    with the user whom the transaction is confined to; the caller commits. Who tells, states or writes anything is
+    waited for, if a text is to be found, and waits from then on until that.
     """
-    blank(session, needles)
-    facts = drop_saying(session, needles, facts_of)
-    return redact_calls(session, [*memory_ids, *facts], needles, conversation_ids)
+    session.flush()
+    calls = Calls(session, needles)
+    if needles:
+        calls.look([*memory_ids, *facts_saying(session, needles, facts_of)])
+        # Only now: all of the record may take long, and what was told meanwhile is soon looked through. Nothing else is
+        # locked before: who is waited for may have to wait for that.
+        wait_for_tellers(session)
+        blank(session, needles)
+    calls.look([*memory_ids, *drop_facts(session, needles, facts_of)])
+    return calls.blank(conversation_ids)
 
 
 def release_calls(session: Session, conversation_ids: Sequence[UUID]) -> None:

@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -23,7 +23,7 @@ from memory.ids import among
 from memory.models import Forgotten, Memory, ToolCall
 from memory.patterns import pattern
 from memory.revisions import texts_of, texts_read
-from memory.telling import moment, told_since, wait_for_tellers
+from memory.telling import moment, told_since
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts
 # only where it is the whole of what was said.
@@ -248,58 +248,49 @@ class Secrets:
         return self.needles.in_value([call.arguments, call.result, call.error, call.affected_paths])
 
 
-def redact(
-    session: Session, memory_ids: Sequence[UUID], needles: Needles, conversation_ids: Sequence[UUID] = ()
-) -> int:
-    """Blank every tool call of the user that names one of the memories or carries one of the texts.
+class Calls:
+    """Tool calls of the user that name one of some ids or carry one of the texts: looked for, then blanked.
 
-    The calls of these conversations, which the caller is about to release, are locked with them in one order. Returns
-    how many calls were blanked. Works with the user whom the transaction is confined to; the caller commits. Who tells
-    of calls is waited for, if a text is to be found, and waits from then on until that.
+    Works with the user whom the transaction is confined to; the caller commits.
     """
-    if not memory_ids and not needles:
-        return 0
-    session.flush()
-    secrets = Secrets(frozenset(memory_ids), needles)
-    found, begun = _Found(), moment(session)
-    _look(session, memory_ids, secrets, found, _MINE)
-    if needles:
-        # Only now: all of the record may take long, and what was told meanwhile is soon looked through.
-        wait_for_tellers(session)
-        _look(session, memory_ids, secrets, found, _MINE & told_since(begun))
-    if conversation_ids:
-        session.execute(select(func.hold_tool_calls(sorted(found.calls), conversation_ids)))
-    if not found.calls:
-        return 0
-    told = (sorted(each) for each in (found.calls, found.saying, found.paths))
-    return session.scalar(select(func.redact_tool_calls(*told))) or 0
 
+    def __init__(self, session: Session, needles: Needles) -> None:
+        self._session, self._needles = session, needles
+        self._begun, self._where = moment(session), _MINE
+        self._found: set[UUID] = set()
+        # Those of them that say a text themselves, and the paths that do.
+        self._saying: set[UUID] = set()
+        self._paths: set[str] = set()
 
-def _look(
-    session: Session, memory_ids: Sequence[UUID], secrets: Secrets, found: _Found, where: ColumnElement[bool]
-) -> None:
-    candidates = _that_may_tell(session, memory_ids, secrets.needles, where)
-    for start in range(0, len(candidates), _AT_ONCE):
-        some = select(*_COLUMNS).where(_MINE, ToolCall.id.in_(candidates[start : start + _AT_ONCE]))
-        for call in session.execute(some):
-            found.look_at(call, secrets)
+    def look(self, ids: Sequence[UUID]) -> None:
+        """Look through all of the record, and once that is done, through what was written since this was made."""
+        secrets = Secrets(frozenset(ids), self._needles)
+        candidates = _that_may_tell(self._session, ids, self._needles, self._where) if ids or self._needles else ()
+        for start in range(0, len(candidates), _AT_ONCE):
+            some = select(*_COLUMNS).where(_MINE, ToolCall.id.in_(candidates[start : start + _AT_ONCE]))
+            for call in self._session.execute(some):
+                self._look_at(call, secrets)
+        self._where = _MINE & told_since(self._begun)
 
-
-@dataclass
-class _Found:
-    """Calls to blank; those that say a text themselves; the paths that do."""
-
-    calls: set[UUID] = field(default_factory=set)
-    saying: set[UUID] = field(default_factory=set)
-    paths: set[str] = field(default_factory=set)
-
-    def look_at(self, call: Any, secrets: Secrets) -> None:
+    def _look_at(self, call: Any, secrets: Secrets) -> None:
         if not secrets.told_by(call) or _is_blank(call, secrets):
             return
-        self.calls.add(call.id)
+        self._found.add(call.id)
         if secrets.said_by(call):
-            self.saying.add(call.id)
-        self.paths.update(path for path in call.affected_paths if secrets.needles.in_text(path))
+            self._saying.add(call.id)
+        self._paths.update(path for path in call.affected_paths if secrets.needles.in_text(path))
+
+    def blank(self, conversation_ids: Sequence[UUID] = ()) -> int:
+        """Blank what was found, and return how many calls that were.
+
+        The calls of these conversations, which the caller is about to release, are locked with them in one order.
+        """
+        if conversation_ids:
+            self._session.execute(select(func.hold_tool_calls(sorted(self._found), conversation_ids)))
+        if not self._found:
+            return 0
+        told = (sorted(each) for each in (self._found, self._saying, self._paths))
+        return self._session.scalar(select(func.redact_tool_calls(*told))) or 0
 
 
 def _is_blank(call: Any, secrets: Secrets) -> bool:

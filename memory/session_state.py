@@ -27,6 +27,7 @@ from memory.journal import record
 from memory.models import Conversation, Message, SessionState
 from memory.redaction import Needles, secrets_of
 from memory.redis_link import RedisLink
+from memory.telling import begin_to_tell
 from memory.transcript import weighed
 
 LIFE = timedelta(hours=24)
@@ -98,6 +99,7 @@ class SessionStates:
             raise InvalidError(GOAL, f"must be between 1 and {LONGEST_GOAL} characters")
         if not _hold(session, conversation):
             raise NotFoundError("there is no such conversation")
+        begin_to_tell(session)
         changes = {GOAL: goal.strip() if goal is not None else None}
         _save_row(session, conversation, changes, now)
         if self._redis is not None:

@@ -1,7 +1,7 @@
-"""Who records what was told, and who takes what is forgotten out of the record: neither misses the other.
+"""Who tells anything, and who takes what is forgotten out of what was told: neither misses the other.
 
-Who tells asks the tombstones what is forgotten, and records the rest. What is recorded in between, and not committed
-yet, nobody sees who takes out what is forgotten at that moment.
+A call that is reported, a fact, a goal, a note: what is written and not committed yet, nobody sees who takes out what
+is forgotten at that moment. Who records calls asks the tombstones first, and records the rest.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class _Xid(UserDefinedType[str]):
 def begin_to_tell(session: Session) -> None:
     """Wait for who is about to end taking out what is forgotten; until this transaction ends, nobody else comes so far.
 
-    Tombstones are read after this. What else the transaction may wait for, it locks before: the other waits for it, and
-    holds spaces and conversations.
+    Tombstones are read after this, and notebooks, facts and goals are locked after. Spaces, conversations and memories,
+    which the other holds while it waits, are locked before.
     """
     session.execute(select(func.pg_advisory_xact_lock_shared(_LOCK)))
 

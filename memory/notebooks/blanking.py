@@ -25,17 +25,17 @@ def blank(session: Session, needles: Needles) -> int:
     """Blank every cell whose input or output says one of the texts, and titles and marked questions that do.
 
     Returns how many cells. Works with the user whom the transaction is confined to; the caller commits. Everything
-    is read once, and once more where something is to be blanked: a person types a few hundred cells, not millions.
+    is read: a person types a few hundred cells, not millions. Whoever writes meanwhile is waited for before, as
+    `memory.telling` says.
     """
     if not needles:
         return 0
     session.flush()
     cells, named = _saying(session, needles), _named(session, needles)
     if cells or named:
-        # As whoever changes a cell: the notebook first. What was written until then is read, and blanked, as well.
+        # As whoever removes one for good, in one order.
         mine = select(Notebook.id).where(Notebook.user_id == func.app_user())
         session.execute(mine.order_by(Notebook.id).with_for_update())
-        cells, named = _saying(session, needles), _named(session, needles)
     if cells:
         blanked = update(Cell).where(Cell.user_id == func.app_user(), Cell.id.in_(cells))
         session.execute(blanked.values(**BLANK_CELL))

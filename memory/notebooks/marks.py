@@ -14,6 +14,7 @@ from memory.errors import NotFoundError
 from memory.forget import get_memory
 from memory.journal import hold
 from memory.models import RecallMark
+from memory.telling import begin_to_tell
 
 
 def mark_right(session: Session, user_id: UUID, question: str, memory_id: UUID, *, now: datetime) -> None:
@@ -22,6 +23,7 @@ def mark_right(session: Session, user_id: UUID, question: str, memory_id: UUID, 
     # Whoever is forgetting it has begun before us: we wait for them.
     if not hold(session, user_id, [memory_id]):
         raise NotFoundError("there is no such memory")
+    begin_to_tell(session)
     values = {"user_id": user_id, "memory_id": memory_id, "question_digest": _digest(question)}
     statement = insert(RecallMark).values(**values, question=question, created_at=now)
     session.execute(statement.on_conflict_do_nothing())

@@ -16,6 +16,7 @@ from memory.ids import new_id
 from memory.journal import record
 from memory.models import Cell, Notebook
 from memory.notebooks.checks import MOST_NOTEBOOKS, check_title
+from memory.telling import begin_to_tell
 
 UNDO_WINDOW = timedelta(minutes=10)
 # 0 to 3 seed the locks of models, the audit chain, opening conversations and preferences.
@@ -65,7 +66,11 @@ def get_notebook(session: Session, user_id: UUID, notebook_id: UUID) -> Notebook
 
 
 def lock_notebook(session: Session, user_id: UUID, notebook_id: UUID) -> Notebook:
-    """Return the notebook, locked: whoever changes its cells takes this first, so that places never clash."""
+    """Return the notebook, locked: whoever changes its cells takes this first, so that places never clash.
+
+    Who forgets anything for good meanwhile comes before, or after the transaction ends.
+    """
+    begin_to_tell(session)
     statement = select(Notebook).where(Notebook.user_id == user_id, Notebook.id == notebook_id).with_for_update()
     notebook = session.scalar(statement.execution_options(populate_existing=True))
     if notebook is None or notebook.removed_at is not None:
@@ -78,6 +83,7 @@ def create_notebook(
 ) -> Notebook:
     """Add a notebook with a cell for each of `steps`, (kind, input); raises `InvalidError` and `ConflictError`."""
     title = check_title(title)
+    begin_to_tell(session)
     _check_room(session, user_id)
     notebook = Notebook(user_id=user_id, id=new_id(), title=title, created_at=now, updated_at=now)
     session.add(notebook)
@@ -102,6 +108,8 @@ def rename_notebook(
 
 def duplicate_notebook(session: Session, user_id: UUID, notebook_id: UUID, *, now: datetime, actor: str) -> Notebook:
     """Add a copy with the same cells and outputs."""
+    # Before it is read: what is blanked meanwhile is not copied.
+    begin_to_tell(session)
     notebook = get_notebook(session, user_id, notebook_id)
     copy = create_notebook(session, user_id, check_title(f"Copy of {notebook.title}"[:200]), now=now, actor=actor)
     cells = select(Cell).where(Cell.user_id == user_id, Cell.notebook_id == notebook_id, Cell.removed_at.is_(None))

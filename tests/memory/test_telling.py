@@ -1,4 +1,4 @@
-"""A call that is told of while what it says is forgotten: whoever comes first, the record does not go on saying it."""
+"""What is told, stated or written while it is forgotten: whoever comes first, nothing goes on saying it unseen."""
 
 from __future__ import annotations
 
@@ -11,16 +11,26 @@ from sqlalchemy import text
 from memory.conversations import open_conversation
 from memory.embedding.backfill import utc_now
 from memory.external_calls import CallDraft, record_calls
+from memory.facts import Statement, correct_fact, state
 from memory.forget import UNDO_WINDOW, forget, purge
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
-from memory.notebooks.cells import add_cell
-from memory.notebooks.notebooks import create_notebook, remove_notebook
+from memory.models import Conversation
+from memory.notebooks.cells import add_cell, edit_cell
+from memory.notebooks.notebooks import create_notebook, duplicate_notebook, remove_notebook, rename_notebook
 from memory.redaction import REDACTED
+from memory.session_state import SessionStates
 from memory.spaces import get_space
 
 TEXT = "Ada hides the spare key under the third flowerpot"
 ARGUMENTS = "SELECT arguments FROM tool_calls"
+FACT = Statement("Ada", "hides", "the spare key under the third flowerpot")
+# Whatever somebody wrote by themselves, in any space.
+WRITTEN = """
+SELECT subject || ' ' || predicate || ' ' || object FROM facts
+UNION ALL SELECT state->>'goal' FROM session_states UNION ALL SELECT title FROM notebooks
+UNION ALL SELECT input->>'text' FROM cells
+"""
 
 
 def converse(book):
@@ -136,3 +146,115 @@ def test_who_purges_while_calls_are_told_of_holds_up_nobody_who_blanks_notebooks
         each.join(30)
     assert unexpected(done) == []
     assert book.all("SELECT title FROM notebooks") == ["Keys"]
+
+
+# --- what is no call: facts, goals and notebooks ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def state_it(book, second_space):
+    with book.session() as session:
+        place = get_space(session, book.user_id, second_space).id
+    return lambda session: state(
+        session, book.user_id, place, FACT, keys=book.runtime.keys, now=utc_now(), actor="test"
+    )
+
+
+@pytest.fixture
+def correct_it(book, state_it):
+    with book.session() as session:
+        place = get_space(session, book.user_id, "second").id
+        other = Statement(FACT.subject, FACT.predicate, "nothing at all")
+        fact = state(session, book.user_id, place, other, keys=book.runtime.keys, now=utc_now(), actor="test").fact.id
+    changed = {"object": FACT.object}
+    return lambda session: correct_fact(
+        session, book.user_id, fact, changed, keys=book.runtime.keys, now=utc_now(), actor="test"
+    )
+
+
+@pytest.fixture
+def aim_at_it(book):
+    talk = converse(book)
+
+    def aim(session):
+        conversation = session.get(Conversation, (book.user_id, talk))
+        SessionStates().set_goal(session, conversation, TEXT, now=utc_now(), actor="test")
+
+    return aim
+
+
+@pytest.fixture
+def note_it(book):
+    page = book.do(create_notebook, "Keys").id
+    with book.session() as session:
+        cell = add_cell(session, book.user_id, page, "note", {"text": "nothing"}, now=utc_now()).id
+    return lambda session: edit_cell(session, book.user_id, page, cell, {"text": TEXT}, now=utc_now())
+
+
+@pytest.fixture
+def name_it(book):
+    page = book.do(create_notebook, "Keys").id
+    return lambda session: rename_notebook(session, book.user_id, page, TEXT, now=utc_now(), actor="test")
+
+
+@pytest.fixture
+def begin_with_it(book):
+    steps = [("note", {"text": TEXT})]
+    return lambda session: create_notebook(session, book.user_id, TEXT, now=utc_now(), actor="test", steps=steps)
+
+
+WAYS = ["state_it", "correct_it", "aim_at_it", "note_it", "name_it", "begin_with_it"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("how", [forget_at_once, purge_later])
+def test_what_is_written_just_before_it_goes_is_seen(book, beside_it, request, way, how):
+    """In another space, or in none: what is forgotten is locked there by nobody."""
+    write, memory_id = request.getfixturevalue(way), book.write(TEXT).id
+    with book.session() as session:
+        write(session)
+        # After that: what can still be brought back is refused.
+        beside_it(session, how(book, memory_id))
+    assert TEXT not in book.all(WRITTEN)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_written_while_it_goes_waits_until_it_is_gone(book, beside_it, request, way):
+    """From then on whoever says it says it anew."""
+    write, memory_id = request.getfixturevalue(way), book.write(TEXT).id
+
+    def written():
+        with book.session() as session:
+            write(session)
+
+    with book.session() as session:
+        forget(session, book.user_id, memory_id, keys=book.runtime.keys, now=utc_now(), actor="test")
+        beside_it(session, written)
+    assert TEXT in book.all(WRITTEN)
+
+
+def test_a_copy_of_a_notebook_that_is_blanked_meanwhile_is_blank(book, beside_it):
+    steps, memory_id = [("note", {"text": TEXT})], book.write(TEXT).id
+    page = book.do(create_notebook, TEXT, steps=steps).id
+    with book.session() as session:
+        forget(session, book.user_id, memory_id, keys=book.runtime.keys, now=utc_now(), actor="test")
+        beside_it(session, lambda: book.do(duplicate_notebook, page))
+    assert book.all("SELECT title FROM notebooks ORDER BY id") == ["Untitled", "Copy of Untitled"]
+    assert set(book.all("SELECT input->>'text' FROM cells")) == {None}
+
+
+@pytest.mark.parametrize("way", ["state_it", "name_it", "aim_at_it"])
+def test_who_waits_for_who_tells_holds_nothing_that_one_may_wait_for(book, owner, request, way):
+    """As who states another fact, that ends the one which says it."""
+    with book.session() as session:
+        request.getfixturevalue(way)(session)
+    memory_id, done = book.write(TEXT).id, []
+    with book.session() as session:
+        report(session, book)
+        forgetter = threading.Thread(target=lambda: done.extend(at_once(forget_at_once(book, memory_id))))
+        forgetter.start()
+        assert waits(owner)
+        for each in ("facts", "notebooks", "session_states"):
+            session.execute(text(f"SELECT FROM {each} FOR UPDATE NOWAIT"))
+    forgetter.join(30)
+    assert (unexpected(done), TEXT in book.all(WRITTEN)) == ([], False)
