@@ -15,7 +15,7 @@ from memory.database import act_as
 from memory.fact_texts import sentence, with_facts
 from memory.models import Base, Cell, Entity, EntityMention, Fact, Memory, Notebook, RecallMark, ToolCall, User
 from memory.notebooks.blanking import BLANK_CELL, UNTITLED
-from memory.redaction import REDACTED, Secrets, secrets_of
+from memory.redaction import REDACTED, UNNAMED, Secrets, secrets_of
 
 FORMAT = "commonplace-export"
 VERSION = 1
@@ -120,14 +120,23 @@ def _named(user_id: UUID, expired: Select[UUID]) -> Select[UUID]:
 
 def _blanked(table: Table, row: Any, secrets: Secrets) -> dict[str, Any]:
     """Return what is written in place of what a row tells of a secret, by column."""
-    if table is ToolCall.__table__ and secrets.told_by(row):
-        asked = None if secrets.said_by(row) else row.query_hash
-        return {"arguments": REDACTED, "result": REDACTED, "error": None, "affected_paths": [], "query_hash": asked}
+    if table is ToolCall.__table__:
+        return _blanked_call(row, secrets)
     if table is Cell.__table__ and secrets.needles.in_value([row.input, row.output]):
         return BLANK_CELL
     if table is Notebook.__table__ and secrets.needles.in_text(row.title):
         return {"title": UNTITLED}
     return {}
+
+
+def _blanked_call(row: Any, secrets: Secrets) -> dict[str, Any]:
+    named = secrets.named_by(row)
+    names = ("tool", "operation", "correlation_id")
+    blanked: dict[str, Any] = {name: UNNAMED for name in names if getattr(row, name) in named}
+    if secrets.told_by(row):
+        asked = None if secrets.said_by(row) else row.query_hash
+        blanked |= {"arguments": REDACTED, "result": REDACTED, "error": None, "affected_paths": [], "query_hash": asked}
+    return blanked
 
 
 def _pointing_at_memories(table: Table) -> list[Column[Any]]:

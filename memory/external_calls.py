@@ -17,11 +17,12 @@ from memory.errors import ConflictError, InvalidError
 from memory.ids import new_id
 from memory.keys import Keys
 from memory.models import Conversation, Message, ToolCall
-from memory.redaction import is_redacted
+from memory.redaction import UNNAMED, is_redacted
 from memory.retold import without_forgotten
 from memory.telemetry import SETTLED, count_late
 
 _SAID = ("arguments", "result", "error", "affected_paths")
+_NAMES = ("tool", "operation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ def _is_repeat(call: ToolCall, draft: CallDraft) -> bool:
     """Tell whether a call that is kept says what the draft says, as far as it still says it."""
     said = _row(draft, call.user_id, call.id, call.token_id, call.correlation_id, call.created_at)
     compared = set(said) - set(_SAID if is_redacted(call) else ())
+    # What a name said is gone with it.
+    compared -= {name for name in _NAMES if getattr(call, name) == UNNAMED}
     if not call.duration_ms and not draft.duration_ms:
         # Migration 0027 could not tell apart who had said 0 and who nothing.
         compared.remove("duration_ms")

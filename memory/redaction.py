@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, cast, func, or_, select
+from sqlalchemy import ColumnElement, Select, case, cast, func, or_, select
 from sqlalchemy import Text as SqlText
 from sqlalchemy.orm import Session
 
@@ -31,6 +31,8 @@ SHORTEST_WITHIN = 8
 # So many texts, or words of them, are looked for one by one; more texts by what sets each apart, once for all.
 MOST_ASKED = 16
 REDACTED: dict[str, Any] = {"redacted": True}
+# In place of a name that says it, of a tool, of what it did or of a request.
+UNNAMED = "redacted"
 
 _COLUMNS = (
     ToolCall.id,
@@ -39,7 +41,12 @@ _COLUMNS = (
     ToolCall.error,
     ToolCall.affected_ids,
     ToolCall.affected_paths,
+    ToolCall.origin,
+    ToolCall.tool,
+    ToolCall.operation,
+    ToolCall.correlation_id,
 )
+_NAMED = (ToolCall.tool, ToolCall.operation)
 _MINE = ToolCall.user_id == func.app_user()
 _AT_ONCE = 1000
 _WORD = re.compile(r"[^\W_]+")
@@ -130,11 +137,12 @@ class Needles:
         if isinstance(value, str):
             return self.in_text(value)
         if isinstance(value, dict):
-            return any(self._is_key(key) or self.in_value(inner) for key, inner in value.items())
+            return any(self.in_name(key) or self.in_value(inner) for key, inner in value.items())
         return isinstance(value, list) and any(self.in_value(inner) for inner in value)
 
-    def _is_key(self, key: str) -> bool:
-        return self._stands_in(caseless(key)) or self._is_quoted_in(key)
+    def in_name(self, name: str) -> bool:
+        """Tell whether one of the texts stands in the name of something, which no short one is meant by."""
+        return self._stands_in(caseless(name)) or self._is_quoted_in(name)
 
     def pattern(self) -> str | None:
         """Return what fits every JSON that `may_be_in_json` may find one of the texts in; None for too many texts."""
@@ -247,6 +255,16 @@ class Secrets:
         """Tell whether a call itself carries one of the texts."""
         return self.needles.in_value([call.arguments, call.result, call.error, call.affected_paths])
 
+    def named_by(self, call: Any) -> Sequence[str]:
+        """Return those of a call's names that say one of the texts; a call may carry it there alone."""
+        return [name for name in _names_of(call) if name is not None and self.needles.in_name(name)]
+
+
+def _names_of(call: Any) -> Sequence[str | None]:
+    """Return the names that whoever called was free to choose: the tools of this server have their own."""
+    chosen = (call.tool, call.operation) if call.origin != "server" else ()
+    return [*chosen, call.correlation_id]
+
 
 class Calls:
     """Tool calls of the user that name one of some ids or carry one of the texts: looked for, then blanked.
@@ -258,9 +276,11 @@ class Calls:
         self._session, self._needles = session, needles
         self._begun, self._where = moment(session), _MINE
         self._found: set[UUID] = set()
-        # Those of them that say a text themselves, and the paths that do.
+        # Those of them that say a text themselves, and the paths that do; then whatever calls have a name that does.
         self._saying: set[UUID] = set()
         self._paths: set[str] = set()
+        self._named: set[UUID] = set()
+        self._names: set[str] = set()
 
     def look(self, ids: Sequence[UUID]) -> None:
         """Look through all of the record, and once that is done, through what was written since this was made."""
@@ -273,6 +293,9 @@ class Calls:
         self._where = _MINE & told_since(self._begun)
 
     def _look_at(self, call: Any, secrets: Secrets) -> None:
+        if names := secrets.named_by(call):
+            self._named.add(call.id)
+            self._names.update(names)
         if not secrets.told_by(call) or _is_blank(call, secrets):
             return
         self._found.add(call.id)
@@ -281,12 +304,16 @@ class Calls:
         self._paths.update(path for path in call.affected_paths if secrets.needles.in_text(path))
 
     def blank(self, conversation_ids: Sequence[UUID] = ()) -> int:
-        """Blank what was found, and return how many calls that were.
+        """Blank what was found, and return how many calls that were; of others the names alone go.
 
         The calls of these conversations, which the caller is about to release, are locked with them in one order.
         """
-        if conversation_ids:
-            self._session.execute(select(func.hold_tool_calls(sorted(self._found), conversation_ids)))
+        if conversation_ids or self._named:
+            # In one order, all of both.
+            every = sorted(self._found | self._named)
+            self._session.execute(select(func.hold_tool_calls(every, list(conversation_ids))))
+        if self._named:
+            self._session.execute(select(func.rename_tool_calls(sorted(self._named), sorted(self._names))))
         if not self._found:
             return 0
         told = (sorted(each) for each in (self._found, self._saying, self._paths))
@@ -309,7 +336,8 @@ def _that_may_tell(
     affected = func.unnest(ToolCall.affected_ids).column_valued("affected")
     # Looked up by hash, one by one: overlap would compare each with each.
     named = select(affected).where(among(affected, memory_ids)).exists()
-    parts = (ToolCall.arguments, ToolCall.result, func.to_jsonb(ToolCall.error), func.to_jsonb(ToolCall.affected_paths))
+    texts = (ToolCall.error, ToolCall.affected_paths, ToolCall.correlation_id, *(_of_theirs(each) for each in _NAMED))
+    parts = (ToolCall.arguments, ToolCall.result, *map(func.to_jsonb, texts))
     said = func.concat_ws("\n", *(cast(part, SqlText) for part in parts))
     statement = select(ToolCall.id, named, said)
     # The database is not asked for the texts: what is upper and lower case there is not what it is here.
@@ -318,6 +346,11 @@ def _that_may_tell(
         for call_id, is_named, written in _read(session, statement, where, named, said, needles.pattern())
         if is_named or needles.may_be_in_json(written)
     ]
+
+
+def _of_theirs(name: Any) -> ColumnElement[Any]:
+    # The names of our own tools are in most calls, and say nothing.
+    return case((ToolCall.origin != "server", name))
 
 
 def _read(

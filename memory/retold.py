@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy.orm import Session
 
 from memory.drafts import MAX_TEXT_BYTES
 from memory.keys import Keys
-from memory.redaction import REDACTED
+from memory.redaction import REDACTED, SHORTEST_WITHIN, UNNAMED
 from memory.telling import begin_to_tell
 from memory.text import normalise, simhash64
 from memory.tombstones import final_graveyard
+
+# Names have no blanks between their words.
+_PARTS = re.compile(r"[^\W_]+")
 
 
 def without_forgotten(
@@ -41,7 +45,16 @@ def without_forgotten(
         normalised = normalise(text)
         return stones.blocks(text, normalised, simhash64(normalised)) is not None
 
+    # All calls of a request are told at once, and go on being of one.
+    names = {"tool": UNNAMED, "operation": UNNAMED, "correlation_id": uuid4().hex}
+
+    def is_named(name: str | None) -> bool:
+        # As few mean a short text as mean it elsewhere by a part of what they say.
+        words = " ".join(_PARTS.findall(name or ""))
+        return len(words) >= SHORTEST_WITHIN and is_forgotten(words)
+
     def told(row: dict[str, Any]) -> dict[str, Any]:
+        row = {**row, **{name: instead for name, instead in names.items() if is_named(row.get(name))}}
         said = [row["arguments"], row["result"], row["error"], row["affected_paths"]]
         if not any(is_forgotten(text) for text in _texts(said)):
             return row

@@ -16,7 +16,7 @@ from memory.cursors import from_cursor, to_cursor
 from memory.errors import InvalidError, NotFoundError
 from memory.fact_texts import with_facts
 from memory.models import Conversation, Entity, Fact, Memory, Space, Token, ToolCall
-from memory.redaction import REDACTED, Secrets, secrets_of
+from memory.redaction import REDACTED, UNNAMED, Secrets, secrets_of
 
 OPERATIONS = ("search", "read", "create", "update", "delete")
 # Operations that hand a memory to whoever asked.
@@ -79,6 +79,23 @@ class Call:
     query_hash: str | None
     affected_paths: Sequence[str]
     token: Token | None
+    # Its names that say what is forgotten.
+    hidden: Collection[str] = ()
+
+    @property
+    def tool(self) -> str:
+        """Return the name of the tool."""
+        return UNNAMED if self.call.tool in self.hidden else self.call.tool
+
+    @property
+    def operation(self) -> str | None:
+        """Return what the tool did."""
+        return UNNAMED if self.call.operation in self.hidden else self.call.operation
+
+    @property
+    def correlation_id(self) -> str:
+        """Return the id of the request that the call came in."""
+        return UNNAMED if self.call.correlation_id in self.hidden else self.call.correlation_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +351,7 @@ def _all_as_shown(
     secrets, tokens = with_facts(session, secrets_of(session, user_id, now)), _tokens(session, user_id, calls)
     closed = _made_in(session, user_id, calls, tokens, outside)
     return [
-        Call(call, {}, None, None, None, (), tokens.get(call.token_id))
+        Call(call, {}, None, None, None, (), tokens.get(call.token_id), secrets.named_by(call) if secrets else ())
         if call.id in closed
         else _as_shown(call, tokens.get(call.token_id), secrets)
         for call in calls
@@ -375,8 +392,9 @@ def _asked_in(call: ToolCall) -> UUID | None:
 
 
 def _as_shown(call: ToolCall, token: Token | None, secrets: Secrets | None) -> Call:
+    hidden = secrets.named_by(call) if secrets is not None else ()
     if secrets is None or not secrets.told_by(call):
-        return Call(call, call.arguments, call.result, call.error, call.query_hash, call.affected_paths, token)
+        return Call(call, call.arguments, call.result, call.error, call.query_hash, call.affected_paths, token, hidden)
     asked = None if secrets.said_by(call) else call.query_hash
     paths = [path for path in call.affected_paths if not secrets.needles.in_text(path)]
-    return Call(call, REDACTED, REDACTED, None, asked, paths, token)
+    return Call(call, REDACTED, REDACTED, None, asked, paths, token, hidden)

@@ -231,6 +231,9 @@ def _is_hidden() -> bool:
 def _call_json(call: Call) -> dict[str, Any]:
     return {
         **_outline(call.call, call.token),
+        "tool": call.tool,
+        "operation": call.operation,
+        "correlation_id": call.correlation_id,
         "origin": call.call.origin,
         "arguments": call.arguments,
         "result": call.result,
