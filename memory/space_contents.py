@@ -21,6 +21,7 @@ from memory.spaces import DEFAULT_SPACE, get_space
 from memory.tombstones import Graveyard, graveyard, undo_ends
 
 Plans = dict[str, dict[str, int]]
+_DROPPED = "entities_dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,6 @@ class Inside:
 
     memories: Sequence[Row[Any]]
     conversations: Sequence[UUID]
-    entities: Sequence[UUID]
     tokens: Sequence[UUID]
     forgotten: Sequence[UUID]
     twins: dict[UUID, UUID]
@@ -46,7 +46,8 @@ class Inside:
 class Contents:
     """What is in a space. `plans` says how many of each thing each choice touches; the default space has no choice.
 
-    `digest` is another one as soon as any of it changes.
+    `digest` is another one as soon as any of it changes but its entities: the worker finds these in what else is there,
+    at any moment, and they go with the space whatever is chosen.
     """
 
     memories: dict[str, int]
@@ -74,7 +75,6 @@ def look(session: Session, space: Space, pool: Space, now: datetime) -> Inside:
     return Inside(
         memories=session.execute(_within(space, Memory, Memory.id, Memory.status)).all(),
         conversations=session.scalars(_within(space, Conversation, Conversation.id)).all(),
-        entities=session.scalars(_within(space, Entity, Entity.id)).all(),
         tokens=session.scalars(_open_tokens(space)).all(),
         forgotten=session.scalars(unpurged(space, now)).all(),
         twins={row.id: row.twin_id for row in twins if not (row.lapsed or row.twin_lapsed)},
@@ -157,9 +157,8 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
     memories = _memories(session, space)
     conversations = _conversations(session, space)
     facts = _facts(session, space, now)
-    entities, tokens = (
-        session.scalars(each).all() for each in (_within(space, Entity, Entity.id), _open_tokens(space))
-    )
+    entities = session.scalar(select(func.count()).select_from(_within(space, Entity, Entity.id).subquery()))
+    tokens = session.scalars(_open_tokens(space)).all()
     forgotten = session.scalars(unpurged(space, now).where(undo_ends() > now)).all()
     total = {
         "memories": sum(memories[status] for status in STATUSES),
@@ -167,15 +166,16 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
         "conversations": conversations["total"],
         "messages": conversations["messages"],
         "episodes": conversations["episodes"],
-        "entities": len(entities),
+        "entities": entities or 0,
         "facts": facts["total"],
         "facts_true": facts["true_now"],
         "tokens": len(tokens),
         "forgotten": len(forgotten),
     }
     plans = _plans(session, space, pool, stones, memories["loose"], total, now) if space.id != pool.id else {}
-    named = [[str(each) for each in ids] for ids in (entities, tokens, forgotten)]
-    digested = json.dumps([memories["digest"], conversations["digest"], facts["digest"], *named, plans])
+    named = [[str(each) for each in ids] for ids in (tokens, forgotten)]
+    chosen = [{name: many for name, many in plan.items() if name != _DROPPED} for plan in plans.values()]
+    digested = json.dumps([memories["digest"], conversations["digest"], facts["digest"], *named, chosen])
     return Contents(
         memories={status: memories[status] for status in STATUSES},
         conversations=total["conversations"],
@@ -243,7 +243,7 @@ def _plans(
     coming = total["active"] - len(twins) - len(kept_away)
     loose_coming = loose - sum(not row.held for row in (*twins, *kept_away))
     expired, loose_expired = _expired(session, space, [row.id for row in (*twins, *kept_away)], now)
-    gone = {"entities_dropped": total["entities"], "tokens_revoked": total["tokens"]}
+    gone = {_DROPPED: total["entities"], "tokens_revoked": total["tokens"]}
     taken = select(func.count()).select_from(_renamed(space, pool).order_by(None).subquery())
     renamed = {"conversations_renamed": session.scalar(taken) or 0}
     return {

@@ -43,7 +43,7 @@ _AT_ONCE = 50
 def remove_space(
     session: Session, user_id: UUID, slug: str, choice: str, *, expect: str, keys: Keys, now: datetime, actor: str
 ) -> dict[str, int]:
-    """Remove a space; returns how many of each thing were touched, as `Contents.plans` foretold.
+    """Remove a space; returns how many of each thing were touched, as `Contents.plans` foretold but for entities.
 
     `move` takes memories and conversations to the default space, merges what is there already and archives what was
     forgotten there less than 24 hours ago, which is counted as `memories_archived`, if there is any. Where one of

@@ -207,6 +207,14 @@ def test_what_has_changed_since_is_not_removed(agent, work, change):
         assert agent.entry(work.glaze)["space"] == "work", mode
 
 
+@modes
+def test_what_the_worker_finds_in_it_meanwhile_does_not_keep_it(agent, ada, work, mode):
+    expect = contents(agent)["expect"]
+    name_entity(ada, work.kiln, "Grace")
+    answer = remove(agent, mode, expect=expect)
+    assert (answer.status_code, answer.json["entities_dropped"]) == (200, 2)
+
+
 # --- moved ------------------------------------------------------------------------------------------------------------
 
 
