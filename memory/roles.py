@@ -81,14 +81,19 @@ def hold_to_erase(session: Session, user_id: UUID) -> User:
 def _hold(session: Session, user_id: UUID) -> tuple[User, bool]:
     """Return a user, locked, and whether there would be no admin without this one."""
     # All admins in one order: of two that take it from each other at the same moment, one must stay. What is written
-    # for them goes on, but for this user.
-    rows = select(User).where(or_(User.role == "admin", User.id == user_id)).order_by(User.id)
-    held = rows.with_for_update(key_share=True).execution_options(populate_existing=True)
-    users = {user.id: user for user in session.scalars(held)}
-    if users.pop(user_id, None) is None:
+    # for them goes on, but for this user, who is locked at once as it is to be: who has written waits for nothing then.
+    rows = select(User.id).where(or_(User.role == "admin", User.id == user_id)).order_by(User.id)
+    users = {each: _locked(session, each, key_share=each != user_id) for each in session.scalars(rows).all()}
+    user = users.pop(user_id, None)
+    if user is None:
         raise NotFoundError("there is no such user")
-    user = session.get_one(User, user_id, with_for_update=True)
-    return user, user.role == "admin" and all(each.disabled_at is not None for each in users.values())
+    others = [each for each in users.values() if each is not None and each.role == "admin" and each.disabled_at is None]
+    return user, user.role == "admin" and not others
+
+
+def _locked(session: Session, user_id: UUID, *, key_share: bool) -> User | None:
+    """Return a user as they are now, locked; with `key_share` what is written for them goes on."""
+    return session.get(User, user_id, with_for_update={"key_share": key_share}, populate_existing=True)
 
 
 def only_admin(session: Session) -> UUID | None:

@@ -230,3 +230,20 @@ def test_both_records_tell_who_was_kept_out(owner, book, bobs_book, two_admins):
 def test_nobody_is_neither_kept_out_nor_let_in(owner):
     with pytest.raises(NotFoundError):
         let_in(owner, new_id(), disabled=True)
+
+
+@pytest.mark.parametrize("change", ["disabled", "a plain user"])
+def test_who_writes_and_then_changes_their_account_is_waited_for(owner, book, beside, two_admins, change):
+    """Whatever is written names the user, and what is changed of the account needs a stronger lock of that row."""
+
+    def go():
+        if change == "disabled":
+            return let_in(owner, book.user_id, disabled=True)
+        return assign(owner, book.user_id, "user")
+
+    done = beside(
+        lambda session: record(session, book.user_id, "memory.created", actor="test", now=utc_now()),
+        go,
+        lambda session: set_password(session, book.user_id, "a longer password", now=utc_now(), actor="test"),
+    )
+    assert done is True
