@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from unicodedata import category
@@ -11,6 +12,8 @@ from memory.errors import InvalidError
 from memory.models import ROLES, STATUSES, TYPES
 
 MAX_TEXT_BYTES = 64 * 1024
+# Of all texts of a batch: as long as it is stored, nobody else writes to its space.
+MAX_BATCH_BYTES = 16 * 1024 * 1024
 MAX_TAGS = 32
 MAX_TAG_LENGTH = 64
 MAX_SOURCE_IDS = 64
@@ -90,6 +93,13 @@ def check_text(text: str, field: str = "text", *, most: int = MAX_TEXT_BYTES) ->
         raise InvalidError(field, "is not valid Unicode text") from None
     if size > most:
         raise InvalidError(field, f"must be at most {most} bytes of UTF-8, not {size}")
+
+
+def check_batch(field: str, drafts: Sequence[Draft]) -> None:
+    """Refuse drafts with more text than is stored at once."""
+    size = sum(len(draft.text.encode()) for draft in drafts)
+    if size > MAX_BATCH_BYTES:
+        raise InvalidError(field, f"must have at most {MAX_BATCH_BYTES} bytes of text together, not {size}")
 
 
 def check_choice(field: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -6,6 +6,8 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +15,7 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from memory.capacity import enforce_capacity
-from memory.difference import Reading, compare, read, template
+from memory.difference import Gist, compare, gist, may_be_one, read, template
 from memory.drafts import (
     DEFAULT_ROLE,
     DEFAULT_TYPE,
@@ -41,6 +43,8 @@ from memory.trace import Neighbour, Outcome, Trace
 SITTING = timedelta(minutes=30)
 # A question that the user must decide is worth asking about the latest few, not about hundreds.
 MOST_LINKS = 3
+# Whole texts that a batch keeps at hand: the draft, and the newest of those that it may update.
+_READ = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,9 @@ class _Writer:
         self._by_digest: dict[bytes, Memory] = {}
         self._by_band: dict[tuple[int, int], list[Memory]] = {}
         self._by_template: dict[bytes, deque[Memory]] = {}
-        self._readings: dict[str, Reading] = {}
+        # Of a batch of a thousand likenesses each is compared with all before it: as words they would fill the memory.
+        self._gists: dict[str, Gist] = {}
+        self._read = lru_cache(maxsize=_READ)(read)
         self._last: Memory | None = None
 
     def load(self, items: Sequence[Prepared]) -> None:
@@ -216,36 +222,37 @@ class _Writer:
 
     def write(self, item: Prepared) -> Outcome:
         """Merge or insert one prepared draft."""
-        neighbours = self._neighbours(item)
-        for memory, neighbour in neighbours:
-            if neighbour.differs_in is None:
-                return self._merge(memory, item, [n for _, n in neighbours])
-        return self._insert(item, self._rivals(item, [n for _, n in neighbours]))
+        near = self._near(item)
+        same = self._same(item, near)
+        if same is None:
+            return self._insert(item, self._rivals(item, [*near, *self._by_template.get(item.template or b"", ())]))
+        others = self._rivals(item, [memory for memory in near if memory is not same])
+        exact = same.text_digest == item.digest
+        return self._merge(same, item, [Neighbour(same.id, _distance(same, item), exact, None), *others])
 
-    def _neighbours(self, item: Prepared) -> list[tuple[Memory, Neighbour]]:
+    def _near(self, item: Prepared) -> list[Memory]:
         """Return near rows, the exact repeat first, then by distance and age."""
-        found: dict[UUID, tuple[Memory, Neighbour]] = {}
-        exact = self._by_digest.get(item.digest)
-        if exact is not None:
-            found[exact.id] = (exact, Neighbour(exact.id, 0, exact=True, differs_in=None))
-        for memory in self._sharing_a_band(item):
-            distance = hamming(from_signed(memory.simhash), item.simhash)
-            if memory.id not in found and distance <= NEAR:
-                differs_in = self._differs(memory, item)
-                found[memory.id] = (
-                    memory,
-                    Neighbour(memory.id, distance, exact=False, differs_in=differs_in),
-                )
-        return sorted(found.values(), key=lambda pair: (not pair[1].exact, pair[1].distance, pair[0].id))
+        found = {memory.id: memory for memory in self._sharing_a_band(item) if _distance(memory, item) <= NEAR}
+        if (exact := self._by_digest.get(item.digest)) is not None:
+            found[exact.id] = exact
+        return sorted(found.values(), key=lambda memory: (memory is not exact, _distance(memory, item), memory.id))
+
+    def _same(self, item: Prepared, near: Sequence[Memory]) -> Memory | None:
+        """Return the first of the near rows that the draft repeats."""
+        for memory in near:
+            if memory.text_digest == item.digest:
+                return memory
+            if may_be_one(self._gist(memory), self._gist(item.draft)) and self._differs(memory, item) is None:
+                return memory
+        return None
 
     def _differs(self, memory: Memory, item: Prepared) -> str | None:
         return compare(self._read(memory.text), self._read(item.draft.text))
 
-    def _read(self, text: str) -> Reading:
-        # Kept for the batch: in one of a thousand likenesses each text is compared with all before it.
-        if text not in self._readings:
-            self._readings[text] = read(text)
-        return self._readings[text]
+    def _gist(self, said: Memory | Draft) -> Gist:
+        if said.text not in self._gists:
+            self._gists[said.text] = gist(self._read(said.text))
+        return self._gists[said.text]
 
     def _sharing_a_band(self, item: Prepared) -> Iterable[Memory]:
         if item.simhash == 0:
@@ -253,18 +260,18 @@ class _Writer:
         for key in enumerate(bands(item.simhash)):
             yield from self._by_band.get(key, ())
 
-    def _rivals(self, item: Prepared, neighbours: list[Neighbour]) -> list[Neighbour]:
+    def _rivals(self, item: Prepared, others: Iterable[Memory]) -> list[Neighbour]:
         """Return the newest few of what the draft may update: near rows, and rows of the same template.
 
         SimHash sees short texts that differ in one word as far apart; their template is the same.
         """
-        found = {neighbour.id: neighbour for neighbour in neighbours}
-        for memory in self._by_template.get(item.template or b"", ()):
-            differs_in = self._differs(memory, item)
-            if memory.id not in found and differs_in is not None:
-                distance = hamming(from_signed(memory.simhash), item.simhash)
-                found[memory.id] = Neighbour(memory.id, distance, exact=False, differs_in=differs_in)
-        return [found[memory_id] for memory_id in sorted(found, reverse=True)[:MOST_LINKS]]
+        found: list[Neighbour] = []
+        for memory in sorted({memory.id: memory for memory in others}.values(), key=attrgetter("id"), reverse=True):
+            if len(found) == MOST_LINKS:
+                break
+            if (differs_in := self._differs(memory, item)) is not None:
+                found.append(Neighbour(memory.id, _distance(memory, item), exact=False, differs_in=differs_in))
+        return found
 
     def _previous(self, memory: Memory) -> UUID | None:
         """Return what was stored just before, when it belongs to the same sitting: a turn answers the turn before."""
@@ -370,6 +377,10 @@ class _Writer:
                 created_at=self.now,
             )
         )
+
+
+def _distance(memory: Memory, item: Prepared) -> int:
+    return hamming(from_signed(memory.simhash), item.simhash)
 
 
 def apply_pinning_policy(memory: Memory) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
-# A batch of 1,000 texts of 64 KiB, and room for the rest of the JSON.
+# 64 messages of 1 MiB, and room for the rest of the JSON.
 LARGEST_BODY = 66 * 1024 * 1024
 # No request waits for one statement for longer: where the process of the database that runs it has stopped, it never
 # ends. An export and the end of an account, which may take long, have connections of their own.

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memory.addresses import addresses
-from memory.difference import Marks, differs, digest_material, distinguishing, read
+from memory.difference import Marks, compare, differs, digest_material, distinguishing, gist, may_be_one, read
 
 ASCII = st.text(alphabet=st.characters(max_codepoint=126), max_size=80)
 WORDS = """
@@ -228,6 +228,41 @@ def test_case_alone_makes_no_difference_but_in_the_path_of_an_address(text: str)
 def test_differing_is_mutual_but_for_addresses(a: str, b: str) -> None:
     assume(addresses(a) == addresses(b))
     assert differs(a, b) == differs(b, a)
+
+
+WORDS = ["uv", "pip", "Ada", "ada", "the", "really", "not", "3", "three", "May", "5%", "+", "<", "https://a.org/x", ","]
+SCRAPS = st.lists(st.sampled_from(WORDS), max_size=6)
+
+
+@given(SCRAPS, SCRAPS)
+def test_what_is_told_apart_by_its_gist_differs(a: list[str], b: list[str]) -> None:
+    one, other = read(" ".join(a)), read(" ".join(b))
+    assert may_be_one(gist(one), gist(other)) or compare(one, other) is not None
+
+
+@pytest.mark.parametrize("more", ["", " pip", " pip uv", " pip pip", " really"])
+def test_the_gist_does_not_part_what_may_be_one(more: str) -> None:
+    short, long = gist(read("I prefer uv")), gist(read(f"I prefer uv{more}"))
+    assert may_be_one(short, long)
+    assert may_be_one(long, short)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "I prefer pip",
+        "I prefer uv and not only here",
+        "prefer I uv",
+        "I prefer pip here",
+        "I prefer uv < 3",
+        "I do not prefer uv",
+        "I prefer uv since May 5",
+        "I prefer uv https://a.org/x",
+        "I mix it there a bit",
+    ],
+)
+def test_the_gist_parts_what_differs(other: str) -> None:
+    assert not may_be_one(gist(read("I prefer uv")), gist(read(other)))
 
 
 @pytest.mark.parametrize("unit", ["[1,", "(a", "1,", "a-", "may ", "- ", "aA", "not ", "\n", "<", "!=. "])

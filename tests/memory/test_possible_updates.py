@@ -92,6 +92,14 @@ def test_a_batch_links_within_itself(book):
     assert [len(outcome.trace.possible_update_of) for outcome in outcomes] == [0, 1, 2, 3, 3, 3]
 
 
+def test_a_merge_tells_the_newest_three_that_differ(book):
+    long = " ".join(f"word{place}" for place in range(300))
+    ids = [book.write(f"{long} {number}").id for number in range(2, 8)]
+    trace = book.write(f"{long} 2").trace
+    assert [each.id for each in trace.neighbours] == [ids[0], ids[5], ids[4], ids[3]]
+    assert [each.differs_in for each in trace.neighbours] == [None, "number", "number", "number"]
+
+
 def test_another_space_is_not_linked(book, second_space):
     book.write("The dentist is at 3pm on Friday")
     assert book.write("The dentist is at 4pm on Friday", space=second_space).trace.possible_update_of == ()
@@ -131,6 +139,15 @@ def test_thousands_of_one_template_cost_a_batch_little(book):
 
 
 @pytest.mark.slow
+def test_a_batch_of_long_texts_that_differ_in_words_takes_little_work(book):
+    """Each is near to all before it, and only one to three words tell it apart."""
+    words = " ".join(f"word{place * 13 % 4999}" for place in range(1500))
+    alike = [Draft(f"{words} about q{chr(97 + n // 26)}{chr(97 + n % 26)}{' x y'[: 2 * (n % 3)]}") for n in range(200)]
+    a, b = _work(book, alike), _work(book, _unlike(200, 1500))
+    assert a < 6 * b, (a, b)
+
+
+@pytest.mark.slow
 def test_a_batch_of_near_duplicates_is_written_in_reasonable_time(book):
     """Each is near to all before it, and differs from all in a number."""
     words = "the gardens by the river bloom in spring and the benches along the path are painted green " * 4
@@ -140,9 +157,16 @@ def test_a_batch_of_near_duplicates_is_written_in_reasonable_time(book):
     assert _seconds(book, [Draft(f"Memory {n}: {words}") for n in range(400)]) < 10 * alone
 
 
-def _unlike(total):
-    """Drafts of 66 words each that are near to none of the others."""
-    return [Draft(" ".join(f"w{(n * 7 + place * 13) % 4999}" for place in range(66))) for n in range(total)]
+def _unlike(total, words=66):
+    """Drafts of so many words each that are near to none of the others."""
+    return [Draft(" ".join(f"w{(n * 7 + place * 13) % 4999}" for place in range(words))) for n in range(total)]
+
+
+def _work(book, drafts):
+    """Return the seconds that this process itself works on a batch."""
+    started = time.process_time()
+    _seconds(book, drafts)
+    return time.process_time() - started
 
 
 def _seconds(book, drafts):

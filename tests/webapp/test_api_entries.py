@@ -274,6 +274,13 @@ def test_a_batch_has_1_to_1000_entries(reader, size):
     assert fields(reader.post(f"{ENTRIES}/batch", {"entries": [{"text": "a"}] * size})) == ["entries"]
 
 
+def test_a_batch_has_16_mib_of_text_at_most(agent):
+    texts = [f"{number} {'word ' * 13_000}" for number in range(259)]
+    answer = agent.post(f"{ENTRIES}/batch", {"entries": [{"text": text} for text in texts]})
+    assert (answer.status_code, fields(answer)) == (422, ["entries"])
+    assert answer.json["errors"][0]["message"].startswith("must have at most 16777216 bytes of text together, not 1683")
+
+
 def test_a_batch_over_the_soft_cap_says_once_what_went(client, new_person):
     agent = Agent(client, new_person("small", soft_cap=3).headers)
     answer = agent.post(f"{ENTRIES}/batch", {"entries": [{"text": f"Item {n}"} for n in range(9)]}).json

@@ -8,6 +8,7 @@ from typing import Any
 from flask import Response, jsonify, make_response
 
 from memory.browse import Filters, list_entries, possible_updates
+from memory.drafts import check_batch
 from memory.errors import InvalidError, RefusedError
 from memory.forget import UNDO_WINDOW
 from memory.models import Revision
@@ -107,6 +108,7 @@ def create_batch(body: BatchBody) -> Response:
             drafts.append(entry.to_draft())
         except InvalidError as error:
             raise InvalidError(f"entries.{number}.{error.field}", error.message) from error
+    check_batch("entries", drafts)
     for number in unknown_sources(drafts):
         raise InvalidError(f"entries.{number}.source_message_id", NO_SOURCE)
     outcomes = store(drafts, space)

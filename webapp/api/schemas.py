@@ -314,7 +314,7 @@ class EntryBody(Strict):
 
 
 class BatchBody(Strict):
-    """Up to 1,000 memories for one space, stored in order and all or none.
+    """Up to 1,000 memories for one space, of 16 MiB of text together, stored in order and all or none.
 
     The space may stand beside the entries or in them, as long as it is one.
     """
