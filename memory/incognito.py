@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -93,6 +94,14 @@ def is_on(session: Session, user_id: UUID, session_key: str, space: Space | None
     if active is None:
         return space is not None and space.incognito_default
     return active
+
+
+def closed_by_default(session: Session, user_id: UUID, session_key: str) -> Sequence[Space]:
+    """Return the spaces that are incognito in this session by their own default."""
+    mine = select(Space).where(Space.user_id == user_id, Space.incognito_default)
+    closed = session.scalars(mine).all()
+    # The session's own switch is the same for each.
+    return closed if closed and is_on(session, user_id, session_key, closed[0]) else ()
 
 
 def count_refusals(session: Session, user_id: UUID, session_key: str, writes: int, now: datetime) -> None:

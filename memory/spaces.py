@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -116,8 +117,30 @@ def lock_spaces(
     return session.scalars(statement.execution_options(populate_existing=True)).all()
 
 
+@dataclass(frozen=True, slots=True)
+class SpacePage:
+    """Some spaces, the default first, then by name, and the cursor of the next page (None at the end)."""
+
+    spaces: Sequence[Space]
+    next_cursor: str | None
+
+
+def page_spaces(session: Session, user_id: UUID, *, limit: int, cursor: str | None = None) -> SpacePage:
+    """Return a page of the user's spaces.
+
+    No two of them share a name, so the last one of a page is its cursor.
+    """
+    statement = select(Space).where(Space.user_id == user_id).order_by(Space.slug != DEFAULT_SPACE, Space.slug)
+    if cursor is not None:
+        statement = statement.where(Space.slug != DEFAULT_SPACE)
+        # Behind the default come all others, those as well whose names stand before its own.
+        statement = statement if cursor == DEFAULT_SPACE else statement.where(Space.slug > cursor)
+    found = session.scalars(statement.limit(limit + 1)).all()
+    return SpacePage(found[:limit], found[limit - 1].slug if len(found) > limit else None)
+
+
 def list_spaces(session: Session, user_id: UUID) -> Sequence[Space]:
-    """Return the user's spaces, the default first."""
+    """Return all spaces of the user, the default first."""
     statement = select(Space).where(Space.user_id == user_id).order_by(Space.slug != DEFAULT_SPACE, Space.slug)
     return session.scalars(statement).all()
 

@@ -18,7 +18,7 @@ from memory.forget import Forgetting, Restorable, forget, list_restorable, resto
 from memory.journal import record
 from memory.models import Space
 from memory.remember import prepare, remember_many
-from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_space_of
+from memory.spaces import DEFAULT_SPACE, get_space, lock_space_of
 from memory.themes import delete_theme
 from memory.trace import Outcome, Trace
 from tasks.embedding import nudge
@@ -78,9 +78,7 @@ def incognito_spaces() -> frozenset[str]:
     What is done beside them is not done in incognito: the request does not remember them.
     """
     who = credential()
-    spaces = [space for space in list_spaces(session(), who.user_id) if space.incognito_default]
-    closed = (space for space in spaces if incognito.is_on(session(), who.user_id, who.session_key, space))
-    return frozenset(space.slug for space in closed)
+    return frozenset(space.slug for space in incognito.closed_by_default(session(), who.user_id, who.session_key))
 
 
 def skipped(space: Space) -> str | None:
@@ -237,10 +235,12 @@ def restorables(ids: Collection[UUID] | None = None) -> Sequence[Restorable]:
 
 def told_restorables() -> Sequence[Restorable]:
     """Return all that the caller can bring back, but for what incognito keeps closed."""
+    who = credential()
     if is_incognito(None):
         return ()
-    spaces = list_spaces(session(), credential().user_id)
-    closed = {space.id for space in spaces if space.incognito_default and is_incognito(space)}
+    closed = {space.id for space in incognito.closed_by_default(session(), who.user_id, who.session_key)}
+    # The request remembers that some of it was done in incognito.
+    g.incognito = g.incognito or bool(closed)
     return [each for each in restorables() if each.space_id not in closed]
 
 

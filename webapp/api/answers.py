@@ -202,9 +202,10 @@ class SpaceAnswer(BaseModel):
 
 
 class SpacesAnswer(BaseModel):
-    """The spaces that a token may see."""
+    """A page of the spaces that a token may see."""
 
     spaces: list[SpaceAnswer]
+    next_cursor: str | None
 
 
 class ThemeAnswer(BaseModel):

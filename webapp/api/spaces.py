@@ -7,22 +7,30 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 from flask import Response, abort, jsonify, make_response
+from pydantic import Field
 
 from memory.errors import InvalidError, NotFoundError
 from memory.models import Space
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
-from memory.spaces import create_space, list_spaces, update_space
+from memory.spaces import create_space, page_spaces, update_space
 from retrieval.policy import NAMED, policy_from
 from webapp.api.answers import ContentsAnswer, PoliciesAnswer, RemovedSpaceAnswer, SpaceAnswer, SpacesAnswer
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Line, Query, SpaceBody, SpacePatch, SpacePath, space_json
+from webapp.api.schemas import Cursor, Line, Query, SpaceBody, SpacePatch, SpacePath, space_json
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
 from webapp.guards import needs, require_scope
 from webapp.operations import refuse_in_incognito, space_for
 
 bp = api_blueprint("spaces", "Namespaces that do not see one another", "/v1/spaces")
+
+
+class SpacesQuery(Query):
+    """How many spaces to list, and after which: as many as there may be, unless fewer are asked for."""
+
+    limit: int = Field(1000, ge=1, le=1000)
+    cursor: Cursor | None = None
 
 
 class RemovalQuery(Query):
@@ -34,11 +42,13 @@ class RemovalQuery(Query):
 
 @bp.get("", summary="List spaces", responses={"200": SpacesAnswer})
 @needs("read")
-def list_() -> Response:
-    """Answer the spaces that this token may see, the default first."""
+def list_(query: SpacesQuery) -> Response:
+    """Answer a page of the spaces that this token may see, the default first; `next_cursor` is null at the end."""
     who = credential()
-    spaces = [s for s in list_spaces(session(), who.user_id) if who.space_id in {None, s.id}]
-    return jsonify({"spaces": [space_json(space) for space in spaces]})
+    if who.space_id is not None:
+        return jsonify({"spaces": [space_json(space_for(None))], "next_cursor": None})
+    page = page_spaces(session(), who.user_id, limit=query.limit, cursor=query.cursor)
+    return jsonify({"spaces": [space_json(space) for space in page.spaces], "next_cursor": page.next_cursor})
 
 
 @bp.post("", summary="Add a space", responses={"201": SpaceAnswer})

@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from memory.errors import InvalidError
 from memory.models import Conversation, Space
 from memory.space_contents import Contents
-from memory.spaces import LONGEST_RETENTION, list_spaces
+from memory.spaces import LONGEST_RETENTION
 from retrieval.policy import Fusion, Policy, PolicyError
 from webapp.api.schemas import Line
 from webapp.context import credential, session
@@ -119,12 +119,12 @@ class Room:
     conversations: int
 
 
-def rooms() -> Sequence[Room]:
-    """Return the user's spaces, the default first."""
-    user_id = credential().user_id
-    grouped = select(Conversation.space_id, func.count()).where(Conversation.user_id == user_id)
+def rooms(spaces: Sequence[Space]) -> Sequence[Room]:
+    """Return spaces of the user with what is told beside them."""
+    held = (Conversation.user_id == credential().user_id, Conversation.space_id.in_([space.id for space in spaces]))
+    grouped = select(Conversation.space_id, func.count()).where(*held)
     counts = {space_id: number for space_id, number in session().execute(grouped.group_by(Conversation.space_id))}  # noqa: C416 - a dict of rows does not type-check
-    return [Room(space, counts.get(space.id, 0)) for space in list_spaces(session(), user_id)]
+    return [Room(space, counts.get(space.id, 0)) for space in spaces]
 
 
 def slug_of(name: str) -> str:

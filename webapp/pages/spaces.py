@@ -13,7 +13,7 @@ from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedErr
 from memory.models import Space
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
-from memory.spaces import DEFAULT_SPACE, create_space, update_space
+from memory.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render, wants_fragment
@@ -38,6 +38,7 @@ from webapp.recall import policy_for
 
 bp = guarded("spaces")
 
+PAGE = 50
 UNKEPT = "cannot be kept while this session is incognito"
 
 CHOICES = {
@@ -49,8 +50,8 @@ CHOICES = {
 
 @bp.get("/spaces")
 def index() -> Response:
-    """List spaces, with a form to add one."""
-    return _shelf({})
+    """List a page of spaces, with a form to add one; with a cursor, htmx gets the further page alone."""
+    return _shelf({}, request.args.get("cursor"))
 
 
 @bp.post("/spaces")
@@ -176,14 +177,16 @@ def _to(slug: str) -> Response:
     return make_response(redirect(url_for("spaces.show", slug=slug), HTTPStatus.SEE_OTHER))
 
 
-def _shelf(problem: dict[str, str]) -> Response:
-    page = render_template("spaces/index.html", rooms=rooms(), given=request.form, problem=problem)
-    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
+def _shelf(problem: dict[str, str], cursor: str | None = None) -> Response:
+    page = page_spaces(session(), credential().user_id, limit=PAGE, cursor=cursor)
+    context = {"rooms": rooms(page.spaces), "cursor": cursor, "next_cursor": page.next_cursor}
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
+    return render("spaces/index.html", "spaces/_page.html", status, given=request.form, problem=problem, **context)
 
 
 def _room(space: Space, status: int = HTTPStatus.OK, **more: Any) -> Response:
     context = {"given": None, "typed": None, "problem": {}, "saved": "", **more}
-    context["room"] = next(room for room in rooms() if room.space.id == space.id)
+    context["room"] = rooms([space])[0]
     context |= {"fixed": space.slug == DEFAULT_SPACE, "fusions": FUSIONS, "sliders": SLIDERS, "scale_of": scale_of}
     context |= {"policy": policy_of(space), "usual": policy_for({}, None)}
     context |= {"shown": json.dumps(settings_of(space)), "shown_weights": json.dumps(weights_of(space))}
