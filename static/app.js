@@ -25,7 +25,7 @@ addEventListener("click", (event) => {
   if (name !== "appearance") return;
   event.preventDefault();
   document.documentElement.dataset.appearance = value;
-  document.cookie = `appearance=${value}; path=${form.dataset.path}; max-age=31536000; SameSite=Lax${location.protocol === "https:" ? "; Secure" : ""}`;
+  document.cookie = form.dataset.cookie.replace("=", `=${value}`);
   for (const other of form.appearance) other.ariaPressed = other === event.target;
 });
 
@@ -45,8 +45,7 @@ addEventListener("input", ({ target }) => {
 
 /* The server is away. */
 addEventListener("htmx:sendError", () => {
-  htmx.find("#flash").innerHTML =
-    '<div class="notice notice-error">The server does not answer. Perhaps nothing was changed; try again.</div>';
+  htmx.find("#flash").innerHTML = htmx.find("#away").innerHTML;
 });
 
 /* What went wrong is over once something went right. */

@@ -8,11 +8,19 @@ addEventListener("keydown", (event) => {
   form.requestSubmit();
 });
 
-/* A note that is saved while it is being saved is saved anew. */
-addEventListener("submit", ({ target }) => {
-  target.text?.toggleAttribute("data-again", target.closest(".cell-note:has(.busy.htmx-request)"));
-}, true);
-addEventListener("htmx:afterSettle", () => htmx.find("[data-again]")?.form.requestSubmit());
+/* What is asked of a cell while it is saved is asked after that, unless it was refused. */
+let again;
+addEventListener("htmx:confirm", (event) => {
+  if (!event.target.matches(".cell:has(.htmx-request) :is(.cell-tools *, .cell-note form)")) return;
+  event.preventDefault();
+  again = event.target.id;
+});
+addEventListener("htmx:afterRequest", () => {
+  const elt = htmx.find(`.cell:not(:has(.error)) [id="${again}"]`);
+  again = "";
+  elt?.requestSubmit?.();
+  elt?.click();
+});
 
 /* All cells from the top, as typed, up to one that does not fit; what is done waits for another text. */
 addEventListener("click", async (event) => {

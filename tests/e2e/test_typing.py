@@ -27,7 +27,7 @@ def _new(page: Page, kind: str) -> Locator:
 def hold() -> Callable[..., Callable[[], None]]:
     """Hold back what a page asks for; what comes back lets it go, once it was asked."""
 
-    def start(page: Page, address: str) -> Callable[[], None]:
+    def start(page: Page, address: str | re.Pattern[str]) -> Callable[[], None]:
         held: list[Route] = []
 
         def keep(route: Route) -> None:
@@ -92,6 +92,66 @@ def test_a_note_that_is_saved_again_while_it_is_saved_is_saved_as_it_is_then(
     expect(writing).to_be_hidden()
     page.reload()
     expect(cell.locator(".note")).to_have_text("a thought and a half")
+
+
+@pytest.mark.parametrize("tool", ["Fold the cell", "Remove the cell", "Copy the cell", "Move up"])
+def test_what_is_clicked_while_a_note_is_saved_is_done(log_in: LogIn, library: Any, hold: Any, tool: str) -> None:
+    page = log_in(library, at=None)
+    first = _new(page, "Chart")
+    page.get_by_role("form", name="Add a cell").get_by_role("button", name="Note").click()
+    cell = page.locator(".cell-note")
+    writing = cell.get_by_label("Markdown")
+    writing.fill("a thought")
+    let_go, let_go_on = hold(page, "**/run"), hold(page, re.compile("/(fold|remove|duplicate|move)"))
+    cell.get_by_role("button", name="Save").click()
+    writing.press("End")
+    page.keyboard.type(" and a half")
+    cell.get_by_role("button", name=tool).click()
+    let_go()
+    expect(cell.locator(".note")).to_have_text("a thought")
+    let_go_on()
+    shown = {
+        "Fold the cell": cell.get_by_role("button", name="Open the cell"),
+        "Remove the cell": page.locator(".cell-removed"),
+        "Copy the cell": cell.nth(1),
+        "Move up": page.locator(".cell-note + .cell-chart"),
+    }[tool]
+    expect(shown).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(first).to_be_visible()
+    page.reload()
+    if tool == "Remove the cell":
+        page.get_by_role("button", name="Undo").click()
+    expect(shown if tool != "Remove the cell" else cell).to_be_visible()
+    if tool in {"Fold the cell", "Remove the cell"}:
+        expect(cell).to_contain_text("a thought and a half")
+
+
+@pytest.mark.parametrize("then", ["Save", "Fold the cell", "Remove the cell"])
+def test_what_is_clicked_while_a_note_is_saved_puts_nothing_over_what_another_wrote(
+    log_in: LogIn, library: Any, hold: Any, then: str
+) -> None:
+    page = log_in(library, at=None)
+    cell = _new(page, "Note")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.get_by_label("Markdown").fill("theirs")
+    other.get_by_role("button", name="Save").click()
+    expect(other.locator(".note")).to_have_text("theirs")
+    cell.get_by_label("Markdown").fill("mine")
+    let_go = hold(page, "**/run")
+    cell.get_by_role("button", name="Save").click()
+    cell.get_by_label("Markdown").press("End")
+    page.keyboard.type(" too")
+    cell.get_by_role("button", name=then).click()
+    let_go()
+    expect(cell.get_by_role("alert")).to_contain_text("changed while you wrote")
+    page.wait_for_load_state("networkidle")
+    expect(cell.locator(".note")).to_have_text("theirs")
+    expect(cell.get_by_label("Markdown")).to_have_value("mine too")
+    # Once that is seen, it is for who wrote here to say.
+    cell.get_by_role("button", name="Save").click()
+    expect(cell.locator(".note")).to_have_text("mine too")
 
 
 @pytest.mark.parametrize(

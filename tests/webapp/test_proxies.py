@@ -118,7 +118,7 @@ def test_the_choice_of_colours_is_kept_for_this_server_alone(client: Client) -> 
     cookie = ask(client, "/appearance", {"appearance": "dark"}).headers["Set-Cookie"].split("; ")
     assert {"appearance=dark", "Secure", f"Path={PREFIX}/"} <= {*cookie}
     # Where a script keeps it.
-    assert f'data-path="{PREFIX}/"' in ask(client, "/login").text
+    assert re.search(f'data-cookie="appearance=; [^"]*Secure; Path={PREFIX}/;', ask(client, "/login").text)
 
 
 def test_the_interface_is_described_beneath_the_path(client: Client, app: Flask) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from flask import Blueprint, Response, make_response, redirect, request, url_for
+from werkzeug.http import dump_cookie
 
 from memory.errors import InvalidError
 from webapp.pages.visitor import local_path
@@ -22,13 +23,19 @@ def chosen() -> str:
     return value if value in CHOICES else "auto"
 
 
+def cookie(value: str = "") -> str:
+    """Return the cookie that keeps a choice, with all that is said of it."""
+    path, secure = url_for("notebook.home"), request.is_secure
+    return dump_cookie(COOKIE, value, max_age=_YEAR, path=path, samesite="Lax", secure=secure, sync_expires=False)
+
+
 @bp.post("/appearance")
 def choose() -> Response:
     """Keep the choice; a script does the same without asking the server."""
     value = request.form.get("appearance", "")
     if value not in CHOICES:
         raise InvalidError("appearance", f"must be one of {', '.join(CHOICES)}")
-    first = url_for("notebook.home")
-    response = make_response(redirect(local_path(request.form.get("next"), first), HTTPStatus.SEE_OTHER))
-    response.set_cookie(COOKIE, value, max_age=_YEAR, path=first, samesite="Lax", secure=request.is_secure)
+    to = local_path(request.form.get("next"), url_for("notebook.home"))
+    response = make_response(redirect(to, HTTPStatus.SEE_OTHER))
+    response.headers.add("Set-Cookie", cookie(value))
     return response

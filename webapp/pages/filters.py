@@ -16,7 +16,7 @@ from memory.time_zones import short_name
 from retrieval.dates import local
 from webapp.context import utc_now, zone
 from webapp.htmx import asked_address
-from webapp.pages.appearance import CHOICES, chosen
+from webapp.pages.appearance import CHOICES, chosen, cookie
 from webapp.pages.words import ago, counted, lasting, mark, ordinal, part, refusal
 
 _INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
@@ -68,6 +68,7 @@ def _frame() -> dict[str, Any]:
         "is_admin": who is not None and "admin" in who.scopes,
         "appearance": chosen(),
         "appearances": CHOICES,
+        "appearance_cookie": cookie(),
         "here": here,
         "zone": zone(),
         # Until a zone is chosen, a script tells moments by the clock of the browser.
