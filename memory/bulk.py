@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import any_, delete, false, literal, or_, select
 from sqlalchemy.orm import Session
 
 from memory import edit
@@ -173,6 +173,26 @@ def move_many(
     _each(session, memories, act)
     session.flush()
     return dict(moved)
+
+
+def left_so(session: Session, user_id: UUID, ids: Sequence[UUID], act: str, value: str) -> set[UUID]:
+    """Return those of the memories that are as an act leaves them: with its tag or in its space, which `value` names.
+
+    None is as `forget` leaves it: a memory that is forgotten is no memory.
+    """
+    tag, space = literal(value) == any_(Memory.tags), Space.slug == value
+    left = {
+        "pin": Memory.pinned,
+        "unpin": ~Memory.pinned,
+        "archive": Memory.status != "active",
+        "activate": Memory.status == "active",
+        "tag": tag,
+        "untag": ~tag,
+        "move": space,
+    }
+    mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
+    joined = (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id)
+    return set(session.scalars(select(Memory.id).join(Space, joined).where(*mine, left.get(act, false()))))
 
 
 def _move(session: Session, memory: Memory, target: Space, now: datetime) -> None:

@@ -194,6 +194,23 @@ def test_what_was_forgotten_comes_back_after_a_reload(log_in: LogIn, reader: Any
 
 
 @BOTH
+def test_back_offers_no_undo_of_what_was_undone(log_in: LogIn, reader: Any, scripts: bool) -> None:
+    page = log_in(reader, at="/memories?q=bakery", java_script_enabled=scripts)
+    page.get_by_text("Do something to several at once").click()
+    page.get_by_label("With those that are ticked").select_option("tag")
+    page.get_by_label("Tag to add or take off").fill("bread")
+    page.get_by_label("all that fit").check()
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Tag 1 memory with #bread").click()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Undone: 1 memory as before.")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("heading", name="1 memory tagged: bread")).to_be_visible()
+    expect(page.get_by_text("Nothing of it is left to undo")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+
+
+@BOTH
 def test_a_version_is_restored(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, at="/memories?q=bakery", java_script_enabled=scripts)
     page.get_by_role("link", name="Open").click()

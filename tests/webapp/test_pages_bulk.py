@@ -17,7 +17,6 @@ from sqlalchemy import text
 from memory import bulk
 from memory.embedding.backfill import utc_now
 from memory.ids import new_id
-from memory.journal import record
 from memory.spaces import lock_space
 
 
@@ -124,11 +123,47 @@ def test_who_loads_the_answer_again_has_its_undo_still(ada, browser, three, act,
 @pytest.mark.parametrize(("minutes", "offered"), [(9, True), (11, False)])
 def test_it_is_offered_to_undo_it_for_ten_minutes(ada, browser, three, minutes, offered):
     then = utc_now() - timedelta(minutes=minutes)
+    ids = [UUID(each) for each in three]
     with ada.session() as session:
-        for each in three:
-            record(session, ada.id, "memory.pinned", actor="user", now=then, subject_id=UUID(each))
+        bulk.pin_many(session, ada.id, ids, pinned=True, now=then, actor="user")
     page = browser.get("/memories/bulk/done", query_string={"act": "pin", "at": then.isoformat()}).text
     assert ("3 memories pinned" in page, "Undo" in page) == (True, offered)
+
+
+@pytest.mark.parametrize(
+    ("act", "more", "before"),
+    [
+        ("pin", {}, None),
+        ("unpin", {}, "pin"),
+        ("archive", {}, None),
+        ("activate", {}, "archive"),
+        ("tag", {"tag": "attic"}, None),
+        ("untag", {"tag": "attic"}, "tag"),
+        ("move", {"target": "work"}, None),
+        ("forget", {}, None),
+    ],
+)
+def test_what_was_undone_is_not_undone_again(ada, browser, three, act, more, before):
+    add_space(ada, "work")
+    if before:
+        do(browser, three, before, **more)
+    address = do(browser, three[:2], act, **more).request.full_path
+    page = browser.get(address)
+    assert "left to undo" not in page.text
+    undo(browser, page)
+    page = browser.get(address).text
+    assert ("2 memories" in page, "left to undo" in page, '<button type="submit">Undo' in page) == (True, True, False)
+
+
+def test_of_some_that_were_undone_the_others_still_can_be(ada, browser, three):
+    address = do(browser, three, "tag", tag="attic").request.full_path
+    do(browser, three[:1], "untag", tag="attic")
+    page = browser.get(address)
+    assert "left to undo" not in page.text
+    # By hand, and not to be taken off by what undid another one.
+    do(browser, three[:1], "tag", tag="attic")
+    undo(browser, page)
+    assert [each[2] for each in state(ada).values()].count(("attic",)) == 1
 
 
 def test_the_question_can_be_loaded_again(browser, three):

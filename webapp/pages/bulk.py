@@ -206,17 +206,20 @@ def done() -> Response:
         return make_response(render_template("memories/closed.html"))
     form, who, now = parse(DoneForm, request.args), credential(), utc_now()
     changed = done_at(session(), who.user_id, _RECORDED[form.act], form.at, actor=who.actor)
-    ends = [each.undo_until for each in told_restorables() if each.id in changed]
-    until = max(ends, default=form.at + UNDO_WINDOW)
+    ends = {each.id: each.undo_until for each in told_restorables() if each.id in changed}
+    until = max(ends.values(), default=form.at + UNDO_WINDOW)
+    # What was undone, or changed again since, is not undone once more.
+    still = ends.keys() | bulk.left_so(session(), who.user_id, list(changed), form.act, form.about)
     back: dict[str | None, list[UUID]] = defaultdict(list)
-    for memory_id, details in changed.items():
-        back[details.get("from") or form.about or None].append(memory_id)
+    for memory_id in [each for each in changed if each in still]:
+        back[changed[memory_id].get("from") or form.about or None].append(memory_id)
     slips = [Slip(who.user_id, _BACK[form.act], until, tuple(ids), about) for about, ids in back.items()]
     page = render_template(
         "memories/bulk_done.html",
         said=f"{counted(len(changed), 'memory', 'memories')} {WORDS[form.act][1]}",
         value=form.about,
         left=form.left,
+        undone=bool(changed) and not still,
         slips=[seal(runtime().keys, each) for each in slips] if until > now else (),
         filters=_filters().chosen(),
     )
