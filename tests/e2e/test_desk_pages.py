@@ -146,6 +146,22 @@ def test_an_admin_changes_a_role_on_a_phone(
     assert page.screenshot(clip=edge) != before
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_what_was_done_to_a_user_is_said_where_the_user_is_in_the_list(
+    log_in: Callable[..., Page], new_person: Callable[..., Any], reader: Any, scripts: bool
+) -> None:
+    root = new_person("root", role="admin")
+    phone = {"viewport": {"width": 375, "height": 500}, "java_script_enabled": scripts}
+    page = log_in(root, at=f"/admin?q={reader.email}", **phone)
+    page.get_by_text("Disable…").click()
+    page.get_by_role("button", name=f"Disable: {reader.email}").click()
+    row, told = page.get_by_role("row", name=reader.email), page.get_by_text("is let in any more.")
+    expect(row).to_contain_text("disabled")
+    expect(told).to_be_in_viewport(ratio=1)
+    beneath, above = row.bounding_box(), told.bounding_box()
+    assert above["y"] + above["height"] <= beneath["y"] < 500
+
+
 def test_everything_is_erased(log_in: Callable[..., Page], reader: Any) -> None:
     page = log_in(reader, at="/account")
     page.get_by_role("textbox", name="Password", exact=True).fill("correct horse battery")
