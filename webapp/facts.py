@@ -14,7 +14,16 @@ from memory.facts import FactFilters, FactPage, Stated, Statement
 from memory.models import Fact
 from webapp.api.schemas import moment
 from webapp.context import credential, runtime, session, utc_now
-from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_at, space_for
+from webapp.operations import (
+    incognito_spaces,
+    is_incognito,
+    refuse_in_incognito,
+    scope_for,
+    silent_spaces,
+    skipped,
+    space_at,
+    space_for,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +53,18 @@ class Kept:
 
 
 def find_facts(
-    space: str | None, filters: FactFilters, *, limit: int, cursor: str | None = None
+    space: str | None, filters: FactFilters, *, limit: int, cursor: str | None = None, recalling: bool = False
 ) -> tuple[FactPage, str | None]:
-    """Return a page of the facts that this caller may see, and the name of the switch that keeps it empty."""
+    """Return a page of the facts that this caller may see, and the name of the switch that keeps it empty.
+
+    Who lists them reads what a space with memory off holds, too; `recalling` asks, and is told nothing of it.
+    """
     scope = scope_for(space)
     if is_incognito(scope):
         return FactPage((), None), "incognito"
-    hidden = frozenset() if scope else incognito_spaces()
+    if recalling and scope and (why := skipped(scope)):
+        return FactPage((), None), why
+    hidden = frozenset() if scope else silent_spaces() if recalling else incognito_spaces()
     chosen = replace(filters, space_id=scope.id if scope else None, hidden=hidden)
     return facts.list_facts(session(), credential().user_id, chosen, limit=limit, cursor=cursor, now=utc_now()), None
 

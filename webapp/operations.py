@@ -81,6 +81,12 @@ def incognito_spaces() -> frozenset[str]:
     return frozenset(space.slug for space in incognito.closed_by_default(session(), who.user_id, who.session_key))
 
 
+def silent_spaces() -> frozenset[str]:
+    """Return the names of the spaces in which nothing is recalled: those of `incognito_spaces`, or with memory off."""
+    spaces = list_spaces(session(), credential().user_id)
+    return incognito_spaces().union(space.slug for space in spaces if not space.memory_enabled)
+
+
 def skipped(space: Space) -> str | None:
     """Name the switch that keeps recall off here: `incognito` or `memory_off`; None when recall is on."""
     if is_incognito(space):

@@ -431,6 +431,18 @@ def test_incognito_finds_nothing_by_a_tool(agent, ada):
     assert "Robin" not in str(rows(ada, "SELECT arguments, error FROM tool_calls"))
 
 
+def test_with_memory_off_a_tool_finds_nothing_and_the_list_is_its_owners(agent, ada):
+    add_space(ada, "work")
+    state(agent, "Bern", space="work")
+    state(agent, "Ada", predicate="knows")
+    agent.patch("/v1/spaces/work", {"memory_enabled": False})
+    off = {"facts": [], "more": False, "degraded": ["memory_off"]}
+    assert agent.tool("fact_search", query="Robin", space="work").json == off
+    found = agent.tool("fact_search", query="Robin").json
+    assert ([each["object"] for each in found["facts"]], found["degraded"]) == (["Ada"], [])
+    assert (told(agent, space="work"), sorted(told(agent))) == (["Bern"], ["Ada", "Bern"])
+
+
 @pytest.mark.parametrize("by", ["delete", "forget"])
 def test_what_is_gone_is_in_no_call_either(agent, ada, by):
     memory = agent.store("Robin lives in Bern, near the river")

@@ -10,6 +10,8 @@ from retrieval.policy import Policy
 from webapp.api.schemas import EmbeddingState, MemoryRole, MemoryStatus, MemoryType
 
 Skipped = Field(None, description="Why nothing is shown: `incognito` or `memory_off`. Left out otherwise.")
+# Of lists, which what a space with memory off holds is still in.
+Closed = Field(None, description="Why nothing is shown: `incognito`. Left out otherwise.")
 Warnings = Field(
     None, description="What was done to the question, or that it was not searched and when to ask again; else left out."
 )
@@ -116,7 +118,7 @@ class EntriesAnswer(BaseModel):
 
     entries: list[EntryAnswer]
     next_cursor: str | None
-    skipped: str | None = Skipped
+    skipped: str | None = Closed
 
 
 class NeighbourAnswer(BaseModel):
@@ -411,7 +413,7 @@ class EntitiesAnswer(BaseModel):
 
     entities: list[EntityAnswer]
     next_cursor: str | None
-    skipped: str | None = Skipped
+    skipped: str | None = Closed
     degraded: list[str] | None = Field(None, description=f"{Degraded} Left out when nothing was skipped.")
 
 
@@ -471,4 +473,4 @@ class FactsAnswer(BaseModel):
 
     facts: list[FactAnswer]
     next_cursor: str | None
-    skipped: str | None = Skipped
+    skipped: str | None = Closed

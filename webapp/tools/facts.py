@@ -59,7 +59,8 @@ def _state(arguments: StateArguments) -> ToolResult:
 def _find(arguments: FindArguments) -> ToolResult:
     at = arguments.at or utc_now()
     filters = FactFilters(subject=arguments.subject, predicate=arguments.predicate, naming=arguments.query, at=at)
-    page, skipped = find_facts(arguments.space, filters, limit=arguments.limit or runtime().settings.max_results)
+    limit = arguments.limit or runtime().settings.max_results
+    page, skipped = find_facts(arguments.space, filters, limit=limit, recalling=True)
     shown = [fact_json(fact, slug) for fact, slug in page.facts]
     ids = tuple(fact["id"] for fact in shown)
     degraded = [skipped] if skipped else []
