@@ -95,4 +95,6 @@ class Vectors:
             Index(f"ix_{table}_due", "model_id", "due_at", postgresql_where=waiting),
             Index(f"ix_{table}_model", "model_id"),
             Index(f"ix_{table}_failed", "user_id", "updated_at", postgresql_where=sql("state = 'error'")),
+            # How long those of the last hour took.
+            Index(f"ix_{table}_made", "updated_at", postgresql_where=sql("state = 'ready'")),
         )

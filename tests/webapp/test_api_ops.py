@@ -6,12 +6,14 @@ import re
 from urllib.parse import urljoin
 
 import pytest
-from api_agent import Agent, embed
+from api_agent import Agent, add_space, embed
+from api_talk import Talk
 from huey import RedisHuey
 from sqlalchemy import text
 
 from memory.embedding.backfill import utc_now
 from memory.enrichment.enrich import Enricher
+from memory.telemetry import telemetry
 from tasks.app import huey
 
 METRICS = [
@@ -101,10 +103,32 @@ def test_the_backlog_is_counted(client, ada, numbers):
     assert numbers()["commonplace_embedding_backlog"] == before
 
 
-def test_the_share_of_failures_is_that_of_the_last_hour(client, ada, numbers):
-    fate = "UPDATE embeddings SET state = 'error', vector = NULL, updated_at = now() - make_interval(mins => :ago)"
-    Agent(client, ada.headers).store("Something that cannot be embedded")
+def test_episodes_and_entities_wait_for_a_vector_as_memories_do(client, ada, numbers):
+    def waiting_and_made():
+        with ada.session() as session:
+            return numbers()["commonplace_embedding_backlog"], telemetry(session, utc_now())["embed"]["count"]
+
+    waited, made = waiting_and_made()
+    add_space(ada, "trip")
+    Talk(Agent(client, ada.headers), space="trip").turn("My sister Beatrice takes the ferry", "I see.")
+    assert waiting_and_made() == (waited + 1, made)
     embed(ada)
+    assert waiting_and_made() == (waited, made + 1)
+    Enricher(ada.runtime.sessions, utc_now).enrich_user(ada.id)
+    with ada.session() as session:
+        entities = session.scalar(text("SELECT count(*) FROM entities"))
+    assert (waiting_and_made(), entities > 0) == ((waited + entities, made + 1), True)
+    embed(ada)
+    assert waiting_and_made() == (waited, made + 1 + entities)
+
+
+@pytest.mark.parametrize("vectors", ["embeddings", "episode_embeddings"])
+def test_the_share_of_failures_is_that_of_the_last_hour(client, ada, numbers, vectors):
+    fate = f"UPDATE {vectors} SET state = 'error', vector = NULL, updated_at = now() - make_interval(mins => :ago)"
+    Agent(client, ada.headers).store("Something that cannot be embedded")
+    Talk(Agent(client, ada.headers)).turn("Can this be embedded?", "No.")
+    embed(ada)
+    before = numbers()["commonplace_embedding_errors"]
 
     def rate_of_a_failure(ago):
         with ada.session() as session:
@@ -112,6 +136,7 @@ def test_the_share_of_failures_is_that_of_the_last_hour(client, ada, numbers):
         return numbers()["commonplace_embedding_failure_rate"]
 
     assert 1 >= rate_of_a_failure(59) > rate_of_a_failure(61) >= 0
+    assert numbers()["commonplace_embedding_errors"] == before + 1
 
 
 def test_a_queue_that_is_out_of_reach_is_not_told_to_be_empty(numbers, monkeypatch):

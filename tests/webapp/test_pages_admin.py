@@ -127,9 +127,9 @@ def test_numbers_that_are_out_of_hand_are_told():
     quiet = {"embedding_backlog_age": 10, "tool_calls": 100, "tool_failures": 1, "embedding_errors": 0}
     assert alerts_of(quiet) == []
     (old,) = alerts_of({**quiet, "embedding_backlog": 1, "embedding_backlog_age": 900})
-    assert old.startswith("1 memory waits for a vector, the oldest for 15 minutes")
+    assert old.startswith("1 text waits for a vector, the oldest for 15 minutes")
     (deep,) = alerts_of({**quiet, "embedding_backlog": 10_000, "embedding_backlog_age": 61})
-    assert deep.startswith("10,000 memories wait for a vector, the oldest for 1 minute:")
+    assert deep.startswith("10,000 texts wait for a vector, the oldest for 1 minute:")
     assert alerts_of({**quiet, "embedding_backlog": 9_999}) == []
     assert len(alerts_of({**quiet, "tool_failures": 10})) == 1
     (failed,) = alerts_of({**quiet, "embedding_errors": 3, "embedding_failure_rate": 0.04})

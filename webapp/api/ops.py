@@ -22,8 +22,8 @@ from webapp.this_machine import comes_from_here
 bp = Blueprint("ops", __name__)
 
 _GAUGES = {
-    "commonplace_embedding_backlog": ("embedding_backlog", "Memories that wait for a vector"),
-    "commonplace_embedding_backlog_age_seconds": ("embedding_backlog_age", "Age of the oldest waiting memory"),
+    "commonplace_embedding_backlog": ("embedding_backlog", "Memories, episodes and entities that wait for a vector"),
+    "commonplace_embedding_backlog_age_seconds": ("embedding_backlog_age", "Age of the oldest of these"),
     "commonplace_embedding_errors": ("embedding_errors", "Vectors given up on"),
     "commonplace_embedding_failure_rate": (
         "embedding_failure_rate",

@@ -52,7 +52,7 @@ def _embed(runtime: Runtime) -> int:
     # Whoever asks for it by hand has mended what kept a model from answering, or wants to know.
     runtime.backfill.wake()
     failed_before = runtime.backfill.given_back
-    with tqdm(total=_numbers(runtime)["embedding_backlog"], unit="memory", desc="embedding", disable=None) as bar:
+    with tqdm(total=_numbers(runtime)["embedding_backlog"], unit="text", desc="embedding", disable=None) as bar:
 
         def advance(rows: int) -> None:
             bar.update(rows)

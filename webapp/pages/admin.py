@@ -172,7 +172,7 @@ def alerts_of(numbers: dict[str, Any], *, reads: bool = True) -> list[str]:
     calls, errors = numbers.get("tool_calls") or 0, numbers.get("embedding_errors") or 0
     found = []
     if age > OLD_BACKLOG or waiting >= DEEP_BACKLOG:
-        wait, minutes = counted(waiting, "memory waits", "memories wait"), counted(int(age // 60), "minute")
+        wait, minutes = counted(waiting, "text waits", "texts wait"), counted(int(age // 60), "minute")
         found.append(f"{wait} for a vector, the oldest for {minutes}: does a worker run?")
     if errors:
         given_up = counted(errors, "vector was", "vectors were")
