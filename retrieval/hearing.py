@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
-from retrieval import dates
+from retrieval import asked_days
 from retrieval.about import Asked, without_names
 from retrieval.answers import (
     asks,
@@ -66,7 +66,7 @@ class Hearing:
             wants_all=wants_all(question),
             wants_several=wants_several(question),
             only_names=only_names(question),
-            hint=None if asks(question) else dates.parse(unquoted(question), source.now),
+            hint=None if asks(question) else asked_days.parse(unquoted(question), source.now),
             words=frozenset(re.findall(r"[^\W\d_]+", question.lower())) - EMPTY,
         )
         return cls(source, judge, dense, question, course)

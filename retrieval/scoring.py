@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
-from retrieval import dates, times
+from retrieval import asked_days, dates, times
 from retrieval.about import Asked
 from retrieval.answers import unquoted
 from retrieval.fusion import clip, evidence, fuse, keyword_share
@@ -69,7 +69,7 @@ def rank(
     """
     relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
     lacking = _lacking(candidates, asked)
-    hint = dates.parse(unquoted(question), now) if policy.date_boost > 0 else None
+    hint = asked_days.parse(unquoted(question), now) if policy.date_boost > 0 else None
     named = _named(candidates, question) if policy.speaker_boost > 0 else None
 
     def scored(each: Candidate, found: float, *, is_faint: bool = False) -> Scored:

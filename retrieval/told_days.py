@@ -9,7 +9,8 @@ from datetime import date, datetime, timedelta, tzinfo
 from itertools import chain, groupby, pairwise
 
 from retrieval.codes import day_beginnings, day_numbers, days_in_digits, month_lexemes
-from retrieval.dates import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, DateHint, Period, local, with_months
+from retrieval.dates import DateHint, Period, local
+from retrieval.months import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, with_months
 
 # The days of a longer time are too many to be looked for, and which of them one without its year is, nothing tells.
 LONGEST = timedelta(days=32)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import NOW
 
-from retrieval.dates import DateHint, Period, alone, match, parse
+from retrieval.asked_days import alone, parse
+from retrieval.dates import DateHint, Period, match
 from retrieval.told_days import says_another
 
 ZONES = [UTC, *map(ZoneInfo, ("Pacific/Kiritimati", "Pacific/Apia", "Pacific/Pago_Pago", "America/Santiago"))]

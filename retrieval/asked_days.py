@@ -1,0 +1,202 @@
+"""Dates named in a question: the time it asks for, or a soft signal. Days are those of the zone of `now`.
+
+A question names either parts of a date ("May 2023", "7 May", "2023-05-07") or a span relative to now ("last
+week", "3 days ago", "last summer"). Named parts win where both occur: "last week of May 2023" means that May.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
+
+from retrieval.dates import DateHint, Period, aware, local, midnight, month_start, span_of, zone_of
+from retrieval.from_now import COUNT, told_from
+from retrieval.months import AMBIGUOUS, ISO, MONTH, MONTHS, NAMED, YEAR, with_months
+
+# A question of these and a date asks for whatever there is of that time.
+_WHATEVER = frozenset(
+    """
+    what which who when how did do does is are was were be been have has had i we you my our me us the user a an of in
+    on at from for to by during around about that this it there and any anything everything something all every thing
+    s things else happen happens happened happening will planned due scheduled
+    coming go going went come came up new news note notes noted memory memories remember
+    remembered recall store stored save saved write wrote written record recorded add added say said tell told talk
+    talked speak spoke discuss discussed mention mentioned learn learned learnt show list give find look summary
+    summarise summarize sum recap overview please can could
+    """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
+)
+# With one of these a day or a month is the next: what was kept in the last is not meant.
+_TO_COME = frozenset({"happens", "happening", "will", "planned", "due", "scheduled", "coming"})
+# Not with one of these: "What was due in May?"
+_GONE = frozenset({"was", "were", "did", "had", "happened"})
+# What may stand between two dates; one of the second makes all that lies between them meant.
+_BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
+_RANGE = re.compile(
+    rf"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s|{MONTH}[-\u2013]\d|\d[-\u2013]{MONTH}", re.IGNORECASE
+)
+# So many dates of one question are looked at.
+_MOST_DATES = 4
+_WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
+# Behind one of these stands somebody: "What did June say?"
+_AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|shall|should|must|is|was|has|had)\s+\Z", re.IGNORECASE)
+# Characters that are looked at before a month.
+_NEAR = 16
+_ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
+_WORD = re.compile(r"[^\W_]+")
+
+
+def parse(question: str, now: datetime) -> DateHint | None:
+    """The first date that `question` names, or None.
+
+    Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week, and
+    "the last 2 weeks" are the 14 days before today, and today.
+    """
+    hint = _taken(with_months(question), aware(now))[0]
+    # Of a span that is to come nothing was kept yet.
+    return None if hint is not None and hint.start is not None and hint.start >= aware(now) else hint
+
+
+def alone(question: str, now: datetime) -> Period | None:
+    """Return the time of a question that asks for nothing else, None where it asks for more or names no date.
+
+    A day or a month without its year is the latest that has begun by `now`, or the next where the question speaks of
+    what is to come. Of several dates each is meant, and what lies between where the question says so.
+    """
+    question, moment = with_months(question), aware(now)
+    named = _named_month(question)
+    if named is not None and (named["lead"] or "").lower() in _ELSEWHERE:
+        return None
+    found: list[Period] = []
+    words = frozenset(_WORD.findall(question.casefold()))
+    to_come = not _TO_COME.isdisjoint(words) and _GONE.isdisjoint(words)
+    hint, rest = _taken(question, moment)
+    while hint is not None:
+        if len(found) == _MOST_DATES or (period := _period(hint, moment, to_come=to_come)) is None:
+            return None
+        found.append(period)
+        hint, rest = _taken(rest, moment)
+    closed = _RANGE.search(question) is not None
+    if closed and len(found) == 2 and len(YEAR.findall(question)) < 2:
+        found = _in_turn(found[0], found[1], moment)
+    left = _WORD.findall(rest.casefold())
+    # "What did June say?" asks for a person, "What is planned for June?" for a month.
+    bare = not to_come and named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
+    whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
+    if not found or not whatever.issuperset(left) or (bare and left):
+        return None
+    return replace(_joined(found, closed=closed), to_come=to_come)
+
+
+def _in_turn(first: Period, last: Period, now: datetime) -> list[Period]:
+    """Return the ends of a range, of which that without its year is next to the other: 30 December to 2 January.
+
+    None are returned where no year near the other's has such a day.
+    """
+    if first.named is None or last.named is None:
+        return [first, last]
+    follows = first.named.year is not None and last.named.year is None
+    near, moved = (first, last.named) if follows else (last, first.named)
+    year = local(near.start, zone_of(now)).year
+    for beside in (year, year + (1 if follows else -1)):
+        found = _period(replace(moved, year=beside), now, to_come=False)
+        if found is not None and (first.start <= found.start if follows else found.start <= last.start):
+            return [first, found] if follows else [found, last]
+    return []
+
+
+def _period(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
+    if hint.start is not None and hint.end is not None:
+        return Period(hint.start, hint.end)
+    try:
+        return _nearest(hint, now, to_come=to_come)
+    except (OverflowError, ValueError):  # 31 June, or beyond the calendar
+        return None
+
+
+def _joined(periods: list[Period], *, closed: bool) -> Period:
+    """Return one period of several: of all that lies between the first and the last where it is `closed`."""
+    if len(periods) == 1:
+        return periods[0]
+    ordered = sorted(periods, key=lambda each: (each.start, each.end))
+    start, end = ordered[0].start, max(each.end for each in ordered)
+    return Period(start, end, parts=() if closed else tuple(ordered))
+
+
+def _taken(question: str, now: datetime) -> tuple[DateHint | None, str]:
+    """Return the first date that a question names, and the question without it."""
+    zone = zone_of(now)
+    if found := ISO.search(question):
+        return _iso(found, zone), _without(question, found)
+    if named := _named_month(question):
+        # "The last week of May 2023" means that May.
+        rest = f"{_WEEK_OF.sub(' ', question[: named.start()])} {question[named.end() :]}"
+        year, apart = _year_of(named, rest)
+        return _parts(named, year[1] if year else None, zone), _without(rest, year) if year and apart else rest
+    if year := YEAR.search(question):
+        return DateHint(year=int(year[1]), zone=zone), _without(question, year)
+    if told := told_from(now, question):
+        return told[0], _without(question, told[1])
+    return None, question
+
+
+def _without(question: str, found: re.Match[str]) -> str:
+    return f"{question[: found.start()]} {question[found.end() :]}"
+
+
+def _year_of(named: re.Match[str], rest: str) -> tuple[re.Match[str] | None, bool]:
+    """Return the year that a month without one is of, and whether it is said of that alone.
+
+    It is in "In 2023, on 3 June", and not in "in May and June 2023".
+    """
+    year, other = None if named["year"] else YEAR.search(rest), _named_month(rest)
+    return year, year is None or other is None or not other.start() <= year.start() < other.end()
+
+
+def _nearest(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
+    """Return the latest span that has the parts of a hint and has begun, or the first that has not ended."""
+    step = 1 if to_come else -1
+    # 29 February is in every eighth year at least.
+    years = [hint.year] if hint.year is not None else [now.year + step * each for each in range(9)]
+    zone = zone_of(now)
+    for year in years:
+        if hint.month is None:
+            return Period(midnight(month_start(year, 1), zone), midnight(month_start(year + 1, 1), zone), hint)
+        start, end = month_start(year, hint.month), month_start(year, hint.month + 1)
+        if hint.day is not None:
+            start += timedelta(days=hint.day - 1)
+            if start >= end:
+                continue  # 29 February is not in every year.
+            end = start + timedelta(days=1)
+        if hint.year is not None or (end > now.date() if to_come else start <= now.date()):
+            span = span_of(start, end, zone)
+            # What notes say of other years is to come no more.
+            return Period(*span, replace(hint, year=year) if to_come else hint) if span else None
+    return None
+
+
+def _iso(found: re.Match[str], zone: tzinfo) -> DateHint:
+    year, month, day = found.groups()
+    return DateHint(int(year), int(month), int(day) if day else None, zone=zone)
+
+
+def _parts(named: re.Match[str], year: str | None, zone: tzinfo) -> DateHint:
+    own_year = named["year"] or year
+    day = int(named["before"] or named["after"] or 0)
+    return DateHint(
+        year=int(own_year) if own_year else None,
+        month=MONTHS.index(named["month"][:3].lower()) + 1,
+        day=day if 1 <= day <= 31 else None,
+        zone=zone,
+    )
+
+
+def _named_month(question: str) -> re.Match[str] | None:
+    for found in NAMED.finditer(question):
+        if any(found[part] for part in ("lead", "before", "after", "year")):
+            return found
+        before, after = question[max(0, found.start() - _NEAR) : found.start()], question[found.end() : found.end() + 2]
+        somebody = _AUXILIARY.search(before) is not None or after in {"'s", "\u2019s"}
+        if found["month"].lower() not in AMBIGUOUS and not somebody:
+            return found
+    return None

@@ -1,0 +1,109 @@
+"""Times that a question tells from now: "yesterday", "3 days ago", "last summer"."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from retrieval.dates import DateHint, hint_of, month_start, zone_of
+
+# Northern hemisphere, by the first month of three.
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_STEPS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(_NUMBERS)}
+_STEP = rf"(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?"
+_AGO = re.compile(rf"\b{_STEP}\s+ago\b", re.IGNORECASE)
+_AHEAD = re.compile(rf"\bin\s+{_STEP}\b", re.IGNORECASE)
+# As many as people mean by these, and a little more.
+_COUNTS = {word: number for number, word in enumerate(_NUMBERS) if number > 1} | {"couple of": 2, "few": 5}
+COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNTS)})"
+_WITHIN = re.compile(
+    rf"\b(?:(?:over|within)\s+(?:the\s+)?)?(?:(?:last|past|(?P<ahead>next|coming))\s+(?:{COUNT})"
+    r"\s+(?P<units>day|week|month|year)s|past\s+(?P<unit>week|month|year))\b(?!\s+(?:ago|of)\b)",
+    re.IGNORECASE,
+)
+_RECENT = re.compile(
+    r"\b(?:(?:the\s+)?(?P<day>(?:day\s+before\s+)?yesterday|today|(?:day\s+after\s+)?tomorrow)"
+    r"|(?P<which>last|this|next)\s+(?P<unit>week|month|year))\b",
+    re.IGNORECASE,
+)
+_BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1, "tomorrow": -1, "next": -1, "day after tomorrow": -2}
+_SEASON = re.compile(rf"\blast\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
+
+
+def told_from(now: datetime, question: str) -> tuple[DateHint, re.Match[str]] | None:
+    """Return a span that a question tells from now, and where it does; None where it tells none."""
+    for pattern, read in _WAYS:
+        if (found := pattern.search(question)) and (hint := read(found, now)):
+            return hint, found
+    return None
+
+
+def _ago(found: re.Match[str], now: datetime) -> DateHint | None:
+    return _span(now, found[2].lower(), _steps(found[1]))
+
+
+def _ahead(found: re.Match[str], now: datetime) -> DateHint | None:
+    return _span(now, found[2].lower(), -_steps(found[1]))
+
+
+def _steps(said: str) -> int:
+    return int(said) if said.isdigit() else _STEPS[said.lower()]
+
+
+def _within(found: re.Match[str], now: datetime) -> DateHint | None:
+    """The days since the one that was so many units before that of `now`, both included; ahead, from now on."""
+    count, today = (found["count"] or "1").lower(), now.date()
+    number = _COUNTS[" ".join(count.split())] if not count.isdigit() else int(count)
+    unit, ahead = (found["units"] or found["unit"]).lower(), found["ahead"] is not None
+    steps = number if ahead else -number
+    try:
+        if unit in {"day", "week"}:
+            other = today + timedelta(days=steps * (1 if unit == "day" else 7))
+        else:
+            month = month_start(today.year, today.month + steps * (1 if unit == "month" else 12))
+            # A month may lack the last days of this one.
+            other = min(
+                month + timedelta(days=today.day - 1), month_start(month.year, month.month + 1) - timedelta(days=1)
+            )
+        first, last = sorted((today, other))
+        span = hint_of(first, last + timedelta(days=1), zone_of(now))
+        return replace(span, start=now.astimezone(UTC)) if span is not None and ahead else span
+    except (OverflowError, ValueError):
+        return None
+
+
+def _recent(found: re.Match[str], now: datetime) -> DateHint | None:
+    said = (found["day"] or found["which"]).lower()
+    back = _BACK.get(" ".join(said.split()), 0)
+    return _span(now, (found["unit"] or "day").lower(), back)
+
+
+def _span(now: datetime, unit: str, back: int) -> DateHint | None:
+    """The calendar day, week (from Monday), month or year, `back` of them before that of `now`, or behind it."""
+    today = now.date()
+    try:
+        if unit in {"day", "week"}:
+            length = timedelta(days=1 if unit == "day" else 7)
+            first = today - (timedelta(days=today.weekday()) if unit == "week" else timedelta(0)) - back * length
+            return hint_of(first, first + length, zone_of(now))
+        months = 1 if unit == "month" else 12
+        first = month_start(today.year, (today.month if unit == "month" else 1) - back * months)
+        return hint_of(first, month_start(first.year, first.month + months), zone_of(now))
+    except (OverflowError, ValueError):  # before year 1: "9999 years ago" names no date
+        return None
+
+
+def _season(found: re.Match[str], now: datetime) -> DateHint | None:
+    """The latest such season that is over: in July, "last summer" is the one of the year before."""
+    first = _SEASONS[found[1].lower()]
+    try:
+        ends = (month_start(year, first + 3) for year in (now.year, now.year - 1, now.year - 2))
+        end = next(each for each in ends if each <= now.date())
+        return hint_of(month_start(end.year, end.month - 3), end, zone_of(now))
+    except (OverflowError, ValueError):  # before year 1, or after year 9999
+        return None
+
+
+_WAYS = ((_AGO, _ago), (_WITHIN, _within), (_RECENT, _recent), (_SEASON, _season), (_AHEAD, _ahead))
