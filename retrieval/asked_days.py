@@ -1,7 +1,8 @@
 """Dates named in a question: the time it asks for, or a soft signal. Days are those of the zone of `now`.
 
 A question names either parts of a date ("May 2023", "7 May", "2023-05-07") or a span relative to now ("last
-week", "3 days ago", "last summer"). Named parts win where both occur: "last week of May 2023" means that May.
+week", "3 days ago", "last summer", "on Monday"). Named parts win where both occur: "last week of May 2023" means that
+May.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import datetime, timedelta, tzinfo
 from retrieval.dates import DateHint, Period, aware, local, midnight, month_start, span_of, zone_of
 from retrieval.from_now import COUNT, told_from
 from retrieval.months import AMBIGUOUS, ISO, MONTH, MONTHS, NAMED, YEAR, with_months
+from retrieval.weekdays import NAME
 
 # A question of these and a date asks for whatever there is of that time.
 _WHATEVER = frozenset(
@@ -24,12 +26,21 @@ _WHATEVER = frozenset(
     remembered recall store stored save saved write wrote written record recorded add added say said tell told talk
     talked speak spoke discuss discussed mention mentioned learn learned learnt show list give find look summary
     summarise summarize sum recap overview please can could
+    plan plans calendar agenda diary schedule appointment appointments
     """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
 )
 # With one of these a day or a month is the next: what was kept in the last is not meant.
 _TO_COME = frozenset({"happens", "happening", "will", "planned", "due", "scheduled", "coming"})
 # Not with one of these: "What was due in May?"
 _GONE = frozenset({"was", "were", "did", "had", "happened"})
+# With one of these a day of the week is the last: what was kept or said then is asked for.
+_KEPT = frozenset(
+    """
+    went came new news note notes noted memory memories remembered recall store stored save saved write wrote written
+    record recorded added said told talked spoke discussed mentioned learned learnt summary summarise summarize sum
+    recap
+    """.split()  # noqa: SIM905  # A list of quoted words cannot be read.
+)
 # What may stand between two dates; one of the second makes all that lies between them meant.
 _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
 _RANGE = re.compile(
@@ -42,6 +53,9 @@ _WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{COUNT}\s+)?(?:day|week)s?\s*\Z", 
 _AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|shall|should|must|is|was|has|had)\s+\Z", re.IGNORECASE)
 # Characters that are looked at before a month.
 _NEAR = 16
+# What stands before a day says which day of the week it is.
+_OF_WEEKDAY = re.compile(rf"\b(?:on\s+)?{NAME}\s*,?\s*(?:the\s+)?\Z", re.IGNORECASE)
+_FROM = re.compile(r"\bfrom\b(?!.*\b(?:to|till|until|through)\b)", re.IGNORECASE)
 _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
 _WORD = re.compile(r"[^\W_]+")
 
@@ -52,7 +66,7 @@ def parse(question: str, now: datetime) -> DateHint | None:
     Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week, and
     "the last 2 weeks" are the 14 days before today, and today.
     """
-    hint = _taken(with_months(question), aware(now))[0]
+    hint = _taken(with_months(question), aware(now), gone=_is_gone(question))[0]
     # Of a span that is to come nothing was kept yet.
     return None if hint is not None and hint.start is not None and hint.start >= aware(now) else hint
 
@@ -61,21 +75,21 @@ def alone(question: str, now: datetime) -> Period | None:
     """Return the time of a question that asks for nothing else, None where it asks for more or names no date.
 
     A day or a month without its year is the latest that has begun by `now`, or the next where the question speaks of
-    what is to come. Of several dates each is meant, and what lies between where the question says so.
+    what is to come. A day of the week is the next, or the last where the question speaks of what has been. Of several
+    dates each is meant, and what lies between where the question says so.
     """
     question, moment = with_months(question), aware(now)
     named = _named_month(question)
     if named is not None and (named["lead"] or "").lower() in _ELSEWHERE:
         return None
     found: list[Period] = []
-    words = frozenset(_WORD.findall(question.casefold()))
-    to_come = not _TO_COME.isdisjoint(words) and _GONE.isdisjoint(words)
-    hint, rest = _taken(question, moment)
+    to_come, gone = _is_to_come(_words_of(question)), _is_gone(question)
+    hint, rest = _taken(question, moment, gone=gone)
     while hint is not None:
         if len(found) == _MOST_DATES or (period := _period(hint, moment, to_come=to_come)) is None:
             return None
         found.append(period)
-        hint, rest = _taken(rest, moment)
+        hint, rest = _taken(rest, moment, gone=gone)
     closed = _RANGE.search(question) is not None
     if closed and len(found) == 2 and len(YEAR.findall(question)) < 2:
         found = _in_turn(found[0], found[1], moment)
@@ -85,14 +99,37 @@ def alone(question: str, now: datetime) -> Period | None:
     whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
     if not found or not whatever.issuperset(left) or (bare and left):
         return None
-    return replace(_joined(found, closed=closed), to_come=to_come)
+    # What is so each week is no news of a day that is over.
+    period = _joined([replace(each, weekday=None) if each.start <= moment else each for each in found], closed=closed)
+    return replace(period, to_come=to_come or period.start > moment)
+
+
+def _words_of(question: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(question.casefold()))
+
+
+def _is_to_come(words: frozenset[str]) -> bool:
+    return not _TO_COME.isdisjoint(words) and _GONE.isdisjoint(words)
+
+
+def _is_gone(question: str) -> bool:
+    """Tell whether a question speaks of what has been, or was kept."""
+    words = _words_of(question)
+    return not _is_to_come(words) and (not (_GONE | _KEPT).isdisjoint(words) or _FROM.search(question) is not None)
 
 
 def _in_turn(first: Period, last: Period, now: datetime) -> list[Period]:
     """Return the ends of a range, of which that without its year is next to the other: 30 December to 2 January.
 
-    None are returned where no year near the other's has such a day.
+    So is the last day of the week next to the first: Monday to Friday. None are returned where no year near the other's
+    has such a day.
     """
+    if first.weekday is not None and last.weekday is not None and last.start < first.start:
+        return (
+            [first, _a_week_on(last, zone_of(now))]
+            if first.start > now
+            else [_a_week_on(first, zone_of(now), -1), last]
+        )
     if first.named is None or last.named is None:
         return [first, last]
     follows = first.named.year is not None and last.named.year is None
@@ -105,9 +142,14 @@ def _in_turn(first: Period, last: Period, now: datetime) -> list[Period]:
     return []
 
 
+def _a_week_on(period: Period, zone: tzinfo, weeks: int = 1) -> Period:
+    start, end = (local(each, zone).date() + timedelta(weeks=weeks) for each in (period.start, period.end))
+    return replace(period, start=midnight(start, zone), end=midnight(end, zone))
+
+
 def _period(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
     if hint.start is not None and hint.end is not None:
-        return Period(hint.start, hint.end)
+        return Period(hint.start, hint.end, weekday=hint.weekday)
     try:
         return _nearest(hint, now, to_come=to_come)
     except (OverflowError, ValueError):  # 31 June, or beyond the calendar
@@ -123,19 +165,20 @@ def _joined(periods: list[Period], *, closed: bool) -> Period:
     return Period(start, end, parts=() if closed else tuple(ordered))
 
 
-def _taken(question: str, now: datetime) -> tuple[DateHint | None, str]:
+def _taken(question: str, now: datetime, *, gone: bool) -> tuple[DateHint | None, str]:
     """Return the first date that a question names, and the question without it."""
     zone = zone_of(now)
     if found := ISO.search(question):
-        return _iso(found, zone), _without(question, found)
+        return _iso(found, zone), f"{_OF_WEEKDAY.sub(' ', question[: found.start()])} {question[found.end() :]}"
     if named := _named_month(question):
         # "The last week of May 2023" means that May.
-        rest = f"{_WEEK_OF.sub(' ', question[: named.start()])} {question[named.end() :]}"
+        before = _OF_WEEKDAY.sub(" ", _WEEK_OF.sub(" ", question[: named.start()]))
+        rest = f"{before} {question[named.end() :]}"
         year, apart = _year_of(named, rest)
         return _parts(named, year[1] if year else None, zone), _without(rest, year) if year and apart else rest
     if year := YEAR.search(question):
         return DateHint(year=int(year[1]), zone=zone), _without(question, year)
-    if told := told_from(now, question):
+    if told := told_from(now, question, gone=gone):
         return told[0], _without(question, told[1])
     return None, question
 

@@ -13,7 +13,10 @@ _WEIGHTS = {"year": 1, "month": 2, "day": 1}
 
 @dataclass(frozen=True, slots=True)
 class DateHint:
-    """Either some of year, month (1-12) and day (1-31) of a zone, or the half-open span [start, end)."""
+    """Either some of year, month (1-12) and day (1-31) of a zone, or the half-open span [start, end).
+
+    `weekday` (0 is Monday) is that by which the day of a span is named.
+    """
 
     year: int | None = None
     month: int | None = None
@@ -21,6 +24,7 @@ class DateHint:
     start: datetime | None = None
     end: datetime | None = None
     zone: tzinfo = UTC
+    weekday: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class Period:
     """The half-open span [start, end), and the parts of a date that name it, unless it is told from now.
 
     `parts` are the periods that are meant where what lies between them is not. `to_come` says that what will be then is
-    asked for.
+    asked for. What is so each week on a `weekday` (0 is Monday) is meant, too.
     """
 
     start: datetime
@@ -36,6 +40,7 @@ class Period:
     named: DateHint | None = None
     to_come: bool = False
     parts: tuple[Period, ...] = ()
+    weekday: int | None = None
 
     def __contains__(self, moment: datetime) -> bool:
         if self.parts:

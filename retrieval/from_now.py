@@ -1,4 +1,4 @@
-"""Times that a question tells from now: "yesterday", "3 days ago", "last summer"."""
+"""Times that a question tells from now: "yesterday", "3 days ago", "last summer", "on Monday"."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from retrieval import weekdays
 from retrieval.dates import DateHint, hint_of, month_start, zone_of
 
 # Northern hemisphere, by the first month of three.
@@ -30,13 +31,37 @@ _RECENT = re.compile(
 )
 _BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1, "tomorrow": -1, "next": -1, "day after tomorrow": -2}
 _SEASON = re.compile(rf"\blast\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
+# A day of the week alone is one where nothing follows that it may be of: "the Monday meeting".
+_WEEKDAY = re.compile(
+    rf"""(?<![\w-])(?P<at>(?:on|at|over)\s+(?:the\s+)?)?(?:the\s+)?(?:(?P<which>{weekdays.WHICH})\s+)?
+    (?P<day>{weekdays.NAME}|weekend)(?:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week)?
+    (?:\s+(?:morning|afternoon|evening|night))?
+    (?![\w-]|['\u2019]s|\s+(?:of|before|after)\b)
+    (?(at)|(?(which)|(?(week)|(?=\s*(?:\Z|[?!.,;:\u2013-]|(?:and|or|to|till|until|through)\b)))))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Behind one of these it is any such day, or one that is counted from elsewhere.
+_ANY_SUCH = re.compile(
+    r"""\b(?:an? | each | every | any | most | some | all | other | alternate | first | second | third | fourth | fifth
+      | [1-5](?:st|nd|rd|th) | since | by | before | after)\s+(?:on\s+|the\s+)?\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Characters that are looked at before one.
+_NEAR = 16
 
 
-def told_from(now: datetime, question: str) -> tuple[DateHint, re.Match[str]] | None:
-    """Return a span that a question tells from now, and where it does; None where it tells none."""
-    for pattern, read in _WAYS:
-        if (found := pattern.search(question)) and (hint := read(found, now)):
+def told_from(now: datetime, question: str, *, gone: bool) -> tuple[DateHint, re.Match[str]] | None:
+    """Return a span that a question tells from now, and where it does; None where it tells none.
+
+    `gone` says that the question asks for what has been: a day of the week is one of the last seven then.
+    """
+    for found in _WEEKDAY.finditer(question):
+        counted = _ANY_SUCH.search(question[max(0, found.start() - _NEAR) : found.start()])
+        if counted is None and (hint := _weekday(found, now, gone=gone)):
             return hint, found
+    for pattern, read in _WAYS:
+        if (first := pattern.search(question)) and (hint := read(first, now)):
+            return hint, first
     return None
 
 
@@ -104,6 +129,24 @@ def _season(found: re.Match[str], now: datetime) -> DateHint | None:
         return hint_of(month_start(end.year, end.month - 3), end, zone_of(now))
     except (OverflowError, ValueError):  # before year 1, or after year 9999
         return None
+
+
+def _weekday(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | None:
+    name, which, today = found["day"].lower(), (found["which"] or "").lower(), now.date()
+    weekend = name == "weekend"
+    if weekend and not (which or found["at"]):
+        return None
+    weekday = weekdays.WEEKEND if weekend else weekdays.DAYS.index(name)
+    try:
+        if found["week"]:
+            week = _BACK.get(found["week"].lower(), 0)
+            first = today - timedelta(days=today.weekday() - weekday + 7 * week)
+        else:
+            first = weekdays.day_of(weekday, today, which, weekend=weekend, gone=gone)
+        hint = hint_of(first, first + timedelta(days=2 if weekend else 1), zone_of(now))
+    except OverflowError:
+        return None
+    return replace(hint, weekday=weekday) if hint is not None and not weekend else hint
 
 
 _WAYS = ((_AGO, _ago), (_WITHIN, _within), (_RECENT, _recent), (_SEASON, _season), (_AHEAD, _ahead))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from itertools import chain, groupby, pairwise
 
+from retrieval import weekdays
 from retrieval.codes import day_beginnings, day_numbers, days_in_digits, month_lexemes
 from retrieval.dates import DateHint, Period, local
 from retrieval.months import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, with_months
@@ -16,6 +17,9 @@ from retrieval.months import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, with_mon
 LONGEST = timedelta(days=32)
 # The numbers of more days than these are in too many texts to tell of one.
 _FEW = 7
+_WEEK = timedelta(days=_FEW, hours=1)
+# A day of the week so near to a date is that date's, in characters.
+_BESIDE = 5
 # What lexemes count by which a text is found: a month more than all the numbers beside it.
 _MONTH, _DAY, _YEAR = 64, 2, 1
 # Characters of a text that are read: who keeps a whole book means no day in it.
@@ -44,13 +48,17 @@ _OF_OTHERS_TOO = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a text says of a time, from `start` to `end`; `days` are those of the month, what it leaves open is None."""
+    """What a text says of a time, from `start` to `end`; `days` are those of the month, what it leaves open is None.
+
+    `weekday` (0 is Monday) is a day of the week that it names, which may be one or each.
+    """
 
     start: int
     end: int
     year: int | None
     month: int | None = None
     days: range = range(0)
+    weekday: int | None = None
 
     def is_named(self, asked: DateHint, kept: date) -> bool:
         """Tell whether this may be what parts of a date name, for a text of a day; without a year it is near that."""
@@ -81,8 +89,13 @@ def _years_beside(day: date) -> range:
 
 def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     """Tell whether a text, kept at a moment, says a day, a month or a year of a period."""
-    day, told = local(kept, zone).date(), list(told_in(with_months(text[:_READ])))
+    text = with_months(text[:_READ])
+    day = local(kept, zone).date()
+    told = list(told_in(text))
+    told += _of_the_week(text, day, told)
     for part in period.parts or (period,):
+        if part.weekday is not None and any(each.weekday == part.weekday for each in told):
+            return True
         if part.named is not None:
             found = any(each.is_named(part.named, day) for each in told)
         else:
@@ -112,6 +125,10 @@ def lexemes_of(period: Period, zone: tzinfo) -> dict[str, int]:
             # "-12" is a month here and the twelfth there.
             found |= dict.fromkeys(chain(*(month_lexemes(month) for month in {day.month for day in days})), _MONTH)
             found |= dict.fromkeys(chain(*map(day_beginnings, days)), _MONTH)
+        if part.named is None and part.end - part.start <= _WEEK:
+            of_week = {day.weekday() for day in _days_of(*_ends(part, zone))}
+            found |= dict.fromkeys(chain(*map(weekdays.lexemes_of, of_week)), _MONTH)
+            found |= dict.fromkeys(["weekend"] if weekdays.WEEKEND in of_week else [], _MONTH)
     return found
 
 
@@ -139,6 +156,21 @@ def told_in(text: str) -> Iterator[Told]:
             ends.update(each.start for each in (ones[0], others[0]) if between)
     # What ends a range has the year of that.
     yield from (each for each in found if each.start not in ends)
+
+
+def _of_the_week(text: str, kept: date, dates: Collection[Told]) -> Iterator[Told]:
+    """Give the days of the week that a text names without their dates; for a text of a day they are near that."""
+    for said in weekdays.said_in(text):
+        if any(each.start - _BESIDE <= said.end and said.start <= each.end + _BESIDE for each in dates if each.days):
+            continue
+        # "On Friday" may have been, or be to come.
+        either = (False,) if said.which or said.weekend else (False, True)
+        for gone in () if said.weekly else either:
+            day = weekdays.day_of(said.weekday, kept, said.which, weekend=said.weekend, gone=gone)
+            for each in (day, day + timedelta(days=1)) if said.weekend else (day,):
+                yield Told(said.start, said.end, each.year, each.month, range(each.day, each.day + 1))
+        if (said.weekly or said.which not in {"last", "past"}) and not said.weekend:
+            yield Told(said.start, said.end, None, weekday=said.weekday)
 
 
 def _in_digits(text: str) -> Iterator[Told]:

@@ -71,6 +71,12 @@ class Shelf:
     def found(self, question, **fields):
         return [hit.snippet for hit in self.ask(question, **fields).hits]
 
+    def keep_at(self, moment):
+        """Let all have been kept at a moment."""
+        with self.session() as session:
+            kept = text("UPDATE memories SET created_at = :moment WHERE user_id = :user_id")
+            session.execute(kept, {"moment": moment, "user_id": self.user_id})
+
     def lose(self, which):
         """Let a slice of the memories wait for their vectors again."""
         mine = {"user_id": self.user_id, "space_id": self.space_id}
