@@ -1,8 +1,8 @@
 """Dates named in a question: the time it asks for, or a soft signal. Days are those of the zone of `now`.
 
 A question names either parts of a date ("May 2023", "7 May", "2023-05-07") or a span relative to now ("last
-week", "3 days ago", "last summer", "on Monday"). Named parts win where both occur: "last week of May 2023" means that
-May.
+week", "3 days ago", "last summer", "on Monday"). Named parts win where both occur: "last two weeks of May 2023" means
+that May.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import re
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 
-from retrieval.dates import DateHint, Period, aware, local, midnight, month_start, span_of, zone_of
+from retrieval.dates import DateHint, Period, aware, hint_of, local, midnight, span_of, zone_of
+from retrieval.feasts import Feast, asked_in, year_of
 from retrieval.from_now import COUNT, told_from
-from retrieval.months import AMBIGUOUS, ISO, MONTH, MONTHS, NAMED, YEAR, with_months
+from retrieval.months import AMBIGUOUS, ISO, MONTH, MONTHS, NAMED, YEAR, part_before, with_months
 from retrieval.weekdays import NAME
 
 # A question of these and a date asks for whatever there is of that time.
@@ -56,6 +57,7 @@ _NEAR = 16
 # What stands before a day says which day of the week it is.
 _OF_WEEKDAY = re.compile(rf"\b(?:on\s+)?{NAME}\s*,?\s*(?:the\s+)?\Z", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\b(?!.*\b(?:to|till|until|through)\b)", re.IGNORECASE)
+_BY = re.compile(r"\bby\s+(?:the\s+)?(?:early|mid|late|beginning|start|middle|end|first|last)\b", re.IGNORECASE)
 _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
 _WORD = re.compile(r"[^\W_]+")
 
@@ -66,7 +68,8 @@ def parse(question: str, now: datetime) -> DateHint | None:
     Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week, and
     "the last 2 weeks" are the 14 days before today, and today.
     """
-    hint = _taken(with_months(question), aware(now), gone=_is_gone(question))[0]
+    gone = _is_gone(question)
+    hint = _taken(with_months(question), aware(now), gone=gone, feasts=gone)[0]
     # Of a span that is to come nothing was kept yet.
     return None if hint is not None and hint.start is not None and hint.start >= aware(now) else hint
 
@@ -80,16 +83,19 @@ def alone(question: str, now: datetime) -> Period | None:
     """
     question, moment = with_months(question), aware(now)
     named = _named_month(question)
-    if named is not None and (named["lead"] or "").lower() in _ELSEWHERE:
+    if (named is not None and (named["lead"] or "").lower() in _ELSEWHERE) or _BY.search(question):
         return None
-    found: list[Period] = []
+    placed: list[tuple[int, Period]] = []
+    before = question
     to_come, gone = _is_to_come(_words_of(question)), _is_gone(question)
     hint, rest = _taken(question, moment, gone=gone)
     while hint is not None:
-        if len(found) == _MOST_DATES or (period := _period(hint, moment, to_come=to_come)) is None:
+        if len(placed) == _MOST_DATES or (period := _period(hint, moment, to_come=to_come)) is None:
             return None
-        found.append(period)
+        placed.append((_place_of(rest, before), period))
+        before = rest
         hint, rest = _taken(rest, moment, gone=gone)
+    found = [period for _, period in sorted(placed, key=lambda each: each[0])]
     closed = _RANGE.search(question) is not None
     if closed and len(found) == 2 and len(YEAR.findall(question)) < 2:
         found = _in_turn(found[0], found[1], moment)
@@ -102,6 +108,11 @@ def alone(question: str, now: datetime) -> Period | None:
     # What is so each week is no news of a day that is over.
     period = _joined([replace(each, weekday=None) if each.start <= moment else each for each in found], closed=closed)
     return replace(period, to_come=to_come or period.start > moment)
+
+
+def _place_of(rest: str, question: str) -> int:
+    """Return where the first date of a question stood, which the rest of it has blanks for."""
+    return next((at for at, (one, other) in enumerate(zip(rest, question, strict=True)) if one != other), 0)
 
 
 def _words_of(question: str) -> frozenset[str]:
@@ -165,26 +176,54 @@ def _joined(periods: list[Period], *, closed: bool) -> Period:
     return Period(start, end, parts=() if closed else tuple(ordered))
 
 
-def _taken(question: str, now: datetime, *, gone: bool) -> tuple[DateHint | None, str]:
-    """Return the first date that a question names, and the question without it."""
+def _taken(question: str, now: datetime, *, gone: bool, feasts: bool = True) -> tuple[DateHint | None, str]:
+    """Return the first date that a question names, and the question with blanks in its place."""
     zone = zone_of(now)
     if found := ISO.search(question):
-        return _iso(found, zone), f"{_OF_WEEKDAY.sub(' ', question[: found.start()])} {question[found.end() :]}"
+        return _iso(found, zone), _without(_weekday_before(question, found.start()), *found.span())
+    if feasts and (feast := asked_in(question)) and (hint := _feast(feast, now, gone=gone)):
+        return hint, _without(question, feast.start, feast.end)
     if named := _named_month(question):
-        # "The last week of May 2023" means that May.
-        before = _OF_WEEKDAY.sub(" ", _WEEK_OF.sub(" ", question[: named.start()]))
-        rest = f"{before} {question[named.end() :]}"
+        part = part_before(question, named.start("month")) if not (named["before"] or named["after"]) else None
+        # "The last two weeks of May 2023" mean that May.
+        start = part[3] if part else named.start()
+        rest = _weekday_before(_without(question, start, named.end()), start)
+        if of := _WEEK_OF.search(rest[:start]):
+            rest = _without(rest, of.start(), start)
         year, apart = _year_of(named, rest)
-        return _parts(named, year[1] if year else None, zone), _without(rest, year) if year and apart else rest
+        hint = _parts(named, year[1] if year else None, zone)
+        if part:
+            hint = replace(hint, day=part[0], last=part[1], weekday=part[2])
+        return hint, _without(rest, *year.span()) if year and apart else rest
     if year := YEAR.search(question):
-        return DateHint(year=int(year[1]), zone=zone), _without(question, year)
+        return DateHint(year=int(year[1]), zone=zone), _without(question, *year.span())
     if told := told_from(now, question, gone=gone):
-        return told[0], _without(question, told[1])
+        return told[0], _without(question, *told[1].span())
     return None, question
 
 
-def _without(question: str, found: re.Match[str]) -> str:
-    return f"{question[: found.start()]} {question[found.end() :]}"
+def _without(question: str, start: int, end: int) -> str:
+    return f"{question[:start]}{' ' * (end - start)}{question[end:]}"
+
+
+def _weekday_before(question: str, place: int) -> str:
+    """Return a question without the day of the week that stands before a date, which it is of."""
+    found = _OF_WEEKDAY.search(question[:place])
+    return _without(question, found.start(), place) if found else question
+
+
+def _feast(feast: Feast, now: datetime, *, gone: bool) -> DateHint | None:
+    """Return a feast as the days of its month, of no year unless one is told; of one that moves the days."""
+    zone, year = zone_of(now), feast.year
+    try:
+        if year is None and (feast.which or feast.month is None):
+            year = year_of(feast, now.date(), gone=gone)
+        if feast.month is not None:
+            return DateHint(year, feast.month, feast.first, zone=zone, last=feast.last)
+        first, last = feast.days(year or now.year)
+        return hint_of(first, last + timedelta(days=1), zone)
+    except (OverflowError, ValueError):
+        return None
 
 
 def _year_of(named: re.Match[str], rest: str) -> tuple[re.Match[str] | None, bool]:
@@ -203,14 +242,9 @@ def _nearest(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
     years = [hint.year] if hint.year is not None else [now.year + step * each for each in range(9)]
     zone = zone_of(now)
     for year in years:
-        if hint.month is None:
-            return Period(midnight(month_start(year, 1), zone), midnight(month_start(year + 1, 1), zone), hint)
-        start, end = month_start(year, hint.month), month_start(year, hint.month + 1)
-        if hint.day is not None:
-            start += timedelta(days=hint.day - 1)
-            if start >= end:
-                continue  # 29 February is not in every year.
-            end = start + timedelta(days=1)
+        if (days := hint.days(year)) is None:
+            continue
+        start, end = days
         if hint.year is not None or (end > now.date() if to_come else start <= now.date()):
             span = span_of(start, end, zone)
             # What notes say of other years is to come no more.

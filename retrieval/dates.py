@@ -5,7 +5,7 @@ Days are counted as dates and turned into moments of UTC last, because a day of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 _WEIGHTS = {"year": 1, "month": 2, "day": 1}
@@ -15,7 +15,9 @@ _WEIGHTS = {"year": 1, "month": 2, "day": 1}
 class DateHint:
     """Either some of year, month (1-12) and day (1-31) of a zone, or the half-open span [start, end).
 
-    `weekday` (0 is Monday) is that by which the day of a span is named.
+    With `last` all from one day to another are meant; both are below 0 where they count from the end of the month, of
+    which the last day is -1. `weekday` (0 is Monday) is that by which the day of a span is named, or the one among
+    these.
     """
 
     year: int | None = None
@@ -25,6 +27,27 @@ class DateHint:
     end: datetime | None = None
     zone: tzinfo = UTC
     weekday: int | None = None
+    last: int | None = None
+
+    def days(self, year: int) -> tuple[date, date] | None:
+        """Return the first day of a year that is meant, and the one behind the last; None where it has none.
+
+        Raises `ValueError` or `OverflowError` beyond the calendar.
+        """
+        if self.month is None:
+            return month_start(year, 1), month_start(year + 1, 1)
+        start, end = month_start(year, self.month), month_start(year, self.month + 1)
+        if self.day is None:
+            return start, end
+        last = self.last if self.last is not None else self.day
+        first = (start if self.day > 0 else end + timedelta(days=1)) + timedelta(days=self.day - 1)
+        behind = min(end, first + timedelta(days=last - self.day + 1))
+        if first >= end:
+            return None  # 29 February is not in every year.
+        if self.weekday is not None:
+            first += timedelta(days=(self.weekday - first.weekday()) % 7)
+            behind = first + timedelta(days=1)
+        return first, behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +82,15 @@ def match(hint: DateHint, created_at: datetime) -> float:
         outside = max(hint.start - moment, moment - hint.end, timedelta(0))
         return max(0.0, 1 - outside / (hint.end - hint.start))
     named = {part: weight for part, weight in _WEIGHTS.items() if getattr(hint, part) is not None}
-    fitting = sum(weight for part, weight in named.items() if getattr(hint, part) == getattr(moment, part))
+    fitting = sum(weight for part, weight in named.items() if _fits(hint, part, moment))
     return fitting / sum(named.values()) if named else 0.0
+
+
+def _fits(hint: DateHint, part: str, moment: datetime) -> bool:
+    if part != "day" or hint.last is None:
+        return bool(getattr(hint, part) == getattr(moment, part))
+    days = replace(hint, month=moment.month).days(moment.year)
+    return days is not None and days[0] <= moment.date() < days[1]
 
 
 def midnight(day: date, zone: tzinfo) -> datetime:

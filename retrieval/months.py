@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
+
+from retrieval.weekdays import DAYS
+from retrieval.weekdays import NAME as NAME_OF_DAY
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 # Also everyday words: they name a month only beside a preposition, a day or a year.
@@ -33,6 +37,49 @@ _SHARED = re.compile(
     rf"(?={_NUMBER}(?!\w|[.,:]\d|\s?[ap]m\b|\s+(?:of\s+)?{MONTH})))",
     re.IGNORECASE,
 )
+# What stands before a month and says which part of it is meant: the thirds of it, its halves and weeks.
+_COUNTS = ("first", "second", "third", "fourth")
+_PART = re.compile(
+    rf"""\b(?:the\s+)?(?:
+        (?P<third>early|mid|late) | (?:very\s+)?(?P<third_of>beginning|start|middle|end)\s+of
+      | (?P<count>{"|".join(_COUNTS)}|last)\s+(?P<unit>week|half|{NAME_OF_DAY})\s+(?:of|in)
+    )[\s-]+(?:the\s+month\s+of\s+)?\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_THIRDS = {"early": (1, 10), "beginning": (1, 10), "start": (1, 10), "mid": (11, 20), "middle": (11, 20)}
+# So many characters before a month say it.
+_LONGEST_PART = 40
+
+
+def part_before(text: str, place: int) -> tuple[int, int, int | None, int] | None:
+    """Return the part of a month that is meant by what stands before its name, at a place of a text.
+
+    That is the first day and the last, both below 0 where they count from the end of the month, the day of the week
+    (0 is Monday) among these that is meant alone, and where it begins in the text.
+
+    >>> part_before("in the last week of May", 20), part_before("the first Monday in May", 20), part_before("of May", 3)
+    ((-7, -1, None, 3), (1, 7, 0, 0), None)
+    """
+    begin = max(0, place - _LONGEST_PART)
+    if (found := _PART.search(text[begin:place])) is None:
+        return None
+    start = begin + found.start()
+    if third := found["third"] or found["third_of"]:
+        return (*_THIRDS.get(third.lower(), (21, 31)), None, start)
+    count, unit = found["count"].lower(), found["unit"].lower()
+    if unit == "half":
+        return (1, 15, None, start) if count == "first" else (16, 31, None, start)
+    weekday = None if unit == "week" else next(at for at, each in enumerate(DAYS) if each == unit)
+    if count == "last":
+        return -7, -1, weekday, start
+    first = 1 + 7 * _COUNTS.index(count)
+    return first, first + 6, weekday, start
+
+
+def days_of_part(first: int, last: int, month: int) -> range:
+    """Return the days of a part of a month in whatever year: of February the 29th is one."""
+    length = monthrange(2024, month)[1]
+    return range(first, last + 1) if first > 0 else range(length + first + 1, length + last + 2)
 
 
 def with_months(text: str) -> str:

@@ -11,7 +11,8 @@ from itertools import chain, groupby, pairwise
 from retrieval import weekdays
 from retrieval.codes import day_beginnings, day_numbers, days_in_digits, month_lexemes
 from retrieval.dates import DateHint, Period, local
-from retrieval.months import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, with_months
+from retrieval.feasts import Feast, feasts_in, lexemes_on
+from retrieval.months import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, days_of_part, part_before, with_months
 
 # The days of a longer time are too many to be looked for, and which of them one without its year is, nothing tells.
 LONGEST = timedelta(days=32)
@@ -92,11 +93,12 @@ def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     text = with_months(text[:_READ])
     day = local(kept, zone).date()
     told = list(told_in(text))
+    told += _of_feasts(text, day)
     told += _of_the_week(text, day, told)
     for part in period.parts or (period,):
         if part.weekday is not None and any(each.weekday == part.weekday for each in told):
             return True
-        if part.named is not None:
+        if part.named is not None and part.named.last is None:
             found = any(each.is_named(part.named, day) for each in told)
         else:
             found = any(each.is_within(*_ends(part, zone), day) for each in told if part.end - part.start <= LONGEST)
@@ -125,7 +127,9 @@ def lexemes_of(period: Period, zone: tzinfo) -> dict[str, int]:
             # "-12" is a month here and the twelfth there.
             found |= dict.fromkeys(chain(*(month_lexemes(month) for month in {day.month for day in days})), _MONTH)
             found |= dict.fromkeys(chain(*map(day_beginnings, days)), _MONTH)
-        if part.named is None and part.end - part.start <= _WEEK:
+            # "New" is a word of too many texts.
+            found |= {each: _YEAR if each == "new" else _MONTH for each in lexemes_on(*_ends(part, zone))}
+        if (part.named is None or part.named.last is not None) and part.end - part.start <= _WEEK:
             of_week = {day.weekday() for day in _days_of(*_ends(part, zone))}
             found |= dict.fromkeys(chain(*map(weekdays.lexemes_of, of_week)), _MONTH)
             found |= dict.fromkeys(["weekend"] if weekdays.WEEKEND in of_week else [], _MONTH)
@@ -173,6 +177,22 @@ def _of_the_week(text: str, kept: date, dates: Collection[Told]) -> Iterator[Tol
             yield Told(said.start, said.end, None, weekday=said.weekday)
 
 
+def _of_feasts(text: str, kept: date) -> Iterator[Told]:
+    """Give the days of the feasts that a text names; of those that move the ones near the day on which it was kept."""
+    for feast in feasts_in(text):
+        if feast.month is not None:
+            yield Told(feast.start, feast.end, feast.year, feast.month, range(feast.first, feast.last + 1))
+            continue
+        for year in [feast.year] if feast.year is not None else _years_beside(kept):
+            for day in _days_of(*_first_and_behind(feast, year)):
+                yield Told(feast.start, feast.end, day.year, day.month, range(day.day, day.day + 1))
+
+
+def _first_and_behind(feast: Feast, year: int) -> tuple[date, date]:
+    first, last = feast.days(year)
+    return first, last + timedelta(days=1)
+
+
 def _in_digits(text: str) -> Iterator[Told]:
     for found in _IN_DIGITS.finditer(text):
         if found["first_year"]:
@@ -192,6 +212,8 @@ def _in_words(text: str) -> Iterator[Told]:
         if day or year or found["month"].lower() not in AMBIGUOUS or found["month"][0].isupper():
             days = range(int(day), int(day) + 1) if day else range(0)
             month = MONTHS.index(found["month"][:3].lower()) + 1
+            if not day and (part := part_before(text, found.start("month"))):
+                days = days_of_part(part[0], part[1], month)
             yield Told(*found.span(), int(year) if year else None, month, days)
 
 

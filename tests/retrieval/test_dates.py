@@ -38,7 +38,7 @@ moment = day
         ("Notes of 2023-05-07", (2023, 5, 7)),
         ("Notes of 2023-05", (2023, 5, None)),
         ("At 12:30 June came home", (None, 6, None)),
-        ("the last week of May 2023", (2023, 5, None)),
+        ("the last two weeks of May 2023", (2023, 5, None)),
     ],
 )
 def test_a_named_date_gives_its_parts(question, parts):
@@ -228,7 +228,6 @@ def test_a_relative_date_never_fails_even_at_the_edges_of_the_calendar(question,
         ("What did I do on 29 February?", "2024-02-29", "2024-03-01", (None, 2, 29)),
         ("Everything of 2023-05-07", "2023-05-07", "2023-05-08", (2023, 5, 7)),
         ("2023", "2023-01-01", "2024-01-01", (2023, None, None)),
-        ("the last week of May 2023", "2023-05-01", "2023-06-01", (2023, 5, None)),
         ("the last two weeks of May 2023", "2023-05-01", "2023-06-01", (2023, 5, None)),
         ("What happened in the last two weeks?", "2024-06-26", "2024-07-11", ()),
         ("anything new in the past month?", "2024-06-10", "2024-07-11", ()),

@@ -1,0 +1,152 @@
+"""Parts of months, and feasts, that a question asks for and a text tells of."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from shelf import Shelf
+
+from retrieval.asked_days import alone, parse
+from retrieval.dates import match
+from retrieval.feasts import easter
+from retrieval.told_days import told_in
+
+NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
+
+
+def days_of(span) -> tuple[str, str]:
+    return f"{span.start:%Y-%m-%d}", f"{span.end - timedelta.resolution:%Y-%m-%d}"
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "last"),
+    [
+        ("What is planned for the first week of December?", "2026-12-01", "2026-12-07"),
+        ("What happened in the second week of October?", "2026-10-08", "2026-10-14"),
+        ("What happened in the last week of May?", "2026-05-25", "2026-05-31"),
+        ("the last week of May 2023", "2023-05-25", "2023-05-31"),
+        ("the last two weeks of May 2023", "2023-05-01", "2023-05-31"),
+        ("What happened in the last week of February 2024?", "2024-02-23", "2024-02-29"),
+        ("What happened in the last week of February 2026?", "2026-02-22", "2026-02-28"),
+        ("What happened in early June?", "2026-06-01", "2026-06-10"),
+        ("Show me my notes of mid-June", "2026-06-11", "2026-06-20"),
+        ("What did I note in late June?", "2026-06-21", "2026-06-30"),
+        ("What happened at the beginning of March?", "2026-03-01", "2026-03-10"),
+        ("What happened at the end of March?", "2026-03-21", "2026-03-31"),
+        ("What happened in the first half of October?", "2026-10-01", "2026-10-15"),
+        ("What happened in the second half of February?", "2026-02-16", "2026-02-28"),
+        ("What is planned for the first Monday of December?", "2026-12-07", "2026-12-07"),
+        ("What happened on the last Sunday in August?", "2026-08-30", "2026-08-30"),
+        ("What happened from early May to mid June?", "2026-05-01", "2026-06-20"),
+        ("What is planned for Christmas?", "2026-12-24", "2026-12-26"),
+        ("What is due on Christmas Eve?", "2026-12-24", "2026-12-24"),
+        ("What happens on New Year's Eve?", "2026-12-31", "2026-12-31"),
+        ("What is planned between Christmas and New Year?", "2026-12-24", "2027-01-01"),
+        ("What happened between Christmas and New Year?", "2025-12-24", "2026-01-01"),
+        ("What is planned from Christmas to 2 January?", "2026-12-24", "2027-01-02"),
+        ("What happened from 20 December to New Year?", "2025-12-20", "2026-01-01"),
+        ("What did we do last Christmas?", "2025-12-24", "2025-12-26"),
+        ("What is on this Christmas?", "2026-12-24", "2026-12-26"),
+        ("What happened over Easter?", "2026-04-03", "2026-04-06"),
+        ("What is on at Easter?", "2027-03-26", "2027-03-29"),
+        ("What is planned for Easter 2028?", "2028-04-14", "2028-04-17"),
+        ("What happened on Easter Monday?", "2026-04-06", "2026-04-06"),
+        ("Anything on Good Friday?", "2027-03-26", "2027-03-26"),
+    ],
+)
+def test_a_part_of_a_month_and_a_feast_are_days(question, first, last):
+    assert days_of(alone(question, NOW)) == (first, last)
+
+
+def test_in_the_week_between_them_christmas_is_the_one_that_was():
+    after = datetime(2026, 12, 28, 12, tzinfo=UTC)
+    assert days_of(alone("What is planned between Christmas and New Year?", after)) == ("2026-12-24", "2027-01-01")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is due by the end of March?",
+        "What happened since early June?",
+        "What happened before Christmas?",
+        "What is the end of the story in May?",
+        "Who cooks Christmas dinner?",
+        "What is in the Christmas box?",
+        "What happens in the new year?",
+        "What is a happy New Year?",
+        "Christmas",
+        "What is Easter?",
+        "What is on on Easter Island?",
+    ],
+)
+def test_what_is_no_part_of_a_month_and_no_feast_of_a_question_is_no_time(question):
+    assert alone(question, NOW) is None
+
+
+def test_what_was_kept_in_a_part_of_a_month_is_preferred():
+    hint = parse("Where did we walk in the last week of May 2023?", NOW)
+    fits = [match(hint, datetime.fromisoformat(f"{each}T12:00+00:00")) for each in ("2023-05-28", "2023-05-03")]
+    assert fits == [1.0, 0.75]
+
+
+def test_a_feast_is_a_reason_to_prefer_what_was_kept_only_where_it_is_over():
+    assert parse("What did we eat at Christmas?", NOW).month == 12
+    for question in (
+        "Why isn't he home at Christmas?",
+        "Could we bring the dog at Easter?",
+        "Who won the Easter race?",
+    ):
+        assert parse(question, NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("year", "day"), [(1961, "04-02"), (2000, "04-23"), (2025, "04-20"), (2026, "04-05"), (2038, "04-25")]
+)
+def test_easter_is_on_its_sunday(year, day):
+    assert f"{easter(year):%m-%d}" == day
+
+
+@pytest.mark.parametrize(
+    ("text", "month", "first", "last"),
+    [
+        ("Ready mid December", 12, 11, 20),
+        ("Due at the end of March 2027", 3, 21, 31),
+        ("Moves in the first week of May", 5, 1, 7),
+        ("Fair in the last week of June", 6, 24, 30),
+        ("Rare in late-August", 8, 21, 31),
+    ],
+)
+def test_a_text_tells_of_a_part_of_a_month(text, month, first, last):
+    assert [(each.month, each.days[0], each.days[-1]) for each in told_in(text)] == [(month, first, last)]
+
+
+NOTES = (
+    "The jib is ready mid December",
+    "Skiing over New Year's Eve with Bea",
+    "Christmas dinner is at Nelly's",
+    "Kayak course on Easter Saturday",
+    "Vet on 2 December",
+    "Boiler check in December",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What is planned for 15 December?", {NOTES[0]}),
+        ("What is due in the first week of December?", {NOTES[4]}),
+        ("What is planned for Christmas?", {NOTES[2]}),
+        ("What is due on 25 December?", {NOTES[2]}),
+        ("What is planned between Christmas and New Year?", {NOTES[1], NOTES[2]}),
+        ("What is on at Easter?", {NOTES[3]}),
+        ("What is due in mid December?", {NOTES[0]}),
+        ("What is planned for December?", {*NOTES} - {NOTES[3]}),
+    ],
+)
+def test_days_are_found_that_notes_tell_by_parts_of_months_and_feasts(runtime, ada, question, found):
+    shelf = Shelf(runtime, ada, NOTES)
+    shelf.keep_at(NOW)
+    result = shelf.ask(question, now=NOW, near=5, cosine=0.9)
+    assert {hit.snippet for hit in result.hits} == found
+    assert result.period is not None
