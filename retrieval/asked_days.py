@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 
 from retrieval.dates import DateHint, Period, aware, hint_of, local, midnight, span_of, zone_of
 from retrieval.feasts import Feast, asked_in, year_of
 from retrieval.from_now import COUNT, told_from
-from retrieval.months import AMBIGUOUS, ISO, MONTH, MONTHS, NAMED, YEAR, part_before, with_months
+from retrieval.months import AMBIGUOUS, ISO, MONTH, MONTHS, NAMED, YEAR, in_digits, part_before, with_months
 from retrieval.weekdays import NAME
 
 # A question of these and a date asks for whatever there is of that time.
@@ -58,6 +58,7 @@ _NEAR = 16
 _OF_WEEKDAY = re.compile(rf"\b(?:on\s+)?{NAME}\s*,?\s*(?:the\s+)?\Z", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\b(?!.*\b(?:to|till|until|through)\b)", re.IGNORECASE)
 _BY = re.compile(r"\bby\s+(?:the\s+)?(?:early|mid|late|beginning|start|middle|end|first|last)\b", re.IGNORECASE)
+_WHICH = frozenset({"last", "next", "coming", "this"})
 _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
 _WORD = re.compile(r"[^\W_]+")
 
@@ -181,6 +182,11 @@ def _taken(question: str, now: datetime, *, gone: bool, feasts: bool = True) -> 
     zone = zone_of(now)
     if found := ISO.search(question):
         return _iso(found, zone), _without(_weekday_before(question, found.start()), *found.span())
+    if digits := next(in_digits(question, either=False), None):
+        written, month, day = digits
+        year_told = int(written["year"]) if written["year"] else None
+        rest = _without(_weekday_before(question, written.start()), *written.span())
+        return DateHint(year_told, month, day, zone=zone), rest
     if feasts and (feast := asked_in(question)) and (hint := _feast(feast, now, gone=gone)):
         return hint, _without(question, feast.start, feast.end)
     if named := _named_month(question):
@@ -194,6 +200,8 @@ def _taken(question: str, now: datetime, *, gone: bool, feasts: bool = True) -> 
         hint = _parts(named, year[1] if year else None, zone)
         if part:
             hint = replace(hint, day=part[0], last=part[1], weekday=part[2])
+        if hint.year is None and (named["lead"] or "").lower() in _WHICH:
+            hint = replace(hint, year=_year_meant(hint, named["lead"].lower(), now.date()))
         return hint, _without(rest, *year.span()) if year and apart else rest
     if year := YEAR.search(question):
         return DateHint(year=int(year[1]), zone=zone), _without(question, *year.span())
@@ -233,6 +241,19 @@ def _year_of(named: re.Match[str], rest: str) -> tuple[re.Match[str] | None, boo
     """
     year, other = None if named["year"] else YEAR.search(rest), _named_month(rest)
     return year, year is None or other is None or not other.start() <= year.start() < other.end()
+
+
+def _year_meant(hint: DateHint, which: str, today: date) -> int | None:
+    """Return the year of "last March": the latest that is over. "Next March" has not begun."""
+    if which == "this":
+        return today.year
+    try:
+        years = {year: days for year in range(today.year - 1, today.year + 2) if (days := hint.days(year))}
+    except (OverflowError, ValueError):
+        return None
+    if which == "last":
+        return max((year for year, days in years.items() if days[1] <= today), default=None)
+    return min((year for year, days in years.items() if days[0] > today), default=None)
 
 
 def _nearest(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:

@@ -278,7 +278,9 @@ def days_in_digits(day: date) -> list[str]:
 def day_beginnings(day: date) -> list[str]:
     """Return how lexemes begin by which a text may have a day in digits, of whatever year, each with a star."""
     forms = ("{d}.{m}.", "{d:02}.{m:02}.", "{d}/{m}/", "{d:02}/{m:02}/", "{m}/{d}/", "{m:02}/{d:02}/")
-    return [*(form.format(d=day.day, m=day.month) + "*" for form in forms), f"-{day.month:02}"]
+    # To the database "3.12." is a number.
+    numbers = [f"{day.day}.{day.month}", f"{day.day:02}.{day.month:02}"]
+    return [*(form.format(d=day.day, m=day.month) + "*" for form in forms), *numbers, f"-{day.month:02}"]
 
 
 def _day_forms(day: date) -> list[str]:

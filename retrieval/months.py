@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Iterator
 
 from retrieval.weekdays import DAYS
 from retrieval.weekdays import NAME as NAME_OF_DAY
@@ -20,12 +21,47 @@ MONTH = (
     r"|nov(?:ember)?|dec(?:ember)?)\b"
 )
 NAMED = re.compile(
-    rf"""\b(?:(?P<lead>in|during|since|until|till|by|before|after|around|of|last|early|late|mid|between
+    rf"""\b(?:(?P<lead>in|during|since|until|till|by|before|after|around|of|early|late|mid|between
+       |last|next|coming|this(?!\s+(?-i:may|mar(?:ch)?)\b)
        |from(?=\s+{MONTH}\s+(?:to|until|till|through)\s)|(?:planned|scheduled|due)\s+for)[\s-]+)?
     (?:(?<![\w:.])(?P<before>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?
     \b(?P<month>{MONTH})\.?
     (?:\s+(?:the\s+)?(?P<after>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:))?
     (?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d)\b)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# A day in digits, with its year or, with points, without: "3.12." Which of the two is the month the sign tells.
+IN_DIGITS = re.compile(
+    rf"""(?<![\w./-])(?P<one>\d\d?)(?P<sign>[./])(?P<other>\d\d?)(?P=sign)
+    (?:\s?(?P<year>{YEAR_TEXT})(?:(?=T\d)|(?![\w-])) | (?<=\.)(?![\w.])(?!\s?\d))""",
+    re.VERBOSE,
+)
+# Without its year it is one only behind such a word: "16.3." may be a version.
+_DAY_LEAD = re.compile(
+    r"(?:\A\W*|\b(?:on|for|by|from|to|until|till|and|or|between|the|am|den|der|bis|ab|vom|zum|seit)\s+|[\u2013-]\s?)\Z",
+    re.IGNORECASE,
+)
+# By month: what it is called in German, French and Spanish.
+ABROAD = (
+    ("januar", "jänner", "janvier", "enero"),
+    ("februar", "feber", "février", "febrero"),
+    ("märz", "mars", "marzo"),
+    ("april", "avril", "abril"),
+    ("mai", "mayo"),
+    ("juni", "juin", "junio"),
+    ("juli", "juillet", "julio"),
+    ("august", "août", "agosto"),
+    ("september", "septembre", "septiembre"),
+    ("oktober", "octobre", "octubre"),
+    ("november", "novembre", "noviembre"),
+    ("dezember", "décembre", "diciembre"),
+)
+_SHORT = ("jan", "feb", "mär", "apr", "mai", "jun", "jul", "aug", "sept", "okt", "nov", "dez")
+# With a day, or behind a word that leads to a month: "mars" and "mai" may be no month.
+NAMED_ABROAD = re.compile(
+    rf"""(?:(?<![\w:.,-])(?P<day>\d\d?)(?:\.|er|º)?\s+(?:de\s+)?|\b(?:im|en|ende|anfang|mitte|bis|ab|seit|fin|de)\s+)
+    (?P<month>{"|".join(sorted({each for those in ABROAD for each in those} | {*_SHORT}, key=len, reverse=True))})\b\.?
+    (?:\s+(?:de\s+|del\s+)?(?P<year>{YEAR_TEXT})\b)?""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Two days of a month that is named once: "19 to 26 December", "December 24 and 25".
@@ -49,6 +85,9 @@ _PART = re.compile(
 _THIRDS = {"early": (1, 10), "beginning": (1, 10), "start": (1, 10), "mid": (11, 20), "middle": (11, 20)}
 # So many characters before a month say it.
 _LONGEST_PART = 40
+_NEAR = 16
+# Shorter names have no ending that a stem loses.
+_ENDS_WHOLE = 6
 
 
 def part_before(text: str, place: int) -> tuple[int, int, int | None, int] | None:
@@ -74,6 +113,40 @@ def part_before(text: str, place: int) -> tuple[int, int, int | None, int] | Non
         return -7, -1, weekday, start
     first = 1 + 7 * _COUNTS.index(count)
     return first, first + 6, weekday, start
+
+
+def in_digits(text: str, *, either: bool) -> Iterator[tuple[re.Match[str], int, int]]:
+    """Give the days that a text has in digits, each with its month and its day.
+
+    Where both numbers may be the month, as with slashes, the day is taken to be first; `either` gives both readings.
+
+    >>> [found for _, *found in in_digits("on 3.12. and 03/12/2026, 12/31/2026, at 16.3.", either=False)]
+    [[12, 3], [12, 3], [12, 31]]
+    """
+    for found in IN_DIGITS.finditer(text):
+        if not found["year"] and not _DAY_LEAD.search(text, max(0, found.start() - _NEAR), found.start()):
+            continue
+        one, other = int(found["one"]), int(found["other"])
+        orders = [(other, one)] + [(one, other)] * (found["sign"] == "/")
+        possible = [each for each in orders if 1 <= each[0] <= len(MONTHS) and 1 <= each[1] <= 31]
+        for month, day in possible if either else possible[:1]:
+            yield found, month, day
+
+
+def month_abroad(name: str) -> int:
+    """Return the month (1-12) of a name in another language, or its short form."""
+    low = name.lower()
+    return next((at for at, each in enumerate(ABROAD, 1) if low in each), 0) or _SHORT.index(low) + 1
+
+
+def lexemes_abroad(month: int) -> list[str]:
+    """Return the lexemes by which a text may name a month in another language; a star is for how one begins.
+
+    >>> lexemes_abroad(12)
+    ['deze*', 'déce*', 'dici*', 'dez']
+    """
+    names = [each if len(each) < _ENDS_WHOLE else f"{each[:4]}*" for each in ABROAD[month - 1]]
+    return [*names, _SHORT[month - 1]]
 
 
 def days_of_part(first: int, last: int, month: int) -> range:

@@ -12,7 +12,20 @@ from retrieval import weekdays
 from retrieval.codes import day_beginnings, day_numbers, days_in_digits, month_lexemes
 from retrieval.dates import DateHint, Period, local
 from retrieval.feasts import Feast, feasts_in, lexemes_on
-from retrieval.months import AMBIGUOUS, MONTHS, NAMED, YEAR, YEAR_TEXT, days_of_part, part_before, with_months
+from retrieval.months import (
+    AMBIGUOUS,
+    MONTHS,
+    NAMED,
+    NAMED_ABROAD,
+    YEAR,
+    YEAR_TEXT,
+    days_of_part,
+    in_digits,
+    lexemes_abroad,
+    month_abroad,
+    part_before,
+    with_months,
+)
 
 # The days of a longer time are too many to be looked for, and which of them one without its year is, nothing tells.
 LONGEST = timedelta(days=32)
@@ -25,14 +38,8 @@ _BESIDE = 5
 _MONTH, _DAY, _YEAR = 64, 2, 1
 # Characters of a text that are read: who keeps a whole book means no day in it.
 _READ = 8192
-# A day as digits write it, with the month first or last; an hour may follow.
-_IN_DIGITS = re.compile(
-    rf"""(?<![\w.-])(?:
-        (?P<first_year>{YEAR_TEXT})-(?P<month>\d\d)(?:-(?P<day>\d\d))?
-      | (?P<one>\d\d?)(?P<sign>[./])(?P<other>\d\d?)(?P=sign)(?P<last_year>{YEAR_TEXT})
-    )(?:(?=T\d)|(?![\w-]))""",
-    re.VERBOSE,
-)
+# A day, or a month, with its year first; an hour may follow.
+_ISO = re.compile(rf"(?<![\w.-])(?P<year>{YEAR_TEXT})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?:(?=T\d)|(?![\w-]))")
 # Between the first day, or month, and the last; an hour may stand behind the first.
 _TO = re.compile(r"(?:T[\d:.]+Z?)?\s*(?:[\u2013-]|to|till|until|through)\s*", re.IGNORECASE)
 # The word of which a time is said, before it: "kWh in September", not "installed in September".
@@ -127,6 +134,7 @@ def lexemes_of(period: Period, zone: tzinfo) -> dict[str, int]:
             # "-12" is a month here and the twelfth there.
             found |= dict.fromkeys(chain(*(month_lexemes(month) for month in {day.month for day in days})), _MONTH)
             found |= dict.fromkeys(chain(*map(day_beginnings, days)), _MONTH)
+            found |= dict.fromkeys(chain(*(lexemes_abroad(month) for month in {day.month for day in days})), _MONTH)
             # "New" is a word of too many texts.
             found |= {each: _YEAR if each == "new" else _MONTH for each in lexemes_on(*_ends(part, zone))}
         if (part.named is None or part.named.last is not None) and part.end - part.start <= _WEEK:
@@ -146,7 +154,7 @@ def told_in(text: str) -> Iterator[Told]:
     >>> [(each.year, each.month, [*each.days]) for each in told_in("On 3 Dec 2026, and from 24 December to 2 January")]
     [(None, 12, [24, 25, 26, 27, 28, 29, 30, 31]), (None, 1, [1, 2]), (2026, 12, [3])]
     """
-    found = sorted(chain(_in_digits(text), _in_words(text)), key=lambda each: each.start)
+    found = sorted(chain(_in_digits(text), _in_words(text), _in_words_abroad(text)), key=lambda each: each.start)
     for year in YEAR.finditer(text):
         if not any(each.start <= year.start() < each.end for each in found):
             yield Told(*year.span(), int(year[1]))
@@ -194,15 +202,20 @@ def _first_and_behind(feast: Feast, year: int) -> tuple[date, date]:
 
 
 def _in_digits(text: str) -> Iterator[Told]:
-    for found in _IN_DIGITS.finditer(text):
-        if found["first_year"]:
-            orders = [(found["month"], found["day"])]
-        else:
-            orders = [(found["other"], found["one"])] + [(found["one"], found["other"])] * (found["sign"] == "/")
-        for month, day in orders:
-            if 1 <= int(month) <= len(MONTHS):
-                days = range(int(day), int(day) + 1) if day else range(0)
-                yield Told(*found.span(), int(found["first_year"] or found["last_year"]), int(month), days)
+    for found in _ISO.finditer(text):
+        if 1 <= int(found["month"]) <= len(MONTHS):
+            days = range(int(found["day"]), int(found["day"]) + 1) if found["day"] else range(0)
+            yield Told(*found.span(), int(found["year"]), int(found["month"]), days)
+    for found, month, day in in_digits(text, either=True):
+        yield Told(*found.span(), int(found["year"]) if found["year"] else None, month, range(day, day + 1))
+
+
+def _in_words_abroad(text: str) -> Iterator[Told]:
+    for found in NAMED_ABROAD.finditer(text):
+        if NAMED.fullmatch(found["month"]) and not (found["day"] and text[found.end("day")] == "."):
+            continue  # English has it, but for the point.
+        days = range(int(found["day"]), int(found["day"]) + 1) if found["day"] else range(0)
+        yield Told(*found.span(), int(found["year"]) if found["year"] else None, month_abroad(found["month"]), days)
 
 
 def _in_words(text: str) -> Iterator[Told]:
