@@ -139,6 +139,11 @@ def page_spaces(session: Session, user_id: UUID, *, limit: int, cursor: str | No
     return SpacePage(found[:limit], found[limit - 1].slug if len(found) > limit else None)
 
 
+def without_memory(session: Session, user_id: UUID) -> Sequence[str]:
+    """Return the names of the user's spaces with memory off, in no order."""
+    return session.scalars(select(Space.slug).where(Space.user_id == user_id, ~Space.memory_enabled)).all()
+
+
 def list_spaces(session: Session, user_id: UUID) -> Sequence[Space]:
     """Return all spaces of the user, the default first."""
     statement = select(Space).where(Space.user_id == user_id).order_by(Space.slug != DEFAULT_SPACE, Space.slug)

@@ -18,7 +18,7 @@ from memory.forget import Forgetting, Restorable, forget, list_restorable, resto
 from memory.journal import record
 from memory.models import Space
 from memory.remember import prepare, remember_many
-from memory.spaces import DEFAULT_SPACE, get_space, lock_space_of
+from memory.spaces import DEFAULT_SPACE, get_space, lock_space_of, without_memory
 from memory.themes import delete_theme
 from memory.trace import Outcome, Trace
 from tasks.embedding import nudge
@@ -83,8 +83,7 @@ def incognito_spaces() -> frozenset[str]:
 
 def silent_spaces() -> frozenset[str]:
     """Return the names of the spaces in which nothing is recalled: those of `incognito_spaces`, or with memory off."""
-    spaces = list_spaces(session(), credential().user_id)
-    return incognito_spaces().union(space.slug for space in spaces if not space.memory_enabled)
+    return incognito_spaces().union(without_memory(session(), credential().user_id))
 
 
 def skipped(space: Space) -> str | None:

@@ -179,7 +179,7 @@ def _to(slug: str) -> Response:
 
 def _shelf(problem: dict[str, str], cursor: str | None = None) -> Response:
     page = page_spaces(session(), credential().user_id, limit=PAGE, cursor=cursor)
-    context = {"rooms": rooms(page.spaces), "cursor": cursor, "next_cursor": page.next_cursor}
+    context: dict[str, Any] = {"rooms": rooms(page.spaces), "cursor": cursor, "next_cursor": page.next_cursor}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
     return render("spaces/index.html", "spaces/_page.html", status, given=request.form, problem=problem, **context)
 
