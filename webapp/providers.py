@@ -31,14 +31,19 @@ SENTENCE = "A commonplace book keeps what is worth remembering."
 class Standing:
     """The user's models with how far each is, the active one first; the user's own setting, if any.
 
-    `locked` is true while the system's own endpoint overrides what a user sets. `is_read_elsewhere` is true where the
-    server has a language model that texts are sent to, whatever embeds them.
+    `locked` is true while the system's own endpoint embeds, and nothing can be set. `is_read_elsewhere` is true where
+    the server has a language model that texts are sent to, whatever embeds them.
     """
 
     models: Sequence[tuple[EmbeddingModel, Progress]]
     setting: ProviderSetting | None
     locked: bool
     is_read_elsewhere: bool
+
+    @property
+    def stays_here(self) -> bool:
+        """Tell whether no text of the user leaves this machine, to be embedded or read."""
+        return not self.is_read_elsewhere and not any(model.endpoint_url for model, _ in self.models)
 
     @property
     def busy(self) -> bool:
@@ -77,11 +82,19 @@ def standing() -> Standing:
     progress = [progress_of(session(), who.user_id, model.id, who.space_id) for model in models]
     setting = setting_of(session(), who.user_id)
     told = list(zip(models, progress, strict=True))
-    return Standing(told, setting, runtime().providers.system_healthy(), runtime().chat_model is not None)
+    locked = runtime().providers.is_fixed(session(), who.user_id)
+    return Standing(told, setting, locked, runtime().chat_model is not None)
 
 
 def save(fields: Mapping[str, Any]) -> None:
-    """Use an endpoint of one's own and begin to re-embed; raises `InvalidError` when it cannot be one."""
+    """Use an endpoint of one's own and begin to re-embed; raises `InvalidError` when it cannot be one.
+
+    Raises `ConflictError` while the system's own embeds: what was stored then would have no effect.
+    """
+    if runtime().providers.is_fixed(session(), credential().user_id):
+        raise ConflictError(
+            "the server's own endpoint embeds for all of its users: no other can be set", "endpoint_url"
+        )
     # A name may take as long to be looked up as an answer, and somebody else needs the connection.
     session().commit()
     try:

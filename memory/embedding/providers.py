@@ -68,11 +68,9 @@ class Providers:
     def target(self, session: Session, user_id: UUID) -> Target | None:
         """Return the model that the rules of precedence give this user now.
 
-        A user who is on the system endpoint already, or moving there, stays while it is configured: an outage must
-        not re-embed everything, it only degrades search.
+        It is the system endpoint's wherever `is_fixed`.
         """
-        on_system = any(map(self._on_system, user_models(session, user_id)))
-        if self.system.llamacpp_url and (on_system or self.system_healthy()):
+        if self.is_fixed(session, user_id):
             return Target("llamacpp", self.system.llamacpp_model, self.system.llamacpp_url)
         setting = session.get(ProviderSetting, user_id)
         if setting is not None and setting.enabled:
@@ -86,6 +84,16 @@ class Providers:
         if self.system.local_model != NO_LOCAL_MODEL:
             return Target("local", resolve_model(self.system.local_model)[1])
         return None
+
+    def is_fixed(self, session: Session, user_id: UUID) -> bool:
+        """Tell whether the system endpoint embeds for the user, whatever the user sets: it is configured, and healthy.
+
+        A user who is on it already, or moving there, stays while it is configured: an outage must not re-embed
+        everything, it only degrades search.
+        """
+        if self.system.llamacpp_url is None:
+            return False
+        return any(map(self._on_system, user_models(session, user_id))) or self.system_healthy()
 
     def embeds(self, session: Session, user_id: UUID) -> bool:
         """Tell whether anything is set up that embeds for the user, be it away at the moment."""

@@ -12,6 +12,8 @@ from api_talk import Talk
 from embedding_endpoint import running
 from pages_browser import HTMX, at_browser, stored
 
+from memory.embedding.backfill import utc_now
+from memory.embedding.models import reconcile
 from memory.embedding.providers import Providers
 from memory.keys import Keys
 from memory.llm import ChatModel
@@ -40,6 +42,51 @@ def models(person):
 
 def test_without_a_setting_the_page_says_what_embeds(browser):
     assert "no text leaves this machine" in browser.get("/providers").text
+
+
+@pytest.fixture
+def installed(app, runtime, monkeypatch):
+    """Return a function that starts the server anew, with an endpoint for all of its users."""
+
+    def install(system):
+        known = replace(runtime.providers.system, llamacpp_url=system.url, llamacpp_model="tiny")
+        providers = Providers(known, runtime.keys)
+        monkeypatch.setitem(app.extensions, "commonplace", replace(runtime, providers=providers))
+        return providers
+
+    return install
+
+
+def test_while_the_servers_own_endpoint_embeds_no_other_can_be_set(client, installed, ada, browser, endpoint):
+    agent = Agent(client, ada.headers)
+
+    def assert_locked():
+        page = browser.get("/providers").text
+        assert ("<fieldset disabled>" in page, "no text leaves this machine" in page) == (True, False)
+        assert agent.get("/v1/providers").json["locked_by_system"] is True
+        sent = {"provider_type": "openai", "endpoint_url": endpoint.url, "model": "loom-5"}
+        refused = agent.ask("PUT", "/v1/providers", json=sent)
+        assert (refused.status_code, "for all of its users" in refused.text) == (409, True)
+        again = browser.post("/providers", data=form(endpoint))
+        assert (again.status_code, "Nothing was saved" in again.text) == (422, True)
+        assert rows(ada, "SELECT FROM provider_settings") == []
+
+    with running() as system:
+        providers = installed(system)
+        assert_locked()
+        with ada.session() as session:
+            reconcile(session, ada.id, providers.target(session, ada.id), now=utc_now())
+    # Away by now; whom it embedded for stays.
+    installed(system)
+    assert_locked()
+
+
+def test_an_endpoint_for_all_that_never_answered_keeps_nobody_from_setting_one(client, installed, ada, endpoint):
+    with running() as system:
+        pass
+    installed(system)
+    sent = {"provider_type": "openai", "endpoint_url": endpoint.url, "model": "loom-5"}
+    assert Agent(client, ada.headers).ask("PUT", "/v1/providers", json=sent).json["locked_by_system"] is False
 
 
 def test_where_a_language_model_reads_the_page_says_that_texts_are_sent_to_it(app, runtime, browser):

@@ -48,7 +48,7 @@ class ProvidersAnswer(BaseModel):
 
     models: list[ModelAnswer]
     setting: ProviderAnswer | None
-    locked_by_system: bool
+    locked_by_system: bool = Field(description="While the server's own endpoint embeds: none of one's own can be set.")
 
 
 class TrialAnswer(BaseModel):

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from memory.embedding.http import PROVIDERS
 from memory.embedding.providers import setting_of
-from memory.errors import InvalidError
+from memory.errors import ConflictError, InvalidError
 from webapp.api.schemas import ProviderBody
 from webapp.context import credential, session
 from webapp.htmx import render
@@ -90,6 +90,9 @@ def change() -> Response:
     except InvalidError as error:
         session().rollback()
         return _desk({error.field: error.message})
+    except ConflictError as error:
+        session().rollback()
+        return _desk({"endpoint_url": f"Nothing was saved: {error.message}."})
     return _back("Saved. The present vectors serve until the new ones are all there.")
 
 
