@@ -102,7 +102,12 @@ def set_status_many(
         edit.update(session, user_id, memory.id, status, keys=keys, now=now, actor=actor, locked=space)
         return True
 
-    return _each(session, lock_memories(session, user_id, ids), act)
+    memories = lock_memories(session, user_id, ids)
+    changed = _each(session, memories, act)
+    if not archived:
+        for space in {space.id: space for _, space in memories}.values():
+            edit.make_room(session, space, changed, now=now, actor=actor)
+    return changed
 
 
 def forget_many(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -48,6 +49,7 @@ WITH scored AS (
     FROM memories m JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
     WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
       AND NOT m.pinned AND NOT m.manually_saved AND (m.expires_at IS NULL OR m.expires_at > :now)
+      AND m.id <> ALL(:spared)
     ORDER BY score FETCH FIRST :overage ROWS WITH TIES
 ), lowest AS (
     SELECT m.id FROM memories m JOIN scored ON scored.id = m.id WHERE m.user_id = :user_id
@@ -61,13 +63,15 @@ SELECT lowest.id, gone.id IS NOT NULL AS is_gone FROM lowest LEFT JOIN gone ON g
 """)
 
 
-def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: str) -> tuple[UUID, ...]:
+def enforce_capacity(
+    session: Session, space: Space, *, now: datetime, actor: str, spared: Collection[UUID] = ()
+) -> tuple[UUID, ...]:
     """Delete the lowest sums of relevance, recency and importance beyond the soft cap and return their ids.
 
     Scores that are missing or older than 24 hours are computed first, with relevance 0. Pinned and manually saved
     rows are never touched: if they alone exceed the cap, an audit event says so. What has expired and waits for the
-    worker does not count, and is left to it; what another transaction holds, to a later write. The caller holds the
-    space's lock.
+    worker does not count, and is left to it; what another transaction holds, to a later write. What is `spared`
+    was just made active: old as it is, it would be the first to go. The caller holds the space's lock.
     """
     # The trigger has counted what was just flushed; the loaded object has not seen it.
     active = session.scalar(select(Space.documents).where(Space.user_id == space.user_id, Space.id == space.id))
@@ -79,7 +83,7 @@ def enforce_capacity(session: Session, space: Space, *, now: datetime, actor: st
     scope = {"user_id": space.user_id, "space_id": space.id}
     tau = float(space.policy.get("tau_days", DEFAULT_TAU_DAYS)) * 86_400
     session.execute(_REFRESH, {**scope, "now": now, "tau": tau, "stale": STALE_AFTER})
-    lowest = session.execute(_TRIM, {**scope, "overage": overage, "now": now}).all()
+    lowest = session.execute(_TRIM, {**scope, "overage": overage, "now": now, "spared": list(spared)}).all()
     trimmed = tuple(row.id for row in lowest if row.is_gone)
     details = {"space": space.slug, "ids": [str(memory_id) for memory_id in trimmed]}
     if trimmed:

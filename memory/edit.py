@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from memory.capacity import enforce_capacity
 from memory.drafts import Draft, check_status
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
@@ -122,9 +123,9 @@ def update(
     A new text is fingerprinted and embedded again. With None for `supersedes` what was superseded has the status again
     that it had before, unless another memory supersedes it too. `restored` is the number of the version that this
     brings back, if it does; `locked` the space of the memory, where the caller has locked both and what is tied to the
-    memory. Raises `InvalidError` for a bad field, `ConflictError` when another memory of the space has this text, or
-    that of what is no longer superseded, `RefusedError` when what is to be active was forgotten, or when memory is off
-    in the space and another version of the memory would be stored there.
+    memory, and makes room for what becomes active. Raises `InvalidError` for a bad field, `ConflictError` when another
+    memory of the space has this text, or that of what is no longer superseded, `RefusedError` when what is to be active
+    was forgotten, or when memory is off in the space and another version of the memory would be stored there.
     """
     memory = get_memory(session, user_id, memory_id)
     draft = _checked(memory, changes)
@@ -148,6 +149,7 @@ def update(
             _refuse_forgotten(session, space, freed[0].text, freed[0].simhash, keys, now)
     if rewritten is None and changes.get("status") == "active" != memory.status:
         _refuse_forgotten(session, space, memory.text, memory.simhash, keys, now)
+    woken = _woken(memory, status, freed)
     before, were = content_of(session, memory), _values(memory, changes)
     gained = _gained_by_saving(session, space, memory, changes)
     linked = _link(memory, older, freed, now) if "supersedes" in changes else {}
@@ -166,7 +168,21 @@ def update(
         fields.append("manually_saved")
     details = {"fields": sorted(fields), **linked, **gained, **({"restored": restored} if restored is not None else {})}
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
+    if locked is None:
+        make_room(session, space, woken, now=now, actor=actor)
     return memory
+
+
+def _woken(memory: Memory, status: str, freed: tuple[Memory, str] | None) -> list[UUID]:
+    """Return what a change makes active: the memory, or what it no longer supersedes."""
+    became = [(memory, status), *([freed] if freed else [])]
+    return [each.id for each, new in became if new == "active" != each.status]
+
+
+def make_room(session: Session, space: Space, woken: Sequence[UUID], *, now: datetime, actor: str) -> None:
+    """Enforce the soft cap where memories were made active; with memory off what is there stays."""
+    if woken and space.memory_enabled:
+        enforce_capacity(session, space, now=now, actor=actor, spared=woken)
 
 
 def _gained_by_saving(session: Session, space: Space, memory: Memory, changes: Mapping[str, Any]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from memory.bulk import move_many
+from memory.bulk import move_many, set_status_many
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
@@ -52,6 +52,38 @@ def texts(book):
 def test_below_the_cap_nothing_is_trimmed(book, cap):
     cap(3)
     assert [book.write(words).trace.trimmed for words in WORDS[:3]] == [()] * 3
+
+
+@pytest.mark.parametrize("how", ["one", "many"])
+def test_what_is_made_active_again_leaves_the_space_within_its_cap(book, cap, how):
+    cap(3)
+    ids = [book.write(words).id for words in WORDS[:3]]
+    as_they_are = {"keys": book.runtime.keys, "now": utc_now(), "actor": "t"}
+    with book.session() as session:
+        update(session, book.user_id, ids[0], {"status": "archived"}, **as_they_are)
+    fourth = book.write(WORDS[3])
+    for memory_id, total in zip((*ids, fourth.id), (0, 3, 1, 2), strict=True):
+        score(book, memory_id, total)
+    with book.session() as session:
+        if how == "one":
+            update(session, book.user_id, ids[0], {"status": "active"}, **as_they_are)
+        else:
+            set_status_many(session, book.user_id, ids, archived=False, **as_they_are)
+    # It is the one that is wanted, whatever its score.
+    assert texts(book) == {WORDS[0], WORDS[1], WORDS[3]}
+
+
+def test_with_memory_off_nothing_is_trimmed_for_what_is_made_active(book, cap):
+    cap(1)
+    first = book.write(WORDS[0]).id
+    as_they_are = {"keys": book.runtime.keys, "now": utc_now(), "actor": "t"}
+    with book.session() as session:
+        update(session, book.user_id, first, {"status": "archived"}, **as_they_are)
+    book.write(WORDS[1])
+    with book.session() as session:
+        update_space(session, book.user_id, "default", {"memory_enabled": False}, now=utc_now(), actor="t")
+        update(session, book.user_id, first, {"status": "active"}, **as_they_are)
+    assert texts(book) == set(WORDS[:2])
 
 
 def test_the_lowest_totals_go(book, cap):
