@@ -21,11 +21,12 @@ from memory.journal import hold, record_tool_call
 from memory.recall_history import PARTS
 from memory.redaction import REDACTED
 from retrieval.policy import PolicyError
-from retrieval.query import MAX_QUERY, Hit
+from retrieval.query import MAX_QUERY, Hit, Result
 from retrieval.search import query_hash
 from webapp.context import credential, request_id, session, utc_now
 from webapp.headers import CONVERSATION_HEADER, MESSAGE_HEADER, own_header
 from webapp.operations import is_incognito, space_at, was_incognito
+from webapp.ratelimit import LIMITED
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ LONGEST_ERROR = 500
 # Calls that say what the memories say that they name.
 _WRITES = frozenset({"create", "update"})
 DEEPEST_KEPT = 4
+# What keeps a search from being made.
+_NOT_MADE = frozenset({"incognito", "memory_off", LIMITED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,11 @@ def recalled(hits: Sequence[Hit]) -> dict[str, Any]:
     """Return what is recorded of hits: their ids in the order of their ranks, and the parts of the score of each."""
     scores = [[round(float(getattr(hit.ranked.scored.score, part)), 4) for part in PARTS] for hit in hits]
     return {"ids": [str(hit.ranked.scored.candidate.id) for hit in hits], "scores": scores}
+
+
+def hits_of(result: Result, shown: int) -> int | None:
+    """Return what is recorded as the number of hits that were shown; None where none was, as nothing was searched."""
+    return shown or (None if _NOT_MADE & set(result.degraded) else 0)
 
 
 def kept(value: Any, depth: int = 0) -> Any:

@@ -139,6 +139,32 @@ def test_the_share_of_failures_is_that_of_the_last_hour(client, ada, numbers, ve
     assert numbers()["commonplace_embedding_errors"] == before + 1
 
 
+def test_contexts_count_for_the_hit_rate_and_what_was_not_searched_does_not(client, ada):
+    agent = Agent(client, ada.headers)
+
+    def made_and_found():
+        with ada.session() as session:
+            search = telemetry(session, utc_now())["search"]
+        return search["count"], round(search["count"] * (search["hit_rate"] or 0))
+
+    def ask(query):
+        agent.tool("memory_search", query=query)
+        agent.tool("query_memory", query=query)
+        agent.post("/v1/memory/context", {"query": query})
+        return made_and_found()
+
+    agent.store("Ada keeps bees on the roof")
+    embed(ada)
+    made, found = made_and_found()
+    assert ask("Who keeps bees?") == (made + 3, found + 3)
+    assert ask("Which ferry goes to Lofoten?") == (made + 6, found + 3)
+    agent.post("/v1/memory/settings", {"memory_enabled": False})
+    assert ask("Who keeps bees?") == (made + 6, found + 3)
+    agent.post("/v1/memory/settings", {"memory_enabled": True})
+    agent.post("/v1/memory/incognito/start", {})
+    assert ask("Who keeps bees?") == (made + 6, found + 3)
+
+
 def test_a_queue_that_is_out_of_reach_is_not_told_to_be_empty(numbers, monkeypatch):
     monkeypatch.setattr(huey, "storage", RedisHuey("nowhere", port=1).storage)
     assert "commonplace_queue_tasks" not in str(numbers())

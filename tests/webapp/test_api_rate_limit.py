@@ -55,6 +55,12 @@ def test_within_the_limit_nothing_is_said(agent):
     assert [search(agent)["degraded"] for _ in range(2)] == [[], []]
 
 
+def test_what_was_not_searched_counts_as_no_search_that_found_nothing(agent, ada):
+    for query in ("bees", "honey", "bees", "ferries"):
+        search(agent, query)
+    assert [hits for (hits,) in rows(ada, "SELECT hits FROM tool_calls ORDER BY created_at")] == [2, 2, 2, None]
+
+
 def test_over_the_limit_the_last_answer_comes_again(agent):
     first, _, third = (search(agent) for _ in range(3))
     assert (ids(third), third["degraded"]) == (ids(first), ["rate_limited"])

@@ -43,7 +43,7 @@ from webapp.guards import in_session, needs, recorded, require_scope
 from webapp.operations import drop_theme, incognito_spaces, refuse_in_incognito, skipped, space_for
 from webapp.prompt import prompt_block
 from webapp.recall import find
-from webapp.recording import Recording, recalled
+from webapp.recording import Recording, hits_of, recalled
 from webapp.tools.shown import named, remarks
 
 bp = api_blueprint("memory", "Switches, themes and what goes into a prompt", "/v1/memory")
@@ -220,7 +220,7 @@ def context(body: ContextBody) -> Response:
         question=body.query,
         result=told,
         affected=told["ids"],
-        hits=block.items,
+        hits=hits_of(result, block.items),
         success=not result.error,
     )
     return jsonify(

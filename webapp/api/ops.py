@@ -110,7 +110,7 @@ class _Telemetry(Collector):
         return [
             GaugeMetricFamily(
                 "commonplace_retrieval_hit_rate",
-                "Share of searches of the last hour that found something",
+                "Share of the searches and contexts of the last hour that found something",
                 value=float(search.get("hit_rate") or 0),
             ),
             CounterMetricFamily("commonplace_tool_calls", "Tool calls", value=self._numbers.get("tool_calls") or 0),

@@ -39,7 +39,7 @@ class CallAnswer(OutlineAnswer):
     success: bool
     error: str | None
     duration_ms: float | None = Field(description="null where nobody said how long it took.")
-    hits: int | None
+    hits: int | None = Field(description="null where nothing was searched.")
     affected_ids: list[str]
     affected_paths: list[str]
     query_hash: str | None

@@ -28,7 +28,7 @@ from webapp.pages.notebook_forms import (
 )
 from webapp.pages.notebook_stored import asked_of, output_of
 from webapp.recall import find
-from webapp.recording import Recording, recalled
+from webapp.recording import Recording, hits_of, recalled
 
 INCOGNITO = "Incognito is on: nothing is recalled, and nothing of this cell is kept. End it to run the cell."
 
@@ -98,7 +98,7 @@ def _note_recall(recording: Recording, form: RecallForm, found: Result) -> None:
         question=form.q,
         result=told,
         affected=told["ids"],
-        hits=len(found.hits),
+        hits=hits_of(found, len(found.hits)),
         success=not found.error,
     )
 

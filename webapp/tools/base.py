@@ -59,7 +59,7 @@ def _listed(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """An answer, and what of it the journal keeps: `summary` without text, ids, the number of hits."""
+    """An answer, and what of it the journal keeps: `summary` without text, ids, the number of hits if it searched."""
 
     answer: dict[str, Any]
     summary: dict[str, Any] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from webapp.api.schemas import Limit, Line, Question, moment
 from webapp.context import credential, session, utc_now
 from webapp.operations import space_for
 from webapp.recall import find
+from webapp.recording import hits_of
 from webapp.tools.base import MOST_RESULTS, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
@@ -46,7 +47,9 @@ def _search(arguments: EntityArguments) -> ToolResult:
     answer = answer_json(result, hits)
     ids = tuple(hit["id"] for hit in hits)
     summary = {"ids": list(ids), "truncated": result.truncated, "degraded": answer["degraded"]}
-    return ToolResult(answer, summary, affected=ids, hits=len(ids), private="incognito" in result.degraded)
+    return ToolResult(
+        answer, summary, affected=ids, hits=hits_of(result, len(ids)), private="incognito" in result.degraded
+    )
 
 
 def _id(hit: Hit) -> UUID:

@@ -16,6 +16,7 @@ from retrieval.query import Hit, Result
 from webapp.api.schemas import Limit, Line, Overrides, Question, Share, TokenBudget, moment
 from webapp.context import credential, session
 from webapp.recall import find
+from webapp.recording import hits_of
 from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
@@ -44,7 +45,9 @@ def _search(arguments: EpisodeArguments) -> ToolResult:
     answer = answer_json(result, [_hit_json(hit, result.policy, conversations) for hit in result.hits])
     ids = tuple(hit["id"] for hit in answer["results"])
     summary = {"ids": list(ids), "truncated": result.truncated, "degraded": list(result.degraded)}
-    return ToolResult(answer, summary, affected=ids, hits=len(ids), private="incognito" in result.degraded)
+    return ToolResult(
+        answer, summary, affected=ids, hits=hits_of(result, len(ids)), private="incognito" in result.degraded
+    )
 
 
 def _conversations(result: Result) -> dict[UUID, Conversation]:

@@ -66,7 +66,7 @@ def _find(arguments: FindArguments) -> ToolResult:
     degraded = [skipped] if skipped else []
     answer: dict[str, Any] = {"facts": shown, "more": page.next_cursor is not None, "degraded": degraded}
     summary = {"ids": list(ids), "degraded": degraded}
-    return ToolResult(answer, summary, affected=ids, hits=len(ids), private=bool(skipped))
+    return ToolResult(answer, summary, affected=ids, hits=None if skipped else len(ids), private=bool(skipped))
 
 
 FACT_TOOLS = (

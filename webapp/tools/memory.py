@@ -40,7 +40,7 @@ from webapp.context import credential, session, zone
 from webapp.guards import may_read
 from webapp.operations import change, incognito_spaces, remove, skipped, space_for, store, visible_entry
 from webapp.recall import find
-from webapp.recording import recalled
+from webapp.recording import hits_of, recalled
 from webapp.sources import NO_SOURCE, unknown_sources
 from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, named, remarks, why_json
@@ -137,7 +137,9 @@ def _found(result: Result, answer: dict[str, Any]) -> ToolResult:
     told = recalled(result.hits)
     ids = tuple(told["ids"])
     summary = {**told, "truncated": result.truncated, "degraded": list(result.degraded)}
-    return ToolResult(answer, summary, affected=ids, hits=len(ids), private="incognito" in result.degraded)
+    return ToolResult(
+        answer, summary, affected=ids, hits=hits_of(result, len(ids)), private="incognito" in result.degraded
+    )
 
 
 def _hit_json(hit: Hit, policy: Policy) -> dict[str, Any]:

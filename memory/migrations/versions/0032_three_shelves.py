@@ -65,8 +65,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
             'p50', percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ms / 1000),
             'p95', percentile_cont(0.95) WITHIN GROUP (ORDER BY duration_ms / 1000),
             'hit_rate', avg((hits > 0)::int))
-            FROM tool_calls WHERE tool IN ('memory_search', 'query_memory') AND success AND hits IS NOT NULL
-            AND created_at > p_now - interval '1 hour'),
+            FROM tool_calls WHERE tool IN ('memory_search', 'query_memory', 'memory_context') AND success
+            AND hits IS NOT NULL AND created_at > p_now - interval '1 hour'),
         'tool_calls', (SELECT coalesce(sum(total), 0) FROM done WHERE name = 'calls'),
         'tool_failures', (SELECT coalesce(sum(total), 0) FROM done WHERE name = 'failures'),
         'actions', (SELECT coalesce(jsonb_object_agg(name, total), '{{}}') FROM done
