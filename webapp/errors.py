@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 PROBLEM_TYPE = "application/problem+json"
 # What is wrong with the body as a whole, where no other field of it is named.
 _OF_THE_BODY = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE}
-# Tools that answer with nothing found, rather than fail, when the database is away: an agent must go on.
+# What agents ask before they answer finds nothing, rather than fails, when the database is away: they must go on.
 _NOTHING_FOUND = {"results": [], "count": 0, "truncated": False, "token_count": 0, "timings": {}}
 FAIL_CLOSED: dict[str, dict[str, Any]] = {
     "/v1/tools/memory_search": _NOTHING_FOUND,
@@ -37,6 +37,8 @@ FAIL_CLOSED: dict[str, dict[str, Any]] = {
     "/v1/tools/entity_search": _NOTHING_FOUND,
     "/v1/tools/fact_search": {"facts": [], "more": False},
     "/v1/tools/query_memory": {"memories": [], "metadata": {"count": 0, "truncated": False}},
+    "/v1/tools/memory_list_themes": {"themes": []},
+    "/v1/memory/context": {"context": "", "token_count": 0, "count": 0, "truncated": False},
 }
 
 _STATUS: dict[type[DomainError], HTTPStatus] = {

@@ -46,6 +46,27 @@ def test_a_search_finds_nothing_and_says_why(down, tool, found):
 
 
 @pytest.mark.parametrize(
+    ("path", "body", "nothing"),
+    [
+        (
+            "/v1/memory/context",
+            {"query": "bees"},
+            {"context": "", "token_count": 0, "count": 0, "truncated": False},
+        ),
+        ("/v1/tools/memory_list_themes", {}, {"themes": []}),
+    ],
+)
+def test_what_goes_into_a_prompt_is_nothing_and_says_why(down, path, body, nothing):
+    response = down.post(path, json=body, headers=HEADERS)
+    assert (response.status_code, response.json) == (200, {**nothing, "error": True, "degraded": ["database"]})
+
+
+def test_one_memory_is_not_said_to_be_gone(down):
+    asked = {"item_id": "00000000-0000-7000-8000-000000000000"}
+    assert down.post("/v1/tools/memory_get", json=asked, headers=HEADERS).status_code == 503
+
+
+@pytest.mark.parametrize(
     ("path", "body"),
     [
         ("/v1/memory/entries", {"text": "a"}),

@@ -249,6 +249,7 @@ class ListedThemesAnswer(BaseModel):
 
     themes: list[ListedThemeAnswer]
     degraded: list[str] | None = Field(None, description=f"{Degraded} Left out when nothing was skipped.")
+    error: bool | None = OutOfReach
 
 
 class FactSearchAnswer(BaseModel):
@@ -257,7 +258,7 @@ class FactSearchAnswer(BaseModel):
     facts: list[FactAnswer]
     more: bool = Field(description="Whether there are facts beyond the limit.")
     degraded: list[str] = Field(
-        description="`incognito`: this session recalls nothing. `database`: it was out of reach."
+        description="`incognito`, `memory_off`: nothing is recalled. `database`: it was out of reach."
     )
     error: bool | None = OutOfReach
 
