@@ -34,8 +34,8 @@ class Policy:
     likely it must be to answer, where it was read: with too few of enough evidence to read, others are read too.
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate answers
-    what is asked (`retrieval.silence`). Notes in English are read together with the question, best first and two at a
-    time, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier that is
+    what is asked (`retrieval.silence`). Notes in English are read together with the question, the best first and
+    alone, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier that is
     asked for, and what has it whole answers unread. At least the `reads` best are read and at most `most_reads`, no
     further where the last two are as good as sure not to answer. One must be at least `sure_reading` likely, or
     `worded_reading` if its words have all that the question's words tell, or then even `topic_reading` where that only
