@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 
 import pytest
+from api_agent import waited_for
 from notebook_desk import MILL, NUTS, SILENT, Desk, filled
 from pages_browser import HTMX, stored
 from pages_markup import problems_of
@@ -14,7 +16,7 @@ from sqlalchemy import text as sql
 
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
-from memory.forget import UNDO_WINDOW, purge
+from memory.forget import UNDO_WINDOW, forget, purge
 from webapp.pages.notebook_stored import check_cell
 
 
@@ -137,6 +139,20 @@ def test_a_hit_is_pinned_marked_forgotten_and_brought_back(desk: Desk) -> None:
     assert "allergic" not in desk.page()
     assert "Undo" in desk.page()
     assert "allergic" in act("undo")
+
+
+def test_a_question_that_is_forgotten_while_a_hit_is_marked_for_it_marks_none(desk: Desk) -> None:
+    """The cell was read when it still asked that."""
+    asked = "Ada hides the hazelnuts beneath the third beehive"
+    memory, gone = stored(desk.person, NUTS), stored(desk.person, asked)
+    cell, _ = desk.run("recall", q=asked)
+    with ThreadPoolExecutor(1) as pool:
+        with desk.person.session() as session:
+            forget(session, desk.person.id, gone, keys=desk.person.runtime.keys, now=utc_now(), actor="test")
+            marking = pool.submit(desk.client.post, f"{cell}/hits/{memory}", data={"act": "mark"}, headers=HTMX)
+            assert waited_for(session)
+        assert marking.result(20).status_code == 404
+    assert desk.one("SELECT count(*) FROM recall_marks") == 0
 
 
 @pytest.mark.parametrize("act", ["pin", "forget", "mark"])

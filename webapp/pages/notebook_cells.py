@@ -244,6 +244,9 @@ def hit(notebook_id: UUID, cell_id: UUID, memory_id: UUID) -> Response:
     if act in {"mark", "unmark"}:
         refuse_notes_in_incognito()
     ACTS[act](memory_id, question)
+    if act == "mark" and str(_held(notebook_id, cell_id).input.get("q", "")) != question:
+        # What it asked may have been forgotten since it was read, and a mark would keep it.
+        raise NotFoundError("this cell shows no such memory")
     session().commit()
     cell = _cell(notebook_id, cell_id)
     view = view_cell(cell)
