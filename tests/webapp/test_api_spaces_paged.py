@@ -44,7 +44,7 @@ def test_all_are_listed_to_who_asks_for_no_page(settler):
 def test_pages_have_each_space_once(settler, limit):
     answer = settler.get("/v1/spaces", limit=limit)
     found = _slugs(answer)
-    while (cursor := answer.json["next_cursor"]) is not None:
+    while (cursor := answer.json["next_cursor"]) is not None and len(found) <= len(NAMES):
         assert len(_slugs(answer)) == limit
         answer = settler.get("/v1/spaces", limit=limit, cursor=cursor)
         found += _slugs(answer)
