@@ -23,7 +23,8 @@ KINDS = {shelf.name: shelf for shelf in SHELVES}
 _FAILED_OR_STUCK = "(x.state = 'error' OR (x.state = 'pending' AND x.due_at <= :stuck))"
 _JOBS = f"""
 SELECT '{{name}}' AS kind, x.user_id, x.{{item}} AS item_id, x.state, x.attempts,
-    CASE x.state WHEN 'error' THEN x.updated_at ELSE x.due_at END AS since
+    CASE x.state WHEN 'error' THEN x.updated_at ELSE x.due_at END AS since,
+    md5(concat_ws(' ', '{{name}}', x.user_id, x.{{item}}, x.model_id))::uuid AS place
 FROM {{vectors}} x WHERE {_FAILED_OR_STUCK}
 """  # noqa: S608 - all of it is written here
 # Items before vectors, as whoever edits or embeds them locks them.
@@ -59,7 +60,10 @@ class JobPage:
 
 
 def list_stuck(session: Session, *, now: datetime, limit: int, cursor: str | None = None) -> JobPage:
-    """Return a page of the jobs of all users that failed or are stuck, by (since, item); needs the owner's rights.
+    """Return a page of the jobs of all users that failed or are stuck, the oldest first; needs the owner's rights.
+
+    What fails in one moment may be one item for two models, or for two users of one export: such have an order of
+    their own, which means nothing, so that none is lost between two pages.
 
     Raises `InvalidError` for a bad cursor.
     """
@@ -67,15 +71,15 @@ def list_stuck(session: Session, *, now: datetime, limit: int, cursor: str | Non
     values: dict[str, Any] = {}
     further = ""
     if cursor is not None:
-        values["since"], values["item_id"] = from_cursor(cursor)
-        further = "WHERE (j.since, j.item_id) > (:since, :item_id)"
+        values["since"], values["place"] = from_cursor(cursor)
+        further = "WHERE (j.since, j.place) > (:since, :place)"
     jobs = sql(f"""
         SELECT j.*, u.email FROM ({each}) j JOIN users u ON u.id = j.user_id
-        {further} ORDER BY j.since, j.item_id LIMIT :limit
+        {further} ORDER BY j.since, j.place LIMIT :limit
     """)  # noqa: S608 - all of it is written here
-    found = [_to_job(row) for row in session.execute(jobs, {**values, "stuck": now - STUCK_AFTER, "limit": limit + 1})]
+    found = session.execute(jobs, {**values, "stuck": now - STUCK_AFTER, "limit": limit + 1}).all()
     last = found[limit - 1] if len(found) > limit else None
-    return JobPage(found[:limit], to_cursor(last.since, last.item_id) if last else None)
+    return JobPage([_to_job(row) for row in found[:limit]], to_cursor(last.since, last.place) if last else None)
 
 
 def _to_job(row: Any) -> StuckJob:
