@@ -88,11 +88,10 @@ def _written(url: URL) -> str:
     return place.replace(" ", "%20") + mark + query.replace("+", "%20")
 
 
-def make_engine(url: str, *, pool_size: int = 10, binary: bool = False) -> Engine:
+def make_engine(url: str, *, pool_size: int = 10, binary: bool = False, limit: float = math.inf) -> Engine:
     """Return an engine for a libpq URL; connections are checked before use and know the vector types."""
-    engine = create_engine(
-        make_url(url).set(drivername="postgresql+psycopg"), **engine_options(pool_size, binary=binary)
-    )
+    options = engine_options(pool_size, binary=binary, limit=limit)
+    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), **options)
     listen(engine)
     return engine
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,12 +44,13 @@ class Runtime(Store):
         Store.close(self)
 
 
-def build(settings: Settings, *, threads: int | None = None) -> Runtime:
+def build(settings: Settings, *, threads: int | None = None, limit: float = math.inf) -> Runtime:
     """Find or start the database and wire everything to it; connects to nothing else yet.
 
-    `threads` caps the threads of a local model in this process; None lets its library choose.
+    `threads` caps the threads of a local model in this process; None lets its library choose. For `limit` see
+    `open_store`.
     """
-    store = open_store(settings)
+    store = open_store(settings, limit=limit)
     system = System(
         local_model=settings.embedding_model,
         llamacpp_url=settings.llamacpp_url,

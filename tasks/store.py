@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sqlalchemy.orm import Session, sessionmaker
@@ -27,9 +28,13 @@ class Store:
         self.sessions.kw["bind"].dispose()
 
 
-def open_store(settings: Settings) -> Store:
-    """Find or start the database; connects to nothing else yet."""
+def open_store(settings: Settings, *, limit: float = math.inf) -> Store:
+    """Find or start the database; connects to nothing else yet.
+
+    `limit` is the seconds that one statement may take, unless a `time_limit` says otherwise.
+    """
     keys = Keys(settings.secret_key)
     server = None if settings.database_url else EmbeddedServer(settings.home)
     databases = from_owner_url(settings.database_url or server.url, keys)  # type: ignore[union-attr]
-    return Store(settings, keys, databases, sessionmaker(make_engine(databases.app, binary=True)), server)
+    engine = make_engine(databases.app, binary=True, limit=limit)
+    return Store(settings, keys, databases, sessionmaker(engine), server)

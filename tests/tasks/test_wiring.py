@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 import config
 from tasks.runtime import build
@@ -18,6 +20,13 @@ def built(home, **settings):
 def test_without_settings_there_is_no_redis_and_no_chat_model(tmp_path):
     runtime = built(tmp_path)
     assert (runtime.redis, runtime.chat_model) == (None, None)
+
+
+def test_no_statement_takes_longer_than_its_limit(runtime):
+    limited = build(runtime.settings, limit=0.3)
+    with limited.sessions() as session, pytest.raises(OperationalError, match="QueryCanceled"):
+        session.execute(text("SELECT pg_sleep(20)"))
+    limited.close()
 
 
 def test_a_redis_that_is_named_is_used_and_not_waited_for(tmp_path):

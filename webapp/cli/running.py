@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 
 import click
 
@@ -23,16 +24,16 @@ def warn_of_unread() -> None:
         logger.warning("nothing reads %s: the README lists the settings", said)
 
 
-def migrated_runtime(*, serves: bool = True) -> Runtime:
+def migrated_runtime(*, serves: bool = True, limit: float = math.inf) -> Runtime:
     """Find or start the database, migrate it if it needs that, and return the runtime.
 
-    For `serves` see `ensure_migrated`.
+    For `serves` see `ensure_migrated`, for `limit` `open_store`.
 
     The command ends where there can be no such local model as the settings name.
     """
     settings = config.load()
     _check_model(settings.embedding_model)
-    runtime = build(settings)
+    runtime = build(settings, limit=limit)
     ensure_migrated(runtime, serves=serves)
     configure(runtime)
     return runtime

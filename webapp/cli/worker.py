@@ -23,6 +23,9 @@ from webapp.logs import set_up_logging
 
 # How long the worker's threads may take to end. One that waits for a task looks up every second.
 ENDING = 3.0  # seconds
+# No task waits for one statement for longer: where the process of the database that runs it has stopped, it never ends.
+# The longest purges read the whole record of calls, which takes minutes; indexes are built as their owner, without end.
+LONGEST_STATEMENT = 3600.0  # seconds
 # How often it is said that the queue is away.
 SAYING = 60.0  # seconds
 
@@ -34,7 +37,7 @@ def worker(held: bool) -> None:
     if held and not is_let_go():
         return
     allow_ending()
-    runtime = migrated_runtime()
+    runtime = migrated_runtime(limit=LONGEST_STATEMENT)
     set_up_logging(runtime.settings.log_level)
     if not held:
         warn_of_unread()
