@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, tzinfo
 from typing import cast
 
@@ -13,7 +14,7 @@ from memory.embedding.backfill import utc_now
 from tasks.runtime import Runtime
 from webapp.extensions import db
 
-__all__ = ["credential", "local_now", "request_id", "runtime", "session", "utc_now", "zone"]
+__all__ = ["credential", "elapsed", "local_now", "request_id", "runtime", "session", "utc_now", "zone"]
 
 
 def runtime() -> Runtime:
@@ -39,6 +40,11 @@ def zone() -> tzinfo:
 def local_now() -> datetime:
     """Return the present moment as clocks show it in the zone of who is asking."""
     return utc_now().astimezone(zone())
+
+
+def elapsed() -> float:
+    """Return the seconds since this request began, 0 where that is not known."""
+    return time.perf_counter() - g.started if "started" in g else 0.0
 
 
 def request_id() -> str:

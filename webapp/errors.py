@@ -19,7 +19,7 @@ from werkzeug.exceptions import ClientDisconnected, HTTPException, MethodNotAllo
 
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
 from retrieval.policy import PolicyError
-from webapp.context import request_id
+from webapp.context import elapsed, request_id
 from webapp.extensions import db
 from webapp.htmx import above_the_page
 from webapp.plain import in_words
@@ -47,6 +47,9 @@ _STATUS: dict[type[DomainError], HTTPStatus] = {
     ConflictError: HTTPStatus.CONFLICT,
     RefusedError: HTTPStatus.CONFLICT,
 }
+
+# After so long anybody may ask again, however slowly a request came in.
+_LONGEST_PAUSE = 300  # seconds
 
 # Why a database that is there cannot do what it is asked.
 _UNABLE: dict[type[pg.Error], str] = {
@@ -214,7 +217,8 @@ def _database_away(error: SQLAlchemyError) -> Response:
     # A commit whose answer did not come may have been one all the same, and what fails after one takes nothing back.
     fate = "whether this was stored is not known" if g.get("committing") else "nothing was stored"
     response = answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{unable or 'the database does not answer'}; {fate}")
-    response.headers["Retry-After"] = "2"
+    # Who asked for what takes the database minutes is not to ask for it again at once.
+    response.headers["Retry-After"] = str(min(max(2, int(elapsed())), _LONGEST_PAUSE))
     return response
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import re
 import time
-from typing import Any
 from urllib.parse import quote
 
 from flask import Flask, Response, g, has_request_context, request
 
 from memory.ids import new_id
+from webapp.context import elapsed
 
 logger = logging.getLogger("webapp.access")
 
@@ -41,7 +41,6 @@ def init_app(app: Flask) -> None:
 
 
 def _log(response: Response) -> None:
-    elapsed: Any = (time.perf_counter() - g.started) * 1000 if "started" in g else 0.0
     # The path alone: a query string may hold what the user searched for. Quoted: a path may hold a line break.
     path = quote(request.path, safe="/:@")
-    logger.info("%s %s %d %.1f ms", request.method, path, response.status_code, elapsed)
+    logger.info("%s %s %d %.1f ms", request.method, path, response.status_code, elapsed() * 1000)

@@ -32,7 +32,7 @@ def owner(runtime) -> Iterator[Engine]:
 
 @pytest.fixture
 def app(runtime, owner, monkeypatch) -> Iterator[Flask]:
-    """An application that waits for a second, and a database that takes longer for a conversation of the title."""
+    """An application that waits for three seconds, and a database that takes longer for a conversation of the title."""
     with owner.begin() as connection:
         connection.execute(
             text(
@@ -46,7 +46,7 @@ def app(runtime, owner, monkeypatch) -> Iterator[Flask]:
                 f" WHEN (NEW.title = '{TITLE}') EXECUTE FUNCTION take_long()"
             )
         )
-    monkeypatch.setattr(factory, "LONGEST_STATEMENT", 1.0)
+    monkeypatch.setattr(factory, "LONGEST_STATEMENT", 3.0)
     application = factory.create_app(runtime)
     yield application
     with application.app_context():
@@ -78,7 +78,8 @@ def stopping(owner) -> Iterator[None]:
 def test_what_takes_the_database_too_long_is_ended(client, ada) -> None:
     agent, began = Agent(client, ada.headers), time.monotonic()
     answer = agent.post(CONVERSATIONS, {"title": TITLE})
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert answer.status_code == 503
+    assert 3 <= int(answer.headers["Retry-After"]) <= time.monotonic() - began
     assert answer.json["detail"] == "this takes the database too long; nothing was stored"
     assert time.monotonic() - began < 20
 
@@ -89,7 +90,8 @@ def test_a_process_of_the_database_that_stops_in_a_write_is_not_waited_for_witho
     monkeypatch.setattr(memory.database, "SILENT", 0.2)
     agent, began = Agent(client, ada.headers), time.monotonic()
     answer = agent.post(CONVERSATIONS, {"title": TITLE})
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert answer.status_code == 503
+    assert 3 <= int(answer.headers["Retry-After"]) <= time.monotonic() - began
     assert answer.json["detail"] == "the database does not answer; nothing was stored"
     assert time.monotonic() - began < 20
 
@@ -105,4 +107,4 @@ def test_a_limit_of_its_own_takes_the_place_of_the_usual_one_until_its_transacti
         with time_limit(db.session(), 5):
             assert _limits() == ("5s", 5)
         db.session.rollback()
-        assert _limits() == ("1s", 1)
+        assert _limits() == ("3s", 3)
