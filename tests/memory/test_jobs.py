@@ -49,16 +49,15 @@ def test_what_failed_is_listed_without_its_text(owner, book, waiting):
 
 
 def test_no_page_ends_between_two_models_of_one_item(owner, book, waiting):
-    put(book, state="error", updated_at=utc_now())
     with book.session() as session:
         reconcile(session, book.user_id, Target("local", "another-model", None, None), now=utc_now())
         session.execute(
             text("""
             INSERT INTO embeddings SELECT (jsonb_populate_record(e, jsonb_build_object('model_id', m.id))).*
-            FROM embeddings e JOIN embedding_models m ON m.user_id = e.user_id AND m.id <> e.model_id
-            ON CONFLICT (user_id, memory_id, model_id) DO UPDATE SET state = 'error', updated_at = excluded.updated_at
+            FROM embeddings e JOIN embedding_models m ON m.user_id = e.user_id ON CONFLICT DO NOTHING
             """)
         )
+    put(book, state="error", updated_at=utc_now())
     found, cursor = [], None
     with Session(owner) as session:
         while page := list_stuck(session, now=utc_now(), limit=1, cursor=cursor):
