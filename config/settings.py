@@ -213,7 +213,8 @@ def _kept_secret(path: Path) -> bytes:
 def _keep_secret(path: Path) -> None:
     """Write a whole file under another name first, so that two starting processes agree on one key.
 
-    It is on the disk before it has its own: no later start replaces an empty one that a power cut left.
+    It is on the disk before it has its own: no later start replaces an empty one that a power cut left. Nor is its name
+    lost by one, once anything is kept under it.
     """
     if path.exists():
         return
@@ -225,7 +226,20 @@ def _keep_secret(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.link(draft, path)
+        _sync_names(path.parent)
     except FileExistsError:
         pass
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _sync_names(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some file systems cannot be asked for that.
+        if error.errno not in {errno.EBADF, errno.EINVAL}:
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
@@ -28,6 +29,17 @@ def test_a_killed_export_leaves_nothing(tmp_path: Path) -> None:
         assert process.stdout.readline() == b"begun\n"
         process.kill()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_clears_away_what_a_killed_one_left(tmp_path: Path) -> None:
+    old, new, others = tmp_path / ".all.json.0123abcd", tmp_path / ".all.json.4567cdef", tmp_path / ".all.json.notes"
+    for each in (old, new, others):
+        each.write_text("a sec")
+    for each in (old, others):
+        os.utime(each, (0, 0))
+    out = tmp_path / "all.json"
+    subprocess.run([sys.executable, "-c", WRITING.format(then=""), str(out)], check=True, capture_output=True)
+    assert set(tmp_path.iterdir()) == {out, new, others}
 
 
 def test_an_export_takes_the_place_of_what_stood_there_for_its_owner_alone(tmp_path: Path) -> None:

@@ -154,17 +154,18 @@ def test_the_secret_is_for_its_owner_alone(env):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_secret_is_on_the_disk_before_it_has_its_name(env, tmp_path, monkeypatch):
+def test_the_secret_is_on_the_disk_before_it_has_its_name_and_so_is_that(env, tmp_path, monkeypatch):
     """Where the power goes right after the first start, no empty file keeps all later ones from starting."""
     path, sync, written = tmp_path / "home" / "secret.key", os.fsync, []
 
     def write(descriptor):
-        written.append((os.fstat(descriptor).st_size, path.exists()))
+        of = os.fstat(descriptor)
+        written.append(("folder" if stat.S_ISDIR(of.st_mode) else of.st_size, path.exists()))
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", write)
     kept = config.load(env).secret_key
-    assert written == [(len(kept), False)]
+    assert written == [(len(kept), False), ("folder", True)]
 
 
 def test_processes_that_start_together_agree_on_the_secret(env):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -18,6 +20,9 @@ from memory.database import user_session
 from memory.export import export_at_once
 from memory.journal import record
 from webapp.cli.wiring import migrated_store, user_named
+
+# A file that is being written changes all along.
+_ABANDONED = 3600.0  # seconds
 
 
 @click.command("export")
@@ -77,6 +82,7 @@ def _write(pieces: Iterable[str], out: Path) -> None:
 def _unfinished(out: Path) -> Iterator[IO[str]]:
     """Open a file that takes the place of `out` at the end."""
     hidden = out.parent / f".{out.name}.{secrets.token_hex(4)}"
+    _clear(out)
     descriptor = _without_name(out.parent)
     named = descriptor is None
     if descriptor is None:
@@ -91,6 +97,16 @@ def _unfinished(out: Path) -> Iterator[IO[str]]:
         except BaseException:
             hidden.unlink(missing_ok=True)
             raise
+
+
+def _clear(out: Path) -> None:
+    """Remove what exports to this file left that were killed, and that no export can still be writing."""
+    left = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{8}}")
+    # In a folder that others share some of it may be theirs, or nobody may look around.
+    with suppress(PermissionError, FileNotFoundError):
+        for each in out.parent.iterdir():
+            if left.fullmatch(each.name) and time.time() - each.lstat().st_mtime > _ABANDONED:
+                each.unlink()
 
 
 def _without_name(folder: Path) -> int | None:
