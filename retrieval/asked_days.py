@@ -39,9 +39,11 @@ _KEPT = frozenset(
     """
     went came new news note notes noted memory memories remembered recall store stored save saved write wrote written
     record recorded added said told talked spoke discussed mentioned learned learnt summary summarise summarize sum
-    recap
+    recap been
     """.split()  # noqa: SIM905  # A list of quoted words cannot be read.
 )
+# With one of these alone a day or a month is the nearer of the next and the last: "Anything in December?"
+_PRESENT = frozenset("is are s any anything something do have plan plans calendar agenda diary schedule".split())  # noqa: SIM905
 # What may stand between two dates; one of the second makes all that lies between them meant.
 _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
 _RANGE = re.compile(
@@ -79,8 +81,8 @@ def alone(question: str, now: datetime) -> Period | None:
     """Return the time of a question that asks for nothing else, None where it asks for more or names no date.
 
     A day or a month without its year is the latest that has begun by `now`, or the next where the question speaks of
-    what is to come. A day of the week is the next, or the last where the question speaks of what has been. Of several
-    dates each is meant, and what lies between where the question says so.
+    what is to come; the nearer of both where it speaks of what is. A day of the week is the next, or the last where the
+    question speaks of what has been. Of several dates each is meant, and what lies between where the question says so.
     """
     question, moment = with_months(question), aware(now)
     named = _named_month(question)
@@ -88,10 +90,11 @@ def alone(question: str, now: datetime) -> Period | None:
         return None
     placed: list[tuple[int, Period]] = []
     before = question
-    to_come, gone = _is_to_come(_words_of(question)), _is_gone(question)
+    to_come, gone, words = _is_to_come(_words_of(question)), _is_gone(question), _words_of(question)
+    present = not to_come and not gone and not _PRESENT.isdisjoint(words)
     hint, rest = _taken(question, moment, gone=gone)
     while hint is not None:
-        if len(placed) == _MOST_DATES or (period := _period(hint, moment, to_come=to_come)) is None:
+        if len(placed) == _MOST_DATES or (period := _read(hint, moment, to_come=to_come, present=present)) is None:
             return None
         placed.append((_place_of(rest, before), period))
         before = rest
@@ -108,7 +111,7 @@ def alone(question: str, now: datetime) -> Period | None:
         return None
     # What is so each week is no news of a day that is over.
     period = _joined([replace(each, weekday=None) if each.start <= moment else each for each in found], closed=closed)
-    return replace(period, to_come=to_come or period.start > moment)
+    return replace(period, to_come=to_come or period.start > moment or (present and period.end > moment))
 
 
 def _place_of(rest: str, question: str) -> int:
@@ -152,6 +155,15 @@ def _in_turn(first: Period, last: Period, now: datetime) -> list[Period]:
         if found is not None and (first.start <= found.start if follows else found.start <= last.start):
             return [first, found] if follows else [found, last]
     return []
+
+
+def _read(hint: DateHint, now: datetime, *, to_come: bool, present: bool) -> Period | None:
+    """Return the time that a hint means, at `present` the nearer of the next and the last."""
+    last = _period(hint, now, to_come=to_come)
+    if not present or hint.year is not None or last is None:
+        return last
+    coming = _period(hint, now, to_come=True)
+    return coming if coming is not None and coming.start - now <= now - last.end else last
 
 
 def _a_week_on(period: Period, zone: tzinfo, weeks: int = 1) -> Period:
