@@ -14,7 +14,8 @@ from datetime import date, datetime, timedelta, tzinfo
 from retrieval.dates import DateHint, Period, aware, hint_of, local, midnight, span_of, zone_of
 from retrieval.feasts import Feast, asked_in, year_of
 from retrieval.from_now import COUNT, told_from
-from retrieval.months import AMBIGUOUS, ISO, MONTH, MONTHS, NAMED, YEAR, in_digits, part_before, with_months
+from retrieval.months import ISO, MONTH, MONTHS, YEAR, in_digits, part_before, with_months
+from retrieval.namesakes import named_month
 from retrieval.weekdays import NAME
 
 # A question of these and a date asks for whatever there is of that time.
@@ -52,10 +53,6 @@ _RANGE = re.compile(
 # So many dates of one question are looked at.
 _MOST_DATES = 4
 _WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
-# Behind one of these stands somebody: "What did June say?"
-_AUXILIARY = re.compile(r"\b(?:do|does|did|can|could|will|would|shall|should|must|is|was|has|had)\s+\Z", re.IGNORECASE)
-# Characters that are looked at before a month.
-_NEAR = 16
 # What stands before a day says which day of the week it is.
 _OF_WEEKDAY = re.compile(rf"\b(?:on\s+)?{NAME}\s*,?\s*(?:the\s+)?\Z", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\b(?!.*\b(?:to|till|until|through)\b)", re.IGNORECASE)
@@ -85,7 +82,7 @@ def alone(question: str, now: datetime) -> Period | None:
     question speaks of what has been. Of several dates each is meant, and what lies between where the question says so.
     """
     question, moment = with_months(question), aware(now)
-    named = _named_month(question)
+    named = named_month(question)
     if (named is not None and (named["lead"] or "").lower() in _ELSEWHERE) or _BY.search(question):
         return None
     placed: list[tuple[int, Period]] = []
@@ -201,7 +198,7 @@ def _taken(question: str, now: datetime, *, gone: bool, feasts: bool = True) -> 
         return DateHint(year_told, month, day, zone=zone), rest
     if feasts and (feast := asked_in(question)) and (hint := _feast(feast, now, gone=gone)):
         return hint, _without(question, feast.start, feast.end)
-    if named := _named_month(question):
+    if named := named_month(question):
         part = part_before(question, named.start("month")) if not (named["before"] or named["after"]) else None
         # "The last two weeks of May 2023" mean that May.
         start = part[3] if part else named.start()
@@ -251,7 +248,7 @@ def _year_of(named: re.Match[str], rest: str) -> tuple[re.Match[str] | None, boo
 
     It is in "In 2023, on 3 June", and not in "in May and June 2023".
     """
-    year, other = None if named["year"] else YEAR.search(rest), _named_month(rest)
+    year, other = None if named["year"] else YEAR.search(rest), named_month(rest)
     return year, year is None or other is None or not other.start() <= year.start() < other.end()
 
 
@@ -299,14 +296,3 @@ def _parts(named: re.Match[str], year: str | None, zone: tzinfo) -> DateHint:
         day=day if 1 <= day <= 31 else None,
         zone=zone,
     )
-
-
-def _named_month(question: str) -> re.Match[str] | None:
-    for found in NAMED.finditer(question):
-        if any(found[part] for part in ("lead", "before", "after", "year")):
-            return found
-        before, after = question[max(0, found.start() - _NEAR) : found.start()], question[found.end() : found.end() + 2]
-        somebody = _AUXILIARY.search(before) is not None or after in {"'s", "\u2019s"}
-        if found["month"].lower() not in AMBIGUOUS and not somebody:
-            return found
-    return None
