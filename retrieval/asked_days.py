@@ -44,7 +44,9 @@ _KEPT = frozenset(
     """.split()  # noqa: SIM905  # A list of quoted words cannot be read.
 )
 # With one of these alone a day or a month is the nearer of the next and the last: "Anything in December?"
-_PRESENT = frozenset("is are s any anything something do have plan plans calendar agenda diary schedule".split())  # noqa: SIM905
+_PRESENT = frozenset(
+    "is are s any anything something do have plan plans calendar agenda diary schedule appointment appointments".split()  # noqa: SIM905
+)
 # What may stand between two dates; one of the second makes all that lies between them meant.
 _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
 _RANGE = re.compile(
@@ -55,7 +57,11 @@ _MOST_DATES = 4
 _WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
 # What stands before a day says which day of the week it is.
 _OF_WEEKDAY = re.compile(rf"\b(?:on\s+)?{NAME}\s*,?\s*(?:the\s+)?\Z", re.IGNORECASE)
-_FROM = re.compile(r"\bfrom\b(?!.*\b(?:to|till|until|through)\b)", re.IGNORECASE)
+_FROM = re.compile(
+    rf"\bfrom\s+(?:the\s+|last\s+)?(?:{NAME}|weekend)\b(?!.*\b(?:to|till|until|through)\b)", re.IGNORECASE
+)
+# It is nothing new.
+_NEW_YEAR = re.compile(r"\bnew\s+year", re.IGNORECASE)
 _BY = re.compile(r"\bby\s+(?:the\s+)?(?:early|mid|late|beginning|start|middle|end|first|last)\b", re.IGNORECASE)
 _WHICH = frozenset({"last", "next", "coming", "this"})
 _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
@@ -68,8 +74,8 @@ def parse(question: str, now: datetime) -> DateHint | None:
     Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week, and
     "the last 2 weeks" are the 14 days before today, and today.
     """
-    gone = _is_gone(question)
-    hint = _taken(with_months(question), aware(now), gone=gone, feasts=gone)[0]
+    gone = not _GONE.isdisjoint(_words_of(question))
+    hint = _taken(with_months(question), aware(now), gone=gone, coming=gone)[0]
     # Of a span that is to come nothing was kept yet.
     return None if hint is not None and hint.start is not None and hint.start >= aware(now) else hint
 
@@ -126,7 +132,7 @@ def _is_to_come(words: frozenset[str]) -> bool:
 
 def _is_gone(question: str) -> bool:
     """Tell whether a question speaks of what has been, or was kept."""
-    words = _words_of(question)
+    words = _words_of(_NEW_YEAR.sub(" ", question))
     return not _is_to_come(words) and (not (_GONE | _KEPT).isdisjoint(words) or _FROM.search(question) is not None)
 
 
@@ -186,7 +192,7 @@ def _joined(periods: list[Period], *, closed: bool) -> Period:
     return Period(start, end, parts=() if closed else tuple(ordered))
 
 
-def _taken(question: str, now: datetime, *, gone: bool, feasts: bool = True) -> tuple[DateHint | None, str]:
+def _taken(question: str, now: datetime, *, gone: bool, coming: bool = True) -> tuple[DateHint | None, str]:
     """Return the first date that a question names, and the question with blanks in its place."""
     zone = zone_of(now)
     if found := ISO.search(question):
@@ -196,7 +202,7 @@ def _taken(question: str, now: datetime, *, gone: bool, feasts: bool = True) -> 
         year_told = int(written["year"]) if written["year"] else None
         rest = _without(_weekday_before(question, written.start()), *written.span())
         return DateHint(year_told, month, day, zone=zone), rest
-    if feasts and (feast := asked_in(question)) and (hint := _feast(feast, now, gone=gone)):
+    if coming and (feast := asked_in(question)) and (hint := _feast(feast, now, gone=gone)):
         return hint, _without(question, feast.start, feast.end)
     if named := named_month(question):
         part = part_before(question, named.start("month")) if not (named["before"] or named["after"]) else None
@@ -214,7 +220,7 @@ def _taken(question: str, now: datetime, *, gone: bool, feasts: bool = True) -> 
         return hint, _without(rest, *year.span()) if year and apart else rest
     if year := YEAR.search(question):
         return DateHint(year=int(year[1]), zone=zone), _without(question, *year.span())
-    if told := told_from(now, question, gone=gone):
+    if told := told_from(now, question, gone=gone, coming=coming):
         return told[0], _without(question, *told[1].span())
     return None, question
 

@@ -46,18 +46,21 @@ _ANY_SUCH = re.compile(
       | [1-5](?:st|nd|rd|th) | since | by | before | after)\s+(?:on\s+|the\s+)?\Z""",
     re.IGNORECASE | re.VERBOSE,
 )
+_THE_LAST = re.compile(r"(?:(?:on|at|over)\s+)?the\s+(?:last|past)\b(?!\s+weekend)", re.IGNORECASE)
 # Characters that are looked at before one.
 _NEAR = 16
 
 
-def told_from(now: datetime, question: str, *, gone: bool) -> tuple[DateHint, re.Match[str]] | None:
+def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tuple[DateHint, re.Match[str]] | None:
     """Return a span that a question tells from now, and where it does; None where it tells none.
 
-    `gone` says that the question asks for what has been: a day of the week is one of the last seven then.
+    `gone` says that the question asks for what has been: a day of the week is one of the last seven then. Days
+    of the week that are not over are read only where what is `coming` may be asked for.
     """
     for found in _WEEKDAY.finditer(question):
-        counted = _ANY_SUCH.search(question[max(0, found.start() - _NEAR) : found.start()])
-        if counted is None and (hint := _weekday(found, now, gone=gone)):
+        counted = _ANY_SUCH.search(question[max(0, found.start() - _NEAR) : found.start()]) or _THE_LAST.match(found[0])
+        hint = _weekday(found, now, gone=gone) if counted is None else None
+        if hint is not None and (coming or hint.end is None or hint.end <= now):
             return hint, found
     for pattern, read in _WAYS:
         if (first := pattern.search(question)) and (hint := read(first, now)):

@@ -31,6 +31,7 @@ _WHOSE = {
         r"\b(?:written|painted|made|sent|given|told|recommended|cooked|baked|knitted|said)\s+\Z", re.IGNORECASE
     ),
 }
+_HOW = re.compile(r"\bhow\s+(?:early|late)\s+\Z", re.IGNORECASE)
 # Characters that are looked at before a month.
 _NEAR = 16
 
@@ -39,6 +40,9 @@ def named_month(question: str) -> re.Match[str] | None:
     """Return where a question names a month first, with what stands beside it that is of the date."""
     for found in NAMED.finditer(question):
         lead, dated = found["lead"], any(found[part] for part in ("before", "after", "year"))
+        # "How late may people sit outside?" asks for no month.
+        if not dated and found["month"] in AMBIGUOUS and _HOW.search(question, 0, found.start("month")):
+            continue
         if dated or (lead and not _is_of_somebody(question, found)):
             return found
         if lead:

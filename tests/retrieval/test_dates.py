@@ -50,6 +50,8 @@ def test_a_named_date_gives_its_parts(question, parts):
     [
         "",
         "What may I eat?",
+        "How late may people sit outside?",
+        "How early may we start?",
         "May I ask what the mayor said?",
         "Who ran the pride march?",
         "Who paid $2000 or 2,000 or 1999.50?",

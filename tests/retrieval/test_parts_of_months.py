@@ -52,6 +52,7 @@ def days_of(span) -> tuple[str, str]:
         ("What is on at Easter?", "2027-03-26", "2027-03-29"),
         ("What is planned for Easter 2028?", "2028-04-14", "2028-04-17"),
         ("What happened on Easter Monday?", "2026-04-06", "2026-04-06"),
+        ("Anything on New Year's Eve?", "2026-12-31", "2026-12-31"),
         ("Anything on Good Friday?", "2027-03-26", "2027-03-26"),
     ],
 )

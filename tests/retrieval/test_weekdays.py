@@ -120,6 +120,12 @@ def test_what_was_kept_on_a_day_that_is_over_is_preferred(question, first):
         "What did Ann say in the Monday meeting?",
         "Which paper was due by Friday?",
         "Who came every Friday?",
+        "Can I get treatment from her on Monday?",
+        "Who takes the notes on Tuesday?",
+        "Am I free at the weekend?",
+        "Can Gethin play this Saturday?",
+        "How many came to the last Sunday clinic?",
+        "Can I wash towels on the last Friday?",
     ],
 )
 def test_a_day_of_the_week_is_otherwise_no_reason_to_prefer_what_was_kept(question):
