@@ -17,8 +17,8 @@ _TO_SOMEBODY = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _DOES = re.compile(
-    r"""\s+(?:works? | lives? | likes? | loves? | says? | said | wants? | eats? | drinks? | owns? | plays? | thinks?
-      | knows? | needs? | moved | married | told | gave | calls? | called)\b""",
+    r"""\s+(?:works | lives | likes | loves | says | said | wants | eats | drinks | owns | plays | thinks | knows
+      | needs | moved | married | told | gave | calls | called)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 _WHOSE = {
@@ -31,7 +31,8 @@ _WHOSE = {
         r"\b(?:written|painted|made|sent|given|told|recommended|cooked|baked|knitted|said)\s+\Z", re.IGNORECASE
     ),
 }
-_HOW = re.compile(r"\bhow\s+(?:early|late)\s+\Z", re.IGNORECASE)
+# "How late may people sit outside?" and "When is the next march?" ask for no month.
+_NO_MONTH = re.compile(r"\b(?:how\s+(?:early|late)|the\s+(?:last|next|coming))\s+\Z", re.IGNORECASE)
 # Characters that are looked at before a month.
 _NEAR = 16
 
@@ -40,8 +41,7 @@ def named_month(question: str) -> re.Match[str] | None:
     """Return where a question names a month first, with what stands beside it that is of the date."""
     for found in NAMED.finditer(question):
         lead, dated = found["lead"], any(found[part] for part in ("before", "after", "year"))
-        # "How late may people sit outside?" asks for no month.
-        if not dated and found["month"] in AMBIGUOUS and _HOW.search(question, 0, found.start("month")):
+        if not dated and found["month"] in AMBIGUOUS and _NO_MONTH.search(question, 0, found.start("month")):
             continue
         if dated or (lead and not _is_of_somebody(question, found)):
             return found

@@ -52,6 +52,7 @@ def test_a_named_date_gives_its_parts(question, parts):
         "What may I eat?",
         "How late may people sit outside?",
         "How early may we start?",
+        "When is the next march?",
         "May I ask what the mayor said?",
         "Who ran the pride march?",
         "Who paid $2000 or 2,000 or 1999.50?",
@@ -370,6 +371,7 @@ def test_who_has_the_name_of_a_month_is_no_date(question):
     "question",
     [
         "the June invoice",
+        "When is the June work day?",
         "August rent?",
         "in June",
         "Who came in April?",
