@@ -87,5 +87,5 @@ addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
   const before = held.get(xhr);
   if (!before || document.activeElement !== document.body) return;
   const next = [WRONG, ".cell-form button", "button, a[href], [tabindex]"].map((each) => elt.querySelector(each)).find(Boolean);
-  (seen(before.isConnected ? before : document.getElementById(before.id)) ?? next)?.focus({ preventScroll: true });
+  seen((before.isConnected ? before : document.getElementById(before.id)) ?? next)?.focus({ preventScroll: true });
 });

@@ -423,6 +423,18 @@ def test_a_cell_is_removed_and_comes_back(log_in: LogIn, library: Any, scripts: 
     expect(cell).to_be_visible()
 
 
+def test_who_takes_back_the_removal_of_a_note_goes_on_from_it(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at=None)
+    cell = new_cell(page, "Note")
+    cell.get_by_label("Markdown").fill("a thought")
+    page.keyboard.press("Control+Enter")
+    expect(cell.locator(".note")).to_have_text("a thought")
+    cell.get_by_role("button", name="Remove the cell").press("Enter")
+    page.locator(".cell-removed").get_by_role("button", name="Undo").press("Enter")
+    expect(cell).to_be_visible()
+    expect(cell.locator("summary", has_text="Edit")).to_be_focused()
+
+
 def test_a_new_title_takes_no_click_and_no_focus(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader)
     title, more = page.get_by_label("Title of the notebook"), page.locator(".menu summary")
