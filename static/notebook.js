@@ -8,10 +8,10 @@ addEventListener("keydown", (event) => {
   form.requestSubmit();
 });
 
-/* What is asked of a cell while it is saved is asked after that, unless it was refused. */
+/* What is asked of a cell while it is saved comes after that, unless it was refused. */
 let again;
 addEventListener("htmx:confirm", (event) => {
-  if (!event.target.matches(".cell:has(.htmx-request) :is(.cell-tools *, .cell-note form)")) return;
+  if (!event.target.matches(".cell:has(.busy.htmx-request) :is(.cell-tools *, .cell-note form)")) return;
   event.preventDefault();
   again = event.target.id;
 });

@@ -127,6 +127,18 @@ def test_what_is_clicked_while_a_note_is_saved_is_done(log_in: LogIn, library: A
         expect(cell).to_contain_text("a thought and a half")
 
 
+def test_a_cell_that_is_asked_twice_to_fold_stays_folded(log_in: LogIn, library: Any, hold: Any) -> None:
+    page = log_in(library, at=None)
+    cell = _new(page, "Chart")
+    let_go = hold(page, "**/fold")
+    for _ in range(2):
+        cell.get_by_role("button", name="Fold the cell").click()
+    let_go()
+    expect(cell.locator(".folded")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    expect(cell.locator(".folded")).to_be_visible()
+
+
 @pytest.mark.parametrize("then", ["Save", "Fold the cell", "Remove the cell"])
 def test_what_is_clicked_while_a_note_is_saved_puts_nothing_over_what_another_wrote(
     log_in: LogIn, library: Any, hold: Any, then: str
