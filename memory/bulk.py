@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import any_, delete, false, literal, or_, select
+from sqlalchemy import any_, delete, literal, or_, select
 from sqlalchemy.orm import Session
 
 from memory import edit
@@ -181,9 +181,9 @@ def move_many(
 
 
 def left_so(session: Session, user_id: UUID, ids: Sequence[UUID], act: str, value: str) -> set[UUID]:
-    """Return those of the memories that are as an act leaves them: with its tag or in its space, which `value` names.
+    """Return those of the memories that are as an act other than forgetting leaves them.
 
-    None is as `forget` leaves it: a memory that is forgotten is no memory.
+    `value` names the tag or the space that it is done with.
     """
     tag, space = literal(value) == any_(Memory.tags), Space.slug == value
     left = {
@@ -197,7 +197,7 @@ def left_so(session: Session, user_id: UUID, ids: Sequence[UUID], act: str, valu
     }
     mine = (Memory.user_id == user_id, Memory.id.in_(list(ids)))
     joined = (Space.user_id == Memory.user_id) & (Space.id == Memory.space_id)
-    return set(session.scalars(select(Memory.id).join(Space, joined).where(*mine, left.get(act, false()))))
+    return set(session.scalars(select(Memory.id).join(Space, joined).where(*mine, left[act])))
 
 
 def _move(session: Session, memory: Memory, target: Space, now: datetime) -> None:

@@ -209,7 +209,8 @@ def done() -> Response:
     ends = {each.id: each.undo_until for each in told_restorables() if each.id in changed}
     until = max(ends.values(), default=form.at + UNDO_WINDOW)
     # What was undone, or changed again since, is not undone once more.
-    still = ends.keys() | bulk.left_so(session(), who.user_id, list(changed), form.act, form.about)
+    forgot = form.act == "forget"
+    still = set(ends) if forgot else bulk.left_so(session(), who.user_id, list(changed), form.act, form.about)
     back: dict[str | None, list[UUID]] = defaultdict(list)
     for memory_id in [each for each in changed if each in still]:
         back[changed[memory_id].get("from") or form.about or None].append(memory_id)
