@@ -175,7 +175,7 @@ def _check_choices(policy: Policy) -> None:
         raise PolicyError("legs", f"must name one or both of {', '.join(LEGS)}")
 
 
-# `specified` is the policy of the Theoria document to the letter; `balanced` is what the evaluation favours.
+# `specified` has the numbers of the documents that the product follows; `balanced` is what the evaluation favours.
 NAMED: dict[str, Policy] = {
     "balanced": Policy(),
     "specified": Policy(
