@@ -40,6 +40,8 @@ _MONTH, _DAY, _YEAR = 64, 2, 1
 _READ = 8192
 # A day, or a month, with its year first; an hour may follow.
 _ISO = re.compile(rf"(?<![\w.-])(?P<year>{YEAR_TEXT})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?:(?=T\d)|(?![\w-]))")
+# What is told of then is not of the feast: "until Christmas".
+_BESIDE_A_FEAST, _BEFORE = re.compile(r"\b(?:after|before|until|till|since)\s+\Z", re.IGNORECASE), 10
 # Between the first day, or month, and the last; an hour may stand behind the first.
 _TO = re.compile(r"(?:T[\d:.]+Z?)?\s*(?:[\u2013-]|to|till|until|through)\s*", re.IGNORECASE)
 # The word of which a time is said, before it: "kWh in September", not "installed in September".
@@ -188,6 +190,8 @@ def _of_the_week(text: str, kept: date, dates: Collection[Told]) -> Iterator[Tol
 def _of_feasts(text: str, kept: date) -> Iterator[Told]:
     """Give the days of the feasts that a text names; of those that move the ones near the day on which it was kept."""
     for feast in feasts_in(text):
+        if _BESIDE_A_FEAST.search(text[max(0, feast.start - _BEFORE) : feast.start]):
+            continue
         if feast.month is not None:
             yield Told(feast.start, feast.end, feast.year, feast.month, range(feast.first, feast.last + 1))
             continue

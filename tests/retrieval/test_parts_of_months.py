@@ -129,6 +129,7 @@ NOTES = (
     "Kayak course on Easter Saturday",
     "Vet on 2 December",
     "Boiler check in December",
+    "Pat cooks until Christmas, after New Year Bea does",
 )
 
 
@@ -142,12 +143,12 @@ NOTES = (
         ("What is planned between Christmas and New Year?", {NOTES[1], NOTES[2]}),
         ("What is on at Easter?", {NOTES[3]}),
         ("What is due in mid December?", {NOTES[0]}),
-        ("What is planned for December?", {*NOTES} - {NOTES[3]}),
+        ("What is planned for December?", {*NOTES[:6]} - {NOTES[3]}),
     ],
 )
 def test_days_are_found_that_notes_tell_by_parts_of_months_and_feasts(runtime, ada, question, found):
     shelf = Shelf(runtime, ada, NOTES)
     shelf.keep_at(NOW)
-    result = shelf.ask(question, now=NOW, near=5, cosine=0.9)
+    result = shelf.ask(question, now=NOW, near=6, cosine=0.9)
     assert {hit.snippet for hit in result.hits} == found
     assert result.period is not None
