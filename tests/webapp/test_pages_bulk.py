@@ -159,7 +159,7 @@ def test_what_was_forgotten_since_is_not_undone(browser, three):
     address = do(browser, three, "pin").request.full_path
     do(browser, three, "forget")
     page = browser.get(address).text
-    assert ("left to undo" in page, "<button type=\"submit\">Undo" in page) == (True, False)
+    assert ("left to undo" in page, '<button type="submit">Undo' in page) == (True, False)
 
 
 def test_of_some_that_were_undone_the_others_still_can_be(ada, browser, three):
