@@ -52,6 +52,11 @@ _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"}
 _RANGE = re.compile(
     rf"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s|{MONTH}[-\u2013]\d|\d[-\u2013]{MONTH}", re.IGNORECASE
 )
+# Behind another month "May" is one too, and "March": "in April and May", "from March to May".
+_MONTH_BEFORE = re.compile(
+    rf"((?:\b(?:in|during|between|from|of)|,)\s+{MONTH}\.?,?\s+(?:and|or|to|through)\s+)(?=(?-i:May|Mar(?:ch)?)\b(?!['\u2019]))",
+    re.IGNORECASE,
+)
 # So many dates of one question are looked at.
 _MOST_DATES = 4
 _WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
@@ -87,7 +92,7 @@ def alone(question: str, now: datetime) -> Period | None:
     what is to come; the nearer of both where it speaks of what is. A day of the week is the next, or the last where the
     question speaks of what has been. Of several dates each is meant, and what lies between where the question says so.
     """
-    question, moment = with_months(question), aware(now)
+    question, moment = _MONTH_BEFORE.sub(r"\1in ", with_months(question)), aware(now)
     named = named_month(question)
     if (named is not None and (named["lead"] or "").lower() in _ELSEWHERE) or _BY.search(question):
         return None

@@ -34,6 +34,11 @@ NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
         # This November is not over.
         ("What happened last November?", "2025-11-01", "2025-11-30"),
         ("What happened in November?", "2026-11-01", "2026-11-30"),
+        # Behind another month these are no other words.
+        ("What happened from March to May?", "2026-03-01", "2026-05-31"),
+        ("What happened between March and May?", "2026-03-01", "2026-05-31"),
+        ("What happened in January, April and May?", "2026-01-01", "2026-05-31"),
+        ("What is planned in February and March?", "2027-02-01", "2027-03-31"),
     ],
 )
 def test_a_day_in_digits_and_a_month_that_is_next_or_last_are_times(question, first, last):
@@ -54,6 +59,8 @@ def test_a_day_in_digits_and_a_month_that_is_next_or_last_are_times(question, fi
         "What is on 3/4?",
         "What does this may mean?",
         "What is on next to the march?",
+        "Where did April and May go?",
+        "What was in April and may be gone?",
     ],
 )
 def test_other_numbers_are_no_days(question):
