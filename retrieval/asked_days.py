@@ -23,7 +23,7 @@ _WHATEVER = frozenset(
     """
     what which who when how did do does is are was were be been have has had i we you my our me us the user a an of in
     on at from for to by during around about that this it there and any anything everything something all every thing
-    s things else happen happens happened happening will planned due scheduled
+    s things else happen happens happened happening will planned due scheduled am doing
     coming go going went come came up new news note notes noted memory memories remember
     remembered recall store stored save saved write wrote written record recorded add added say said tell told talk
     talked speak spoke discuss discussed mention mentioned learn learned learnt show list give find look summary
@@ -45,7 +45,9 @@ _KEPT = frozenset(
 )
 # With one of these alone a day or a month is the nearer of the next and the last: "Anything in December?"
 _PRESENT = frozenset(
-    "is are s any anything something do have plan plans calendar agenda diary schedule appointment appointments".split()  # noqa: SIM905
+    """
+    is are am s any anything something do have plan plans calendar agenda diary schedule appointment appointments
+    """.split()  # noqa: SIM905  # As above.
 )
 # What may stand between two dates; one of the second makes all that lies between them meant.
 _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
