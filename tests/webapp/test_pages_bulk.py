@@ -130,6 +130,12 @@ def test_it_is_offered_to_undo_it_for_ten_minutes(ada, browser, three, minutes, 
     assert ("3 memories pinned" in page, "Undo" in page) == (True, offered)
 
 
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_nothing_was_done_at_the_ends_of_the_calendar(browser, three, at):
+    page = browser.get("/memories/bulk/done", query_string={"act": "pin", "at": at})
+    assert (page.status_code, "0 memories pinned" in page.text) == (200, True)
+
+
 @pytest.mark.parametrize(
     ("act", "more", "before"),
     [

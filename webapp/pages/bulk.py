@@ -207,7 +207,7 @@ def done() -> Response:
     form, who, now = parse(DoneForm, request.args), credential(), utc_now()
     changed = done_at(session(), who.user_id, _RECORDED[form.act], form.at, actor=who.actor)
     ends = {each.id: each.undo_until for each in told_restorables() if each.id in changed}
-    until = max(ends.values(), default=form.at + UNDO_WINDOW)
+    until = max(ends.values(), default=min(form.at, now) + UNDO_WINDOW)
     # What was undone, or changed again since, is not undone once more.
     forgot = form.act == "forget"
     still = set(ends) if forgot else bulk.left_so(session(), who.user_id, list(changed), form.act, form.about)
