@@ -62,6 +62,8 @@ _MONTH_BEFORE = re.compile(
 # So many dates of one question are looked at.
 _MOST_DATES = 4
 _WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
+# Who says so names the first of two days: "the weekend of 21 November".
+_WEEKEND_OF = re.compile(r"\b(?:(?:on|at|over)\s+)?(?:the\s+)?weekend\s*\Z", re.IGNORECASE)
 # What stands before a day says which day of the week it is.
 _OF_WEEKDAY = re.compile(rf"\b(?:on\s+)?{NAME}\s*,?\s*(?:the\s+)?\Z", re.IGNORECASE)
 _FROM = re.compile(
@@ -222,6 +224,7 @@ def _taken(question: str, now: datetime, *, gone: bool, coming: bool = True) -> 
         hint = _parts(named, year[1] if year else None, zone)
         if part:
             hint = replace(hint, day=part[0], last=part[1], weekday=part[2])
+        hint, rest = _with_weekend(hint, rest, start)
         if hint.year is None and (named["lead"] or "").lower() in _WHICH:
             hint = replace(hint, year=_year_meant(hint, named["lead"].lower(), now.date()))
         return hint, _without(rest, *year.span()) if year and apart else rest
@@ -234,6 +237,14 @@ def _taken(question: str, now: datetime, *, gone: bool, coming: bool = True) -> 
 
 def _without(question: str, start: int, end: int) -> str:
     return f"{question[:start]}{' ' * (end - start)}{question[end:]}"
+
+
+def _with_weekend(hint: DateHint, rest: str, place: int) -> tuple[DateHint, str]:
+    """Return a day as two where the weekend of it is meant, by what stands before it, and the question without that."""
+    of = _WEEKEND_OF.search(rest[:place]) if hint.day is not None and hint.last is None else None
+    if hint.day is None or of is None:
+        return hint, rest
+    return replace(hint, last=hint.day + 1), _without(rest, of.start(), place)
 
 
 def _weekday_before(question: str, place: int) -> str:

@@ -38,6 +38,8 @@ def days_of(span) -> tuple[str, str]:
         ("What happened on Saturday?", SATURDAY, "11-21", "11-21"),
         ("What happened last Tuesday?", SATURDAY, "11-24", "11-24"),
         ("last Friday", SATURDAY, "11-27", "11-27"),
+        ("What happened on the weekend of 21 November?", SATURDAY, "11-21", "11-22"),
+        ("What is planned for the weekend of 5 December?", SATURDAY, "12-05", "12-06"),
         ("What am I doing on Friday?", SATURDAY, "12-04", "12-04"),
         ("What are we doing at the weekend?", WEDNESDAY, "11-28", "11-29"),
         ("What was I doing on Friday?", SATURDAY, "11-27", "11-27"),
