@@ -26,10 +26,11 @@ _WITHIN = re.compile(
 )
 _RECENT = re.compile(
     r"\b(?:(?:the\s+)?(?P<day>(?:day\s+before\s+)?yesterday|today|(?:day\s+after\s+)?tomorrow)"
-    r"|(?P<which>last|this|next)\s+(?P<unit>week|month|year))\b",
+    r"|(?P<which>last|this|next|coming)\s+(?P<unit>week|month|year))\b",
     re.IGNORECASE,
 )
-_BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1, "tomorrow": -1, "next": -1, "day after tomorrow": -2}
+_BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1}
+_BACK |= {"tomorrow": -1, "next": -1, "coming": -1, "day after tomorrow": -2}
 _SEASON = re.compile(rf"\blast\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
 # A day of the week alone is one where nothing follows that it may be of: "the Monday meeting".
 _WEEKDAY = re.compile(

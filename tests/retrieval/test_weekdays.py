@@ -53,6 +53,7 @@ def days_of(span) -> tuple[str, str]:
         ("What is on Friday next week?", WEDNESDAY, "12-04", "12-04"),
         ("What is due on Monday of next week?", WEDNESDAY, "11-30", "11-30"),
         ("What happened on Tuesday last week?", WEDNESDAY, "11-17", "11-17"),
+        ("What is planned for the coming week?", WEDNESDAY, "11-30", "12-06"),
         ("Anything this weekend?", WEDNESDAY, "11-28", "11-29"),
         ("Anything this weekend?", SUNDAY, "11-28", "11-29"),
         ("What is on at the weekend?", WEDNESDAY, "11-28", "11-29"),
