@@ -49,7 +49,8 @@ def parts_of(question: str, most: int) -> tuple[str, ...]:
     parts = [part for sentence in sentences for part in _AND.split(sentence)]
     if not 1 < len(parts) <= most or not all(map(_stands_alone, parts)):
         return ()
-    return tuple(f"{part.rstrip(' ,?')}?" for part in parts)
+    asked = tuple(dict.fromkeys(f"{part.rstrip(' ,?')}?" for part in parts))
+    return asked if len(asked) > 1 else ()
 
 
 def _stands_alone(part: str) -> bool:

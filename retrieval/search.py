@@ -107,10 +107,12 @@ class _Run:
         says ("When is the exam? Which room?"), so the whole comes first.
         """
         found = [self._asked(each)._search(dense, each, may_respell=True) for each in (question, *parts)]
-        silent = [f"“{part}”" for part, each in zip(parts, found[1:], strict=True) if not each.hits]
+        whole, *others = found
+        silent = [f"“{part}”" for part, each in zip(parts, others, strict=True) if not each.hits]
         self.course.warnings.append("several things are asked for: each was searched for by itself as well")
-        if len(silent) < len(parts):
-            self.course.warnings += [f"nothing was found for {each} by itself" for each in silent]
+        # What the whole finds may be of any part, and where none finds anything that is all there is to say.
+        if not whole.hits and len(silent) < len(parts):
+            self.course.warnings += [f"nothing was found for {each}" for each in silent]
         best: dict[UUID, Ranked] = {}
         for hit in chain.from_iterable(zip_longest(*([hit.ranked for hit in each.hits] for each in found))):
             if hit is not None:

@@ -54,6 +54,7 @@ def test_each_of_several_questions_is_told_from_the_others(question: str, parts:
         "When did Caroline meet people and have a bad experience?",
         "Who pays late and is never sorry?",
         "Everything about Bo and what is planned",
+        "Is Rex ill? Is Rex ill?",
         # Within quotes nothing is asked.
         'Who wrote "Where is Ann and what is love"?',
     ],

@@ -78,10 +78,17 @@ def test_what_answers_one_alone_is_found_although_nothing_answers_all_of_it(ask,
 
 
 def test_of_which_nothing_was_found_is_said(ask):
-    found = ask("Who is Inês and what is my shoe size?")
+    found = ask("Who is Inês? What is my shoe size?")
     assert INES in texts(found)
-    assert "nothing was found for “what is my shoe size?” by itself" in found.warnings
+    assert "nothing was found for “What is my shoe size?”" in found.warnings
     assert found.withheld == 0
+
+
+def test_what_the_whole_finds_may_be_of_any_part(ask):
+    found = ask("What is my shoe size and where does my mother live?")
+    assert MOTHER in texts(found)
+    assert texts(ask("What is my shoe size and where does my mother live?", {"parts": 0})), "the whole finds something"
+    assert not any("nothing was found" in each for each in found.warnings)
 
 
 def test_where_nothing_answers_any_of_them_nothing_is_found(ask):
