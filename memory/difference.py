@@ -31,8 +31,8 @@ _FILLERS = frozenset(_FILLER_WORDS.split())
 _TENSES = frozenset(("was", "were", "been", "had", "did", "will", "would"))
 # Words of English and of hardly another language: an English text has one among so many words, as a rule several.
 _ENGLISH_WORDS = """
-    the and with that this from they their there your would which when where who why because should about user every
-    my it been his she you never only after before always
+    the and with that this from they their there your would which when where who why because should about every it
+    been his she you never only after before always
 """
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 _ENGLISH_EVERY = 12

@@ -101,6 +101,18 @@ ABROAD = {
         "mi madre",
         "nunca",
     ),
+    "German of a user": (
+        "Der User hat vom Hausarzt ein Herzmittel bekommen. Der User darf es mit dem Blutverdünner einnehmen, und der "
+        "User nimmt es morgens nach dem Essen ein.",
+        "darf es",
+        "nicht",
+    ),
+    "French that uses": (
+        "Le médecin dit qu'on peut user du médicament le soir avec un verre d'eau et user aussi de la crème.",
+        "peut",
+        "pas",
+    ),
+    "Polish of us": ("W tygodniu my pijemy kawę bez cukru, a w niedzielę my jemy ciasto z owocami.", "a w", "nie"),
     "Polish": (
         "Lek bierze się wieczorem po jedzeniu i popija dużą szklanką wody. Lekarz mówi, że mama może go brać z lekiem "
         "na ciśnienie, jeśli raz w miesiącu zbada krew.",
