@@ -266,7 +266,9 @@ class _Writer:
         SimHash sees short texts that differ in one word as far apart; their template is the same.
         """
         found: list[Neighbour] = []
-        for memory in sorted({memory.id: memory for memory in others}.values(), key=attrgetter("id"), reverse=True):
+        newest = sorted({memory.id: memory for memory in others}.values(), key=attrgetter("id"), reverse=True)
+        # What is merged may differ from none of hundreds: these are not all read for that.
+        for memory in newest[:_READ]:
             if len(found) == MOST_LINKS:
                 break
             if (differs_in := self._differs(memory, item)) is not None:

@@ -7,7 +7,7 @@ import time
 import pytest
 from sqlalchemy import text
 
-from memory.difference import template
+from memory.difference import read, template
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
@@ -145,6 +145,17 @@ def test_a_batch_of_long_texts_that_differ_in_words_takes_little_work(book):
     alike = [Draft(f"{words} about q{chr(97 + n // 26)}{chr(97 + n % 26)}{' x y'[: 2 * (n % 3)]}") for n in range(200)]
     a, b = _work(book, alike), _work(book, _unlike(200, 1500))
     assert a < 6 * b, (a, b)
+
+
+def test_a_merge_reads_few_of_all_that_it_is_near_to(book, monkeypatch):
+    words = "the gardens by the river bloom in spring and the benches along the path are painted green " * 20
+    for n in range(20):
+        assert book.write(f"{words} about q{chr(97 + n)}").outcome == "created"
+    texts: list[str] = []
+    monkeypatch.setattr("memory.remember.read", lambda text: texts.append(text) or read(text))
+    monkeypatch.setattr("memory.remember.may_be_one", lambda *_: True)
+    assert book.write(words).outcome == "merged"
+    assert len(texts) < 12
 
 
 @pytest.mark.slow
