@@ -117,11 +117,17 @@ class PathUse:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One call that handed out a memory, as the `rank`-th of what it answered, counted from 1."""
+    """One call that handed out a memory, as the `rank`-th of what it answered, counted from 1.
+
+    `correlation_id` and `query_hash` are those of the call as it is shown: it may tell of something else that was
+    forgotten, and can still be brought back.
+    """
 
     call: ToolCall
     rank: int
     token: Token | None
+    correlation_id: str
+    query_hash: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +211,7 @@ def uses(
     user_id: UUID,
     memory_id: UUID,
     *,
+    now: datetime,
     token_id: UUID | None = None,
     limit: int = 50,
     cursor: str | None = None,
@@ -215,8 +222,11 @@ def uses(
     """
     filters = CallFilters(operations=RECEIVING, affected_id=memory_id, success=True, origin="server", token_id=token_id)
     shown, next_cursor = _page(session, user_id, filters, limit, cursor)
-    tokens = _tokens(session, user_id, shown)
-    page = [Use(call, call.affected_ids.index(memory_id) + 1, tokens.get(call.token_id)) for call in shown]
+    calls = _all_as_shown(session, user_id, shown, now, ())
+    page = [
+        Use(each.call, each.call.affected_ids.index(memory_id) + 1, each.token, each.correlation_id, each.query_hash)
+        for each in calls
+    ]
     return UsePage(page, next_cursor)
 
 

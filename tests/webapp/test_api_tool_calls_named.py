@@ -42,7 +42,8 @@ def test_names_that_spell_what_is_forgotten_go_and_the_call_stays(agent, told):
     assert [each["arguments"] for each in (first, second, tool, done)] == [KEPT] * 4
     assert (tool["tool"], tool["correlation_id"], done["operation"]) == ("redacted", "nightly-1", "redacted")
     assert (other["tool"], other["operation"], other["correlation_id"]) == (first["tool"], "update", "nightly-3")
-    assert "7731" not in json.dumps(listed(agent))
+    # Its number may stand in any id of 32 digits.
+    assert "zebra" not in json.dumps(listed(agent))
 
 
 def test_calls_of_a_request_stay_together_under_another_id(agent, told):
@@ -70,6 +71,23 @@ def test_the_page_of_a_call_hides_its_names_meanwhile(agent, ada, app, told):
     for each in ids:
         page = reader.get(f"/record/calls/{each}")
         assert (page.status_code, "zebra" in page.text) == (200, False)
+
+
+def test_what_a_use_of_another_memory_says_of_it_is_hidden_meanwhile(agent, ada, app):
+    kept, gone = agent.store("Hives stand in the orchard"), agent.store(SAID)
+    agent.ask("POST", "/v1/tools/memory_get", json={"item_id": kept}, headers={"X-Request-Id": SPELLED})
+    agent.tool("memory_search", query=f"hives {SAID}")
+
+    def used():
+        return agent.get(f"{ENTRIES}/{kept}/uses").json["uses"]
+
+    before = used()
+    assert (before[-1]["correlation_id"], len(before)) == (SPELLED, 2)
+    agent.delete(f"{ENTRIES}/{gone}", undo="true")
+    assert (used()[-1]["correlation_id"], used()[0]["query_hash"]) == ("redacted", None)
+    assert before[0]["query_hash"] not in at_browser(app, ada).get(f"/memories/{kept}/uses").text
+    agent.post(f"{ENTRIES}/{gone}/restore")
+    assert used() == before
 
 
 def test_a_call_that_is_told_after_is_kept_without_such_names(agent):

@@ -152,6 +152,7 @@ def list_uses(path: EntryPath, query: UsesQuery) -> Response:
         session(),
         credential().user_id,
         path.entry_id,
+        now=utc_now(),
         token_id=own_calls_only(),
         limit=query.limit,
         cursor=query.cursor,

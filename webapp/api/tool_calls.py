@@ -249,7 +249,8 @@ def _call_json(call: Call) -> dict[str, Any]:
 
 def use_json(use: Use) -> dict[str, Any]:
     """Return who received a memory, where and when, and which hit it was."""
-    return {**_outline(use.call, use.token), "query_hash": use.call.query_hash, "rank": use.rank}
+    told = {"correlation_id": use.correlation_id, "query_hash": use.query_hash, "rank": use.rank}
+    return {**_outline(use.call, use.token), **told}
 
 
 def _outline(call: ToolCall, token: Token | None) -> dict[str, Any]:
