@@ -257,8 +257,21 @@ def _read(text: str) -> tuple[Marks, list[str]]:
     return Marks(numbers, dates, negations, names), [token.group().lower() for token in tokens]
 
 
+# The verb stays where its "not" goes: who wasn't married may be by now.
+_CONTRACTED = re.compile(
+    r"\b(?:(ca|wo|sha|do|does|did|is|are|was|were|has|have|had|would|should|could|must|need)n't|(ca)nnot)\b", re.I
+)
+_VERBS = {"ca": "can", "wo": "will", "sha": "shall"}
+
+
 def _plain(text: str) -> str:
-    return without_references(unicodedata.normalize("NFKC", text)).replace("\u2019", "'")
+    plain = without_references(unicodedata.normalize("NFKC", text)).replace("\u2019", "'")
+    return _CONTRACTED.sub(_apart, plain)
+
+
+def _apart(contracted: re.Match[str]) -> str:
+    verb = (contracted[1] or contracted[2]).lower()
+    return f"{_VERBS.get(verb, verb)} not"
 
 
 # Letter by letter, so that places stay. The last two are what a pattern that ignores case takes for an i.

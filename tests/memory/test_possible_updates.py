@@ -27,6 +27,7 @@ PAIRS = [
     ("Anna is the new team lead", "Bob is the new team lead", "name"),
     ("Robin drinks coffee", "Robin does not drink coffee", "negation"),
     ("Robin works on Fridays", "Robin doesn't work on Fridays", "negation"),
+    ("Ada is married", "Ada isn't married", "negation"),
     ("He watches football on Sunday", "He does not watch football on Sunday", "negation"),
 ]
 
