@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -43,7 +44,8 @@ from memory.trace import Neighbour, Outcome, Trace
 SITTING = timedelta(minutes=30)
 # A question that the user must decide is worth asking about the latest few, not about hundreds.
 MOST_LINKS = 3
-# Whole texts that a batch keeps at hand: the draft, and the newest of those that it may update.
+# Whole texts that a draft is held against, the nearest that it may repeat and the newest that it may update, and that a
+# batch keeps at hand.
 _READ = 8
 
 
@@ -238,13 +240,12 @@ class _Writer:
         return sorted(found.values(), key=lambda memory: (memory is not exact, _distance(memory, item), memory.id))
 
     def _same(self, item: Prepared, near: Sequence[Memory]) -> Memory | None:
-        """Return the first of the near rows that the draft repeats."""
-        for memory in near:
-            if memory.text_digest == item.digest:
-                return memory
-            if may_be_one(self._gist(memory), self._gist(item.draft)) and self._differs(memory, item) is None:
-                return memory
-        return None
+        """Return the first of the near rows that the draft repeats; beyond a few that may be one with it, none."""
+        if near and near[0].text_digest == item.digest:
+            return near[0]
+        likely = (memory for memory in near if may_be_one(self._gist(memory), self._gist(item.draft)))
+        # Texts that differ in a name alone can be made by the thousand, and each would be read anew for each other.
+        return next((memory for memory in islice(likely, _READ) if self._differs(memory, item) is None), None)
 
     def _differs(self, memory: Memory, item: Prepared) -> str | None:
         return compare(self._read(memory.text), self._read(item.draft.text))

@@ -7,7 +7,7 @@ import time
 import pytest
 from sqlalchemy import text
 
-from memory.difference import read, template
+from memory.difference import compare, read, template
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
@@ -157,6 +157,17 @@ def test_a_merge_reads_few_of_all_that_it_is_near_to(book, monkeypatch):
     monkeypatch.setattr("memory.remember.may_be_one", lambda *_: True)
     assert book.write(words).outcome == "merged"
     assert len(texts) < 12
+
+
+def test_what_repeats_none_is_held_against_few_of_all_that_it_may_repeat(book, monkeypatch):
+    words = "the gardens by the river bloom in spring and the benches along the path are painted green " * 20
+    for n in range(40):
+        assert book.write(f"{words} about q{chr(97 + n // 26)}{chr(97 + n % 26)}").outcome == "created"
+    texts: list[str] = []
+    monkeypatch.setattr("memory.remember.compare", lambda *those: texts.append("") or compare(*those))
+    monkeypatch.setattr("memory.remember.may_be_one", lambda *_: True)
+    assert book.write(f"{words} about qzz").outcome == "created"
+    assert len(texts) < 20
 
 
 @pytest.mark.slow
