@@ -312,6 +312,11 @@ def _runs(page: Page) -> list[str]:
     return asked
 
 
+def all_heard(page: Page) -> None:
+    """Wait until all cells have heard what was done in one: who is changed anew meanwhile says so in the log."""
+    expect(page.locator(".htmx-request")).to_have_count(0)
+
+
 def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: Any) -> None:
     page = log_in(reader)
     run_all = page.get_by_role("button", name="Run all")
@@ -322,21 +327,25 @@ def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: A
     cells_of(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
     expect(cells_of(page, "remember").locator(".entry-gone")).to_contain_text("Forgotten. It is gone for good")
     expect(page.get_by_text("without sugar")).to_have_count(0)
+    all_heard(page)
     cells_of(page, "remember").get_by_role("button", name="Undo").click()
     expect(cells_of(page, "recall").locator(".entry").first).to_contain_text("without")
     expect(cells_of(page, "context").locator(".sample")).to_contain_text("without sugar")
+    all_heard(page)
     cell = cells_of(page, "remember")
     # What is typed stays where something else comes back.
     cells_of(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
+    expect(cell.locator(".entry-gone")).to_be_visible()
+    all_heard(page)
     cell.get_by_label("One self-contained statement").fill("I drink no tea at all.")
     cells_of(page, "recall").get_by_role("button", name="Undo").click()
     expect(cell).to_contain_text("Why it weighs so much")
     expect(cell.get_by_label("One self-contained statement")).to_have_value("I drink no tea at all.")
+    all_heard(page)
     cell.get_by_label("One self-contained statement").fill("")
     cell.get_by_role("button", name="Forget").press("Enter")
     expect(cell.get_by_role("button", name="Undo")).to_be_focused()
-    # The others hear of it, and what hears while it is run anew says so in the log.
-    expect(page.locator(".htmx-request")).to_have_count(0)
+    all_heard(page)
     # What was remembered once is not asked for again, and nobody has written anything else.
     run_all.click()
     expect(run_all).to_be_focused()
@@ -345,6 +354,7 @@ def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: A
     run_all.click()
     expect(cell.get_by_role("button", name="Say it again")).to_be_visible()
     expect(run_all).to_be_focused()
+    all_heard(page)
 
 
 def test_pin_and_mark_in_place(log_in: LogIn, reader: Any) -> None:

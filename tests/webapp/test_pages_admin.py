@@ -61,7 +61,10 @@ def test_further_users_and_jobs_are_a_page_away(desk, ada, new_person, monkeypat
     ids = sorted(str(stored(ada, f"Hive {number} is warm")) for number in range(2))
     ada.embed()
     with ada.session() as session:
-        session.execute(text("UPDATE embeddings SET state = 'pending', vector = NULL, due_at = '1999-01-01'"))
+        for day, memory_id in enumerate(ids):
+            stuck = text("""UPDATE embeddings SET state = 'pending', vector = NULL, due_at = date '1999-01-01' + :day
+                WHERE memory_id = :id""")
+            session.execute(stuck, {"day": day, "id": memory_id})
     page = desk.get("/admin").text
     rest = follow(desk, page, "More jobs")
     assert [[each for each in ids if f"<code>{each}<" in shown] for shown in (page, rest)] == [ids[:1], ids[1:]]
