@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 from enrichment_desk import Desk
+from memory_book import Book
 from sqlalchemy import event
 from sqlalchemy.engine.interfaces import CacheStats
 
@@ -92,9 +93,13 @@ def comparable(document):
     }
 
 
-@pytest.fixture
-def full(book):
-    """A book with a row in every section that comes in again, but for last scores, which only a search makes."""
+@pytest.fixture(scope="module")
+def full(runtime, new_person):
+    """A book with a row in every section that comes in again, but for last scores, which only a search makes.
+
+    No test changes it.
+    """
+    book = Book(runtime, new_person("ada"))
     desk = Desk(book)
     studio = desk.space("studio", name="Studio", policy={"alpha": 0.5}, retention_days=90)
     rent = book.write("The rent is 640 euros a month", space="studio", theme="home", tags=("rent",))
