@@ -22,11 +22,12 @@ from memory.keys import Keys
 from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Theme, Tombstone
 from memory.notebooks.notebooks import drop_removed
 from memory.redaction import Needles
-from memory.revisions import LINKS, VERSIONS, packed, packed_by_memory, texts_in, texts_of, unpacked
+from memory.revisions import LINKS, VERSIONS, WORDINGS, packed, packed_by_memory, texts_in, texts_of, unpacked
 from memory.session_state import drop_goals
 from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of, lock_tied
 from memory.succession import reaches
 from memory.tombstones import bury, lift, undo_ends, undo_until
+from memory.wordings import wordings
 
 UNDO_WINDOW = timedelta(minutes=10)
 # What a forgotten row has beside its columns: see `_links`.
@@ -82,9 +83,9 @@ def forget(
     """
     memory = get_memory(session, user_id, memory_id)
     space = locked or lock_space_of(session, memory)
-    versions = texts_of(session, user_id, [memory.id])
-    bury(session, {memory: versions}, keys, now, user_id=user_id, space_id=space.id)
-    texts = [memory.text, *versions]
+    others = texts_of(session, user_id, [memory.id])
+    bury(session, {memory: others}, keys, now, user_id=user_id, space_id=space.id)
+    texts = [memory.text, *others]
     until = None
     if undo is not None:
         row = {**_to_row(memory), LINKS: _links(session, memory)}
@@ -223,7 +224,7 @@ def find_twin(session: Session, memory: Memory, space_id: UUID, text_digest: byt
 def _links(session: Session, memory: Memory) -> dict[str, Any]:
     """Return what points at a memory or comes from it, and goes with the row.
 
-    Ids, kinds, the questions that it was marked as right for, and what it said before.
+    Ids, kinds, the questions that it was marked as right for, what it said before, and what was merged into it.
     """
     mine = select(PossibleUpdate).where(
         PossibleUpdate.user_id == memory.user_id,
@@ -242,6 +243,7 @@ def _links(session: Session, memory: Memory) -> dict[str, Any]:
             for mark in session.scalars(marks.order_by(RecallMark.created_at, RecallMark.question_digest))
         ],
         VERSIONS: packed(session, memory.user_id, memory.id),
+        WORDINGS: wordings(session, memory.user_id, [memory.id]).get(memory.id, []),
     }
 
 
@@ -411,10 +413,10 @@ def _set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now:
     """Make memories forgotten ones that are due; returns the rows. They are locked by the caller, and so are spaces."""
     if not memories:
         return {}
-    versions = packed_by_memory(session, user_id, [memory.id for memory in memories])
-    rows = {
-        memory.id: {**_to_row(memory), LINKS: {**_UNTIED, VERSIONS: versions.get(memory.id, [])}} for memory in memories
-    }
+    ids = [memory.id for memory in memories]
+    versions, merged = packed_by_memory(session, user_id, ids), wordings(session, user_id, ids)
+    links = {each: {**_UNTIED, VERSIONS: versions.get(each, []), WORDINGS: merged.get(each, [])} for each in ids}
+    rows = {memory.id: {**_to_row(memory), LINKS: links[memory.id]} for memory in memories}
     session.flush()
     for memory in memories:
         session.expunge(memory)

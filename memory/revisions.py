@@ -17,13 +17,15 @@ from sqlalchemy.orm import Session
 from memory.errors import InvalidError, NotFoundError
 from memory.ids import among
 from memory.models import Memory, Revision, Theme
+from memory.wordings import wordings
 
 # An agent that rewrites a memory every minute must not fill the disk.
 MOST_KEPT = 100
 LARGEST_PAGE = 100
-# Beside the columns of a forgotten row: what tied it to other memories, and there the versions that it had.
+# Beside the columns of a forgotten row: what tied it to other memories, and there the versions that it had and the
+# other words that it was said in.
 LINKS = "_links"
-VERSIONS = "versions"
+VERSIONS, WORDINGS = "versions", "wordings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,20 +160,23 @@ def hand_over(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> No
 
 
 def texts_of(session: Session, user_id: UUID, memory_ids: Collection[UUID]) -> list[str]:
-    """Return every text that these memories had before."""
-    return list(session.scalars(select(Revision.text).where(*_of(user_id, memory_ids)).distinct()))
+    """Return every text that these memories had before, and those that were merged into them."""
+    before = session.scalars(select(Revision.text).where(*_of(user_id, memory_ids)).distinct())
+    merged = wordings(session, user_id, memory_ids).values()
+    return list(dict.fromkeys([*before, *(text for texts in merged for text in texts)]))
 
 
 def texts_in(row: Mapping[str, Any]) -> list[str]:
-    """Return every text that a forgotten row holds: what the memory said, and what it said before."""
-    return [row["text"], *(version["text"] for version in row.get(LINKS, {}).get(VERSIONS, ()))]
+    """Return every text that a forgotten row holds: what the memory said, what it said before, and what it merged."""
+    links = row.get(LINKS, {})
+    return [row["text"], *(version["text"] for version in links.get(VERSIONS, ())), *links.get(WORDINGS, ())]
 
 
 def texts_read(row: Any) -> ColumnElement[Any]:
     """Return what reads `texts_in` of a column of forgotten rows: all else that they hold takes longer to read."""
-    paths = (f"$.{LINKS}.{VERSIONS}[*].text", "$.text")
-    before, last = (func.jsonb_path_query_array(row, cast(path, JSONPATH), type_=JSONB) for path in paths)
-    return last.op("||", return_type=JSONB())(before)
+    paths = ("$.text", f"$.{LINKS}.{VERSIONS}[*].text", f"$.{LINKS}.{WORDINGS}[*]")
+    last, before, merged = (func.jsonb_path_query_array(row, cast(path, JSONPATH), type_=JSONB) for path in paths)
+    return last.op("||", return_type=JSONB())(before).op("||", return_type=JSONB())(merged)
 
 
 def packed(session: Session, user_id: UUID, memory_id: UUID) -> list[dict[str, Any]]:

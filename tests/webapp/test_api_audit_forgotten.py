@@ -14,6 +14,8 @@ from memory.embedding.backfill import utc_now
 from memory.forget import UNDO_WINDOW, purge, set_aside_expired
 from memory.ids import new_id
 from memory.models import Entity, EntityMention, Space
+from memory.notebooks.notebooks import create_notebook
+from memory.redaction import secrets_of
 
 CALLS = "/v1/tool-calls"
 
@@ -152,3 +154,58 @@ def test_the_chain_holds_and_its_events_never_said_it(agent, said):
     forget_all(agent, "false")
     assert agent.get("/v1/audit/verify").json["ok"]
     assert said[1] in agent.get("/v1/audit", action="memory.forgotten").text
+
+
+# --- what was merged -------------------------------------------------------------------------------------------------
+
+TOLD = (
+    "The quaggling spare key of the garden shed is hidden under the third flowerpot to the left of the kitchen door, "
+    "and nobody but the neighbours should ever be told that it is there"
+)
+MERGED = (TOLD.replace("garden", "painted garden"), TOLD.replace("third", "rusty third"))
+
+
+@pytest.fixture
+def reworded(agent, ada):
+    """A memory that a tool and a command said again in other words, all of which are spoken of; returns its id."""
+    memory_id = agent.tool("memory_add", type="fact", content=TOLD).json["id"]
+    again = agent.tool("memory_add", type="fact", content=MERGED[0]).json
+    spoken = agent.post("/v1/command", {"text": f"Please remember that {MERGED[1]}"}).json
+    assert (again["id"], spoken["memories"][0]["id"]) == (memory_id, memory_id)
+    for words in MERGED:
+        subject, _, object_ = words.partition(" is hidden ")
+        agent.post("/v1/facts", {"subject": subject, "predicate": "is hidden", "object": object_})
+        talk = agent.post("/v1/conversations", {}).json["id"]
+        agent.ask("PUT", f"/v1/conversations/{talk}/state", json={"goal": f"Recall that {words}"})
+        agent.post(CALLS, {"calls": [{"tool": "notes", "arguments": {"body": f"# {words}."}}]})
+        with ada.session() as session:
+            create_notebook(session, ada.id, "Keys", now=utc_now(), actor="test", steps=[("note", {"text": words})])
+    return memory_id
+
+
+def goes_at_once(agent, _person, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}", undo="false")
+
+
+def goes_later(agent, person, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
+    assert "quaggling" not in agent.get(CALLS).text
+    with person.session() as session:
+        purge(session, person.id, keys=person.runtime.keys, now=utc_now() + UNDO_WINDOW)
+
+
+def expires(agent, person, memory_id):
+    later = utc_now() + timedelta(days=1)
+    agent.patch(f"{ENTRIES}/{memory_id}", {"expires_at": later.isoformat()})
+    with person.session() as session:
+        assert all(map(secrets_of(session, person.id, later).needles.in_text, MERGED))
+        set_aside_expired(session, person.id, now=later)
+        purge(session, person.id, keys=person.runtime.keys, now=later)
+
+
+@pytest.mark.parametrize("goes", [goes_at_once, goes_later, expires])
+def test_what_was_merged_goes_with_what_it_was_merged_into(agent, ada, reworded, found_in, goes):
+    spoken = found_in("quaggling")
+    assert spoken >= {"tool_calls.arguments", "facts.subject", "session_states.state", "cells.input", "memories.text"}
+    goes(agent, ada, reworded)
+    assert found_in("quaggling") == set()
