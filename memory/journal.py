@@ -18,7 +18,7 @@ from memory.ids import new_id
 from memory.models import AuditEvent, ToolCall
 from memory.notebooks.blanking import blank
 from memory.redaction import Calls, Needles
-from memory.telling import wait_for_tellers
+from memory.telling import may_tell, wait_for_tellers
 
 _DOCUMENTS = ("arguments", "result")
 
@@ -29,7 +29,18 @@ _HELD = " UNION ALL ".join(
     for table in ("memories", "facts")
 )
 
-__all__ = ["hold", "record", "record_tool_call", "redact", "release_calls"]
+# The same without waiting, and what is no memory and no fact. A search of memories holds nearly all of these by then.
+_HELD_AT_ONCE = f"""{_HELD.replace("FOR KEY SHARE", "FOR KEY SHARE SKIP LOCKED")}
+UNION ALL SELECT id FROM episodes WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[])
+UNION ALL SELECT id FROM entities WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[])
+"""  # noqa: S608 - all of it is written here
+_STORED = """
+SELECT id FROM memories WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[])
+UNION SELECT id FROM forgotten WHERE user_id = %(user_id)s AND id = ANY(%(ids)b::uuid[])
+"""
+_PLACE = "SELECT FROM conversations WHERE user_id = %(user_id)s AND id = %(id)s FOR KEY SHARE"
+
+__all__ = ["hold", "record", "record_tool_call", "redact", "release_calls", "still_there"]
 
 
 def redact(
@@ -97,6 +108,24 @@ def hold(session: Session, user_id: UUID, ids: Sequence[UUID]) -> bool:
     """Tell whether these memories and facts are there; until the transaction ends none of them can be forgotten."""
     held = fetch(session, _HELD, {"user_id": user_id, "ids": Ids(ids)}) if ids else ()
     return len(held) == len(set(ids))
+
+
+def still_there(session: Session, user_id: UUID, ids: Sequence[UUID], conversation_id: UUID | None = None) -> bool:
+    """Tell whether all that a search found can still be told of; who changes or forgets any of it is not waited for.
+
+    Whoever forgets any of it for good from now on finds what this transaction records, as made in the conversation.
+    False where something is gone, and where it may be going at this moment.
+    """
+    held = fetch(session, _HELD_AT_ONCE, {"user_id": user_id, "ids": Ids(ids)}) if ids else ()
+    left = set(ids).difference(each for (each,) in held)
+    if not left:
+        return True
+    if conversation_id is not None:
+        # Whoever removes it may be waiting for who tells.
+        fetch(session, _PLACE, {"user_id": user_id, "id": conversation_id})
+    # Somebody is changing it, or it was forgotten and can be brought back. Looked for in a statement of its own, which
+    # sees what was forgotten before there was the lock to be had.
+    return may_tell(session) and len(fetch(session, _STORED, {"user_id": user_id, "ids": Ids(left)})) == len(left)
 
 
 def record_tool_call(session: Session, user_id: UUID, **fields: Any) -> UUID:

@@ -11,11 +11,12 @@ from sqlalchemy import cast as as_type
 from sqlalchemy.orm import Session
 from sqlalchemy.types import UserDefinedType
 
+from memory.driver import fetch
 from memory.models import ToolCall
 
 # Other locks of users have lower ones.
 _LOCK_SEED = 5
-_LOCK = func.hashtextextended(as_type(func.app_user(), Text), _LOCK_SEED)
+_LOCK = f"hashtextextended(app_user()::text, {_LOCK_SEED})"
 
 
 class _Xid(UserDefinedType[str]):
@@ -33,12 +34,17 @@ def begin_to_tell(session: Session) -> None:
     Tombstones are read after this, and notebooks, facts and goals are locked after. Spaces, conversations and memories,
     which the other holds while it waits, are locked before.
     """
-    session.execute(select(func.pg_advisory_xact_lock_shared(_LOCK)))
+    fetch(session, f"SELECT pg_advisory_xact_lock_shared({_LOCK})", {})
+
+
+def may_tell(session: Session) -> bool:
+    """Do as `begin_to_tell` does without waiting; False where somebody is about to end taking out what is forgotten."""
+    return bool(fetch(session, f"SELECT pg_try_advisory_xact_lock_shared({_LOCK})", {})[0][0])
 
 
 def wait_for_tellers(session: Session) -> None:
     """Wait for all who are telling; who begins to after this waits until this transaction ends."""
-    session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+    fetch(session, f"SELECT pg_advisory_xact_lock({_LOCK})", {})
 
 
 def moment(session: Session) -> str:
