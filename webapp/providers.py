@@ -86,6 +86,16 @@ def standing() -> Standing:
     return Standing(told, setting, locked, runtime().chat_model is not None)
 
 
+def failing_endpoint() -> str | None:
+    """Return which endpoint the visitor should know of that gives no vectors; an admin the server's own too.
+
+    See `Providers.failing`; what a search finds out for itself it says itself, and leaves no trace here.
+    """
+    who = credential()
+    for_all = "admin" in who.scopes
+    return runtime().providers.failing(session(), who.user_id, utc_now(), for_all=for_all)
+
+
 def save(fields: Mapping[str, Any]) -> None:
     """Use an endpoint of one's own and begin to re-embed; raises `InvalidError` when it cannot be one.
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import delete, select
+from sqlalchemy import and_, delete, func, literal, not_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -35,6 +35,8 @@ ILLNESS_SECONDS = 3.0
 # Embedders that are kept, those that were used last: each may hold a connection, and users name ever new endpoints.
 MOST_MADE = 64
 NO_LOCAL_MODEL = "none"
+# So long after its rest a model that failed still counts as failing: it is asked again, and may take its time.
+ASKED_AGAIN_WITHIN = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,25 @@ class Providers:
             return True
         setting = session.get(ProviderSetting, user_id)
         return setting is not None and setting.enabled
+
+    def failing(self, session: Session, user_id: UUID, now: datetime, *, for_all: bool) -> str | None:
+        """Return which endpoint gave no vector when a worker asked it last; None where all is well.
+
+        `active` is the user's own that serves, `building` the user's own that is to take over. With `for_all` the
+        system's counts too, whomever it failed for, and comes first as `system`. It takes one statement; no endpoint is
+        asked.
+        """
+        since, systems = now - ASKED_AGAIN_WITHIN, ("llamacpp", self.system.llamacpp_url)
+        on_system = and_(EmbeddingModel.provider_type == systems[0], EmbeddingModel.endpoint_url == systems[1])
+        own = select(EmbeddingModel.state).where(
+            EmbeddingModel.user_id == user_id,
+            EmbeddingModel.rests_until > since,
+            EmbeddingModel.endpoint_url.is_not(None),
+            not_(on_system),
+        )
+        servers = select(literal("system")).where(func.endpoint_rests(*systems, since))
+        asked = own.union_all(servers) if for_all and self.system.llamacpp_url is not None else own
+        return max(session.scalars(asked), key=("building", "active", "system").index, default=None)
 
     def _on_system(self, model: EmbeddingModel) -> bool:
         return (model.provider_type, model.endpoint_url) == ("llamacpp", self.system.llamacpp_url)

@@ -11,8 +11,9 @@ from api_agent import Agent, add_space, rows
 from api_talk import Talk
 from embedding_endpoint import running
 from pages_browser import HTMX, at_browser, stored
+from sqlalchemy import event
 
-from memory.embedding.backfill import utc_now
+from memory.embedding.backfill import Backfill, utc_now
 from memory.embedding.models import reconcile
 from memory.embedding.providers import Providers
 from memory.keys import Keys
@@ -252,6 +253,59 @@ def test_what_failed_is_told_and_tried_again(ada, browser, endpoint):
     assert 'hx-trigger="load delay:10s"' in page
     assert "Trying 1 vector again" in browser.post("/providers/retry", follow_redirects=True).text
     assert "It is asked again at" not in browser.get("/providers").text
+
+
+def test_who_owns_an_endpoint_that_fails_sees_it_where_they_work(app, ada, bob, browser, endpoint):
+    stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+
+    def told():
+        return ["Your new embedding endpoint gives no" in browser.get(page).text for page in ("/", "/memories")]
+
+    browser.post("/providers", data=form(endpoint))
+    assert told() == [False, False]
+    endpoint.status = 503
+    ada.runtime.backfill.run()
+    assert told() == [True, True]
+    assert 'id="providers-failing"' not in at_browser(app, bob).get("/memories").text
+    endpoint.status = 200
+    browser.post("/providers/retry")
+    ada.runtime.backfill.run()
+    assert told() == [False, False]
+    stored(ada, "Ada keeps hens, too")
+    endpoint.status = 503
+    ada.runtime.backfill.run()
+    assert "Your embedding endpoint gives no vectors" in browser.get("/").text
+
+
+def test_admins_see_that_the_servers_own_endpoint_fails_for_anybody(app, runtime, installed, ada, root, browser):
+    stored(ada, "Ada keeps bees on the roof")
+    with running() as system:
+        providers = installed(system)
+        with ada.session() as session:
+            reconcile(session, ada.id, providers.target(session, ada.id), now=utc_now())
+    admin = at_browser(app, root)
+    assert 'id="providers-failing"' not in admin.get("/memories").text
+    Backfill(runtime.sessions, providers).run()
+    assert "The server's embedding endpoint gives no vectors" in admin.get("/memories").text
+    assert 'id="providers-failing"' not in browser.get("/memories").text
+
+
+@pytest.mark.parametrize("page", ["/", "/memories"])
+def test_the_line_costs_one_statement_and_other_pages_none(app, browser, page):
+    with app.app_context():
+        engine = db.engine
+
+    def asked(address, **headers):
+        statements = []
+        note = lambda *args: statements.append(args[2])  # noqa: E731 - to be taken away again
+        event.listen(engine, "before_cursor_execute", note)
+        assert browser.get(address, headers=headers).status_code == 200
+        event.remove(engine, "before_cursor_execute", note)
+        return sum("rests_until >" in each for each in statements)
+
+    asked(page)
+    assert (asked(page), asked("/memories", **HTMX), asked("/search"), asked("/spaces")) == (1, 0, 0, 0)
 
 
 def test_a_blank_key_keeps_the_stored_one_for_its_own_address_alone(browser, endpoint):

@@ -7,13 +7,14 @@ from typing import Any
 from flask import Response, request, url_for
 
 from memory.models import TYPES
-from webapp.htmx import at_address, render
+from webapp.htmx import at_address, render, wants_fragment
 from webapp.operations import is_incognito, space_for
 from webapp.pages.bulk import offer
 from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.queries import choices, listing
 from webapp.pages.restorables import restorables
 from webapp.pages.visitor import guarded
+from webapp.providers import failing_endpoint
 
 bp = guarded("browse")
 
@@ -35,6 +36,8 @@ def index() -> Response:
         bulk=offer(),
         pick=True,
         restorables=restorables(),
+        # The parts of the page have no place for it.
+        failing=None if wants_fragment() else failing_endpoint(),
     )
     if form.cursor:
         return page

@@ -28,6 +28,7 @@ from webapp.pages.notebook_view import CellView, NotebookView, view_notebook
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
+from webapp.providers import failing_endpoint
 
 bp = guarded("notebook")
 
@@ -60,7 +61,7 @@ def vocabulary() -> dict[str, object]:
 def home() -> Response:
     """Show the notebook that was worked in last, on a first visit one to start with."""
     notebook = first_notebook()
-    return page_of(notebook) if notebook is not None else _to_list()
+    return page_of(notebook, failing=failing_endpoint()) if notebook is not None else _to_list()
 
 
 @bp.get("/notebooks")
@@ -182,11 +183,13 @@ def export(notebook_id: UUID, form: str) -> Response:
     return response
 
 
-def page_of(notebook: Notebook, instead: CellView | None = None, status: int = HTTPStatus.OK) -> Response:
-    """Answer a whole notebook."""
+def page_of(
+    notebook: Notebook, instead: CellView | None = None, status: int = HTTPStatus.OK, *, failing: str | None = None
+) -> Response:
+    """Answer a whole notebook, with a line on an endpoint that is `failing`."""
     at = instead.cell.id if instead is not None else request.args.get("at", type=UUID)
     view = view_notebook(notebook, instead, at=at)
-    page = render_template("notebook/notebook.html", view=view, choices=choices())
+    page = render_template("notebook/notebook.html", view=view, choices=choices(), failing=failing)
     return make_response(page, status)
 
 
