@@ -26,9 +26,12 @@ class Tools:
         self._server = server
 
     async def instructions(self) -> str:
-        """Return what tells a model when to use the tools; raises `httpx.HTTPError`."""
-        answer = await self._server.get("memory/prompt")
-        return str(answer.raise_for_status().json()["prompt"])
+        """Return what tells a model when to use the tools; raises `httpx.HTTPError`, also without a database."""
+        answer = (await self._server.get("memory/prompt")).raise_for_status().json()
+        if answer.get("error"):
+            # A client keeps what it is told now, and would go on without once the database is back.
+            raise httpx.HTTPError("its database does not answer")
+        return str(answer["prompt"])
 
     async def listed(self, _context: Any, _page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """Return every tool."""

@@ -146,14 +146,14 @@ def test_what_cannot_be_served_ends_and_says_why(args, token, said):
 
 
 @pytest.fixture
-def another_service() -> Iterator[str]:
-    """Return the address of something that answers whatever it is asked with a page, as a proxy does."""
+def another_service(told: bytes) -> Iterator[str]:
+    """Return the address of something that answers whatever it is asked with these bytes."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.end_headers()
-            self.wfile.write(b"<p>Log in first</p>")
+            self.wfile.write(told)
 
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.serve_forever).start()
@@ -161,10 +161,17 @@ def another_service() -> Iterator[str]:
         server.shutdown()
 
 
-def test_what_is_no_memory_ends_it(another_service):
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        pytest.param(b"<p>Log in first</p>", "something else answers there", id="a proxy"),
+        pytest.param(b'{"prompt": "", "error": true}', "its database does not answer", id="a server alone"),
+    ],
+)
+def test_what_is_no_memory_ends_it(another_service, said):
     command = [sys.executable, FOLDER / "mcp_server.py", another_service]
     done = subprocess.run(command, env={"TOKEN": "cp_x"}, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    assert done.stderr.decode() == f"no memory at {another_service}: something else answers there\n"
+    assert done.stderr.decode() == f"no memory at {another_service}: {said}\n"
 
 
 def test_a_token_that_opens_nothing_ends_it(base_url):

@@ -61,6 +61,12 @@ def test_what_goes_into_a_prompt_is_nothing_and_says_why(down, path, body, nothi
     assert (response.status_code, response.json) == (200, {**nothing, "error": True, "degraded": ["database"]})
 
 
+def test_the_block_of_a_system_prompt_is_empty_and_says_why(down):
+    response = down.get("/v1/memory/prompt", headers=HEADERS)
+    told = {"prompt": "", "token_count": 0, "error": True, "degraded": ["database"]}
+    assert (response.status_code, response.json) == (200, told)
+
+
 def test_one_memory_is_not_said_to_be_gone(down):
     asked = {"item_id": "00000000-0000-7000-8000-000000000000"}
     assert down.post("/v1/tools/memory_get", json=asked, headers=HEADERS).status_code == 503

@@ -15,6 +15,7 @@ Closed = Field(None, description="Why nothing is shown: `incognito`. Left out ot
 Warnings = Field(
     None, description="What was done to the question, or that it was not searched and when to ask again; else left out."
 )
+OutOfReach = Field(None, description="true when memory was out of reach and the answer is empty; left out otherwise.")
 Degraded = (
     "What was skipped, and why. `semantic`: no embedding model gave a vector in time, so words alone were searched. "
     "`vectors`: many memories still wait for their embeddings. `reading`: there was no time to read what was found "
@@ -245,6 +246,8 @@ class PromptAnswer(BaseModel):
     prompt: str
     token_count: int
     skipped: str | None = Skipped
+    degraded: list[str] | None = Field(None, description=f"{Degraded} Left out when nothing was skipped.")
+    error: bool | None = OutOfReach
 
 
 class ContextAnswer(BaseModel):

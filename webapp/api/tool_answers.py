@@ -14,6 +14,7 @@ from webapp.api.answers import (
     FactAnswer,
     KeptBack,
     Moment,
+    OutOfReach,
     StatedFactAnswer,
     TraceAnswer,
     UnreadEntryAnswer,
@@ -22,7 +23,6 @@ from webapp.api.answers import (
 from webapp.api.schemas import MemoryType
 
 Withheld = Field(None, description=f"{KeptBack} With 0 for min_score they are answered.")
-OutOfReach = Field(None, description="true when memory was out of reach and the answer is empty; left out otherwise.")
 
 
 class PartsAnswer(BaseModel):
