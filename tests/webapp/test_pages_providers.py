@@ -98,6 +98,20 @@ def test_where_a_language_model_reads_the_page_says_that_texts_are_sent_to_it(ap
     assert "no text leaves this machine" not in text
 
 
+def test_the_foot_of_every_page_says_where_texts_are_sent(app, runtime, monkeypatch, ada, bob, browser, endpoint):
+    def foot(reader, page="/spaces"):
+        return re.sub(r"<.*?>|\n", "", re.search("Your memory, .*?<a href=./v1", reader.get(page).text, re.S).group())
+
+    stored(ada, "Ada keeps bees on the roof")
+    browser.post("/providers", data=form(endpoint))
+    assert foot(browser).startswith("Your memory, on your machine; texts are sent to an embedding endpoint.")
+    assert foot(at_browser(app, bob)).startswith("Your memory, on your machine.")
+    reads = replace(runtime, chat_model=ChatModel("http://127.0.0.1:9", "tiny"))
+    monkeypatch.setitem(app.extensions, "commonplace", reads)
+    assert "sent to an embedding endpoint and a language model." in foot(browser)
+    assert "sent to a language model." in foot(app.test_client(), "/login")
+
+
 def test_a_test_tells_dimensions_and_time_and_stores_nothing(ada, browser, endpoint):
     response = browser.post("/providers/test", data=form(endpoint))
     assert "5 dimensions in 0." in response.text

@@ -14,7 +14,7 @@ from jinja2.ext import Extension
 
 from memory.time_zones import short_name
 from retrieval.dates import local
-from webapp.context import utc_now, zone
+from webapp.context import runtime, utc_now, zone
 from webapp.htmx import asked_address
 from webapp.pages.appearance import CHOICES, chosen, cookie
 from webapp.pages.words import ago, counted, lasting, mark, ordinal, part, refusal
@@ -65,6 +65,7 @@ def _frame() -> dict[str, Any]:
     who = g.get("credential")
     return {
         "visitor": g.get("visitor"),
+        "is_read_elsewhere": runtime().chat_model is not None,
         "is_admin": who is not None and "admin" in who.scopes,
         "appearance": chosen(),
         "appearances": CHOICES,

@@ -10,12 +10,12 @@ from uuid import UUID
 
 from flask import Blueprint, Response, current_app, flash, g, request, url_for
 from flask import session as cookie
-from sqlalchemy import select
+from sqlalchemy import exists, select
 from werkzeug.exceptions import RequestEntityTooLarge
 
 from memory.accounts import Credential, end_session, is_ended
 from memory.database import act_as
-from memory.models import Space, User
+from memory.models import EmbeddingModel, Space, User
 from memory.spaces import DEFAULT_SPACE
 from memory.time_zones import chosen_zone, zone_of
 from webapp.context import credential, runtime, session, utc_now
@@ -51,13 +51,17 @@ _LOCAL = re.compile(r"/(?![/\\])[^\s\\\x00-\x1f]*")
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """What the frame of a page shows of its reader: plain values, so that it also stands when the database is away."""
+    """What the frame of a page shows of its reader: plain values, so that it also stands when the database is away.
+
+    `embedded_elsewhere` is true where an endpoint embeds the texts, of the reader's own or the server's.
+    """
 
     id: str
     name: str
     email: str
     incognito: bool
     memory_off: bool
+    embedded_elsewhere: bool
 
 
 def guarded(name: str) -> Blueprint:
@@ -107,10 +111,13 @@ def recognise() -> bool:
         return False
     scopes = SCOPES | {"admin"} if user.role == "admin" else SCOPES
     g.credential = Credential(user.id, "user", scopes, session_key=f"browser:{cookie['key']}")
+    elsewhere = exists().where(EmbeddingModel.user_id == user.id, EmbeddingModel.endpoint_url.is_not(None))
     # The shared pool alone is asked for; spaces of their own say on their own pages that they are off.
-    pool = select(Space.memory_enabled, chosen_zone(user.id)).where(Space.user_id == user.id)
-    memory_enabled, zone_name = session().execute(pool.where(Space.slug == DEFAULT_SPACE)).one_or_none() or (None, None)
-    g.visitor = Visitor(str(user.id), user.display_name, user.email, is_incognito(None), memory_enabled is False)
+    pool = select(Space.memory_enabled, chosen_zone(user.id), elsewhere).where(Space.user_id == user.id)
+    found = session().execute(pool.where(Space.slug == DEFAULT_SPACE)).one_or_none() or (None, None, False)
+    memory_enabled, zone_name, is_elsewhere = found
+    off = memory_enabled is False
+    g.visitor = Visitor(str(user.id), user.display_name, user.email, is_incognito(None), off, is_elsewhere)
     g.zone = zone_of(zone_name)
     return True
 
