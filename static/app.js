@@ -1,12 +1,12 @@
 "use strict";
 
 /* Enter twice is Enter once; htmx sees to its own forms. */
-let sent = new WeakMap();
-addEventListener("pageshow", () => (sent = new WeakMap()));
+let sent = {};
+addEventListener("pageshow", () => (sent = {}));
 addEventListener("submit", (event) => {
   if (event.defaultPrevented) return;
-  if (event.timeStamp - sent.get(event.target) < 5000) return event.preventDefault();
-  sent.set(event.target, event.timeStamp);
+  if (event.target === sent.target && event.timeStamp - sent.timeStamp < 5000) return event.preventDefault();
+  sent = event;
 });
 
 /* Back asks anew for a page that answered a form. */
@@ -24,9 +24,10 @@ addEventListener("click", (event) => {
   const { name, value, form } = event.target;
   if (name !== "appearance") return;
   event.preventDefault();
-  document.documentElement.dataset.appearance = value;
+  htmx.find("html").dataset.appearance = value;
   document.cookie = form.dataset.cookie.replace("=", `=${value}`);
   for (const other of form.appearance) other.ariaPressed = other === event.target;
+  dispatchEvent(new Event("resize"));
 });
 
 /* Moments in the reader's zone. */
@@ -44,9 +45,7 @@ addEventListener("input", ({ target }) => {
 });
 
 /* The server is away. */
-addEventListener("htmx:sendError", () => {
-  htmx.find("#flash").innerHTML = htmx.find("#away").innerHTML;
-});
+addEventListener("htmx:sendError", () => (htmx.find("#flash").innerHTML = htmx.find("#away").innerHTML));
 
 /* What went wrong is over once something went right. */
 addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
@@ -57,7 +56,7 @@ addEventListener("htmx:afterRequest", ({ detail: { requestConfig, xhr } }) => {
 let active, typed;
 addEventListener("htmx:beforeSwap", ({ detail: { requestConfig: { elt, formData } } }) => {
   active = document.activeElement;
-  typed = [...htmx.findAll(":is(input, select, textarea)[id]")]
+  typed = [...htmx.findAll("input, select, textarea")]
     .filter((each) => each.type === "checkbox"
       ? each.checked !== (each.form?.contains(elt) ? formData.getAll(each.name).includes(each.value) : each.defaultChecked)
       : each.value !== (formData.get(each.name) ?? each.defaultValue ?? each.value));
@@ -79,12 +78,11 @@ addEventListener("htmx:afterSwap", () => {
 /* The focus goes to what is wrong, or back to what was disabled. */
 const WRONG = "[aria-invalid=true]";
 htmx.find(WRONG)?.focus();
-const held = new WeakMap();
 /* What is folded away leaves the focus to what unfolds it. */
 const seen = (each) => each?.closest("details:not([open])")?.querySelector("summary") ?? each;
-addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => held.set(xhr, document.activeElement));
+addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => (xhr.before = document.activeElement));
 addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
-  const before = held.get(xhr);
+  const before = xhr?.before;
   if (!before || document.activeElement !== document.body) return;
   const next = [WRONG, ".cell-form button", "button, a[href], [tabindex]"].map((each) => elt.querySelector(each)).find(Boolean);
   seen((before.isConnected ? before : document.getElementById(before.id)) ?? next)?.focus({ preventScroll: true });

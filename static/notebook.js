@@ -2,27 +2,29 @@
 
 /* Ctrl+Enter runs the cell that one is in. */
 addEventListener("keydown", (event) => {
-  const form = event.target.closest(".cell")?.querySelector(".cell-form");
+  const form = htmx.find(".cell:focus-within .cell-form");
   if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
   form.requestSubmit();
 });
 
-/* What is asked of a cell while it is saved comes after that, unless it was refused. */
-let again;
+/* What is asked of a busy cell is done after that, in turn, unless it was refused. */
+const queue = [];
 addEventListener("htmx:confirm", (event) => {
-  if (!event.target.matches(".cell:has(.busy.htmx-request) :is(.cell-tools *, .cell-note form)")) return;
+  const elt = event.target;
+  if (!elt.matches(".cell:has(.htmx-request) :is(.cell-tools *, .cell-note form)")) return;
   event.preventDefault();
-  again = event.target.id;
+  queue.push(`#${elt.id}:is(form, [title="${elt.title}"])`);
 });
-addEventListener("htmx:afterRequest", () => {
-  const elt = htmx.find(`.cell:not(:has(.error)) [id="${again}"]`);
-  again = "";
-  elt?.requestSubmit?.();
-  elt?.click();
-});
+addEventListener("htmx:afterRequest", () => setTimeout(() => {
+  while (queue[0] && !htmx.find(".htmx-request")) {
+    const elt = htmx.find(`.cell:not(:has(.error)) ${queue.shift()}`);
+    elt?.requestSubmit?.();
+    elt?.click();
+  }
+}));
 
-/* All cells from the top, as typed, up to one that does not fit; what is done waits for another text. */
+/* All cells in turn, as typed, until one does not fit; what is done waits for another text. */
 addEventListener("click", async (event) => {
   const button = event.target.closest("[data-run-all]");
   if (!button) return;
@@ -35,9 +37,8 @@ addEventListener("click", async (event) => {
     const form = find()?.querySelector(".cell-form:not([data-done]:not(:has(textarea:not(:placeholder-shown))))");
     if (!form) continue;
     if (!form.reportValidity()) return (button.disabled = false);
-    const done = new Promise((resolve) => form.addEventListener("htmx:xhr:loadend", resolve));
     form.requestSubmit();
-    await done;
+    await new Promise((resolve) => form.addEventListener("htmx:xhr:loadend", resolve));
   }
   button.disabled = false;
   button.focus();
@@ -66,12 +67,12 @@ addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig: { 
 });
 
 let dragged;
-addEventListener("dragstart", ({ target, dataTransfer }) => {
+addEventListener("dragstart", ({ target, dataTransfer: data }) => {
   dragged = target.closest?.(".drag")?.closest(".cell");
   if (!dragged) return;
-  dataTransfer.effectAllowed = "move";
-  dataTransfer.setData("text/plain", "");
-  dataTransfer.setDragImage(dragged, 10, 10);
+  data.effectAllowed = "move";
+  data.setData("text/plain", "");
+  data.setDragImage(dragged, 10, 10);
 });
 addEventListener("dragover", (event) => {
   const over = dragged && event.target.closest?.(".cell");
@@ -93,8 +94,8 @@ addEventListener("dragend", () => {
 function draw(table) {
   const plot = table.closest(".chart").querySelector(".plot");
   plot.replaceChildren();
-  const rows = [...table.tBodies[0].rows], style = getComputedStyle(table);
-  const ink = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: { show: false } };
+  const rows = [...table.tBodies[0].rows], style = getComputedStyle(table), off = { show: false };
+  const ink = { stroke: style.color, grid: { stroke: style.borderTopColor, width: 1 }, ticks: off };
   const kind = table.dataset.chart, places = rows.map((row) => +row.cells[0].dataset.at), data = [places], series = [{}];
   [...table.tHead.rows[0].cells].slice(1).forEach((head, number) => {
     const { drawn } = head.dataset;
@@ -111,7 +112,7 @@ function draw(table) {
   const span = places.at(-1) - places[0], edge = (span / (rows.length - 1) || 1) * (series.some((each) => each.fill) || !rows[1] ? 0.6 : 0);
   const least = kind === "time" && (span * 90) / (plot.clientWidth - 90), turned = kind === "names" && rows[6] && { rotate: -45, size: 70 };
   new uPlot({
-    width: plot.clientWidth, height: 240, series, legend: { show: false }, cursor: { show: false },
+    width: plot.clientWidth, height: 240, series, legend: off, cursor: off,
     scales: {
       x: { time: false, range: () => [places[0] - edge, places.at(-1) + edge] },
       y: { range: (_, low, high) => [0, high * 1.08 || 1] },
@@ -127,8 +128,7 @@ function draw(table) {
     ],
   }, data, plot);
 }
-const redraw = () => htmx.findAll("table[data-chart]").forEach(draw);
+const redraw = () => htmx.findAll("[data-chart]").forEach(draw);
 addEventListener("htmx:load", redraw);
 matchMedia("(prefers-color-scheme: dark)").onchange = redraw;
-new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-appearance"] });
 addEventListener("resize", redraw);

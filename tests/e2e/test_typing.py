@@ -127,6 +127,32 @@ def test_what_is_clicked_while_a_note_is_saved_is_done(log_in: LogIn, library: A
         expect(cell).to_contain_text("a thought and a half")
 
 
+def test_all_that_is_clicked_while_a_note_is_saved_is_done_in_turn(log_in: LogIn, library: Any, hold: Any) -> None:
+    page = log_in(library, at=None)
+    _new(page, "Chart")
+    for kind in ("Context", "Note"):
+        page.get_by_role("form", name="Add a cell").get_by_role("button", name=kind).click()
+    cells, cell = page.locator(".cell"), page.locator(".cell-note").first
+    cell.get_by_label("Markdown").fill("a thought")
+    let_go = hold(page, "**/run")
+    cell.get_by_role("button", name="Save").click()
+    # Whoever asks twice to fold wants it folded, but who asks twice to move wants two steps.
+    for tool in ("Move up", "Move up", "Copy the cell", "Fold the cell", "Fold the cell"):
+        cell.get_by_role("button", name=tool).click()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+    let_go()
+    expect(cell.locator(".folded")).to_be_visible()
+    page.wait_for_load_state("networkidle")
+    assert asked == ["move?by=-1", "move?by=-1", "duplicate", "fold"]
+    for _ in range(2):
+        kinds = [each.get_attribute("class") for each in cells.all()]
+        assert kinds == [f"cell cell-{kind}" for kind in ("note", "note", "chart", "context")]
+        expect(cell.locator(".folded")).to_be_visible()
+        expect(cells.nth(1)).to_contain_text("a thought")
+        page.reload()
+
+
 def test_a_cell_that_is_asked_twice_to_fold_stays_folded(log_in: LogIn, library: Any, hold: Any) -> None:
     page = log_in(library, at=None)
     cell = _new(page, "Chart")
