@@ -9,6 +9,9 @@ addEventListener("submit", (event) => {
   sent = event;
 });
 
+/* The notice of a new page is announced. */
+setTimeout(() => (htmx.find("#flash").innerHTML += ""), 500);
+
 /* Back asks anew for a page that answered a form. */
 history.replaceState(history.state, "");
 

@@ -72,6 +72,21 @@ def test_the_scores_of_a_memory_stay_in_their_column(log_in: LogIn, reader: Any)
             assert not any(bars.evaluate(STICKS_OUT) for bars in page.locator(".bars").all())
 
 
+# What comes into the region for notices once the page is there: what was in it from the first, nobody is told.
+TELLS = """addEventListener("load", () => new MutationObserver((records) => {
+    const added = records.flatMap((each) => [...each.addedNodes]);
+    document.body.dataset.told = added.map((each) => each.textContent).join("");
+}).observe(document.querySelector("[role=status]#flash"), { childList: true }))"""
+
+
+def test_a_notice_that_a_page_comes_with_is_announced(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader, at="/account")
+    page.add_init_script(TELLS)
+    page.get_by_role("button", name="Set it").click()
+    expect(page.locator("#flash .notice")).to_have_text(re.compile(r"\w"))
+    expect(page.locator("body")).to_have_attribute("data-told", page.locator("#flash").text_content() or "")
+
+
 def test_a_search_waits_until_the_question_is_finished(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/search")
     asked: list[str] = []
