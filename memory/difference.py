@@ -11,7 +11,7 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
 from math import isqrt
@@ -36,6 +36,8 @@ _ENGLISH_WORDS = """
 """
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 _ENGLISH_EVERY = 12
+# What a title has in small letters.
+_LITTLE = _ENGLISH | frozenset(["a", "an", "as", "at", "by", "for", "in", "is", "of", "on", "or", "to"])
 _LONGEST_TEMPLATE = 500
 _LONGEST_SHORT = 3
 _FEWEST_TEMPLATE_WORDS = 2
@@ -62,12 +64,16 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a comparison needs of a text: its marks, its other words in lower case, its addresses and signs."""
+    """What a comparison needs of a text: its marks, its other words in lower case, its addresses and signs.
+
+    `english` is how many of the words tell that it is English.
+    """
 
     marks: Marks
     words: list[str]
     addresses: frozenset[str]
     signs: tuple[str, ...]
+    english: int
 
 
 class Sums(NamedTuple):
@@ -91,8 +97,9 @@ class Gist(NamedTuple):
 
 def read(text: str) -> Reading:
     """Return a text's reading, for texts that are compared with many."""
-    marks, words = _read(text)
-    return Reading(marks, words, addresses(text), signs(_plain(text)))
+    marks, tokens = _read(text)
+    words = [token.group().lower() for token in tokens]
+    return Reading(marks, words, addresses(text), signs(_plain(text)), _english(tokens))
 
 
 def distinguishing(text: str) -> Marks:
@@ -128,7 +135,9 @@ def compare(stored: Reading, new: Reading) -> str | None:
         return "sign"
     if words != other_words and sorted(words) == sorted(other_words):
         return "order"
-    return "wording" if _reworded(words, other_words) else None
+    # In another language the word that is added may be its "not".
+    is_english = _ENGLISH_EVERY * (stored.english + new.english) >= len(words) + len(other_words)
+    return "wording" if _reworded(words, other_words, _MOST_EXTRA_WORDS if is_english else 0) else None
 
 
 def gist(reading: Reading) -> Gist:
@@ -174,25 +183,49 @@ def _may_be_added(number: int, plain: int, squared: int) -> bool:
     return number == _MOST_EXTRA_WORDS and rest >= 0 and isqrt(rest) ** 2 == rest
 
 
-def _reworded(words: list[str], other_words: list[str]) -> bool:
-    """Tell whether one text says something that the other lacks.
+def _reworded(words: list[str], other_words: list[str], most: int) -> bool:
+    """Tell whether one text says something that the other lacks, beside `most` words more.
 
     In a long text one word or one sentence more moves few bits: "vegetarian" for "vegan" among 160 words stays
     within distance 3 most of the time. So a word exchanged for another keeps texts apart, however short it is ("cat"
-    and "dog", "he" and "she"), and so do more words added than emphasis needs. In another language than English any
-    word does, since the one that is added may be its "not".
+    and "dog", "he" and "she"), and so do more words added than emphasis needs.
     """
     if [word for word in words if word in _TENSES] != [word for word in other_words if word in _TENSES]:
         return True
     ours = Counter(word for word in words if word not in _FILLERS)
     theirs = Counter(word for word in other_words if word not in _FILLERS)
     lost, added = (ours - theirs).total(), (theirs - ours).total()
-    most = _MOST_EXTRA_WORDS if _is_english([*words, *other_words]) else 0
     return (lost > 0 and added > 0) or max(lost, added) > most
 
 
-def _is_english(words: list[str]) -> bool:
-    return _ENGLISH_EVERY * sum(word in _ENGLISH for word in words) >= len(words)
+def _english(tokens: Sequence[re.Match[str]]) -> int:
+    """Return how many words tell that a text is English: those of a title stand in texts of any language.
+
+    A title is what begins with a capital and goes on with capitals and little words: "The Crown", "Game of Thrones".
+    """
+    titles = [_is_capitalised(token.group()) for token in tokens]
+    behind = _beside_title(tokens, titles)
+    before = _beside_title(tokens[::-1], titles[::-1])[::-1]
+
+    def is_of_title(place: int) -> bool:
+        if not titles[place]:
+            return behind[place] and before[place]
+        return before[place] or not _begins_sentence(tokens[place])
+
+    return sum(token.group().lower() in _ENGLISH and not is_of_title(place) for place, token in enumerate(tokens))
+
+
+def _is_capitalised(word: str) -> bool:
+    return word[0].isupper() and (len(word) == 1 or not word.isupper())
+
+
+def _beside_title(tokens: Sequence[re.Match[str]], titles: Sequence[bool]) -> list[bool]:
+    """Tell of each word whether the one before it has a capital, past little words."""
+    beside, is_beside = [], False
+    for token, is_title in zip(tokens, titles, strict=True):
+        beside.append(is_beside)
+        is_beside = is_title or (is_beside and token.group().lower() in _LITTLE)
+    return beside
 
 
 def digest_material(text: str) -> str:
@@ -246,15 +279,15 @@ def _is_content(word: str) -> bool:
     return len(word) >= _LONGEST_SHORT and word not in known
 
 
-def _read(text: str) -> tuple[Marks, list[str]]:
-    """Return the marks and the remaining words in lower case. Each kind takes its text from the next."""
+def _read(text: str) -> tuple[Marks, list[re.Match[str]]]:
+    """Return the marks and the remaining words. Each kind takes its text from the next."""
     rest = _plain(text)
     dates, rest = _take(_DATE, _date, rest)
     negations, rest = _take(_POLARITY, lambda match: str(match.lastgroup), rest)
     numbers, rest = _take(_NUMBER, _number, rest)
     tokens = list(_TOKEN.finditer(rest))
     names = tuple(token.group().lower() for token in tokens if _is_name(token))
-    return Marks(numbers, dates, negations, names), [token.group().lower() for token in tokens]
+    return Marks(numbers, dates, negations, names), tokens
 
 
 # The verb stays where its "not" goes: who wasn't married may be by now.

@@ -134,6 +134,31 @@ def test_one_word_more_is_a_difference_where_a_text_is_in_another_language(langu
     assert (differs(text, negated), differs(negated, text)) == ("wording", "wording")
 
 
+@pytest.mark.parametrize(
+    ("text", "negated"),
+    [
+        ("Ada schaut gern The Crown", "Ada schaut nicht gern The Crown"),
+        ("The Crown schaut Ada gern", "The Crown schaut Ada nicht gern"),
+        ("Ada liest gern Where the Wild Things Are", "Ada liest nicht gern Where the Wild Things Are"),
+        ("Léa aime You Only Live Twice", "Léa aime pas You Only Live Twice"),
+    ],
+)
+def test_an_english_title_makes_no_text_english(text: str, negated: str) -> None:
+    assert (differs(text, negated), differs(negated, text)) == ("wording", "wording")
+
+
+@pytest.mark.parametrize(
+    ("text", "emphatic"),
+    [
+        ("The Smiths keep a key under the mat", "The Smiths certainly keep a key under the mat"),
+        ("Ada lives in the Netherlands", "Ada currently lives in the Netherlands"),
+        ("THE KEY IS UNDER THE MAT", "the key is safely under the mat"),
+    ],
+)
+def test_a_name_or_capitals_leave_a_text_english(text: str, emphatic: str) -> None:
+    assert differs(text, emphatic) is None
+
+
 def test_emphasis_in_english_is_no_difference_however_long_the_text() -> None:
     text = "The user prefers dark mode in all of their editors, and every terminal that they use should follow it"
     assert differs(text, text.replace("prefers", "certainly prefers")) is None
