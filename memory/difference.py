@@ -42,8 +42,9 @@ _LONGEST_TEMPLATE = 500
 _LONGEST_SHORT = 3
 _FEWEST_TEMPLATE_WORDS = 2
 # What a verb loses behind one of these, which come only with "not" and in questions.
-_ENDING = re.compile(r"(?:(?<=[szxo])es|(?<=[cs]h)es|(?<![su])s)$")
+_ENDING = re.compile(r"(?:(?<=ss|zz|ch|sh)es|(?<=[xo])es|(?<![su])s)$")
 _AUXILIARIES = frozenset(("do", "does", "did"))
+_LONGEST_DIES = 4
 # Begins what stands for a mark: a letter to the patterns below, and in no language's ordinary words.
 _MASK = "\u01c2"
 _DATE_MASK, _NUMBER_MASK, _NAME_MASK = f"{_MASK}date", f"{_MASK}number", f"{_MASK}name"
@@ -242,7 +243,8 @@ def template(text: str) -> str | None:
 
     Texts with one template may be updates of one another: "The dentist is at 3pm" and "The dentist is at 4pm".
     Polarity words are left out, so that "is allergic" and "is not allergic" share a template too, and the endings of
-    verbs: "drinks" and "does not drink". A long text has none: there, SimHash finds what differs in little.
+    verbs: "drinks" and "does not drink". Of a label and a value, as "Rent 700", one word is enough. A long text has
+    none: there, SimHash finds what differs in little.
     """
     if len(text) > _LONGEST_TEMPLATE:
         return None
@@ -250,6 +252,8 @@ def template(text: str) -> str | None:
     for pattern, mask in ((_DATE, _DATE_MASK), (_POLARITY, ""), (_NUMBER, _NUMBER_MASK)):
         _, rest = _take(pattern, re.Match.group, rest, mask)
     found = list(_TOKEN.finditer(rest))
+    if (note := _label_and_value([token.group() for token in found])) is not None:
+        return note
     # A capital that only begins a sentence may be anything's, so it is a name where nothing else is a mark: "Rent is
     # 700" tells of the rent, "Ada drinks tea" of Ada.
     sure = any(token.group().startswith(_MASK) or (_is_name(token) and not _is_perhaps(token)) for token in found)
@@ -262,6 +266,14 @@ def template(text: str) -> str | None:
     return " ".join(word for word, _ in groupby(stems))
 
 
+def _label_and_value(tokens: Sequence[str]) -> str | None:
+    """Return the template of a word and the numbers or dates behind it; None for any other text."""
+    label, *values = tokens or [""]
+    if not values or label.startswith(_MASK) or not all(value.startswith(_MASK) for value in values):
+        return None
+    return f"{label.lower()} {' '.join(kind for kind, _ in groupby(values))}" if _is_content(label.lower()) else None
+
+
 def _masked(token: re.Match[str], *, perhaps: bool) -> str:
     word = token.group()
     if word.startswith(_MASK):
@@ -271,6 +283,8 @@ def _masked(token: re.Match[str], *, perhaps: bool) -> str:
 
 def _stem(word: str) -> str:
     """Return a verb as it stands behind "does not": "drinks" and "drink" are one word of a template."""
+    if len(word) > _LONGEST_DIES and word.endswith("ies"):
+        return f"{word[:-3]}y"
     return _ENDING.sub("", word) if len(word) > _LONGEST_SHORT else word
 
 
