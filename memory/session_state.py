@@ -1,9 +1,9 @@
 """Where a conversation stands: its last messages, its current goal, and what its context was made of. For a day.
 
 In Redis where there is one, under `session:{user_id}:{conversation_id}`, else in the table `session_states`. The goal
-is the one thing that cannot be made again, so the table always has it, and Redis a copy; without Redis the rest goes
-to the table too. Messages are checked against their conversation whenever they are read, so a copy that is out of
-date is never shown; it goes with the conversation, or a day after it was last written.
+is the one thing that cannot be made again, so the table always has it, and Redis a copy once it is committed; without
+Redis the rest goes to the table too. Messages are checked against their conversation whenever they are read, so a copy
+that is out of date is never shown; it goes with the conversation, or a day after it was last written.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ ON CONFLICT (user_id, conversation_id) DO UPDATE SET
     expires_at = excluded.expires_at
 """)
 
+# Held from then on: whoever sets another goal, or forgets it, comes after what is copied of it.
 _PROLONG = text("""
 UPDATE session_states SET expires_at = :expires_at
 WHERE user_id = :user_id AND conversation_id = :conversation_id AND expires_at > :now
+RETURNING state->>'goal'
 """)
 
 # A conversation that is being deleted is either seen here, and its copies are dropped after this, or gone.
@@ -90,7 +92,7 @@ class SessionStates:
     def set_goal(
         self, session: Session, conversation: Conversation, goal: str | None, *, now: datetime, actor: str
     ) -> None:
-        """Set what the conversation is after, or nothing with None.
+        """Set what the conversation is after, or nothing with None; `copy_goal` takes it to Redis once it is committed.
 
         Raises `InvalidError` for a goal that is blank or longer than 2,000 characters, `NotFoundError` when the
         conversation was deleted meanwhile.
@@ -100,12 +102,14 @@ class SessionStates:
         if not _hold(session, conversation):
             raise NotFoundError("there is no such conversation")
         begin_to_tell(session)
-        changes = {GOAL: goal.strip() if goal is not None else None}
-        _save_row(session, conversation, changes, now)
-        if self._redis is not None:
-            self._redis.ask(lambda client: _write(client, _name(conversation), changes), False)
+        _save_row(session, conversation, {GOAL: goal.strip() if goal is not None else None}, now)
         action = "conversation.goal_set" if goal is not None else "conversation.goal_cleared"
         record(session, conversation.user_id, action, actor=actor, now=now, subject_id=conversation.id)
+
+    def copy_goal(self, session: Session, conversation: Conversation, *, now: datetime) -> None:
+        """Bring the copy in Redis up to the goal that is set, which must be committed: what fails later stays there."""
+        if self._redis is not None:
+            self._save(session, conversation, {}, now)
 
     def summary(self, session: Session, conversation: Conversation, *, now: datetime) -> dict[str, Any]:
         """Return what `keep_summary` kept, {} if there is nothing."""
@@ -137,10 +141,12 @@ class SessionStates:
     def _save(self, session: Session, conversation: Conversation, changes: Mapping[str, Any], now: datetime) -> None:
         if not _hold(session, conversation):
             return
-        if self._redis and self._redis.ask(lambda client: _write(client, _name(conversation), changes), False):
-            session.execute(_PROLONG, {**_scope(conversation), "now": now, "expires_at": now + LIFE})
-        else:
-            _save_row(session, conversation, changes, now)
+        if self._redis is not None:
+            goal = session.scalar(_PROLONG, {**_scope(conversation), "now": now, "expires_at": now + LIFE})
+            copied = {**changes, GOAL: goal}
+            if self._redis.ask(lambda client: _write(client, _name(conversation), copied), False):
+                return
+        _save_row(session, conversation, changes, now)
 
 
 def drop_states(session: Session, user_id: UUID, conversation_ids: Collection[UUID]) -> None:

@@ -13,6 +13,9 @@ from dataclasses import replace
 import pytest
 from redis import Redis
 from redis_server import redis_server
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
 
 from memory.conversations import delete_conversation, open_conversation
 from memory.database import user_session
@@ -89,6 +92,9 @@ class Desk:
         with self.session() as session:
             conversation = session.get_one(Conversation, (self.user_id, self.id))
             self.states.set_goal(session, conversation, goal, now=utc_now(), actor="t")
+        with self.session() as session:
+            conversation = session.get_one(Conversation, (self.user_id, self.id))
+            self.states.copy_goal(session, conversation, now=utc_now())
 
     def delete(self, session):
         keys = self.runtime.keys
@@ -142,6 +148,23 @@ def test_a_redis_that_forgot_everything_loses_no_goal(desk, redis):
     assert (desk.standing().goal, desk.said()) == ("Find the bees", ["Hello"])
 
 
+def test_a_goal_whose_commit_fails_is_not_in_redis(desk, redis, served):
+    desk.aim("Find the bees")
+
+    def fail(_session):
+        raise OperationalError("COMMIT", {}, Exception("the database is away"))
+
+    path = f"/conversations/{desk.id}/state"
+    event.listen(Session, "before_commit", fail)
+    try:
+        served("PUT", path, {"goal": "Sell the bees"}, answers=503)
+    finally:
+        event.remove(Session, "before_commit", fail)
+    assert (redis.hget(desk.key, "goal"), desk.standing().goal) == (b"Find the bees", "Find the bees")
+    served("PUT", path, {"goal": "Sell the bees"})
+    assert redis.hget(desk.key, "goal") == b"Sell the bees"
+
+
 def test_a_deleted_conversation_leaves_no_key(desk, redis):
     desk.say("Hello")
     desk.aim("Find the bees")
@@ -169,9 +192,9 @@ def served(app, client, runtime, ada, link, states):
     providers = Providers(runtime.providers.system, runtime.keys, link)
     app.extensions["commonplace"] = replace(runtime, redis=link, states=states, providers=providers)
 
-    def ask(method, path, body=None, **headers):
+    def ask(method, path, body=None, answers=None, **headers):
         response = client.open(f"/v1{path}", method=method, json=body, headers={**ada.headers, **headers})
-        assert response.status_code < 500
+        assert response.status_code == answers if answers else response.status_code < 500
         return response.json
 
     yield ask

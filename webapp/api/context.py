@@ -168,7 +168,11 @@ def put_state(path: ConversationPath, body: StateBody) -> Response:
     """
     conversation = visible_thread(path.conversation_id).conversation
     refuse_in_incognito(conversation.space_id)
-    runtime().states.set_goal(session(), conversation, body.goal, now=utc_now(), actor=credential().actor)
+    states = runtime().states
+    states.set_goal(session(), conversation, body.goal, now=utc_now(), actor=credential().actor)
+    session().commit()
+    conversation = visible_thread(path.conversation_id).conversation
+    states.copy_goal(session(), conversation, now=utc_now())
     return _state(conversation, KEPT if may_read() else 0)
 
 
