@@ -11,10 +11,10 @@ from sqlalchemy import any_, delete, literal, or_, select
 from sqlalchemy.orm import Session
 
 from memory import edit
-from memory.capacity import expired_in
+from memory.capacity import expired_in, make_room
 from memory.drafts import MAX_TAGS
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import find_twin, forget, hold_forgotten, restore
+from memory.forget import find_twin, forget, hold_forgotten, restore_held
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import EntityMention, Memory, PossibleUpdate, Space
@@ -105,8 +105,7 @@ def set_status_many(
     memories = lock_memories(session, user_id, ids)
     changed = _each(session, memories, act)
     if not archived:
-        for space in {space.id: space for _, space in memories}.values():
-            edit.make_room(session, space, changed, now=now, actor=actor)
+        make_room(session, {space.id: space for _, space in memories}.values(), changed, now=now, actor=actor)
     return changed
 
 
@@ -127,15 +126,16 @@ def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: d
 
     Raises `RefusedError` when memory is off in the space of any of them; the caller rolls back and may ask again.
     """
-    hold_forgotten(session, user_id, ids)
+    spaces = hold_forgotten(session, user_id, ids)
     back = []
     for memory_id in ids:
         try:
             with session.begin_nested():
-                restore(session, user_id, memory_id, now=now, actor=actor)
+                restore_held(session, user_id, memory_id, spaces, now=now, actor=actor)
         except (ConflictError, NotFoundError):
             continue
         back.append(memory_id)
+    make_room(session, spaces, back, now=now, actor=actor)
     return back
 
 
@@ -154,10 +154,10 @@ def move_many(
     memories = [(memory, origin) for memory, origin in locked if origin.id != target.id]
     if not target.memory_enabled:
         raise RefusedError("memory_off", f"memory is off in the space {space!r}")
-    room = target.soft_cap - target.documents
-    if len(memories) > room:
+    room, coming = target.soft_cap - target.documents, sum(memory.status == "active" for memory, _ in memories)
+    if coming > room:
         room = max(room + expired_in(session, target, now), 0)
-    if len(memories) > room:
+    if coming > room:
         raise RefusedError("soft_cap", f"the space {space!r} has room for {room} more memories")
     stones = graveyard(session, user_id, target.id, keys, now)
     moved: dict[str, list[UUID]] = defaultdict(list)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -71,7 +71,7 @@ def enforce_capacity(
     Scores that are missing or older than 24 hours are computed first, with relevance 0. Pinned and manually saved
     rows are never touched: if they alone exceed the cap, an audit event says so. What has expired and waits for the
     worker does not count, and is left to it; what another transaction holds, to a later write. What is `spared`
-    was just made active: old as it is, it would be the first to go. The caller holds the space's lock.
+    was just made active or brought back: old as it is, it would be the first to go. The caller holds the space's lock.
     """
     # The trigger has counted what was just flushed; the loaded object has not seen it.
     active = session.scalar(select(Space.documents).where(Space.user_id == space.user_id, Space.id == space.id))
@@ -100,6 +100,13 @@ def enforce_capacity(
         held = {"space": space.slug, "over_cap": overage - len(lowest)}
         record(session, space.user_id, "memory.trim_blocked", actor=actor, now=now, details=held)
     return trimmed
+
+
+def make_room(session: Session, spaces: Iterable[Space], woken: Collection[UUID], *, now: datetime, actor: str) -> None:
+    """Enforce the soft caps of spaces where memories were made active or brought back; with memory off all stays."""
+    for space in spaces if woken else ():
+        if space.memory_enabled:
+            enforce_capacity(session, space, now=now, actor=actor, spared=woken)
 
 
 def expired_in(session: Session, space: Space, now: datetime) -> int:

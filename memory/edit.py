@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from memory.capacity import enforce_capacity
+from memory.capacity import make_room
 from memory.drafts import Draft, check_status
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
@@ -169,7 +169,7 @@ def update(
     details = {"fields": sorted(fields), **linked, **gained, **({"restored": restored} if restored is not None else {})}
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
     if locked is None:
-        make_room(session, space, woken, now=now, actor=actor)
+        make_room(session, [space], woken, now=now, actor=actor)
     return memory
 
 
@@ -177,12 +177,6 @@ def _woken(memory: Memory, status: str, freed: tuple[Memory, str] | None) -> lis
     """Return what a change makes active: the memory, or what it no longer supersedes."""
     became = [(memory, status), *([freed] if freed else [])]
     return [each.id for each, new in became if new == "active" != each.status]
-
-
-def make_room(session: Session, space: Space, woken: Sequence[UUID], *, now: datetime, actor: str) -> None:
-    """Enforce the soft cap where memories were made active; with memory off what is there stays."""
-    if woken and space.memory_enabled:
-        enforce_capacity(session, space, now=now, actor=actor, spared=woken)
 
 
 def _gained_by_saving(session: Session, space: Space, memory: Memory, changes: Mapping[str, Any]) -> dict[str, float]:

@@ -13,6 +13,7 @@ from sqlalchemy import Select, Uuid, delete, func, insert, or_, select, update
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
+from memory.capacity import make_room
 from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, NotFoundError, RefusedError
@@ -104,17 +105,30 @@ def forget(
 
 
 def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, actor: str) -> Memory:
-    """Undo a forgetting inside its window.
+    """Undo a forgetting inside its window, and make room for what comes back in a space that is full by now.
 
-    Raises `NotFoundError` when the window has closed or the memory has expired, `ConflictError` as `lock_spaces_of`
-    does and when the same text was stored since, `RefusedError` when memory is off in its space: to forget is possible
-    there, to store again is not until it is on.
+    Raises what `restore_held` does, and `ConflictError` as `lock_spaces_of` does.
     """
-    space = next(iter(hold_forgotten(session, user_id, [memory_id])), None)
+    spaces = hold_forgotten(session, user_id, [memory_id])
+    memory = restore_held(session, user_id, memory_id, spaces, now=now, actor=actor)
+    make_room(session, spaces, [memory_id], now=now, actor=actor)
+    return memory
+
+
+def restore_held(
+    session: Session, user_id: UUID, memory_id: UUID, spaces: Sequence[Space], *, now: datetime, actor: str
+) -> Memory:
+    """Undo a forgetting that the caller holds, as one of those that `hold_forgotten` gave these spaces for.
+
+    The caller makes room for all that comes back. Raises `NotFoundError` when the window has closed or the memory has
+    expired, `ConflictError` when the same text was stored since, `RefusedError` when memory is off in its space: to
+    forget is possible there, to store again is not until it is on.
+    """
     forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
+    row = dict(forgotten.row) if forgotten is not None else {}
+    space = next((space for space in spaces if str(space.id) == row.get("space_id")), None)
     if space is None or forgotten is None or undo_until(forgotten) <= now:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
-    row = dict(forgotten.row)
     links = row.pop(LINKS)
     memory = _from_row(row)
     if not space.memory_enabled:
@@ -140,7 +154,7 @@ def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, 
 
 
 def hold_forgotten(session: Session, user_id: UUID, ids: Collection[UUID]) -> Sequence[Space]:
-    """Lock what `restore` brings back, with the spaces that it comes back to; return these.
+    """Lock what `restore_held` brings back, with the spaces that it comes back to; return these.
 
     What it is tied to is locked as well, forgotten or not, and what says the same: each in the order of the ids.
     """

@@ -8,9 +8,10 @@ from uuid import UUID
 
 from memory import edit, incognito
 from memory.bulk import lock_memories
+from memory.capacity import make_room
 from memory.commands.parse import SURE, Intent
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, hold_forgotten, restore
+from memory.forget import UNDO_WINDOW, forget, hold_forgotten, restore_held
 from memory.models import Memory, Space
 from memory.revisions import list_revisions
 from memory.spaces import update_space
@@ -95,17 +96,18 @@ def _restore(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandRes
     who, now, back = credential(), utc_now(), []
     own = {each.id for each in restorables(ids)}
     # All at once and in one order: one after the other each might wait for who waits for another.
-    hold_forgotten(session(), asked.user_id, own)
+    spaces = hold_forgotten(session(), asked.user_id, own)
     # Asked again: whoever said it at the same time was first.
     still = {each.id for each in restorables(own)}
     for memory_id in (each for each in ids if each in still):
-        restore(session(), asked.user_id, memory_id, now=now, actor=who.actor)
+        restore_held(session(), asked.user_id, memory_id, spaces, now=now, actor=who.actor)
         back.append(memory_id)
     if not back and (there := listed(ids)):
         # Asked once more: the answer to the first time may have been lost.
         return done(asked, "undo", f"I remember {named(there)}: nothing had to be brought back.", ids, None)
     if not back:
         raise NotFoundError("there is nothing to restore: the undo window has closed")
+    make_room(session(), spaces, back, now=now, actor=who.actor)
     session().commit()
     nudge()
     return done(asked, "undo", f"I remember again {named(listed(back))}.", back, None)

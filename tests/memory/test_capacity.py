@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from memory.bulk import move_many, set_status_many
+from memory.bulk import forget_many, move_many, restore_many, set_status_many
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
@@ -71,6 +71,32 @@ def test_what_is_made_active_again_leaves_the_space_within_its_cap(book, cap, ho
             set_status_many(session, book.user_id, ids, archived=False, **as_they_are)
     # It is the one that is wanted, whatever its score.
     assert texts(book) == {WORDS[0], WORDS[1], WORDS[3]}
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_what_is_brought_back_leaves_the_space_within_its_cap(book, cap, many):
+    cap(3)
+    ids = [book.write(words).id for words in WORDS[:3]]
+    book.do(forget_many, ids[:2], keys=book.runtime.keys, undo=UNDO_WINDOW)
+    later = [book.write(words).id for words in WORDS[3:5]]
+    for memory_id, total in zip((ids[2], *later), (3, 2, 1), strict=True):
+        score(book, memory_id, total)
+    if many:
+        assert book.do(restore_many, ids[:2]) == ids[:2]
+    else:
+        book.do(restore, ids[0])
+    # Old as it is, what comes back stays.
+    assert texts(book) == ({*WORDS[:3]} if many else {WORDS[0], WORDS[2], WORDS[3]})
+
+
+def test_what_is_archived_takes_no_room_where_it_is_moved(book, cap, second_space):
+    cap(1)
+    book.write(WORDS[0])
+    moved = book.write(WORDS[1], space=second_space).id
+    as_it_is = {"keys": book.runtime.keys, "now": utc_now(), "actor": "t"}
+    with book.session() as session:
+        update(session, book.user_id, moved, {"status": "archived"}, **as_it_is)
+    assert book.do(move_many, [moved], "default", keys=book.runtime.keys) == {second_space: [moved]}
 
 
 def test_with_memory_off_nothing_is_trimmed_for_what_is_made_active(book, cap):

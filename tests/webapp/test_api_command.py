@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
-from api_agent import Agent, add_space, embed, memories_of, rows, waited_for
+from api_agent import ENTRIES, Agent, add_space, embed, memories_of, rows, waited_for
 from spoken import COMMAND, listed, say
 from sqlalchemy import text
 
@@ -154,6 +154,13 @@ def test_a_forgotten_memory_comes_back_by_its_slip(agent, notes):
     undo = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
     answer = say(agent, "undo", undo=undo)
     assert (answer["intent"], listed(answer)) == ("undo", {notes["nuts"]})
+
+
+def test_what_comes_back_leaves_a_space_within_its_cap(agent, ada, notes):
+    undo = say(agent, f"forget {notes['nuts']}")["undo"]["slip"]
+    agent.patch("/v1/spaces/default", {"soft_cap": memories_of(ada)})
+    assert listed(say(agent, "undo", undo=undo)) == {notes["nuts"]}
+    assert (memories_of(ada), agent.get(f"{ENTRIES}/{notes['nuts']}").status_code) == (len(notes) - 1, 200)
 
 
 def said_twice_at_once(app, ada, text, **more):
