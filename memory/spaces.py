@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, select, union
+from sqlalchemy import Select, case, func, select, union
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -22,6 +22,10 @@ from memory.models import Memory, Space
 DEFAULT_SPACE = "default"
 LONGEST_RETENTION = 36_500  # days
 _ATTEMPTS = 5
+# Among more spaces than these nobody looks for one by eye.
+MOST_OFFERED = 50
+# The spaces of so many memories, the latest, are those that are used.
+_LATEST = 300
 # Names that stand beside the spaces in addresses: /v1/spaces/policies.
 RESERVED = frozenset({"policies"})
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
@@ -148,6 +152,42 @@ def list_spaces(session: Session, user_id: UUID) -> Sequence[Space]:
     """Return all spaces of the user, the default first."""
     statement = select(Space).where(Space.user_id == user_id).order_by(Space.slug != DEFAULT_SPACE, Space.slug)
     return session.scalars(statement).all()
+
+
+def space_names(session: Session, user_id: UUID, space_ids: Collection[UUID]) -> dict[UUID, str]:
+    """Return the names of these spaces of the user by their ids; those that are gone are not in it."""
+    mine = select(Space.id, Space.name).where(Space.user_id == user_id, among(Space.id, space_ids))
+    return {space_id: name for space_id, name in session.execute(mine)}  # noqa: C416 - rows do not type-check
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceOffer:
+    """Spaces to choose from, the default first, then by name; how many there are in all, with how many memories."""
+
+    spaces: Sequence[Space]
+    number: int
+    memories: int
+
+
+def offer_spaces(session: Session, user_id: UUID, chosen: str | None = None) -> SpaceOffer:
+    """Return all spaces of the user; of more than `MOST_OFFERED` those in which something was stored last.
+
+    The default is among them, and the one that is `chosen`.
+    """
+    number, memories = func.count().over(), func.sum(Space.documents).over()
+    latest = select(Memory.space_id).where(Memory.user_id == user_id)
+    latest = latest.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(_LATEST)
+    order = (
+        Space.slug.not_in([DEFAULT_SPACE, chosen or DEFAULT_SPACE]),
+        # Not asked where all are offered anyway.
+        case((number > MOST_OFFERED, Space.id.not_in(latest))),
+        Space.updated_at.desc(),
+        Space.id.desc(),
+    )
+    statement = select(Space, number, memories).where(Space.user_id == user_id).order_by(*order).limit(MOST_OFFERED)
+    rows = session.execute(statement).all()
+    spaces = sorted((space for space, _, _ in rows), key=lambda space: (space.slug != DEFAULT_SPACE, space.slug))
+    return SpaceOffer(spaces, rows[0][1] if rows else 0, int(rows[0][2]) if rows else 0)
 
 
 def create_space(

@@ -31,5 +31,6 @@ def beside_list() -> dict[str, Any]:
     except (ValidationError, InvalidError):
         # An address that a browser made up, or a space that is gone: the list is as good as it can be.
         return {}
-    shown = {"form": form, "listing": listing(form), "choices": choices(), "restorables": restorables(), "pick": True}
+    shown = {"form": form, "listing": listing(form), "choices": choices(form.space), "pick": True}
+    shown["restorables"] = restorables()
     return {"beside": FRAGMENTS, **shown}

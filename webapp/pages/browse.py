@@ -31,7 +31,7 @@ def index() -> Response:
         fragment,
         form=form,
         listing=listing(form),
-        choices=choices(),
+        choices=choices(form.space),
         types=TYPES,
         bulk=offer(),
         pick=True,

@@ -30,7 +30,7 @@ from webapp.command_answers import listed
 from webapp.context import credential, runtime, session, utc_now
 from webapp.operations import incognito_spaces, is_incognito, space_for, told_restorables
 from webapp.pages.forms import BrowseForm, parse
-from webapp.pages.queries import choices
+from webapp.pages.queries import offered_spaces
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
 
@@ -175,7 +175,7 @@ def ask() -> Response:
         problem=problem,
         about=form.about,
         every=form.every,
-        places=choices().space_pairs,
+        places=offered_spaces(),
         ids=ids,
         items=listed(ids[:SHOWN]),
         most=bulk.MOST,
@@ -304,4 +304,4 @@ def _apply(act: str, ids: Sequence[UUID], value: str, now: datetime) -> int:
 
 def offer() -> dict[str, object]:
     """Return what the form above the list of memories needs."""
-    return {"acts": [(act, WORDS[act][0]) for act in OFFERED], "places": choices().space_pairs}
+    return {"acts": [(act, WORDS[act][0]) for act in OFFERED], "places": offered_spaces()}

@@ -9,7 +9,6 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 
 from memory.errors import ConflictError, InvalidError
-from memory.spaces import list_spaces
 from memory.threads import Thread
 from memory.transcript import list_episodes
 from webapp.context import credential, session
@@ -17,6 +16,7 @@ from webapp.conversations import change_thread, delete_thread, visible_thread
 from webapp.htmx import at_address, render, swap_or_go
 from webapp.operations import is_incognito, space_for
 from webapp.pages.forms import parse
+from webapp.pages.queries import offered_spaces
 from webapp.pages.reading import (
     EPISODES,
     LONGEST_SENT,
@@ -46,7 +46,7 @@ def index() -> Response:
     listing = thread_list(form)
     page = "memories/closed.html" if listing.closed else "conversations/index.html"
     fragment = "conversations/_page.html" if form.cursor else "conversations/_list.html"
-    shown = render(page, fragment, form=form, listing=listing, spaces=_spaces())
+    shown = render(page, fragment, form=form, listing=listing, spaces=offered_spaces(form.space))
     if listing.closed or form.cursor:
         return shown
     given: dict[str, Any] = {**form.chosen()}
@@ -144,15 +144,11 @@ def _closed(thread: Thread) -> bool:
     return is_incognito(space_for(thread.space))
 
 
-def _spaces() -> list[tuple[str, str]]:
-    return [(space.slug, space.name) for space in list_spaces(session(), credential().user_id)]
-
-
 def _changed(conversation_id: UUID, changes: dict[str, Any]) -> Response:
     thread = change_thread(conversation_id, changes) if changes else visible_thread(conversation_id)
     here = url_for("conversations.show", conversation_id=conversation_id)
     title = thread.conversation.title or "Untitled" if "title" in changes else ""
-    told: dict[str, Any] = {"thread": thread, "spaces": _spaces(), "given": None, "problem": {}}
+    told: dict[str, Any] = {"thread": thread, "spaces": offered_spaces(thread.space), "given": None, "problem": {}}
     return swap_or_go("conversations/_head.html", here, title=title, **told)
 
 
@@ -165,6 +161,6 @@ def _page(fragment: str, thread: Thread, form: ReadingForm, status: int = HTTPSt
         form=form,
         reading=read_stretch(thread, form),
         longest=LONGEST_SHOWN,
-        spaces=_spaces(),
+        spaces=offered_spaces(thread.space),
         **{"given": None, "problem": {}, **more},
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -25,7 +26,7 @@ from memory.entities import (
     retag_entity,
 )
 from memory.models import Entity, Space
-from memory.spaces import DEFAULT_SPACE, list_spaces
+from memory.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
 from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
@@ -33,6 +34,7 @@ from webapp.htmx import at_address, render
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_at, space_for
 from webapp.pages.forms import parse
 from webapp.pages.places import Places
+from webapp.pages.queries import Offered, offered, offered_spaces
 from webapp.pages.visitor import guarded
 
 bp = guarded("entities")
@@ -64,7 +66,7 @@ class Listing:
     """A page of entities, what can be chosen from, and how many there are; None where that was not counted."""
 
     page: NamedPage
-    spaces: Sequence[tuple[str, str]]
+    spaces: Offered
     types: Sequence[str]
     total: int | None
     any: bool
@@ -78,7 +80,7 @@ class Opened:
     named: Named
     mentions: MentionPage
     places: Places
-    others: Sequence[tuple[str, str]]
+    targets: Offered
 
 
 @bp.get("/entities")
@@ -159,13 +161,12 @@ def _listing(form: EntitiesForm, scope: Space | None) -> Listing:
     hidden = frozenset() if scope else incognito_spaces()
     filters = EntityFilters(scope.id if scope else None, form.q, form.type, hidden)
     page = list_entities(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=utc_now())
-    spaces = list_spaces(session(), user_id)
-    seen = {space.id for space in spaces if space.slug not in hidden}
-    counts = [row for row in _counts() if row[0] in seen]
+    counts = _counts(hidden)
+    offer = offer_spaces(session(), user_id, form.space)
     here = [row for row in counts if scope is None or row[0] == scope.id]
     return Listing(
         page=page,
-        spaces=_with_counts(spaces, counts),
+        spaces=_with_counts(offer, counts),
         types=sorted({kind for _, kind, _ in counts} | ({form.type} if form.type else set())),
         total=None if form.q else sum(count for _, kind, count in here if form.type in {None, kind}),
         any=bool(counts),
@@ -173,25 +174,28 @@ def _listing(form: EntitiesForm, scope: Space | None) -> Listing:
     )
 
 
-def _counts() -> Sequence[tuple[UUID, str, int]]:
-    """Return how many entities there are by space and type."""
-    seen = (Entity.user_id == credential().user_id, in_force(utc_now()))
-    mine = select(Entity.space_id, Entity.type, func.count()).where(*seen)
-    rows = session().execute(mine.group_by(Entity.space_id, Entity.type))
-    return [(space_id, kind, count) for space_id, kind, count in rows]
+def _counts(hidden: Collection[str]) -> Sequence[tuple[UUID, str, int]]:
+    """Return how many entities there are by space and type, but for spaces of these names."""
+    user_id = credential().user_id
+    counted = select(Entity.space_id, Entity.type, func.count()).group_by(Entity.space_id, Entity.type)
+    counted = counted.where(Entity.user_id == user_id, in_force(utc_now()))
+    if hidden:
+        closed = select(Space.id).where(Space.user_id == user_id, Space.slug.in_(hidden))
+        counted = counted.where(Entity.space_id.not_in(closed))
+    return [(space_id, kind, count) for space_id, kind, count in session().execute(counted)]
 
 
-def _with_counts(spaces: Sequence[Space], counts: Sequence[tuple[UUID, str, int]]) -> list[tuple[str, str]]:
-    """Return spaces as (slug, name with the number of its entities); the pool has none to count."""
-    sizes = {space.id: sum(count for space_id, _, count in counts if space_id == space.id) for space in spaces}
-    return [
-        (space.slug, f"{space.name}, the shared pool" if space.slug == DEFAULT_SPACE else _sized(space, sizes))
-        for space in spaces
-    ]
+def _with_counts(offer: SpaceOffer, counts: Sequence[tuple[UUID, str, int]]) -> Offered:
+    """Return spaces by their names with the number of their entities; the pool has none to count."""
+    sizes: Counter[UUID] = Counter()
+    for space_id, _, count in counts:
+        sizes[space_id] += count
 
+    def named(space: Space) -> str:
+        pool = space.slug == DEFAULT_SPACE
+        return f"{space.name}, the shared pool" if pool else f"{space.name} ({sizes[space.id]})"
 
-def _sized(space: Space, sizes: dict[UUID, int]) -> str:
-    return f"{space.name} ({sizes[space.id]})"
+    return offered(offer, named)
 
 
 def _opened(named: Named, cursor: str | None) -> Opened:
@@ -199,9 +203,6 @@ def _opened(named: Named, cursor: str | None) -> Opened:
     page = list_mentions(session(), user_id, named.entity.id, limit=PAGE, cursor=cursor, now=utc_now())
     conversations = [found.conversation.id for found in page.mentions if found.conversation is not None]
     places = Places(conversations, [found.message_id for found in page.mentions])
-    others = [
-        (space.slug, space.name)
-        for space in list_spaces(session(), user_id)
-        if space.slug not in {DEFAULT_SPACE, named.space}
-    ]
-    return Opened(named, page, places, others)
+    offer = offered_spaces()
+    targets = [(slug, name) for slug, name in offer if slug not in {DEFAULT_SPACE, named.space}]
+    return Opened(named, page, places, Offered(targets, offer.others))

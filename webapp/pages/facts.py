@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from http import HTTPStatus
@@ -14,14 +13,14 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memory.errors import InvalidError, RefusedError
 from memory.facts import FactFilters, FactPage, Statement
-from memory.spaces import list_spaces
 from retrieval.dates import local, midnight
 from webapp.api.schemas import Line
-from webapp.context import credential, session, utc_now, zone
+from webapp.context import utc_now, zone
 from webapp.facts import correct_fact, delete_fact, find_facts, readable_fact, state_fact
 from webapp.htmx import render
 from webapp.operations import is_incognito, space_for
 from webapp.pages.forms import parse
+from webapp.pages.queries import Offered, offered_spaces
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
 from webapp.plain import problems
@@ -89,7 +88,7 @@ class Listing:
     """A page of facts and the spaces that can be chosen."""
 
     page: FactPage
-    spaces: Sequence[tuple[str, str]]
+    spaces: Offered
 
 
 @bp.get("/facts")
@@ -186,5 +185,4 @@ def _context(form: FactsForm) -> dict[str, Any]:
     over = midnight(form.day + timedelta(days=1), zone()) - timedelta(microseconds=1) if form.day else now
     filters = FactFilters(subject=form.subject, at=None if form.ended else over)
     page, _ = find_facts(form.space or None, filters, limit=PAGE, cursor=form.cursor)
-    spaces = [(space.slug, space.name) for space in list_spaces(session(), credential().user_id)]
-    return {"form": form, "listing": Listing(page, spaces), "now": now, "problem": {}, "given": {}}
+    return {"form": form, "listing": Listing(page, offered_spaces(form.space)), "now": now, "problem": {}, "given": {}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from sqlalchemy import select
 from memory.browse import Entry, Page, get_entry, list_counted, possible_updates
 from memory.models import Memory, PossibleUpdate, Space
 from memory.said import said_words
-from memory.spaces import DEFAULT_SPACE, list_spaces
+from memory.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
 from memory.themes import check_theme, list_themes
 from memory.trace import Neighbour, Outcome
 from retrieval.elsewhere import spaces_with_words
@@ -28,21 +28,42 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """Spaces to choose from as (slug, name). With `others` there are more, of which each can be named by its slug."""
+
+    pairs: Sequence[tuple[str, str]]
+    others: bool = False
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
 class Choices:
     """What the selects of a form offer."""
 
-    spaces: Sequence[Space]
+    offer: SpaceOffer
     themes: Sequence[tuple[str, str]]
 
     @property
-    def space_pairs(self) -> Sequence[tuple[str, str]]:
-        """Return spaces as (slug, name)."""
-        return [(space.slug, space.name) for space in self.spaces]
+    def spaces(self) -> Sequence[Space]:
+        """Return the spaces that are offered."""
+        return self.offer.spaces
 
     @property
-    def space_sizes(self) -> Sequence[tuple[str, str]]:
-        """Return spaces as (slug, name with its size), for a page that keeps the sizes true."""
-        return [(space.slug, f"{space.name} ({space.documents})") for space in self.spaces]
+    def number(self) -> int:
+        """Return how many spaces there are in all."""
+        return self.offer.number
+
+    @property
+    def space_pairs(self) -> Offered:
+        """Return spaces by their names."""
+        return offered(self.offer, lambda space: space.name)
+
+    @property
+    def space_sizes(self) -> Offered:
+        """Return spaces by their names with their sizes, for a page that keeps the sizes true."""
+        return offered(self.offer, lambda space: f"{space.name} ({space.documents})")
 
     def name_of(self, slug: str | None) -> str:
         """Return the name of a space, of the default without a slug."""
@@ -50,14 +71,9 @@ class Choices:
         return next((space.name for space in self.spaces if space.slug == slug), slug)
 
     @property
-    def space_names(self) -> Sequence[tuple[str, str]]:
-        """Return spaces as (slug, name): of parts that are loaded one by one, sizes would contradict each other."""
-        return [(space.slug, space.name) for space in self.spaces]
-
-    @property
     def memories(self) -> int:
         """Return how many active memories there are in all."""
-        return sum(space.documents for space in self.spaces)
+        return self.offer.memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +99,23 @@ class Listing:
     hidden: Sequence[str] = ()
 
 
-def choices() -> Choices:
-    """Return the user's spaces, and the themes that incognito does not keep closed as (slug, name)."""
+def offered(offer: SpaceOffer, named: Callable[[Space], str]) -> Offered:
+    """Return what a form shows of an offer of spaces."""
+    pairs = [(space.slug, named(space)) for space in offer.spaces]
+    return Offered(pairs, offer.number > len(pairs))
+
+
+def offered_spaces(chosen: str | None = None) -> Offered:
+    """Return the spaces that a form offers, the chosen one among them."""
+    return offered(offer_spaces(session(), credential().user_id, chosen), lambda space: space.name)
+
+
+def choices(chosen: str | None = None) -> Choices:
+    """Return the user's spaces, the chosen one among them, and the themes that incognito does not keep closed."""
     user_id = credential().user_id
     listed = list_themes(session(), user_id, outside=incognito_spaces()) if not is_incognito(None) else ()
     themes = [(theme.slug, theme.display_name) for theme, _ in listed]
-    return Choices(list_spaces(session(), user_id), themes)
+    return Choices(offer_spaces(session(), user_id, chosen), themes)
 
 
 def elsewhere(form: SearchForm) -> list[tuple[str, dict[str, Any]]]:

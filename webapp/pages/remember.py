@@ -68,6 +68,6 @@ def desk(
         error=error,
         said=in_one_sentence(error) if error else "",
         near=near,
-        choices=choices(),
+        choices=choices(form.space),
         types=TYPES,
     )

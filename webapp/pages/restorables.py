@@ -9,7 +9,7 @@ from uuid import UUID
 from memory import bulk
 from memory.commands.slips import Slip, seal
 from memory.forget import Restorable
-from memory.spaces import list_spaces
+from memory.spaces import space_names
 from webapp.context import credential, runtime, session
 from webapp.operations import told_restorables
 
@@ -30,7 +30,7 @@ def restorables() -> Restorables:
     found = told_restorables()
     if not found:
         return Restorables(0, (), "")
-    names = {space.id: space.name for space in list_spaces(session(), credential().user_id)}
+    names = space_names(session(), credential().user_id, {each.space_id for each in found[:SHOWN]})
     shown = [(each, names.get(each.space_id, "a space that is gone")) for each in found[:SHOWN]]
     return Restorables(len(found), shown, _slip(found) if len(found) > 1 else "")
 

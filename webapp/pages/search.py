@@ -34,7 +34,7 @@ def index() -> Response:
     """Answer a question, or invite one."""
     form = parse(SearchForm, request.args)
     answer = _ask(form) if form.q else None
-    offered = choices()
+    offered = choices(form.space)
     little = answer is not None and not answer.closed and len(answer.hits) < FEW
     page = render(
         "search/index.html",
@@ -46,7 +46,7 @@ def index() -> Response:
         answer=answer,
         choices=offered,
         searched=offered.name_of(form.space),
-        elsewhere=elsewhere(form) if little and len(offered.spaces) > 1 else (),
+        elsewhere=elsewhere(form) if little and offered.number > 1 else (),
         conversations=in_conversations(form) if little else None,
         types=TYPES,
         policies=tuple(NAMED),
@@ -73,7 +73,7 @@ def _ask(form: SearchForm) -> Answer:
         result = find(form.q, space=form.space, limit=form.limit, types=form.types or None, policy=policy or None)
     except PolicyError as error:
         # Weights that an earlier version kept: nobody typed them here.
-        name, wrong = choices().name_of(form.space), f"{error.field} {error.message}"
+        name, wrong = choices(form.space).name_of(form.space), f"{error.field} {error.message}"
         said = f"the space {name} cannot be searched with its weights: {wrong}. Set others on the page of the space"
         raise ConflictError(said) from None
     session().commit()

@@ -11,10 +11,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memory.accounts import LONGEST_LIFE, SCOPES, create_token, list_tokens, revoke_token
 from memory.errors import InvalidError
-from memory.spaces import list_spaces
+from memory.spaces import space_names
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.pages.forms import parse
+from webapp.pages.queries import offered_spaces
 from webapp.pages.visitor import guarded
 from webapp.plain import problems
 
@@ -76,13 +77,12 @@ def revoke(token_id: UUID) -> Response:
 def _desk(problem: dict[str, str], *, secret: str = "", name: str = "") -> Response:
     user_id, now = credential().user_id, utc_now()
     tokens = list_tokens(session(), user_id)
-    spaces = list_spaces(session(), user_id)
     offered = [scope for scope in SCOPES if scope not in {"admin", "service"} or "admin" in credential().scopes]
     page = render_template(
         "tokens/index.html",
         tokens=[(token, _state(token.revoked_at, token.usable(now))) for token in tokens],
-        names={space.id: space.name for space in spaces},
-        spaces=[(space.slug, space.name) for space in spaces],
+        names=space_names(session(), user_id, {token.space_id for token in tokens if token.space_id}),
+        spaces=offered_spaces(),
         scopes=[(scope, MEANINGS[scope]) for scope in offered],
         lives=LIVES,
         given=request.form if problem else None,
