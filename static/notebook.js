@@ -37,8 +37,7 @@ addEventListener("click", async (event) => {
     const form = find()?.querySelector(".cell-form:not([data-done]:not(:has(textarea:not(:placeholder-shown))))");
     if (!form) continue;
     if (!form.reportValidity()) return (button.disabled = false);
-    form.requestSubmit();
-    await new Promise((resolve) => form.addEventListener("htmx:xhr:loadend", resolve));
+    await htmx.ajax("POST", form.getAttribute("hx-post"), { source: form }).catch(() => {});
   }
   button.disabled = false;
   button.focus();

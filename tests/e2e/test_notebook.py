@@ -15,7 +15,7 @@ from sqlalchemy import select
 from memory.database import user_session
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
-from memory.models import Cell
+from memory.models import Cell, Space
 from memory.notebooks.notebooks import create_notebook
 from memory.remember import remember
 from memory.spaces import update_space
@@ -55,6 +55,21 @@ def test_a_first_visit_runs_all_three_steps(log_in: LogIn, reader: Any, scripts:
     expect(cells_of(page, "recall").get_by_label("Ask your memory")).to_be_visible()
     expect(cells_of(page, "remember").locator("form .entry-text")).to_be_visible()
     expect(page.get_by_role("button")).to_have_count(0)
+
+
+def test_a_cell_is_run_once_the_one_before_is_answered(log_in: LogIn, reader: Any) -> None:
+    page = log_in(reader)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with user_session(reader.runtime.sessions, reader.id) as session:
+        # Who stores waits for the space.
+        session.execute(select(Space).with_for_update())
+        page.get_by_role("button", name="Run all").click()
+        expect(cells_of(page, "remember").locator(".busy")).to_have_class("busy htmx-request")
+        page.wait_for_timeout(500)
+        recall = cells_of(page, "recall").get_attribute("data-cell")
+        assert not [each for each in asked if f"/{recall}/" in each]
+    expect(cells_of(page, "recall").locator(".entry mark", has_text="sugar")).to_be_visible()
 
 
 @BOTH
