@@ -103,7 +103,8 @@ def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     day = local(kept, zone).date()
     told = list(told_in(text))
     told += _of_feasts(text, day)
-    told += _of_the_week(text, day, told)
+    # Of what is told by then: "on Monday and Tuesday" has no date beside either.
+    told += list(_of_the_week(text, day, told))
     for part in period.parts or (period,):
         if part.weekday is not None and any(each.weekday == part.weekday for each in told):
             return True

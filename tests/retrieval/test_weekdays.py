@@ -10,6 +10,7 @@ from shelf import Shelf
 
 from retrieval.asked_days import alone, parse
 from retrieval.dates import local
+from retrieval.told_days import says
 from retrieval.weekdays import said_in
 
 ZONE = ZoneInfo("Europe/Berlin")
@@ -195,6 +196,19 @@ def test_a_day_of_the_week_is_found_as_notes_tell_of_it(runtime, ada, question, 
     result = shelf.ask(question, now=now + timedelta(hours=1), near=7, cosine=0.9, limit=20)
     assert {hit.snippet for hit in result.hits} == found
     assert result.period is not None
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is on Tuesday?", "Gym on Monday and Tuesday"),
+        ("What is on Monday?", "Kim works nights Sunday through Tuesday"),
+    ],
+)
+def test_a_day_of_the_week_beside_another_is_told_as_well(question, text):
+    period, now = alone(question, noon(SATURDAY)), noon(SATURDAY)
+    assert period is not None
+    assert says(period, text, now, ZONE)
 
 
 def test_a_note_of_long_ago_speaks_of_a_day_of_its_own_week(runtime, ada):
