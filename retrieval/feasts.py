@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
+from retrieval.closely import finds, lowered
 from retrieval.months import YEAR_TEXT
 
 # Month, first and last day; and days from Easter Sunday on, with the days between them.
@@ -30,7 +31,8 @@ NAME = (
     r"(?:christmas(?:\s+(?:eve|day))?|boxing\s+day|(?<!a\s)(?<!the\s)(?<!happy\s)new\s+year(?:['\u2019]?s\s+(?:eve|day))?"
     r"|good\s+friday|easter(?:\s+(?:satur|sun|mon)day)?)"
 )
-_SAID = re.compile(rf"\b(?P<name>{NAME})(?![\w-])(?:,?\s+(?:of\s+|in\s+)?(?P<year>{YEAR_TEXT})\b)?", re.IGNORECASE)
+_SAID = re.compile(rf"\b(?P<name>{NAME})(?![\w-])(?:,?\s+(?:of\s+|in\s+)?(?P<year>{YEAR_TEXT})\b)?")
+_PLACES = re.compile(r"christmas|boxing|new\s|good\s|easter")
 # A feast in a question is a time behind one of these, where nothing follows that may be of it, as its dinner.
 _AT = re.compile(
     r"""\b(?:over | (?P<which>last|this|next) | at | on | for | during | between | and | or | from | to | till | until
@@ -80,9 +82,9 @@ def feasts_in(text: str) -> Iterator[Feast]:
     [(datetime.date(2027, 12, 31), datetime.date(2027, 12, 31)),
      (datetime.date(2027, 3, 29), datetime.date(2027, 3, 29))]
     """
-    for found in _SAID.finditer(text):
+    for found in finds(_SAID, lowered(text), _PLACES):
         year = int(found["year"]) if found["year"] else None
-        plain = " ".join(found["name"].lower().replace("\u2019", "'").replace("years", "year's").split())
+        plain = " ".join(found["name"].replace("\u2019", "'").replace("years", "year's").split())
         month, first, last = _FIXED[plain] if plain in _FIXED else (None, *_MOVING[plain])
         yield Feast(*found.span(), year, month, first, last)
 

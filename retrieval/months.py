@@ -6,6 +6,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterator
 
+from retrieval.closely import finds, lowered
 from retrieval.weekdays import DAYS
 from retrieval.weekdays import NAME as NAME_OF_DAY
 
@@ -20,9 +21,11 @@ MONTH = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\b"
 )
+# "This may be" names no month.
+_THIS = r"this(?!\s+(?-i:may|mar(?:ch)?)\b)"
 NAMED = re.compile(
     rf"""\b(?:(?P<lead>in|during|since|until|till|by|before|after|around|of|early|late|mid|between
-       |last|next|coming|this(?!\s+(?-i:may|mar(?:ch)?)\b)
+       |last|next|coming|{_THIS}
        |from(?=\s+{MONTH}\s+(?:to|until|till|through)\s)|(?:planned|scheduled|due)\s+for)[\s-]+)?
     (?:(?<![\w:.])(?P<before>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?
     \b(?P<month>{MONTH})\.?
@@ -30,12 +33,15 @@ NAMED = re.compile(
     (?:,?\s+(?:of\s+)?(?P<year>(?:19|20)\d\d)\b)?""",
     re.IGNORECASE | re.VERBOSE,
 )
+# For a text in lower case; and what each of its finds has.
+NAMED_LOW, PLACES = re.compile(NAMED.pattern.replace(_THIS, "this"), re.VERBOSE), re.compile(MONTH)
 # A day in digits, with its year or, with points, without: "3.12." Which of the two is the month the sign tells.
 IN_DIGITS = re.compile(
     rf"""(?<![\w./-])(?P<one>\d\d?)(?P<sign>[./])(?P<other>\d\d?)(?P=sign)
     (?:\s?(?P<year>{YEAR_TEXT})(?:(?=T\d)|(?![\w-])) | (?<=\.)(?![\w.])(?!\s?\d))""",
     re.VERBOSE,
 )
+_NUMBERS = re.compile(r"\d[./]\d")
 # Without its year it is one only behind such a word: "16.3." may be a version.
 _DAY_LEAD = re.compile(
     r"(?:\A\W*|\b(?:on|for|by|from|to|until|till|and|or|between|the|am|den|der|bis|ab|vom|zum|seit)\s+|[\u2013-]\s?)\Z",
@@ -58,20 +64,21 @@ ABROAD = (
 )
 _SHORT = ("jan", "feb", "mär", "apr", "mai", "jun", "jul", "aug", "sept", "okt", "nov", "dez")
 # With a day, or behind a word that leads to a month: "mars" and "mai" may be no month.
-NAMED_ABROAD = re.compile(
+_NAMES_ABROAD = "|".join(sorted({each for those in ABROAD for each in those} | {*_SHORT}, key=len, reverse=True))
+PLACES_ABROAD = re.compile(rf"(?:{_NAMES_ABROAD})\b")
+NAMED_ABROAD_LOW = re.compile(
     rf"""(?:(?<![\w:.,-])(?P<day>\d\d?)(?:\.|er|º)?\s+(?:de\s+)?|\b(?:im|en|ende|anfang|mitte|bis|ab|seit|fin|de)\s+)
-    (?P<month>{"|".join(sorted({each for those in ABROAD for each in those} | {*_SHORT}, key=len, reverse=True))})\b\.?
+    (?P<month>{_NAMES_ABROAD})\b\.?
     (?:\s+(?:de\s+|del\s+)?(?P<year>{YEAR_TEXT})\b)?""",
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 # Two days of a month that is named once: "19 to 26 December", "December 24 and 25".
 _NUMBER = r"\d{1,2}(?:st|nd|rd|th)?"
 _WITH = r"\s*(?:[\u2013/&-]|to|till|until|through|and|or)\s*(?:the\s+)?"
-_SHARED = re.compile(
+_SHARED_LOW = re.compile(
     rf"\b(?:(?P<first>(?<![.,:/-]){_NUMBER})(?={_WITH}{_NUMBER}\s+(?:of\s+)?(?P<of>{MONTH}))"
     rf"|(?P<month>{MONTH})(?P<day>\.?\s+(?:the\s+)?{_NUMBER}{_WITH})"
-    rf"(?={_NUMBER}(?!\w|[.,:]\d|\s?[ap]m\b|\s+(?:of\s+)?{MONTH})))",
-    re.IGNORECASE,
+    rf"(?={_NUMBER}(?!\w|[.,:]\d|\s?[ap]m\b|\s+(?:of\s+)?{MONTH})))"
 )
 # What stands before a month and says which part of it is meant: the thirds of it, its halves and weeks.
 _COUNTS = ("first", "second", "third", "fourth")
@@ -123,7 +130,7 @@ def in_digits(text: str, *, either: bool) -> Iterator[tuple[re.Match[str], int, 
     >>> [found for _, *found in in_digits("on 3.12. and 03/12/2026, 12/31/2026, at 16.3.", either=False)]
     [[12, 3], [12, 3], [12, 31]]
     """
-    for found in IN_DIGITS.finditer(text):
+    for found in finds(IN_DIGITS, text, _NUMBERS):
         if not found["year"] and not _DAY_LEAD.search(text, max(0, found.start() - _NEAR), found.start()):
             continue
         one, other = int(found["one"]), int(found["other"])
@@ -161,6 +168,9 @@ def with_months(text: str) -> str:
     >>> with_months("from 19 to 26 December, and on May 3rd and 4th")
     'from 19 December to 26 December, and on May 3rd and May 4th'
     """
-    return _SHARED.sub(
-        lambda found: f"{found['first']} {found['of']}" if found["of"] else f"{found[0]}{found['month']} ", text
-    )
+    parts, end = list[str](), 0
+    for found in finds(_SHARED_LOW, lowered(text), PLACES):
+        month = text[slice(*found.span("of" if found["of"] else "month"))]
+        parts += [text[end : found.end()], f" {month}" if found["of"] else f"{month} "]
+        end = found.end()
+    return "".join([*parts, text[end:]])

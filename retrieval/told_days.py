@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo
 from itertools import chain, groupby, pairwise
+from typing import NamedTuple
 
 from retrieval import weekdays
+from retrieval.closely import finds, lowered
 from retrieval.codes import day_beginnings, day_numbers, days_in_digits, month_lexemes
 from retrieval.dates import DateHint, Period, local
 from retrieval.feasts import Feast, feasts_in, lexemes_on
@@ -16,7 +18,10 @@ from retrieval.months import (
     AMBIGUOUS,
     MONTHS,
     NAMED,
-    NAMED_ABROAD,
+    NAMED_ABROAD_LOW,
+    NAMED_LOW,
+    PLACES,
+    PLACES_ABROAD,
     YEAR,
     YEAR_TEXT,
     days_of_part,
@@ -40,6 +45,7 @@ _MONTH, _DAY, _YEAR = 64, 2, 1
 _READ = 8192
 # A day, or a month, with its year first; an hour may follow.
 _ISO = re.compile(rf"(?<![\w.-])(?P<year>{YEAR_TEXT})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?:(?=T\d)|(?![\w-]))")
+_ISO_PLACES = re.compile(r"\d{4}-\d")
 # What is told of then is not of the feast: "until Christmas".
 _BESIDE_A_FEAST, _BEFORE = re.compile(r"\b(?:after|before|until|till|since)\s+\Z", re.IGNORECASE), 10
 # Between the first day, or month, and the last; an hour may stand behind the first.
@@ -52,12 +58,11 @@ _OF_OTHERS_TOO = re.compile(
     rf"""\b(?:every | each | jede[nrs]? | chaque)\b | \s[-\u2013]\s
       | \b(?:since | until | till | from | by | before | after | between | through | seit | bis | ab | vor | nach
       | depuis | jusqu\w* | avant | apr[eè]s)\s+(?:[^\s.;]+\s+){{0,3}}(?:\d | {"|".join(MONTHS)})""",
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """What a text says of a time, from `start` to `end`; `days` are those of the month, what it leaves open is None.
 
     `weekday` (0 is Monday) is a day of the week that it names, which may be one or each.
@@ -83,14 +88,25 @@ class Told:
 
     def is_within(self, first: date, behind: date, kept: date) -> bool:
         """Tell whether one of the days may lie between two, for a text that was kept on a day."""
-        years = {self.year} if self.year is not None else _years_beside(kept)
-        return any(
-            day.month == self.month and day.day in self.days and day.year in years for day in _days_of(first, behind)
-        )
+        if self.month is None or not self.days:
+            return False
+        since, before = _parts_of(first), _parts_of(behind)
+        for year in [self.year] if self.year is not None else _years_beside(kept):
+            if since <= (year, self.month, self.days[-1]) and (year, self.month, self.days[0]) < before:
+                # Not the 30th of a February.
+                last = (year, self.month, min(self.days[-1], monthrange(year, self.month)[1]))
+                begins = (year, self.month, max(1, self.days[0]))
+                if since <= last >= begins < before:
+                    return True
+        return False
 
 
 def _days_of(first: date, behind: date) -> Iterator[date]:
     return (first + timedelta(days=each) for each in range((behind - first).days))
+
+
+def _parts_of(day: date) -> tuple[int, int, int]:
+    return day.year, day.month, day.day
 
 
 def _years_beside(day: date) -> range:
@@ -100,21 +116,24 @@ def _years_beside(day: date) -> range:
 def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     """Tell whether a text, kept at a moment, says a day, a month or a year of a period."""
     text = with_months(text[:_READ])
-    day = local(kept, zone).date()
-    told = list(told_in(text))
-    told += _of_feasts(text, day)
-    # Of what is told by then: "on Monday and Tuesday" has no date beside either.
-    told += list(_of_the_week(text, day, told))
-    for part in period.parts or (period,):
-        if part.weekday is not None and any(each.weekday == part.weekday for each in told):
+    day, parts = local(kept, zone).date(), [(part, _ends(part, zone)) for part in period.parts or (period,)]
+    dates: list[Told] = []
+    # What a date says need not be looked for in the rest.
+    for read in (told_in(text), _of_feasts(text, day), _of_the_week(text, day, dates)):
+        told = list(read)
+        if any(_is_of(part, ends, each, day) for part, ends in parts for each in told):
             return True
-        if part.named is not None and part.named.last is None:
-            found = any(each.is_named(part.named, day) for each in told)
-        else:
-            found = any(each.is_within(*_ends(part, zone), day) for each in told if part.end - part.start <= LONGEST)
-        if found:
-            return True
+        dates += told
     return False
+
+
+def _is_of(period: Period, ends: tuple[date, date], told: Told, kept: date) -> bool:
+    """Tell whether a time that a text of a day tells of may be of a period."""
+    if period.weekday is not None and told.weekday == period.weekday:
+        return True
+    if period.named is not None and period.named.last is None:
+        return told.is_named(period.named, kept)
+    return period.end - period.start <= LONGEST and told.is_within(*ends, kept)
 
 
 def lexemes_of(period: Period, zone: tzinfo) -> dict[str, int]:
@@ -207,7 +226,7 @@ def _first_and_behind(feast: Feast, year: int) -> tuple[date, date]:
 
 
 def _in_digits(text: str) -> Iterator[Told]:
-    for found in _ISO.finditer(text):
+    for found in finds(_ISO, text, _ISO_PLACES):
         if 1 <= int(found["month"]) <= len(MONTHS):
             days = range(int(found["day"]), int(found["day"]) + 1) if found["day"] else range(0)
             yield Told(*found.span(), int(found["year"]), int(found["month"]), days)
@@ -216,7 +235,7 @@ def _in_digits(text: str) -> Iterator[Told]:
 
 
 def _in_words_abroad(text: str) -> Iterator[Told]:
-    for found in NAMED_ABROAD.finditer(text):
+    for found in finds(NAMED_ABROAD_LOW, lowered(text), PLACES_ABROAD):
         if NAMED.fullmatch(found["month"]) and not (found["day"] and text[found.end("day")] == "."):
             continue  # English has it, but for the point.
         days = range(int(found["day"]), int(found["day"]) + 1) if found["day"] else range(0)
@@ -224,12 +243,12 @@ def _in_words_abroad(text: str) -> Iterator[Told]:
 
 
 def _in_words(text: str) -> Iterator[Told]:
-    for found in NAMED.finditer(text):
+    for found in finds(NAMED_LOW, lowered(text), PLACES):
         day, year = found["before"] or found["after"], found["year"]
         # Lower case, these are words of any text.
-        if day or year or found["month"].lower() not in AMBIGUOUS or found["month"][0].isupper():
+        if day or year or found["month"] not in AMBIGUOUS or text[found.start("month")].isupper():
             days = range(int(day), int(day) + 1) if day else range(0)
-            month = MONTHS.index(found["month"][:3].lower()) + 1
+            month = MONTHS.index(found["month"][:3]) + 1
             if not day and (part := part_before(text, found.start("month"))):
                 days = days_of_part(part[0], part[1], month)
             yield Told(*found.span(), int(year) if year else None, month, days)
@@ -262,7 +281,7 @@ def says_another(hint: DateHint, text: str, names: Collection[str]) -> bool:
     >>> [says_another(DateHint(month=7), each, {"kwh"}) for each in told]
     [True, False, False, False]
     """
-    if _OF_OTHERS_TOO.search(text):
+    if _OF_OTHERS_TOO.search(lowered(text)):
         return False
     text = with_months(text)
     told = list(told_in(text))

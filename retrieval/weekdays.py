@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 
+from retrieval.closely import finds
+
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 WEEKEND, _WEEK = DAYS.index("saturday"), timedelta(days=7)
 NAME = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
@@ -24,7 +26,7 @@ _SAID = re.compile(
     (?![\w])""",
     re.VERBOSE,
 )
-_MAY_SAY = re.compile(rf"(?i:day|weekend)|\b(?:{_SHORT})\b")
+_PLACES = re.compile(rf"day|weekend|{_SHORT.lower()}")
 _FROM_TO = re.compile(rf"\.?{_TO}")
 _OF_EACH = re.compile(r"\s+of\s+(?:the|each|every)\s+month", re.IGNORECASE)
 
@@ -72,8 +74,7 @@ def said_in(text: str) -> Iterator[Said]:
     >>> [(each.weekday, each.weekly) for each in said_in("Dentist on Tuesday, choir on Mondays, open Wed-Fri 9 to 12")]
     [(1, False), (0, True), (2, True), (4, True), (3, True)]
     """
-    # Most texts name none, and looking closely at each word of them takes its time.
-    found = list(_SAID.finditer(text)) if _MAY_SAY.search(text) else []
+    found = list(finds(_SAID, text, _PLACES))
     for each in found:
         name = each["name"].lower()
         weekend = name.startswith("weekend")

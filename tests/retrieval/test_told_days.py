@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
-from retrieval.told_days import told_in
+from retrieval.asked_days import alone
+from retrieval.months import with_months
+from retrieval.told_days import says, told_in
 
 
 @pytest.mark.parametrize(
@@ -32,3 +36,35 @@ def test_all_days_between_two_are_said(text, said):
 def test_the_end_of_a_range_is_of_no_other_year():
     said = list(told_in("from 28 December 2025 to 2 January, and on 5 March"))
     assert [(each.year, each.month) for each in said] == [(2025, 12), (2026, 1), (None, 3)]
+
+
+# So long that it is looked at only near what may tell of a day; "İ" is two characters in lower case.
+LONG = "İ The market of the town opens at ten, and there is nothing else to say of it. " * 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Away from the 19th through the 26th of December 2026, and on September the 3rd and the 4th",
+        "due for the 2nd of March, 2027 in late January, and on the first Monday in May",
+        "2026-12-03T10:00 - 2026-12-05, paid on 3.12.2026, due 5.1. and on 03/12/2026",
+        "am 24. Dezember 2026, en enero de 2027, le 1er Février",
+    ],
+)
+def test_a_long_text_tells_of_the_days_of_a_short_one(text):
+    alone_in, within = with_months(text), with_months(f"{LONG}{text}, {LONG}")
+    told = [(each.start + len(LONG), each.end + len(LONG), *each[2:]) for each in told_in(alone_in)]
+    assert told
+    assert [tuple(each) for each in told_in(within)] == told
+
+
+@pytest.mark.parametrize(
+    "text", ["every alternate Thursday", "the hut on Boxing Day", "the third of every Wednesday", "Thu, Fri"]
+)
+def test_a_long_text_speaks_of_a_weekday_or_a_feast(text):
+    now = datetime(2026, 12, 20, tzinfo=UTC)
+    asked = [alone(f"What is {when}?", now) for when in ("on Thursday", "on Wednesday", "on Boxing Day")]
+    for period in asked:
+        assert period is not None
+        assert says(period, f"{LONG}{text}, {LONG}", now, UTC) == says(period, text, now, UTC)
+    assert any(says(period, text, now, UTC) for period in asked if period is not None)
