@@ -64,6 +64,8 @@ _MOST_DATES = 4
 _WEEK_OF = re.compile(rf"\b(?:last|this)\s+(?:{COUNT}\s+)?(?:day|week)s?\s*\Z", re.IGNORECASE)
 # Who says so names the first of two days: "the weekend of 21 November".
 _WEEKEND_OF = re.compile(r"\b(?:(?:on|at|over)\s+)?(?:the\s+)?weekend\s*\Z", re.IGNORECASE)
+# And the week of it: "in the week of 5 May".
+_WEEK_WITH = re.compile(r"\b(?:the\s+)?week\s*\Z", re.IGNORECASE)
 # What stands before a day says which day of the week it is.
 _OF_WEEKDAY = re.compile(rf"\b(?:on\s+)?{NAME}\s*,?\s*(?:the\s+)?\Z", re.IGNORECASE)
 _FROM = re.compile(
@@ -114,7 +116,7 @@ def alone(question: str, now: datetime) -> Period | None:
     found = [period for _, period in sorted(placed, key=lambda each: each[0])]
     closed = _RANGE.search(question) is not None
     if closed and len(found) == 2 and len(YEAR.findall(question)) < 2:
-        found = _in_turn(found[0], found[1], moment)
+        found = _in_turn(found[0], found[1], asked_in(question), moment)
     left = _WORD.findall(rest.casefold())
     # "What did June say?" asks for a person, "What is planned for June?" for a month.
     bare = not to_come and named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
@@ -145,12 +147,19 @@ def _is_gone(question: str) -> bool:
     return not _is_to_come(words) and (not (_GONE | _KEPT).isdisjoint(words) or _FROM.search(question) is not None)
 
 
-def _in_turn(first: Period, last: Period, now: datetime) -> list[Period]:
+def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) -> list[Period]:
     """Return the ends of a range, of which that without its year is next to the other: 30 December to 2 January.
 
-    So is the last day of the week next to the first: Monday to Friday. None are returned where no year near the other's
-    has such a day.
+    So is the last day of the week next to the first: Monday to Friday; and a `feast` that moves, if that is the first.
+    None are returned where no year near the other's has such a day.
     """
+    if feast is not None and feast.month is None and last.named is not None and last.start < first.start:
+        if feast.year is not None:
+            behind = _period(replace(last.named, year=feast.year), now, to_come=False)
+            return [first, behind] if behind is not None else []
+        before = _feast(feast, last.start.astimezone(zone_of(now)), gone=True)
+        found = _period(before, now, to_come=False) if before is not None else None
+        return [found, last] if found is not None else []
     if first.weekday is not None and last.weekday is not None and last.start < first.start:
         return (
             [first, _a_week_on(last, zone_of(now))]
@@ -187,9 +196,18 @@ def _period(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
     if hint.start is not None and hint.end is not None:
         return Period(hint.start, hint.end, weekday=hint.weekday)
     try:
-        return _nearest(hint, now, to_come=to_come)
+        found = _nearest(hint, now, to_come=to_come)
+        return _week_of(found, zone_of(now)) if found is not None and hint.week else found
     except (OverflowError, ValueError):  # 31 June, or beyond the calendar
         return None
+
+
+def _week_of(period: Period, zone: tzinfo) -> Period | None:
+    """Return the week, from Monday, in which a day is. Raises `OverflowError` beyond the calendar."""
+    day = local(period.start, zone).date()
+    monday = day - timedelta(days=day.weekday())
+    span = span_of(monday, monday + timedelta(weeks=1), zone)
+    return Period(*span) if span else None
 
 
 def _joined(periods: list[Period], *, closed: bool) -> Period:
@@ -225,6 +243,7 @@ def _taken(question: str, now: datetime, *, gone: bool, coming: bool = True) -> 
         if part:
             hint = replace(hint, day=part[0], last=part[1], weekday=part[2])
         hint, rest = _with_weekend(hint, rest, start)
+        hint, rest = _with_week(hint, rest, start, named)
         if hint.year is None and (named["lead"] or "").lower() in _WHICH:
             hint = replace(hint, year=_year_meant(hint, named["lead"].lower(), now.date()))
         return hint, _without(rest, *year.span()) if year and apart else rest
@@ -247,6 +266,12 @@ def _with_weekend(hint: DateHint, rest: str, place: int) -> tuple[DateHint, str]
     return replace(hint, last=hint.day + 1), _without(rest, of.start(), place)
 
 
+def _with_week(hint: DateHint, rest: str, place: int, named: re.Match[str]) -> tuple[DateHint, str]:
+    """Return a day as its week, from Monday, where "the week of" stands before it, and the question without that."""
+    of = _WEEK_WITH.search(rest[:place]) if (named["lead"] or "").lower() == "of" and hint.day is not None else None
+    return (replace(hint, week=True), _without(rest, of.start(), place)) if of else (hint, rest)
+
+
 def _weekday_before(question: str, place: int) -> str:
     """Return a question without the day of the week that stands before a date, which it is of."""
     found = _OF_WEEKDAY.search(question[:place])
@@ -257,9 +282,10 @@ def _feast(feast: Feast, now: datetime, *, gone: bool) -> DateHint | None:
     """Return a feast as the days of its month, of no year unless one is told; of one that moves the days."""
     zone, year = zone_of(now), feast.year
     try:
-        if year is None and (feast.which or feast.month is None):
+        of_one_month = feast.month is not None and feast.first > 0
+        if year is None and (feast.which or not of_one_month):
             year = year_of(feast, now.date(), gone=gone)
-        if feast.month is not None:
+        if of_one_month:
             return DateHint(year, feast.month, feast.first, zone=zone, last=feast.last)
         first, last = feast.days(year or now.year)
         return hint_of(first, last + timedelta(days=1), zone)

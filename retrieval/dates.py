@@ -16,8 +16,8 @@ class DateHint:
     """Either some of year, month (1-12) and day (1-31) of a zone, or the half-open span [start, end).
 
     With `last` all from one day to another are meant; both are below 0 where they count from the end of the month, of
-    which the last day is -1. `weekday` (0 is Monday) is that by which the day of a span is named, or the one among
-    these.
+    which the last day is -1. With `week` the whole week of the day is meant. `weekday` (0 is Monday) is that by which
+    the day of a span is named, or the one among these.
     """
 
     year: int | None = None
@@ -28,6 +28,7 @@ class DateHint:
     zone: tzinfo = UTC
     weekday: int | None = None
     last: int | None = None
+    week: bool = False
 
     def days(self, year: int) -> tuple[date, date] | None:
         """Return the first day of a year that is meant, and the one behind the last; None where it has none.

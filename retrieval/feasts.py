@@ -40,6 +40,7 @@ _AT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ENDS = re.compile(r"\s*(?:\Z|[?!.,;:\u2013-]|(?:and|or|to|till|until|through)\b)", re.IGNORECASE)
+_NEW_YEAR = re.compile(r"new\s+year(?!['\u2019]?s\b)", re.IGNORECASE)
 _NEAR = 16
 # The lexemes by which texts name them.
 _LEXEMES = {
@@ -53,7 +54,7 @@ _LEXEMES = {
 
 @dataclass(frozen=True, slots=True)
 class Feast:
-    """The days of a feast that a text names from `start` to `end`: of a month, or from Easter Sunday on.
+    """The days of a feast that a text names from `start` to `end`: of a month, 0 for the one before, or from Easter on.
 
     `which` is "last", "this", "next" or "".
     """
@@ -69,7 +70,8 @@ class Feast:
     def days(self, year: int) -> tuple[date, date]:
         """Return the first day and the last of a year. Raises `OverflowError` or `ValueError` beyond the calendar."""
         if self.month is not None:
-            return date(year, self.month, self.first), date(year, self.month, self.last)
+            beginning = date(year, self.month, 1)
+            return beginning + timedelta(days=self.first - 1), beginning + timedelta(days=self.last - 1)
         sunday = easter(year)
         return sunday + timedelta(days=self.first), sunday + timedelta(days=self.last)
 
@@ -98,8 +100,11 @@ def asked_in(question: str) -> Feast | None:
     for each in feasts_in(question):
         lead = _AT.search(question, max(0, each.start - _NEAR), each.start)
         if lead and _ENDS.match(question, each.end):
-            start = lead.start() if lead["which"] or lead[0].lower().startswith("over") else each.start
-            return replace(each, start=start, which=(lead["which"] or "").lower())
+            over = lead[0].lower().startswith("over")
+            start = lead.start() if lead["which"] or over else each.start
+            # Over New Year is over the night of it.
+            first = 0 if over and _NEW_YEAR.match(question, each.start) else each.first
+            return replace(each, start=start, first=first, which=(lead["which"] or "").lower())
     return None
 
 

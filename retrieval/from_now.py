@@ -31,7 +31,10 @@ _RECENT = re.compile(
 )
 _BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1}
 _BACK |= {"tomorrow": -1, "next": -1, "coming": -1, "day after tomorrow": -2}
-_SEASON = re.compile(rf"\blast\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
+_SEASON = re.compile(rf"\b(last|this|next)\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
+# So many units ago at most, and at least.
+_ABOUT = {"few": (5, 2), "couple of": (3, 1)}
+_ABOUT_AGO = re.compile(r"\b(?:a\s+)?(few|couple\s+of)\s+(day|week|month|year)s\s+ago\b", re.IGNORECASE)
 # A day of the week alone is one where nothing follows that it may be of: "the Monday meeting".
 _WEEKDAY = re.compile(
     rf"""(?<![\w-])(?P<at>(?:on|at|over)\s+(?:the\s+)?)?(?:the\s+)?(?:(?P<which>{weekdays.WHICH})\s+)?
@@ -56,7 +59,7 @@ def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tupl
     """Return a span that a question tells from now, and where it does; None where it tells none.
 
     `gone` says that the question asks for what has been: a day of the week is one of the last seven then. Days
-    of the week that are not over are read only where what is `coming` may be asked for.
+    of the week that are not over, and seasons but the last, are read only where what is `coming` may be asked for.
     """
     for found in _WEEKDAY.finditer(question):
         counted = _ANY_SUCH.search(question[max(0, found.start() - _NEAR) : found.start()]) or _THE_LAST.match(found[0])
@@ -64,13 +67,22 @@ def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tupl
         if hint is not None and (coming or hint.end is None or hint.end <= now):
             return hint, found
     for pattern, read in _WAYS:
-        if (first := pattern.search(question)) and (hint := read(first, now)):
+        first = pattern.search(question)
+        if first is None or (pattern is _SEASON and first[1].lower() != "last" and not coming):
+            continue
+        if (hint := read(first, now)) is not None:
             return hint, first
     return None
 
 
 def _ago(found: re.Match[str], now: datetime) -> DateHint | None:
     return _span(now, found[2].lower(), _steps(found[1]))
+
+
+def _about_ago(found: re.Match[str], now: datetime) -> DateHint | None:
+    most, least = _ABOUT[" ".join(found[1].lower().split())]
+    first, last = (_span(now, found[2].lower(), back) for back in (most, least))
+    return replace(first, end=last.end) if first is not None and last is not None else None
 
 
 def _ahead(found: re.Match[str], now: datetime) -> DateHint | None:
@@ -125,12 +137,21 @@ def _span(now: datetime, unit: str, back: int) -> DateHint | None:
 
 
 def _season(found: re.Match[str], now: datetime) -> DateHint | None:
-    """The latest such season that is over: in July, "last summer" is the one of the year before."""
-    first = _SEASONS[found[1].lower()]
+    """The latest such season that is over: in July, "last summer" is the one of the year before.
+
+    This one is that of the year, or the winter that is not over, and the next has not begun.
+    """
+    which, first, today = found[1].lower(), _SEASONS[found[2].lower()], now.date()
     try:
-        ends = (month_start(year, first + 3) for year in (now.year, now.year - 1, now.year - 2))
-        end = next(each for each in ends if each <= now.date())
-        return hint_of(month_start(end.year, end.month - 3), end, zone_of(now))
+        years = range(now.year - 2, now.year + 3)
+        spans = [(month_start(year, first), month_start(year, first + 3)) for year in years]
+        if which == "last":
+            span = max(each for each in spans if each[1] <= today)
+        elif which == "next":
+            span = min(each for each in spans if each[0] > today)
+        else:
+            span = min(each for each in spans if each[1] > today or each[0].year == today.year)
+        return hint_of(*span, zone_of(now))
     except (OverflowError, ValueError):  # before year 1, or after year 9999
         return None
 
@@ -153,4 +174,11 @@ def _weekday(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | N
     return replace(hint, weekday=weekday) if hint is not None and not weekend else hint
 
 
-_WAYS = ((_AGO, _ago), (_WITHIN, _within), (_RECENT, _recent), (_SEASON, _season), (_AHEAD, _ahead))
+_WAYS = (
+    (_AGO, _ago),
+    (_ABOUT_AGO, _about_ago),
+    (_WITHIN, _within),
+    (_RECENT, _recent),
+    (_SEASON, _season),
+    (_AHEAD, _ahead),
+)
