@@ -46,11 +46,20 @@ def parts_of(question: str, most: int) -> tuple[str, ...]:
     if QUOTED.search(question):
         return ()
     sentences = [what_asks(each) for each in _SENTENCE_END.split(question) if "?" in each] or [question.strip()]
-    parts = [part for sentence in sentences for part in _AND.split(sentence)]
+    split = [_AND.split(sentence) for sentence in sentences]
+    if any(_ends_between(part) for each in split for part in each[:-1]):
+        return ()
+    parts = [part for each in split for part in each]
     if not 1 < len(parts) <= most or not all(map(_stands_alone, parts)):
         return ()
     asked = tuple(dict.fromkeys(f"{part.rstrip(' ,?')}?" for part in parts))
     return asked if len(asked) > 1 else ()
+
+
+def _ends_between(part: str) -> bool:
+    """Tell whether the "and" behind a part is that of its "between": "between what I have and what I need"."""
+    words = part.lower().split()
+    return "between" in words and "and" not in words[len(words) - words[::-1].index("between") :]
 
 
 def _stands_alone(part: str) -> bool:

@@ -22,6 +22,7 @@ from retrieval.decompose import parts_of
         ("What\u2019s Ann\u2019s number and who\u2019s Bo?", ("What\u2019s Ann\u2019s number?", "who\u2019s Bo?")),
         ("What does Ann eat and is Bo ill?", ("What does Ann eat?", "is Bo ill?")),
         ("Where do I bank, and do I have a dentist?", ("Where do I bank?", "do I have a dentist?")),
+        ("Who sits between Ann and Bo and where is the key?", ("Who sits between Ann and Bo?", "where is the key?")),
         (
             "Who is Bo? What is my PIN and where is the key?",
             ("Who is Bo?", "What is my PIN?", "where is the key?"),
@@ -41,6 +42,7 @@ def test_each_of_several_questions_is_told_from_the_others(question: str, parts:
         "bees and hens",
         "Who is Inês?",
         "I am packing. Where is Rex's lead?",
+        "What is the difference between what I have and what I need?",
         # Two words that ask for one thing.
         "When and where is the choir?",
         "Which car did I choose, and why?",
