@@ -22,3 +22,10 @@ def new_cell(page: Page, kind: str) -> Locator:
     cell = cells_of(page, kind.lower())
     expect(cell).to_be_visible()
     return cell
+
+
+def run_through(page: Page) -> None:
+    """Wait until "Run all", which was pressed, is done and has the focus again: for a moment it does while it runs."""
+    button = page.get_by_role("button", name="Run all")
+    expect(button).to_be_enabled()
+    expect(button).to_be_focused()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_page import cells_of, new_cell
+from notebook_page import cells_of, new_cell, run_through
 from playwright.sync_api import Locator, Page, expect
 from sqlalchemy import select
 
@@ -337,7 +337,7 @@ def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: A
     run_all = page.get_by_role("button", name="Run all")
     run_all.click()
     # A cell that is still being run takes the place of what is clicked in it.
-    expect(run_all).to_be_focused()
+    run_through(page)
     expect(cells_of(page, "context").locator(".sample")).to_contain_text("without sugar")
     cells_of(page, "recall").locator(".entry").first.get_by_role("button", name="Forget").click()
     expect(cells_of(page, "remember").locator(".entry-gone")).to_contain_text("Forgotten. It is gone for good")
@@ -363,12 +363,12 @@ def test_what_is_forgotten_in_one_cell_is_gone_from_all(log_in: LogIn, reader: A
     all_heard(page)
     # What was remembered once is not asked for again, and nobody has written anything else.
     run_all.click()
-    expect(run_all).to_be_focused()
+    run_through(page)
     expect(page.get_by_role("alert")).to_have_count(0)
     cell.get_by_label("One self-contained statement").fill("I drink no tea at all.")
     run_all.click()
     expect(cell.get_by_role("button", name="Say it again")).to_be_visible()
-    expect(run_all).to_be_focused()
+    run_through(page)
     all_heard(page)
 
 
@@ -535,7 +535,7 @@ def test_a_long_notebook_loads_its_cells_as_one_comes_to_them(log_in: LogIn, lib
         sent: list[str] = []
         page.on("request", lambda request: sent.append(request.resource_type))
         page.get_by_role("button", name="Run all").click()
-        expect(page.get_by_role("button", name="Run all")).to_be_focused()
+        run_through(page)
         assert "document" not in sent
     else:
         page.get_by_role("link", name="Show this cell").last.click()
