@@ -9,6 +9,7 @@ import pytest
 from api_agent import ENTRIES, add_space, embed
 from sqlalchemy import text
 
+from memory.bulk import move_many
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
 from memory.forget import UNDO_WINDOW, purge, set_aside_expired
@@ -203,7 +204,16 @@ def expires(agent, person, memory_id):
         purge(session, person.id, keys=person.runtime.keys, now=later)
 
 
-@pytest.mark.parametrize("goes", [goes_at_once, goes_later, expires])
+def goes_with_its_space(agent, person, memory_id):
+    add_space(person, "shed")
+    with person.session() as session:
+        ids = [UUID(memory_id)]
+        move_many(session, person.id, ids, "shed", keys=person.runtime.keys, now=utc_now(), actor="test")
+    expect = agent.get("/v1/spaces/shed/contents").json["expect"]
+    assert agent.delete("/v1/spaces/shed", contents="forget", expect=expect).status_code == 200
+
+
+@pytest.mark.parametrize("goes", [goes_at_once, goes_later, expires, goes_with_its_space])
 def test_what_was_merged_goes_with_what_it_was_merged_into(agent, ada, reworded, found_in, goes):
     spoken = found_in("quaggling")
     assert spoken >= {"tool_calls.arguments", "facts.subject", "session_states.state", "cells.input", "memories.text"}
