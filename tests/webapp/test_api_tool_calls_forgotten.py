@@ -108,17 +108,23 @@ def test_nothing_is_forgotten_before_the_search_that_found_it_is_recorded(agent,
 
 
 def test_a_search_that_waits_for_its_conversation_holds_up_nobody_who_forgets(agent, ada):
-    """As who removes the conversation with its space, and changes one memory and forgets another that are in there."""
+    """As one removes the conversation with its space and changes what was found, and another forgets a memory.
+
+    The other ends first: a transaction frees its rows a moment before it frees what who tells asks for.
+    """
     agent.store(BEES)
     memory_id, talk = agent.store(CODE), agent.post("/v1/conversations", {}).json["id"]
     asking = replace(agent, more={"X-Commonplace-Conversation": talk})
-    with ThreadPoolExecutor(1) as pool, ada.session() as session:
-        session.execute(text("SELECT FROM conversations FOR UPDATE"))
-        session.execute(text("SELECT FROM memories WHERE text = :bees FOR UPDATE"), {"bees": BEES})
+    with ThreadPoolExecutor(1) as pool, ada.session() as removing:
+        removing.execute(text("SELECT FROM conversations FOR UPDATE"))
+        removing.execute(text("SELECT FROM memories WHERE text = :bees FOR UPDATE"), {"bees": BEES})
         found = pool.submit(asking.found, "where are the bees?")
-        assert waited_for(session)
-        session.execute(text("SET LOCAL lock_timeout = '5s'"))
-        forget(session, ada.id, UUID(memory_id), keys=ada.runtime.keys, now=utc_now(), actor="other")
-        session.commit()
+        assert waited_for(removing)
+        with ada.session() as session:
+            session.execute(text("SET LOCAL lock_timeout = '5s'"))
+            forget(session, ada.id, UUID(memory_id), keys=ada.runtime.keys, now=utc_now(), actor="other")
+            session.commit()
+        assert not found.done()
+        removing.commit()
         assert found.result(20) == [BEES]
     assert rows(ada, ASKED) == [({"query": "where are the bees?"}, False)]
