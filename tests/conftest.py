@@ -272,13 +272,12 @@ def new_person(runtime: Runtime, database_url: str) -> Iterator[Callable[..., Pe
         email, user_id, now = email or f"{name}-{uuid4().hex[:12]}@example.org", new_id(), utc_now()
         user = User(id=user_id, email=email, display_name=name, password_hash=password_hash, role=role)
         user.created_at = now
+        scopes = ["read", "write", "forget"] + (["admin", "service"] if role == "admin" else [])
         with Session(owner) as session, session.begin():
             session.add(user)
             session.flush()
             create_space(session, user_id, DEFAULT_SPACE, soft_cap=soft_cap, now=now, actor="system", name="Default")
-        scopes = ["read", "write", "forget"] + (["admin", "service"] if role == "admin" else [])
-        with user_session(runtime.sessions, user_id) as session:
-            token = create_token(session, user_id, "test", scopes, now=utc_now())
+            token = create_token(session, user_id, "test", scopes, now=now)
         return Person(user_id, email, token, runtime)
 
     yield make
