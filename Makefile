@@ -44,13 +44,16 @@ install-dev: .venv/installed-dev ## The same with what tests and checks need
 up: .venv/installed ## Start everything on http://127.0.0.1:8765
 	@exec $(COMPILED) $(BIN)/commonplace up
 
+# Two threads that compute wait for each other by spinning, on the core that another process of the tests could use.
+TEST := $(COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
 # In one process more than there are cores, as tests also wait; each file in one of them, each process with a database of
 # its own. Tests sort their files themselves.
 test: .venv/installed-dev ## Run every test but the slow ones
-	$(COMPILED) $(BIN)/python -m pytest -m "not slow" -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	$(TEST) -m "not slow" -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-slow: .venv/installed-dev ## Run the slow tests: kills, load, real data
-	$(COMPILED) $(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(TEST) -m slow $(PYTEST_ARGS)
 
 screenshots: .venv/installed-dev ## Make pictures of every page into docs/screens
 	$(BIN)/python -m pytest -q tests/e2e/screens.py
