@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
@@ -48,13 +49,15 @@ class ChatModel:
     """One model at one endpoint; safe to share between threads.
 
     `url` is an address that ends with `/chat/completions`, or what stands before that, or before `/v1`; `timeout` is
-    in seconds, for a whole answer.
+    in seconds, for a whole answer. `heard` is told of each time it was asked, with what kept it from answering, if
+    anything did.
     """
 
     url: str
     model: str
     api_key: str | None = field(default=None, repr=False)
     timeout: float = TIMEOUT
+    heard: Callable[[ChatModel, ChatModelError | None], None] | None = field(default=None, repr=False, compare=False)
 
     def complete(self, instruction: str, text: str, *, max_tokens: int) -> str:
         """Return the model's answer to `text` under `instruction`, of at most about `max_tokens` of its tokens.
@@ -70,9 +73,15 @@ class ChatModel:
                 self._breaker.failed(error.pause)
             else:
                 self._breaker.worked()
+            self._tell(None if isinstance(error, NothingSaidError) else error)
             raise
         self._breaker.worked()
+        self._tell(None)
         return answer
+
+    def _tell(self, error: ChatModelError | None) -> None:
+        if self.heard is not None:
+            self.heard(self, error)
 
     def _ask(self, instruction: str, text: str, max_tokens: int) -> str:
         body = {

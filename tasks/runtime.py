@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from config import Settings
-from memory.embedding.backfill import Backfill
+from memory.embedding.backfill import Backfill, utc_now
 from memory.embedding.providers import NO_LOCAL_MODEL, Providers, System
 from memory.llm import ChatModel
+from memory.model_failures import note_answer
 from memory.redis_link import RedisLink
 from memory.session_state import SessionStates
 from tasks.store import Store, open_store
@@ -71,11 +73,12 @@ def build(settings: Settings, *, threads: int | None = None, limit: float = math
         backfill=Backfill(store.sessions, providers),
         redis=redis,
         states=SessionStates(redis),
-        chat_model=_chat_model(settings),
+        chat_model=_chat_model(settings, store),
     )
 
 
-def _chat_model(settings: Settings) -> ChatModel | None:
+def _chat_model(settings: Settings, store: Store) -> ChatModel | None:
     if settings.llm_url is None:
         return None
-    return ChatModel(settings.llm_url, settings.llm_model, settings.llm_api_key)
+    heard = partial(note_answer, store.sessions, store.keys, utc_now)
+    return ChatModel(settings.llm_url, settings.llm_model, settings.llm_api_key, heard=heard)

@@ -16,7 +16,8 @@ from memory.embedding.progress import Progress, progress_of
 from memory.embedding.providers import clear_setting, save_setting, setting_of
 from memory.errors import ConflictError, InvalidError
 from memory.journal import record
-from memory.models import EmbeddingModel, ProviderSetting
+from memory.model_failures import failure_of
+from memory.models import EmbeddingModel, ModelFailure, ProviderSetting
 from tasks.embedding import nudge
 from webapp.context import credential, runtime, session, utc_now
 
@@ -86,14 +87,23 @@ def standing() -> Standing:
     return Standing(told, setting, locked, runtime().chat_model is not None)
 
 
-def failing_endpoint() -> str | None:
-    """Return which endpoint the visitor should know of that gives no vectors; an admin the server's own too.
+def failing_endpoints() -> list[str]:
+    """Return which endpoints the visitor should know of that fail; an admin the server's own too.
 
-    See `Providers.failing`; what a search finds out for itself it says itself, and leaves no trace here.
+    See `Providers.failing` for those that embed, of which it is one at most; `reader` is the language model. What a
+    search finds out for itself it says itself, and leaves no trace here.
     """
     who = credential()
     for_all = "admin" in who.scopes
-    return runtime().providers.failing(session(), who.user_id, utc_now(), for_all=for_all)
+    embeds = runtime().providers.failing(session(), who.user_id, utc_now(), for_all=for_all)
+    reads = "reader" if for_all and reader_failure() is not None else None
+    return [each for each in (embeds, reads) if each is not None]
+
+
+def reader_failure() -> ModelFailure | None:
+    """Return what the server's language model failed by when it was asked last; None where it answered, or is none."""
+    model = runtime().chat_model
+    return failure_of(session(), runtime().keys, model) if model is not None else None
 
 
 def save(fields: Mapping[str, Any]) -> None:

@@ -28,7 +28,7 @@ from memory.models.memories import (
 from memory.models.notebooks import KINDS, Cell, Notebook, RecallMark
 from memory.models.preferences import Preferences
 from memory.models.revisions import Revision
-from memory.models.system import RateCount, Total
+from memory.models.system import ModelFailure, RateCount, Total
 
 __all__ = [
     "KINDS",
@@ -56,6 +56,7 @@ __all__ = [
     "LastScore",
     "Memory",
     "Message",
+    "ModelFailure",
     "Notebook",
     "PossibleUpdate",
     "Posting",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger
+from sqlalchemy import BigInteger, LargeBinary
 from sqlalchemy.orm import Mapped, mapped_column
 
 from memory.models.base import Base, Moment
@@ -30,3 +30,16 @@ class RateCount(Base):
     key: Mapped[str] = mapped_column(primary_key=True)
     window_start: Mapped[Moment] = mapped_column(primary_key=True)
     count: Mapped[int]
+
+
+class ModelFailure(Base):
+    """What kept a language model of the server from answering when it was asked last; gone once it answers.
+
+    `model` is a digest of its address and name, so that another one is not taken for it.
+    """
+
+    __tablename__ = "model_failures"
+
+    model: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+    error: Mapped[str]
+    failed_at: Mapped[Moment]

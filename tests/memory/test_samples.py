@@ -34,6 +34,7 @@ OURS = {
     *(f"tokens.{column}" for column in ("prefix", "scopes")),
     "rate_counts.key",
     "totals.name",
+    "model_failures.error",
     "alembic_version.version_num",
     "cached_embeddings.model",
     "incognito_sessions.session_key",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from html import unescape
 
 import pytest
 from api_agent import Agent, add_space, rows
 from api_talk import Talk
+from chat_endpoint import chat_endpoint
 from embedding_endpoint import running
 from pages_browser import HTMX, at_browser, stored
 from sqlalchemy import event
@@ -17,7 +19,8 @@ from memory.embedding.backfill import Backfill, utc_now
 from memory.embedding.models import reconcile
 from memory.embedding.providers import Providers
 from memory.keys import Keys
-from memory.llm import ChatModel
+from memory.llm import ChatModel, ChatModelError
+from tasks.runtime import build
 from webapp.extensions import db
 
 
@@ -303,6 +306,28 @@ def test_admins_see_that_the_servers_own_endpoint_fails_for_anybody(app, runtime
     Backfill(runtime.sessions, providers).run()
     assert "The server's embedding endpoint gives no vectors" in admin.get("/memories").text
     assert 'id="providers-failing"' not in browser.get("/memories").text
+
+
+def test_admins_see_that_the_language_model_fails_whichever_process_asked_it(app, runtime, monkeypatch, root, browser):
+    admin = at_browser(app, root)
+    with chat_endpoint() as endpoint:
+        # A worker and a web process.
+        processes = [build(replace(runtime.settings, llm_url=endpoint.url)) for _ in range(2)]
+        monkeypatch.setitem(app.extensions, "commonplace", processes[1])
+
+        def told_once_asked(process, status):
+            endpoint.status = status
+            with suppress(ChatModelError):
+                process.chat_model.complete("Name names.", "Ada keeps bees", max_tokens=9)
+            line = "The server's language model gave no answer"
+            return [line in admin.get(page).text for page in ("/", "/memories")] + [line in browser.get("/").text]
+
+        failed = told_once_asked(processes[0], 503)
+        assert failed == [True, True, False]
+        assert "language model failed: the model endpoint answered HTTP 503" in admin.get("/admin").text
+        assert told_once_asked(processes[1], 200) == [False, False, False]
+    for process in processes:
+        process.close()
 
 
 @pytest.mark.parametrize("page", ["/", "/memories"])

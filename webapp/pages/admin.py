@@ -20,7 +20,8 @@ from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render
 from webapp.owner import as_owner, change_role, let_in, retry_one
 from webapp.pages.visitor import guarded
-from webapp.pages.words import counted
+from webapp.pages.words import ago, counted
+from webapp.providers import reader_failure
 
 bp = guarded("admin")
 
@@ -162,7 +163,19 @@ def _state() -> dict[str, Any]:
     numbers = telemetry(session(), utc_now())
     told = request.args.get("told", 0, type=int)
     known = {"told": told, "counted": COUNTED.values(), "queue": depth(), "provider": _provider()}
-    return {"numbers": numbers, "alerts": alerts_of(numbers, reads=runtime().settings.enrichment), **known}
+    alerts = [*alerts_of(numbers, reads=runtime().settings.enrichment), *_of_reader()]
+    return {"numbers": numbers, "alerts": alerts, **known}
+
+
+def _of_reader() -> list[str]:
+    failure = reader_failure()
+    if failure is None:
+        return []
+    when = ago(failure.failed_at, utc_now())
+    return [
+        f"Asked {when}, the language model failed: {failure.error}. Rules and extracts stand in for it. "
+        "`commonplace doctor` asks it again."
+    ]
 
 
 def alerts_of(numbers: dict[str, Any], *, reads: bool = True) -> list[str]:

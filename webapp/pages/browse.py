@@ -14,7 +14,7 @@ from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.queries import choices, listing
 from webapp.pages.restorables import restorables
 from webapp.pages.visitor import guarded
-from webapp.providers import failing_endpoint
+from webapp.providers import failing_endpoints
 
 bp = guarded("browse")
 
@@ -37,7 +37,7 @@ def index() -> Response:
         pick=True,
         restorables=restorables(),
         # The parts of the page have no place for it.
-        failing=None if wants_fragment() else failing_endpoint(),
+        failing=None if wants_fragment() else failing_endpoints(),
     )
     if form.cursor:
         return page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from uuid import UUID
 
@@ -28,7 +29,7 @@ from webapp.pages.notebook_view import CellView, NotebookView, view_notebook
 from webapp.pages.queries import choices
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
-from webapp.providers import failing_endpoint
+from webapp.providers import failing_endpoints
 
 bp = guarded("notebook")
 
@@ -61,7 +62,7 @@ def vocabulary() -> dict[str, object]:
 def home() -> Response:
     """Show the notebook that was worked in last, on a first visit one to start with."""
     notebook = first_notebook()
-    return page_of(notebook, failing=failing_endpoint()) if notebook is not None else _to_list()
+    return page_of(notebook, failing=failing_endpoints()) if notebook is not None else _to_list()
 
 
 @bp.get("/notebooks")
@@ -184,9 +185,9 @@ def export(notebook_id: UUID, form: str) -> Response:
 
 
 def page_of(
-    notebook: Notebook, instead: CellView | None = None, status: int = HTTPStatus.OK, *, failing: str | None = None
+    notebook: Notebook, instead: CellView | None = None, status: int = HTTPStatus.OK, *, failing: Sequence[str] = ()
 ) -> Response:
-    """Answer a whole notebook, with a line on an endpoint that is `failing`."""
+    """Answer a whole notebook, with a line on each endpoint that is `failing`."""
     at = instead.cell.id if instead is not None else request.args.get("at", type=UUID)
     view = view_notebook(notebook, instead, at=at)
     page = render_template("notebook/notebook.html", view=view, choices=choices(), failing=failing)
