@@ -61,9 +61,10 @@ def test_what_goes_into_a_prompt_is_nothing_and_says_why(down, path, body, nothi
     assert (response.status_code, response.json) == (200, {**nothing, "error": True, "degraded": ["database"]})
 
 
-def test_the_block_of_a_system_prompt_is_empty_and_says_why(down):
-    response = down.get("/v1/memory/prompt", headers=HEADERS)
-    told = {"prompt": "", "token_count": 0, "error": True, "degraded": ["database"]}
+@pytest.mark.parametrize(("path", "more"), [("/v1/memory/prompt", {}), ("/v1/preferences/prompt", {"version": None})])
+def test_the_block_of_a_system_prompt_is_empty_and_says_why(down, path, more):
+    response = down.get(path, headers=HEADERS)
+    told = {"prompt": "", "token_count": 0, **more, "error": True, "degraded": ["database"]}
     assert (response.status_code, response.json) == (200, told)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, RootModel
 
 from memory.preference_document import Structured
-from webapp.api.answers import Moment, Skipped
+from webapp.api.answers import Moment, OutOfReach, Skipped
 
 
 class ProgressAnswer(BaseModel):
@@ -120,6 +120,8 @@ class PreferencesPromptAnswer(BaseModel):
     token_count: int
     version: int | None
     skipped: str | None = Skipped
+    degraded: list[str] | None = Field(None, description="`database`: it was out of reach. Left out otherwise.")
+    error: bool | None = OutOfReach
 
 
 class UserAnswer(BaseModel):

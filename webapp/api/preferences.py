@@ -144,7 +144,10 @@ def _deleted(version: int | None) -> Response:
 )
 @needs("read")
 def prompt() -> Response:
-    """Answer the block; empty without preferences, and in an incognito session. Any space's agent may have it."""
+    """Answer the block; empty without preferences, and in an incognito session. Any space's agent may have it.
+
+    While the database is out of reach it is empty with `error`, as what memory puts into a prompt is.
+    """
     if is_incognito(space_for(None)):
         return jsonify({"prompt": "", "token_count": 0, "version": None, "skipped": "incognito"})
     block, version = preferences.prompt(session(), credential().user_id)
