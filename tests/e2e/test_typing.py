@@ -212,6 +212,24 @@ def test_what_is_typed_while_a_cell_runs_stays(
     expect(writing).to_be_focused()
 
 
+def test_what_is_done_to_a_hit_while_its_cell_is_ranked_anew_is_told(log_in: LogIn, reader: Any, hold: Any) -> None:
+    page = log_in(reader, at=None)
+    cell = _new(page, "Recall")
+    cell.get_by_label("Ask your memory").fill("hazelnuts bakery Ada trains")
+    cell.get_by_role("button", name="Run", exact=True).click()
+    rank, forget = hold(page, "**/run"), hold(page, "**/hits/*")
+    entry = cell.locator(".entry").first
+    entry.get_by_role("button", name="Forget").wait_for()
+    cell.get_by_label("Recency").fill("2")
+    entry.get_by_role("button", name="Forget").click()
+    with page.expect_response(re.compile("/run")):
+        rank()
+    forget()
+    # What was ranked anew is shown as well, with what was done since.
+    expect(cell.locator(".entry-gone").get_by_role("button", name="Undo")).to_be_visible()
+    expect(cell.locator(".bar", has_text="Recency").first).to_contain_text("\N{MULTIPLICATION SIGN} 2")
+
+
 def test_nothing_is_typed_while_a_cell_remembers(log_in: LogIn, library: Any, hold: Any) -> None:
     """The answer has the memory in the place of what would be typed."""
     page = log_in(library, at=None)
