@@ -293,6 +293,7 @@ def test_who_owns_an_endpoint_that_fails_sees_it_where_they_work(app, ada, bob, 
     endpoint.status = 503
     ada.runtime.backfill.run()
     assert "Your embedding endpoint gives no vectors" in browser.get("/").text
+    assert '<a href="/providers">Providers</a> says why.' in browser.get("/search?q=hens").text
 
 
 def test_admins_see_that_the_servers_own_endpoint_fails_for_anybody(app, runtime, installed, ada, root, browser):

@@ -17,17 +17,36 @@ from webapp.context import zone
 from webapp.pages.words import ordinal
 from webapp.ratelimit import LIMITED
 
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What is said of a search as a whole; `page` is the endpoint of the page that says why, called `named`."""
+
+    text: str
+    page: str = ""
+    named: str = ""
+
+
 NOTICES = {
-    "semantic": "Searched by words alone: meaning was out of reach, because no embedding model gave a vector. The page "
-    "of providers says what is wrong.",
-    "vectors": "Many of the memories here still wait for their embeddings: until then their words alone find them.",
-    "reading": "The machine was too busy to read what was found together with the question: what is shown may not "
-    "answer it, or an answer was kept back. Search again in a moment.",
-    "rate_limited": "There were too many searches in this minute, yours here and those of your agents together, so "
-    "this one was not made. If the same question was answered before, that answer is shown. Search again in a minute.",
-    "incognito": "Incognito is on: nothing is recalled. End it to search.",
-    "memory_off": "Memory is off in this space: nothing is recalled from it.",
-    "database": "The database does not answer. Nothing is lost; try again in a moment.",
+    "semantic": Notice(
+        "Searched by words alone: meaning was out of reach, because no embedding model gave a vector.",
+        "providers.index",
+        "Providers",
+    ),
+    "vectors": Notice(
+        "Many of the memories here still wait for their embeddings: until then their words alone find them."
+    ),
+    "reading": Notice(
+        "The machine was too busy to read what was found together with the question: what is shown may not answer it, "
+        "or an answer was kept back. Search again in a moment."
+    ),
+    "rate_limited": Notice(
+        "There were too many searches in this minute, yours here and those of your agents together, so this one was "
+        "not made. If the same question was answered before, that answer is shown. Search again in a minute."
+    ),
+    "incognito": Notice("Incognito is on: nothing is recalled. End it to search."),
+    "memory_off": Notice("Memory is off in this space: nothing is recalled from it."),
+    "database": Notice("The database does not answer. Nothing is lost; try again in a moment."),
 }
 # Switches and limits that leave no answer to explain.
 CLOSED = frozenset({"incognito", "memory_off", "database", LIMITED})
@@ -83,7 +102,7 @@ class Answer:
 
     result: Result
     hits: tuple[Explained, ...]
-    notices: tuple[str, ...]
+    notices: tuple[Notice, ...]
     timings: tuple[tuple[str, float], ...]
     closed: bool
 
@@ -96,9 +115,10 @@ class Answer:
 
 def explain(result: Result, question: str = "") -> Answer:
     """Return the result with its reasons; `question` is what was asked."""
-    notices = (*(NOTICES.get(name, name) for name in result.degraded), *(f"Note: {text}." for text in result.warnings))
+    skipped = (NOTICES.get(name, Notice(name)) for name in result.degraded)
+    notices = (*skipped, *(Notice(f"Note: {text}.") for text in result.warnings))
     if result.period is not None:
-        notices = (_period(result.period), *notices)
+        notices = (Notice(_period(result.period)), *notices)
     timings = tuple((said, result.timings[stage]) for stage, said in STAGES.items() if stage in result.timings)
     following: tuple[Hit | None, ...] = (*result.hits[1:], None)[: len(result.hits)]
     asked = frozenset(result.policy.legs) - set(result.degraded) if result.period is None else frozenset[str]()
