@@ -8,9 +8,12 @@ from html import unescape
 
 import pytest
 from api_agent import rows
+from notebook_desk import Desk
 from pages_browser import at_browser, stored
+from sqlalchemy import event
 
 from memory.embedding.backfill import utc_now
+from memory.models import Space
 from memory.spaces import MOST_OFFERED, create_space
 
 NUMBER = 60
@@ -68,3 +71,13 @@ def test_a_space_that_is_not_offered_can_be_named(ada, browser):
     assert rows(ada, placed) == [(1,)]
     refused = browser.post("/remember", data={"text": "Nowhere", "space": "cellar"})
     assert (refused.status_code, "There is no space 'cellar'." in unescape(refused.text)) == (422, True)
+
+
+def test_a_notebook_that_tells_of_memories_reads_no_more_spaces_than_it_offers(app, ada):
+    desk, read = Desk(app, ada), set()
+    desk.run("remember", text="The lamp of this room is on")
+    note = lambda space, _context: read.add(space.id)  # noqa: E731 - to be taken away again
+    event.listen(Space, "load", note)
+    assert "The lamp of this room" in desk.page()
+    event.remove(Space, "load", note)
+    assert len(read) == MOST_OFFERED

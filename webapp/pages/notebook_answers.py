@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from memory.forget import list_restorable
+from memory.incognito import closed_by_default
 from memory.models import Memory, Space, Theme
 from memory.spaces import list_spaces
 from retrieval.dates import Period
@@ -18,7 +19,7 @@ from retrieval.policy import Policy
 from retrieval.query import Hit, Result
 from retrieval.types import Candidate, Ranked, Score, Scored
 from webapp.context import credential, session, utc_now
-from webapp.operations import incognito_spaces, is_incognito
+from webapp.operations import is_incognito
 
 _OF_CANDIDATE = ("bm25", "keyword_rank", "cosine", "semantic_rank")
 # What the question was about is told by its words, and a notebook keeps numbers alone.
@@ -154,8 +155,9 @@ def _themes(ids: Collection[UUID]) -> dict[UUID | None, str]:
     return {theme_id: slug for theme_id, slug in session().execute(statement)}  # noqa: C416 - rows do not type-check
 
 
-def closed_spaces() -> list[Space]:
+def closed_spaces() -> Sequence[Space]:
     """Return the spaces of which incognito shows nothing in this session."""
-    spaces = list_spaces(session(), credential().user_id)
-    names = frozenset(space.slug for space in spaces) if is_incognito(None) else incognito_spaces()
-    return [space for space in spaces if space.slug in names]
+    who = credential()
+    if is_incognito(None):
+        return list_spaces(session(), who.user_id)
+    return closed_by_default(session(), who.user_id, who.session_key)
