@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, tuple_
 from sqlalchemy.orm import Session
 
+from memory.cursors import from_cursor, to_cursor
 from memory.errors import ConflictError, NotFoundError
 from memory.ids import new_id
 from memory.journal import record
@@ -34,21 +35,27 @@ class Listed:
     cells: int
 
 
-def list_notebooks(session: Session, user_id: UUID) -> Sequence[Listed]:
-    """Return the user's notebooks, the one that was changed last first."""
-    counted = (
-        select(Cell.notebook_id, func.count().label("cells"))
-        .where(Cell.user_id == user_id, Cell.removed_at.is_(None))
-        .group_by(Cell.notebook_id)
-        .subquery()
+@dataclass(frozen=True, slots=True)
+class NotebookPage:
+    """Some notebooks, the one that was changed last first, and the cursor of the next page (None at the end)."""
+
+    listed: Sequence[Listed]
+    next_cursor: str | None
+
+
+def page_notebooks(session: Session, user_id: UUID, *, limit: int, cursor: str | None = None) -> NotebookPage:
+    """Return a page of the user's notebooks; raises `InvalidError` for a bad cursor."""
+    cells = select(func.count()).where(
+        Cell.user_id == Notebook.user_id, Cell.notebook_id == Notebook.id, Cell.removed_at.is_(None)
     )
-    statement = (
-        select(Notebook, func.coalesce(counted.c.cells, 0))
-        .outerjoin(counted, counted.c.notebook_id == Notebook.id)
-        .where(Notebook.user_id == user_id, Notebook.removed_at.is_(None))
-        .order_by(Notebook.updated_at.desc(), Notebook.id.desc())
-    )
-    return [Listed(notebook, cells) for notebook, cells in session.execute(statement)]
+    statement = select(Notebook, cells.scalar_subquery())
+    statement = statement.where(Notebook.user_id == user_id, Notebook.removed_at.is_(None))
+    if cursor is not None:
+        statement = statement.where(tuple_(Notebook.updated_at, Notebook.id) < from_cursor(cursor))
+    statement = statement.order_by(Notebook.updated_at.desc(), Notebook.id.desc()).limit(limit + 1)
+    found = [Listed(notebook, number) for notebook, number in session.execute(statement)]
+    last = found[limit - 1].notebook if len(found) > limit else None
+    return NotebookPage(found[:limit], to_cursor(last.updated_at, last.id) if last else None)
 
 
 def latest_notebook(session: Session, user_id: UUID) -> Notebook | None:

@@ -64,9 +64,11 @@ def test_the_notebook_that_was_changed_last_comes_first(book, act, page):
     other = book.do(notebooks.create_notebook, "Later", now=utc_now() + timedelta(seconds=1)).id
     act(cells.add_cell, page, "note", {}, now=utc_now() + timedelta(seconds=2))
     with book.session() as session:
-        listed = notebooks.list_notebooks(session, book.user_id)
+        first = notebooks.page_notebooks(session, book.user_id, limit=1)
+        rest = notebooks.page_notebooks(session, book.user_id, limit=1, cursor=first.next_cursor)
         latest = notebooks.latest_notebook(session, book.user_id)
-        assert [(each.notebook.id, each.cells) for each in listed] == [(page, 1), (other, 0)]
+        assert [(each.notebook.id, each.cells) for each in (*first.listed, *rest.listed)] == [(page, 1), (other, 0)]
+        assert rest.next_cursor is None
         assert latest is not None
         assert latest.id == page
 

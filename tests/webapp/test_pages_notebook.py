@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor, wait
+from html import unescape
 from typing import Any
 
 import pytest
@@ -56,6 +57,22 @@ def test_the_home_page_is_the_notebook_that_was_worked_in_last(app: Flask, desk:
     assert 'value="Another"' in desk.client.get("/").text
     desk.add("note")
     assert 'value="Desk"' in desk.client.get("/").text
+
+
+def test_notebooks_are_listed_in_pages(desk: Desk, ada) -> None:
+    many = (
+        "INSERT INTO notebooks SELECT user_id, gen_random_uuid(), 'N' || n, created_at, updated_at - n * interval '1 s'"
+    )
+    with ada.session() as session:
+        session.execute(sql(f"{many} FROM notebooks, generate_series(1, 60) n"))
+        session.commit()
+    first = desk.client.get("/notebooks").text
+    further = unescape(re.findall(r'hx-get="(/notebooks\?cursor=[^"]+)"', first)[0])
+    rest = desk.client.get(further, headers=HTMX).text
+    shown = [re.findall(r">(Desk|N\d+)</a>", each) for each in (first, rest)]
+    assert [len(each) for each in shown] == [50, 11]
+    assert shown[0] + shown[1] == ["Desk", *(f"N{number}" for number in range(1, 61))]
+    assert desk.client.get("/notebooks?cursor=none").status_code == 422
 
 
 @pytest.mark.parametrize("kind", ["recall", "remember", "note", "context", "chart", "command"])

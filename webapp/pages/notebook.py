@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
@@ -17,7 +18,7 @@ from memory.redaction import secrets_of
 from retrieval.policy import FUSIONS, PolicyError
 from retrieval.query import LARGEST_LIMIT
 from webapp.context import credential, local_now, session, utc_now
-from webapp.htmx import swap_or_go, wants_fragment
+from webapp.htmx import render, swap_or_go, wants_fragment
 from webapp.operations import is_incognito, refuse_notes_in_incognito
 from webapp.pages.notebook_charts import NAMES as CHARTS
 from webapp.pages.notebook_export import to_html_file, to_markdown
@@ -32,6 +33,8 @@ from webapp.pages.words import counted
 from webapp.providers import failing_endpoints
 
 bp = guarded("notebook")
+
+PAGE = 50
 
 # What the menu offers, and what each kind is for.
 OFFERED = {
@@ -67,16 +70,17 @@ def home() -> Response:
 
 @bp.get("/notebooks")
 def index() -> Response:
-    """List notebooks, and those whose removal can be undone."""
-    who, now = credential(), utc_now()
+    """List a page of notebooks, and those whose removal can be undone; with a cursor, htmx gets that page alone."""
+    who, now, cursor = credential(), utc_now(), request.args.get("cursor")
     notebooks.drop_removed(session(), who.user_id, now)
-    listed = notebooks.list_notebooks(session(), who.user_id)
+    listing = notebooks.page_notebooks(session(), who.user_id, limit=PAGE, cursor=cursor)
     removed = notebooks.restorable(session(), who.user_id, now)
     secrets = secrets_of(session(), who.user_id, now)
-    titles = {each.id: title_of(each, secrets) for each in (*(each.notebook for each in listed), *removed)}
-    page = render_template("notebook/index.html", listed=listed, removed=removed, titles=titles)
+    titles = {each.id: title_of(each, secrets) for each in (*(each.notebook for each in listing.listed), *removed)}
+    context: dict[str, Any] = {"listing": listing, "removed": removed, "titles": titles, "cursor": cursor}
+    shown = render("notebook/index.html", "notebook/_page.html", **context)
     session().commit()
-    return make_response(page)
+    return shown
 
 
 @bp.post("/notebooks")
