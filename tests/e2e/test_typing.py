@@ -230,6 +230,31 @@ def test_what_is_done_to_a_hit_while_its_cell_is_ranked_anew_is_told(log_in: Log
     expect(cell.locator(".bar", has_text="Recency").first).to_contain_text("\N{MULTIPLICATION SIGN} 2")
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_what_an_undo_came_to_is_told_beside_another_command(log_in: LogIn, reader: Any, first: int) -> None:
+    page = log_in(reader, at=None)
+    cell = _new(page, "Command")
+    said, do = cell.get_by_label("Say it in plain words"), cell.get_by_role("button", name="Do it")
+    said.fill("remember that the gate is green")
+    do.click()
+    undo = cell.get_by_role("button", name="Undo")
+    undo.wait_for()
+    held: list[Route] = []
+
+    def keep(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/run", keep)
+    said.fill("dance with me")
+    do.click()
+    undo.click()
+    while len(held) < 2:
+        page.wait_for_timeout(10)
+    for place in (first, 1 - first):
+        held[place].continue_()
+        expect(cell.get_by_role("status")).to_contain_text(("is no command", "I no longer remember")[place])
+
+
 def test_nothing_is_typed_while_a_cell_remembers(log_in: LogIn, library: Any, hold: Any) -> None:
     """The answer has the memory in the place of what would be typed."""
     page = log_in(library, at=None)
