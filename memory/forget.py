@@ -27,8 +27,9 @@ from memory.revisions import LINKS, VERSIONS, WORDINGS, packed, packed_by_memory
 from memory.session_state import drop_goals
 from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of, lock_tied
 from memory.succession import reaches
+from memory.text import text_digest
 from memory.tombstones import bury, lift, undo_ends, undo_until
-from memory.wordings import wordings
+from memory.wordings import Merged, keep_wordings, wordings
 
 UNDO_WINDOW = timedelta(minutes=10)
 # What a forgotten row has beside its columns: see `_links`.
@@ -148,6 +149,9 @@ def restore_held(
     _relink(session, memory, links)
     session.add_all(unpacked(user_id, memory_id, links.get(VERSIONS, ())))
     session.flush()
+    # When each was said is not known any more: all of them before what is said from now on.
+    merged = [Merged(memory_id, text_digest(each), each, now) for each in links.get(WORDINGS, ())]
+    keep_wordings(session, user_id, merged)
     enqueue(session, user_id, [memory_id], now)
     record(session, user_id, "memory.restored", actor=actor, now=now, subject_id=memory_id)
     return memory

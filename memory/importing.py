@@ -54,6 +54,7 @@ from memory.preference_document import parse_kept
 from memory.preferences import lock_versions
 from memory.remember import prepare
 from memory.spaces import EDITABLE, check_slug, create_space, lock_spaces, update_space
+from memory.text import text_digest
 
 # What stays behind: tokens, whose secrets are not in the document, as the keys of providers are not; the models of the
 # server it comes from; and a chain of events that only that server's own record can vouch for.
@@ -63,7 +64,7 @@ _CONTENT = ("memories", "facts", "conversations", "themes", "preferences")
 # Counted anew, mostly by the database itself as rows come in.
 _COUNTED = {"conversations": {"message_count": 0, "total_tokens": 0, "episodes": 0, "tokens_indexed": 0}}
 # Came to the format later: a document of before is one that has none.
-_LATER = frozenset({"facts"})
+_LATER = frozenset({"facts", "wordings"})
 _AT_ONCE = 500
 _LARGEST = 10**9
 # The parser names each value by all the values that it is in: a file of nothing but brackets would fill the memory of
@@ -326,6 +327,7 @@ _CHECKS: dict[str, Check] = {
     "preferences": lambda row: parse_kept(row["document"]),
     "facts": _check_fact,
     "possible_updates": _check_pair,
+    "wordings": lambda row: row.update(text_digest=text_digest(row["text"])),
 }
 
 

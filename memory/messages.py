@@ -20,7 +20,8 @@ from memory.keys import Keys
 from memory.message_drafts import MessageDraft
 from memory.models import Conversation, Memory, Message
 from memory.recalled import Stripped, strip_all_recalled
-from memory.remember import remember_many, text_digest
+from memory.remember import remember_many
+from memory.text import text_digest
 from memory.told_calls import Teller, record_told
 from memory.trace import Outcome
 

@@ -35,10 +35,21 @@ from memory.keys import Keys
 from memory.markers import is_marked, without_marked
 from memory.models import Memory, PossibleUpdate, Space
 from memory.spaces import lock_space
-from memory.text import NEAR, bands, folded, folded_digest, from_signed, hamming, normalise, simhash64, to_signed
+from memory.text import (
+    NEAR,
+    bands,
+    folded_digest,
+    from_signed,
+    hamming,
+    normalise,
+    simhash64,
+    text_digest,
+    to_signed,
+)
 from memory.themes import ensure_themes
 from memory.tombstones import Graveyard, graveyard, refusal
 from memory.trace import Neighbour, Outcome, Trace
+from memory.wordings import Merged, keep_wordings
 
 # Between two memories of one sitting no more time passes than this.
 SITTING = timedelta(minutes=30)
@@ -75,11 +86,6 @@ def _own_words(draft: Draft) -> Draft:
     """Return the draft without recalled text that stands marked in it, or as it is if that leaves nothing."""
     rest = without_marked(draft.text)
     return draft if rest in {"", draft.text} else replace(draft, text=rest)
-
-
-def text_digest(text: str) -> bytes:
-    """Return 16 bytes that are equal for texts that differ in case and white space at most."""
-    return folded_digest(folded(text))
 
 
 def _template_digest(text: str) -> bytes | None:
@@ -128,6 +134,7 @@ def remember_many(
     writer.load(stored)
     outcomes = [why or writer.write(item) for item, why in zip(prepared, refused, strict=True)]
     session.flush()
+    keep_wordings(session, user_id, writer.merged)
     enqueue(session, user_id, [memory.id for memory in writer.created], now)
     trimmed = enforce_capacity(session, locked, now=now, actor=actor)
     _record(session, user_id, locked, outcomes, actor=actor, now=now)
@@ -143,6 +150,8 @@ class _Writer:
         self.now = now
         self.themes: dict[str, UUID] = {}
         self.created: list[Memory] = []
+        # What is said in other words than the memory that it merges into.
+        self.merged: list[Merged] = []
         self._by_digest: dict[bytes, Memory] = {}
         self._by_band: dict[tuple[int, int], list[Memory]] = {}
         self._by_template: dict[bytes, deque[Memory]] = {}
@@ -304,6 +313,8 @@ class _Writer:
         if draft.manually_saved:
             # Said again without that wish, an unpinned memory stays unpinned.
             apply_pinning_policy(memory)
+        if not neighbours[0].exact:
+            self.merged.append(Merged(memory.id, item.digest, draft.text, self.now))
         reason = "an exact repeat" if neighbours[0].exact else "a near-duplicate that differs in nothing that matters"
         if left:
             reason = f"{reason}; left as before: {', '.join(left)}"

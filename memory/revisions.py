@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from memory.errors import InvalidError, NotFoundError
 from memory.ids import among
 from memory.models import Memory, Revision, Theme
-from memory.wordings import wordings
+from memory.wordings import hand_wordings_over, wordings
 
 # An agent that rewrites a memory every minute must not fill the disk.
 MOST_KEPT = 100
@@ -146,7 +146,11 @@ def to_bring_back(session: Session, revision: Revision) -> dict[str, Any]:
 
 
 def hand_over(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
-    """Give the versions of each memory to its twin, behind its own: what either said goes when it is forgotten."""
+    """Give the versions of each memory to its twin, behind its own, and what was merged into it.
+
+    What either said goes when the twin is forgotten.
+    """
+    hand_wordings_over(session, user_id, twins)
     rows = session.scalars(
         select(Revision).where(*_of(user_id, twins)).order_by(Revision.memory_id, Revision.number)
     ).all()

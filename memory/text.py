@@ -77,6 +77,11 @@ def folded_digest(text: str) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
+def text_digest(text: str) -> bytes:
+    """Return 16 bytes that are equal for texts that differ in case and white space at most."""
+    return folded_digest(folded(text))
+
+
 def growing_digests(parts: Iterable[str]) -> Iterator[bytes]:
     """Yield the `folded_digest` of the first part, of the first two with a space between them, and so on.
 

@@ -25,7 +25,7 @@ from memory.ids import among
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Tombstone
 from memory.redaction import decoded
-from memory.text import NEAR, bands, folded, folded_digest, from_signed, hamming, normalise, simhash64, to_signed
+from memory.text import NEAR, bands, from_signed, hamming, normalise, simhash64, text_digest, to_signed
 from memory.time_zones import short_name, user_zone
 
 LIFETIME = timedelta(hours=24)
@@ -283,7 +283,7 @@ def _said_by_others(
     if not former:
         return set()
     stones = [stone for stone, _ in former]
-    digests = {folded_digest(folded(words)) for _, words in former}
+    digests = {text_digest(words) for _, words in former}
     per_band = zip(*(bands(from_signed(stone.simhash)) for stone in stones if stone.simhash), strict=True)
     columns = (Memory.band0, Memory.band1, Memory.band2, Memory.band3)
     # In one parameter each: of a space that is forgotten there are more than the protocol has room for.

@@ -27,7 +27,7 @@ from memory.models.memories import (
 )
 from memory.models.notebooks import KINDS, Cell, Notebook, RecallMark
 from memory.models.preferences import Preferences
-from memory.models.revisions import Revision
+from memory.models.revisions import Revision, Wording
 from memory.models.system import ModelFailure, RateCount, Total
 
 __all__ = [
@@ -73,4 +73,5 @@ __all__ = [
     "ToolCall",
     "Total",
     "User",
+    "Wording",
 ]

@@ -1,4 +1,4 @@
-"""What memories said before they were changed."""
+"""What memories said before they were changed, and what was merged into them."""
 
 from __future__ import annotations
 
@@ -36,3 +36,21 @@ class Revision(Base):
     restored: Mapped[int | None]
     actor: Mapped[str]
     replaced_at: Mapped[Moment]
+
+
+class Wording(Base):
+    """A text that was merged into a memory as a near-duplicate, and when last. A row goes with its memory.
+
+    `text_digest` is the same for texts that an exact repeat may be.
+    """
+
+    __tablename__ = "wordings"
+    __table_args__ = (
+        ForeignKeyConstraint(["user_id", "memory_id"], ["memories.user_id", "memories.id"], ondelete="CASCADE"),
+    )
+
+    user_id: Mapped[Owner]
+    memory_id: Mapped[UUID] = mapped_column(primary_key=True)
+    text_digest: Mapped[bytes] = mapped_column(primary_key=True)
+    text: Mapped[str]
+    said_at: Mapped[Moment]

@@ -29,6 +29,7 @@ from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
 from memory.preferences import prompt, save
 from memory.spaces import get_space, list_spaces
+from memory.wordings import Merged, keep_wordings
 from retrieval.policy import NAMED, kept_policy
 from webapp.pages.notebook_stored import check_cell
 
@@ -107,7 +108,7 @@ def full(runtime, new_person):
     book.do(update, higher.id, {"supersedes": rent.id}, keys=book.runtime.keys)
     book.do(update, higher.id, {"text": "The rent is 695 euros a month now"}, keys=book.runtime.keys)
     book.write("The code of the door is 4711", expires_at=utc_now() + timedelta(days=3))
-    book.write("Ada wants aisle seats", type="preference", manually_saved=True)
+    seats = book.write("Ada wants aisle seats", type="preference", manually_saved=True)
     desk.turn(desk.conversation("studio"), "Benedita Ferreira hangs our prints in Lisbon.", "In June, at her gallery.")
     desk.read()
     for place in ("Lisbon", "Porto"):
@@ -116,6 +117,7 @@ def full(runtime, new_person):
         steps = [("note", {"text": "# Before the exhibition"}), ("recall", {"q": "What is the rent?"})]
         create_notebook(session, book.user_id, "Notes", now=utc_now(), actor="test", steps=steps)
         mark_right(session, book.user_id, "What is the rent?", higher.id, now=utc_now())
+        keep_wordings(session, book.user_id, [Merged(seats.id, b"", "Ada wants the aisle seats", utc_now())])
         save(session, book.user_id, "Answer briefly.", source="test", now=utc_now(), actor="test")
     return book
 
@@ -124,10 +126,11 @@ def test_every_section_comes_in_or_stays_behind_on_purpose():
     assert {table.name for table in restored_tables()} | LEFT_BEHIND == set(sections())
 
 
-def test_a_document_from_before_there_were_facts_comes_in(full, bobs_book):
-    document = {name: each for name, each in exported(full).items() if name != "facts"}
-    assert bring_in(bobs_book, document)["facts"] == 0
-    assert exported(bobs_book)["facts"] == []
+@pytest.mark.parametrize("later", ["facts", "wordings"])
+def test_a_document_from_before_there_was_a_section_comes_in(full, bobs_book, later):
+    document = {name: each for name, each in exported(full).items() if name != later}
+    assert bring_in(bobs_book, document)[later] == 0
+    assert exported(bobs_book)[later] == []
 
 
 def test_what_comes_in_is_contradicted_by_what_is_stated_then(full, bobs_book):
@@ -154,6 +157,7 @@ def test_all_that_was_exported_is_there_again(full, bobs_book):
     for name in (
         "memories",
         "revisions",
+        "wordings",
         "possible_updates",
         "episodes",
         "entity_mentions",

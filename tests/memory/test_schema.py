@@ -165,6 +165,7 @@ def bobs_rows(runtime, new_person, owner):
             "INSERT INTO recall_marks SELECT user_id, id, 'x', 'of bob', now() FROM memories WHERE user_id = :u",
             "INSERT INTO revisions (user_id, memory_id, number, text, type, importance, actor, replaced_at)"
             " SELECT user_id, id, 1, 'was of bob', 'note', 0.5, 'user', now() FROM memories WHERE user_id = :u",
+            "INSERT INTO wordings SELECT user_id, id, 'x', 'of bob too', now() FROM memories WHERE user_id = :u",
             *(
                 f"INSERT INTO {kind}_embeddings (user_id, item_id, model_id, scope_id, version, due_at, created_at,"
                 f" updated_at) SELECT i.user_id, i.id, m.id, i.id, 1, 'infinity', now(), now()"

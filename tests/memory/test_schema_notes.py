@@ -98,6 +98,34 @@ def test_the_migration_lets_long_texts_wait_for_their_passages(scratch, runtime)
     assert found == [(600, False, "ready", False, 3, False), (605, True, "pending", True, 0, True)]
 
 
+SAID_AGAIN = (
+    "INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, status,"
+    f" repeat_count, created_at, updated_at) SELECT '{USER}', uuidv7(), '{USER}', 'note', 'user', said,"
+    " convert_to(said, 'UTF8'), 0, 0, 'active', repeats, now(), now()"
+    " FROM (VALUES ('Ada keeps bees', 3), ('Ada has a hive', 0)) AS v(said, repeats)",
+    "INSERT INTO tool_calls (user_id, id, tool, operation, origin, arguments, affected_ids, success, correlation_id,"
+    " created_at) SELECT user_id, uuidv7(), tool, operation, 'server', arguments::jsonb, ARRAY[id], true, '', now()"
+    " FROM memories, (VALUES"
+    """ ('memory_add', 'create', '{"content": "Ada keeps bees"}'),"""
+    """ ('memory_add', 'create', '{"content": "ADA keeps bees too"}'),"""
+    """ ('command', 'create', '{"text": "Please remember that Ada keeps her bees."}'),"""
+    """ ('command', 'update', '{"text": "pin that"}')) AS v(tool, operation, arguments)""",
+)
+
+
+def test_the_migration_keeps_in_which_other_words_calls_said_a_memory(scratch, runtime):
+    engine, databases = scratch
+    schema.upgrade(engine, databases, runtime.keys, "0033")
+    with engine.begin() as connection:
+        for statement in (*BEFORE[:2], *SAID_AGAIN):
+            connection.exec_driver_sql(statement)
+    schema.upgrade(engine, databases, runtime.keys)
+    kept = "SELECT m.text, w.text FROM wordings w JOIN memories m ON m.id = w.memory_id ORDER BY w.text"
+    with engine.connect() as connection:
+        found = [tuple(row) for row in connection.execute(text(kept))]
+    assert found == [("Ada keeps bees", "ADA keeps bees too"), ("Ada keeps bees", "Ada keeps her bees")]
+
+
 UNSPACED = (
     f"INSERT INTO memories (user_id, id, space_id, type, role, text, text_digest, simhash, importance, status, tags,"
     f" created_at, updated_at)"

@@ -163,16 +163,17 @@ TOLD = (
     "The quaggling spare key of the garden shed is hidden under the third flowerpot to the left of the kitchen door, "
     "and nobody but the neighbours should ever be told that it is there"
 )
-MERGED = (TOLD.replace("garden", "painted garden"), TOLD.replace("third", "rusty third"))
+MERGED = tuple(TOLD.replace(word, f"good {word}") for word in ("garden", "kitchen", "neighbours"))
 
 
 @pytest.fixture
 def reworded(agent, ada):
-    """A memory that a tool and a command said again in other words, all of which are spoken of; returns its id."""
+    """A memory that was said again in other words in three ways, all of which are spoken of; returns its id."""
     memory_id = agent.tool("memory_add", type="fact", content=TOLD).json["id"]
     again = agent.tool("memory_add", type="fact", content=MERGED[0]).json
     spoken = agent.post("/v1/command", {"text": f"Please remember that {MERGED[1]}"}).json
-    assert (again["id"], spoken["memories"][0]["id"]) == (memory_id, memory_id)
+    written = agent.post(ENTRIES, {"type": "fact", "text": MERGED[2]}).json
+    assert {again["id"], spoken["memories"][0]["id"], written["id"]} == {memory_id}
     for words in MERGED:
         subject, _, object_ = words.partition(" is hidden ")
         agent.post("/v1/facts", {"subject": subject, "predicate": "is hidden", "object": object_})
@@ -195,6 +196,19 @@ def goes_later(agent, person, memory_id):
         purge(session, person.id, keys=person.runtime.keys, now=utc_now() + UNDO_WINDOW)
 
 
+def goes_once_it_is_back(agent, person, memory_id):
+    agent.delete(f"{ENTRIES}/{memory_id}", undo="true")
+    assert agent.post(f"{ENTRIES}/{memory_id}/restore").status_code == 200
+    goes_at_once(agent, person, memory_id)
+
+
+def goes_with_its_twin(agent, person, memory_id):
+    remove_its_space(agent, person, memory_id, "move", TOLD)
+    (twin,) = agent.get(ENTRIES).json["entries"]
+    assert twin["id"] != memory_id
+    goes_at_once(agent, person, twin["id"])
+
+
 def expires(agent, person, memory_id):
     later = utc_now() + timedelta(days=1)
     agent.patch(f"{ENTRIES}/{memory_id}", {"expires_at": later.isoformat()})
@@ -205,15 +219,24 @@ def expires(agent, person, memory_id):
 
 
 def goes_with_its_space(agent, person, memory_id):
+    remove_its_space(agent, person, memory_id, "forget")
+
+
+def remove_its_space(agent, person, memory_id, contents, *twins):
     add_space(person, "shed")
     with person.session() as session:
         ids = [UUID(memory_id)]
         move_many(session, person.id, ids, "shed", keys=person.runtime.keys, now=utc_now(), actor="test")
+    for twin in twins:
+        agent.post(ENTRIES, {"type": "fact", "text": twin})
     expect = agent.get("/v1/spaces/shed/contents").json["expect"]
-    assert agent.delete("/v1/spaces/shed", contents="forget", expect=expect).status_code == 200
+    assert agent.delete("/v1/spaces/shed", contents=contents, expect=expect).status_code == 200
 
 
-@pytest.mark.parametrize("goes", [goes_at_once, goes_later, expires, goes_with_its_space])
+WAYS = [goes_at_once, goes_later, goes_once_it_is_back, goes_with_its_twin, expires, goes_with_its_space]
+
+
+@pytest.mark.parametrize("goes", WAYS)
 def test_what_was_merged_goes_with_what_it_was_merged_into(agent, ada, reworded, found_in, goes):
     spoken = found_in("quaggling")
     assert spoken >= {"tool_calls.arguments", "facts.subject", "session_states.state", "cells.input", "memories.text"}
