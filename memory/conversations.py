@@ -46,14 +46,15 @@ def get_conversation(
 
 
 def lock_conversation(
-    session: Session, user_id: UUID, conversation_id: UUID, *, within: UUID | None = None
+    session: Session, user_id: UUID, conversation_id: UUID, *, within: UUID | None = None, to_delete: bool = False
 ) -> Conversation:
     """Return the conversation, locked until the transaction ends and read anew.
 
     Writers of one conversation follow one another, and wait for those of no other. Who needs spaces too locks them
-    before; memories and episodes are locked after. Raises `NotFoundError`.
+    before; memories and episodes are locked after. Who is `to_delete` it waits here for all who hold it, as they may
+    wait for memories. Raises `NotFoundError`.
     """
-    key = {"key_share": True}
+    key = {"key_share": not to_delete}
     found = session.get(Conversation, (user_id, conversation_id), with_for_update=key, populate_existing=True)
     return found_within(found, within)
 
@@ -257,7 +258,7 @@ def delete_conversation(
     get_conversation(session, user_id, conversation_id, within=within)
     # Memories of any space may come from here, and what they are in is locked before they are.
     lock_spaces(session, user_id)
-    conversation = lock_conversation(session, user_id, conversation_id, within=within)
+    conversation = lock_conversation(session, user_id, conversation_id, within=within, to_delete=True)
     # Memories before episodes, as the embedder locks them, and calls before cached vectors, as whoever purges does.
     unlinked = _unlink_memories(session, conversation)
     release_calls(session, [conversation_id])

@@ -38,10 +38,12 @@ def erase_user(session: Session, user_id: UUID, *, keys: Keys, now: datetime) ->
     0: if a row were left, `ConflictError` is raised and nothing is deleted. The caller commits. Raises
     `NotFoundError` when there is no such user, `ConflictError` for the last admin while anybody else has an account.
     """
-    # In the order of those who write, who would be waited for while they wait: the token, the space, the memories, what
-    # is forgotten, then the user.
+    # In the order of those who write, who would be waited for while they wait: the token, the space, the conversations,
+    # the memories, what is forgotten, then the user.
     session.execute(select(Token.id).where(Token.user_id == user_id).order_by(Token.id).with_for_update())
     lock_spaces(session, user_id)
+    talks = select(Conversation.id).where(Conversation.user_id == user_id).order_by(Conversation.id)
+    session.execute(talks.with_for_update())
     # Searches hold what they write scores of.
     session.execute(select(Memory.id).where(Memory.user_id == user_id).order_by(Memory.id).with_for_update())
     # Whoever purges holds these, and comes to the calls and cached vectors that tell of them.

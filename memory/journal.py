@@ -40,7 +40,7 @@ UNION SELECT id FROM forgotten WHERE user_id = %(user_id)s AND id = ANY(%(ids)b:
 """
 _PLACE = "SELECT FROM conversations WHERE user_id = %(user_id)s AND id = %(id)s FOR KEY SHARE"
 
-__all__ = ["hold", "record", "record_tool_call", "redact", "release_calls", "still_there"]
+__all__ = ["hold", "hold_place", "record", "record_tool_call", "redact", "release_calls", "still_there"]
 
 
 def redact(
@@ -104,25 +104,31 @@ def record(
     )
 
 
+def hold_place(session: Session, user_id: UUID, conversation_id: UUID) -> None:
+    """Keep a conversation, if it is there, from being removed until the transaction ends.
+
+    Whoever removes it locks it before memories and before who tells is waited for: it is held before `hold` and
+    `still_there`, as what is recorded in it waits for it.
+    """
+    fetch(session, _PLACE, {"user_id": user_id, "id": conversation_id})
+
+
 def hold(session: Session, user_id: UUID, ids: Sequence[UUID]) -> bool:
     """Tell whether these memories and facts are there; until the transaction ends none of them can be forgotten."""
     held = fetch(session, _HELD, {"user_id": user_id, "ids": Ids(ids)}) if ids else ()
     return len(held) == len(set(ids))
 
 
-def still_there(session: Session, user_id: UUID, ids: Sequence[UUID], conversation_id: UUID | None = None) -> bool:
+def still_there(session: Session, user_id: UUID, ids: Sequence[UUID]) -> bool:
     """Tell whether all that a search found can still be told of; who changes or forgets any of it is not waited for.
 
-    Whoever forgets any of it for good from now on finds what this transaction records, as made in the conversation.
+    Whoever forgets any of it for good from now on finds what this transaction records.
     False where something is gone, and where it may be going at this moment.
     """
     held = fetch(session, _HELD_AT_ONCE, {"user_id": user_id, "ids": Ids(ids)}) if ids else ()
     left = set(ids).difference(each for (each,) in held)
     if not left:
         return True
-    if conversation_id is not None:
-        # Whoever removes it may be waiting for who tells.
-        fetch(session, _PLACE, {"user_id": user_id, "id": conversation_id})
     # Somebody is changing it, or it was forgotten and can be brought back. Looked for in a statement of its own, which
     # sees what was forgotten before there was the lock to be had.
     return may_tell(session) and len(fetch(session, _STORED, {"user_id": user_id, "ids": Ids(left)})) == len(left)

@@ -17,7 +17,7 @@ from werkzeug.exceptions import HTTPException
 
 from memory.errors import DomainError, InvalidError
 from memory.external_calls import Links
-from memory.journal import hold, record_tool_call, still_there
+from memory.journal import hold, hold_place, record_tool_call, still_there
 from memory.recall_history import PARTS
 from memory.redaction import REDACTED
 from memory.tool_calls import RECEIVING
@@ -99,7 +99,9 @@ class Recording:
     def _append(self, arguments: dict[str, Any], question: str | None, place: Place, fields: dict[str, Any]) -> None:
         who = credential()
         told = self._told(arguments, question, place, fields["error"])
-        if not self._is_there(who.user_id, fields["affected_ids"], told.get("conversation_id")):
+        if (conversation_id := told.get("conversation_id")) is not None:
+            hold_place(session(), who.user_id, conversation_id)
+        if not self._is_there(who.user_id, fields["affected_ids"]):
             # What was written or found is forgotten already, and whoever forgot it could not find this call.
             told, fields = {**told, "arguments": REDACTED, "query_hash": None}, {**fields, "result": REDACTED}
         record_tool_call(
@@ -114,12 +116,12 @@ class Recording:
         )
         session().commit()
 
-    def _is_there(self, user_id: UUID, ids: Sequence[UUID], conversation_id: UUID | None) -> bool:
+    def _is_there(self, user_id: UUID, ids: Sequence[UUID]) -> bool:
         """Tell whether what the call is about is not forgotten, and cannot be before this is recorded, unseen."""
         if self._operation in _WRITES:
             return hold(session(), user_id, ids)
         # A search does not wait for others; what a call has forgotten itself is gone as it should be.
-        return self._operation not in RECEIVING or still_there(session(), user_id, ids, conversation_id)
+        return self._operation not in RECEIVING or still_there(session(), user_id, ids)
 
     def _told(self, arguments: dict[str, Any], question: str | None, place: Place, error: str | None) -> dict[str, Any]:
         """Return what tells of the user's words; incognito leaves nothing of it, and of an error its kind alone."""

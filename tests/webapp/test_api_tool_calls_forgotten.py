@@ -7,12 +7,12 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
-from api_agent import rows, waited_for
+from api_agent import add_space, rows, waited_for
 from sqlalchemy import text
 
 from memory.embedding.backfill import utc_now
 from memory.forget import forget
-from memory.journal import hold, still_there
+from memory.journal import hold, hold_place, release_calls, still_there
 from webapp import recording
 
 CALLS = "/v1/tool-calls"
@@ -128,3 +128,68 @@ def test_a_search_that_waits_for_its_conversation_holds_up_nobody_who_forgets(ag
         removing.commit()
         assert found.result(20) == [BEES]
     assert rows(ada, ASKED) == [({"query": "where are the bees?"}, False)]
+
+
+# --- in a conversation that goes ---
+
+
+def removed(agent):
+    expect = agent.get("/v1/spaces/shed/contents").json["expect"]
+    return agent.delete("/v1/spaces/shed", contents="forget", expect=expect)
+
+
+def looks(agent):
+    return agent.tool("memory_search", query="the alarm code of the house", space="shed")
+
+
+def writes(agent):
+    return agent.tool("memory_add", type="fact", content=CODE, space="shed")
+
+
+@pytest.mark.parametrize(("check", "calls"), [("still_there", looks), ("hold", writes)])
+def test_a_call_and_the_removal_of_its_conversation_never_wait_for_each_other(agent, ada, monkeypatch, check, calls):
+    add_space(ada, "shed")
+    agent.store(CODE, space="shed")
+    talk = agent.post("/v1/conversations", {"space": "shed"}).json["id"]
+    checked = getattr(recording, check)
+    with ThreadPoolExecutor(1) as pool:
+        removing = []
+
+        def meanwhile(session, *given):
+            found = checked(session, *given)
+            removing.append(pool.submit(removed, agent))
+            assert waited_for(session)
+            return found
+
+        monkeypatch.setattr(recording, check, meanwhile)
+        assert calls(replace(agent, more={"X-Commonplace-Conversation": talk})).status_code == 200
+        assert removing[0].result(20).status_code == 200
+    assert rows(ada, "SELECT conversation_id, arguments FROM tool_calls WHERE tool LIKE 'memory%'") == [
+        (None, {"redacted": True})
+    ]
+
+
+def test_a_call_that_wrote_waits_for_its_conversation_to_go_and_holds_nothing_of_it(agent, ada, monkeypatch):
+    """Whoever deletes it holds what was learned in it, and waits for another call of it."""
+    talk = agent.post("/v1/conversations", {}).json["id"]
+    said = agent.post(f"/v1/conversations/{talk}/messages", {"messages": [{"role": "user", "content": BEES}]}).json
+    agent.store(CODE, source_message_id=said["results"][0]["id"])
+    talking = replace(agent, more={"X-Commonplace-Conversation": talk})
+    talking.found("where are the bees?")
+    deleting = []
+    with ThreadPoolExecutor(2) as pool, ada.session() as other:
+        release_calls(other, [UUID(talk)])
+
+        def meanwhile(session, *given):
+            deleting.append(pool.submit(agent.delete, f"/v1/conversations/{talk}"))
+            assert waited_for(session)
+            return hold_place(session, *given)
+
+        monkeypatch.setattr(recording, "hold_place", meanwhile)
+        writing = pool.submit(talking.tool, "memory_add", type="fact", content=CODE)
+        assert waited_for(other, 2)
+        other.rollback()
+        assert writing.result(20).status_code == 200
+        assert deleting[0].result(20).status_code == 200
+    last = "SELECT conversation_id, arguments FROM tool_calls ORDER BY created_at DESC LIMIT 1"
+    assert rows(ada, last) == [(None, {"type": "fact", "content": CODE})]
