@@ -253,14 +253,15 @@ def delete_conversation(
 ) -> Deletion:
     """Delete a conversation with its messages, episodes, mentions and links from calls of tools, for good.
 
-    Memories learned from it stay, without their source. Raises `NotFoundError`.
+    Memories learned from it stay, without their source; only those of the space `within` are counted. Raises
+    `NotFoundError`.
     """
     get_conversation(session, user_id, conversation_id, within=within)
     # Memories of any space may come from here, and what they are in is locked before they are.
     lock_spaces(session, user_id)
     conversation = lock_conversation(session, user_id, conversation_id, within=within, to_delete=True)
     # Memories before episodes, as the embedder locks them, and calls before cached vectors, as whoever purges does.
-    unlinked = _unlink_memories(session, conversation)
+    unlinked = _unlink_memories(session, conversation, within)
     release_calls(session, [conversation_id])
     episodes = drop_episodes(session, user_id, [conversation_id], keys)
     session.execute(_quietly(delete(Message).where(*_said_in(conversation))))
@@ -292,13 +293,14 @@ def drop_episodes(session: Session, user_id: UUID, conversation_ids: Collection[
     return len(texts)
 
 
-def _unlink_memories(session: Session, conversation: Conversation) -> int:
-    """Take their source from the memories that were learned here; return how many there are."""
+def _unlink_memories(session: Session, conversation: Conversation, within: UUID | None) -> int:
+    """Take their source from the memories that were learned here; return how many there are in the space `within`."""
     said = select(Message.id).where(*_said_in(conversation))
     learned = (Memory.user_id == conversation.user_id, Memory.source_message_id.in_(said))
-    ids = session.scalars(select(Memory.id).where(*learned).order_by(Memory.id).with_for_update()).all()
+    held = select(Memory.space_id).where(*learned).order_by(Memory.id).with_for_update()
+    places = session.scalars(held).all()
     session.execute(_quietly(update(Memory).where(*learned).values(source_message_id=None)))
-    return len(ids)
+    return sum(within in {None, place} for place in places)
 
 
 def _said_in(conversation: Conversation) -> tuple[ColumnElement[bool], ...]:

@@ -238,6 +238,8 @@ def test_a_confined_token_is_not_told_of_a_source_in_another_space(people, talks
     shown = [confined["work"].entry(memory_id), confined["work"].get(ENTRIES).json["entries"][0]]
     assert [(entry["source"], entry["source_message_id"]) for entry in shown] == [(None, None)] * 2
     assert people["ada"].entry(memory_id)["source"]["conversation_id"] == talks["ada", 2].id
+    assert confined["home"].delete(talks["ada", 2].path).json["memories_unlinked"] == 0
+    assert people["ada"].entry(memory_id)["source_message_id"] is None
 
 
 def test_row_level_security_holds_below_the_interface(talks, ada, bob):
