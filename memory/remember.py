@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -12,7 +12,8 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, and_, cast, func, or_, select
+from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.orm import Session
 
 from memory.capacity import enforce_capacity
@@ -179,15 +180,14 @@ class _Writer:
 
     def _load_near(self, items: Sequence[Prepared]) -> Sequence[Memory]:
         columns = (Memory.band0, Memory.band1, Memory.band2, Memory.band3)
-        wanted = [{bands(item.simhash)[n] for item in items if item.simhash} for n in range(4)]
+        hashes = {item.simhash for item in items if item.simhash}
+        wanted = [{bands(each)[n] for each in hashes} for n in range(4)]
+        shared = or_(*(column.in_(values) for column, values in zip(columns, wanted, strict=True)))
         statement = select(Memory).where(
             Memory.user_id == self.space.user_id,
             Memory.space_id == self.space.id,
             Memory.status == "active",
-            or_(
-                Memory.text_digest.in_([item.digest for item in items]),
-                *(column.in_(values) for column, values in zip(columns, wanted, strict=True)),
-            ),
+            or_(Memory.text_digest.in_([item.digest for item in items]), and_(shared, _is_near(hashes))),
         )
         return self.session.scalars(statement.execution_options(populate_existing=True)).all()
 
@@ -391,6 +391,13 @@ class _Writer:
                 created_at=self.now,
             )
         )
+
+
+def _is_near(hashes: Collection[int]) -> ColumnElement[bool]:
+    """Return what is true of the rows near one of these: of texts made by one pattern thousands share a band."""
+    one = func.unnest(cast([to_signed(each) for each in hashes], ARRAY(BigInteger))).column_valued("one")
+    differing = func.bit_count(cast(Memory.simhash.bitwise_xor(one), BIT(64)))
+    return select(one).where(differing <= NEAR).exists()
 
 
 def _distance(memory: Memory, item: Prepared) -> int:

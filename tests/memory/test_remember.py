@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from sqlalchemy import event, text
 
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError
 from memory.models import Memory
-from memory.remember import remember, remember_many
+from memory.remember import prepare, remember, remember_many
 
 
 @pytest.fixture
@@ -201,6 +202,25 @@ def test_a_batch_dedupes_within_itself(runtime, ada):
         outcomes = remember_many(session, ada.id, "default", drafts, keys=runtime.keys, now=utc_now(), actor="t")
     assert [o.outcome for o in outcomes] == ["created", "created", "merged"]
     assert outcomes[2].id == outcomes[0].id
+
+
+def test_a_memory_that_shares_part_of_a_hash_and_is_far_away_is_not_read(write, ada):
+    far, said = write("Ada keeps bees on the roof of the old mill").id, "The key of the shed is with the neighbours"
+    with ada.session() as session:
+        like = prepare(Draft(said)).columns["simhash"] ^ 0xFFFF
+        session.execute(text("UPDATE memories SET simhash = :like"), {"like": like})
+    write("The lawn is mown on Fridays")
+    read = []
+
+    def note(memory, _):
+        read.append(memory.id)
+
+    event.listen(Memory, "load", note)
+    try:
+        write(said)
+    finally:
+        event.remove(Memory, "load", note)
+    assert far not in read
 
 
 @pytest.mark.parametrize(
