@@ -13,8 +13,9 @@ from sqlalchemy.orm import Session
 from memory import edit
 from memory.capacity import expired_in, make_room
 from memory.drafts import MAX_TAGS
+from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import find_twin, forget, hold_forgotten, restore_held
+from memory.forget import find_twin, forget_locked, hold_forgotten, restore_held
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import EntityMention, Memory, PossibleUpdate, Space
@@ -113,12 +114,15 @@ def forget_many(
     session: Session, user_id: UUID, ids: Sequence[UUID], *, keys: Keys, now: datetime, actor: str, undo: timedelta
 ) -> list[UUID]:
     """Forget memories, each with an undo; returns those that were there."""
+    texts: list[str] = []
 
     def act(memory: Memory, space: Space) -> bool:
-        forget(session, user_id, memory.id, keys=keys, now=now, actor=actor, undo=undo, locked=space)
+        texts.extend(forget_locked(session, memory, space, keys=keys, now=now, actor=actor, undo=undo)[1])
         return True
 
-    return _each(session, lock_memories(session, user_id, ids), act)
+    forgotten = _each(session, lock_memories(session, user_id, ids), act)
+    drop_cached(session, user_id, texts, keys)
+    return forgotten
 
 
 def restore_many(session: Session, user_id: UUID, ids: Sequence[UUID], *, now: datetime, actor: str) -> list[UUID]:

@@ -76,33 +76,43 @@ def forget(
     now: datetime,
     actor: str,
     undo: timedelta | None = None,
-    locked: Space | None = None,
 ) -> Forgetting:
     """Take a memory out of every read path; with `undo`, it can be restored that long, or until it expires.
 
-    Deleting the row takes its vectors, scores, versions, links and index entries along. `locked` is the space of the
-    memory where the caller has locked both. Raises `NotFoundError`.
+    Deleting the row takes its vectors, scores, versions, links and index entries along. Raises `NotFoundError`.
     """
     memory = get_memory(session, user_id, memory_id)
-    space = locked or lock_space_of(session, memory)
-    others = texts_of(session, user_id, [memory.id])
+    space = lock_space_of(session, memory)
+    forgetting, texts = forget_locked(session, memory, space, keys=keys, now=now, actor=actor, undo=undo)
+    # After what tells of it, as whoever purges locks them.
+    drop_cached(session, user_id, texts, keys)
+    return forgetting
+
+
+def forget_locked(
+    session: Session, memory: Memory, space: Space, *, keys: Keys, now: datetime, actor: str, undo: timedelta | None
+) -> tuple[Forgetting, Sequence[str]]:
+    """Do as `forget` does with a memory that the caller has locked, with its space; return what it said as well.
+
+    The caller drops what was cached of that, of all that is forgotten in one go: it has an order of its own.
+    """
+    user_id, memory_id = memory.user_id, memory.id
+    others = texts_of(session, user_id, [memory_id])
     bury(session, {memory: others}, keys, now, user_id=user_id, space_id=space.id)
     texts = [memory.text, *others]
     until = None
     if undo is not None:
         row = {**_to_row(memory), LINKS: _links(session, memory)}
-        forgotten = Forgotten(user_id=user_id, id=memory.id, row=row, purge_at=now + undo)
+        forgotten = Forgotten(user_id=user_id, id=memory_id, row=row, purge_at=now + undo)
         session.add(forgotten)
         until = undo_until(forgotten)
     else:
-        redact_all(session, user_id, [memory.id], texts)
-    # After what tells of it, as whoever purges locks them.
-    drop_cached(session, user_id, texts, keys)
+        redact_all(session, user_id, [memory_id], texts)
     session.delete(memory)
     details = {"undo_seconds": int(undo.total_seconds()) if undo else 0}
     record(session, user_id, "memory.forgotten", actor=actor, now=now, subject_id=memory_id, details=details)
     session.flush()
-    return Forgetting(memory_id, until)
+    return Forgetting(memory_id, until), texts
 
 
 def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, actor: str) -> Memory:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from memory import edit, incognito
-from memory.bulk import lock_memories
+from memory.bulk import forget_many, lock_memories
 from memory.capacity import make_room
 from memory.commands.parse import SURE, Intent
 from memory.errors import ConflictError, InvalidError, NotFoundError
@@ -79,11 +79,8 @@ def _forget(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResu
     if not items:
         raise NotFoundError("there is no such memory")
     what, gone = named(items), [item.id for item in items]
-    keys, until = runtime().keys, now + UNDO_WINDOW
-    ends = [
-        forget(session(), asked.user_id, memory_id, keys=keys, now=now, actor=who.actor, undo=UNDO_WINDOW).undo_until
-        for memory_id in gone
-    ]
+    forget_many(session(), asked.user_id, gone, keys=runtime().keys, now=now, actor=who.actor, undo=UNDO_WINDOW)
+    until, ends = now + UNDO_WINDOW, [each.undo_until for each in restorables(gone)]
     session().commit()
     it, is_, expires = ("It", "is", "it expires") if len(gone) == 1 else ("They", "are", "they expire")
     sooner = f", or until {expires}" if any(end != until for end in ends) else ""

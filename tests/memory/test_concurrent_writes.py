@@ -486,6 +486,22 @@ def test_what_is_purged_and_what_is_forgotten_have_one_cached_vector(book, besid
     assert book.one("SELECT count(*) FROM cached_embeddings") == 0
 
 
+def test_many_are_forgotten_while_their_cached_vectors_are_changed(book, beside):
+    """Whoever keeps or drops several goes by their digests, in whatever order the memories are."""
+    keys = book.runtime.keys
+    later, first = sorted((SAID, TURN), key=lambda words: _digest(keys, book.user_id, words), reverse=True)
+    ids = [book.write(words).id for words in (later, first)]
+    for words in (later, first):
+        cache(book, words)
+    done = beside(
+        lambda session: drop_cached(session, book.user_id, [first], keys),
+        lambda: book.do(forget_many, ids, keys=keys, undo=UNDO),
+        lambda session: drop_cached(session, book.user_id, [later], keys),
+    )
+    assert done == ids
+    assert book.one("SELECT count(*) FROM cached_embeddings") == 0
+
+
 def test_a_conversation_goes_while_calls_in_it_are_blanked(book, owner):
     """Its messages go in their own order, calls name them in any, and what is blanked had the vector of its turn."""
     keys, gone = book.runtime.keys, book.write(TURN).id
