@@ -56,7 +56,13 @@ class ToolCall(Base):
             "created_at",
             postgresql_include=["duration_ms", "success", "hits"],
         ),
-        Index("ix_tool_calls_affected", "affected_ids", postgresql_using="gin"),
+        # At once: each of thousands of memories that are asked for would read through all that had come last.
+        Index(
+            "ix_tool_calls_affected",
+            "affected_ids",
+            postgresql_using="gin",
+            postgresql_with={"fastupdate": "off"},
+        ),
         # By each path and by each folder that it is in; `calls_on` asks here. Most calls have none.
         Index(
             "ix_tool_calls_paths",

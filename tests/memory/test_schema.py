@@ -89,6 +89,10 @@ def test_calls_that_name_an_id_are_told_without_what_they_asked_and_answered(cat
     assert not {"arguments", "result", "error", "affected_ids"} & set(CHOSEN_BY)
 
 
+def test_calls_that_name_an_id_are_in_their_index_at_once(catalog):
+    assert catalog("SELECT reloptions FROM pg_class WHERE relname = 'ix_tool_calls_affected'") == [["fastupdate=off"]]
+
+
 @pytest.mark.parametrize(
     "statement",
     [
