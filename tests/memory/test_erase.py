@@ -10,13 +10,15 @@ from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
 from memory.accounts import create_token
+from memory.conversations import open_conversation
 from memory.embedding.backfill import utc_now
 from memory.erase import erase_for_good, erase_user, is_genuine
 from memory.errors import NotFoundError
 from memory.forget import UNDO_WINDOW, forget
 from memory.ids import new_id
-from memory.journal import record, record_tool_call
+from memory.journal import hold, hold_place, record, record_tool_call
 from memory.keys import Keys
+from memory.spaces import get_space
 
 
 @pytest.fixture
@@ -104,6 +106,21 @@ def test_a_search_that_keeps_its_scores_is_waited_for(filled, owner):
             session.execute(SCORE)
         assert erased.result()["left"] == 0
     assert rows_of(owner, filled.user_id) == []
+
+
+def test_a_call_that_is_recorded_in_a_conversation_is_waited_for(filled, owner):
+    """It holds the conversation, and comes to the memories then."""
+    with filled.session() as session:
+        space = get_space(session, filled.user_id, "default")
+        talk, _ = open_conversation(session, filled.user_id, space, now=utc_now(), actor="test")
+        talk_id, ids = talk.id, session.scalars(text("SELECT id FROM memories")).all()
+    with ThreadPoolExecutor(1) as pool:
+        with filled.session() as session:
+            hold_place(session, filled.user_id, talk_id)
+            erased = pool.submit(erase, filled, owner)
+            assert waits(owner)
+            assert hold(session, filled.user_id, ids)
+        assert erased.result()["left"] == 0
 
 
 def test_who_waits_for_what_is_being_erased_goes_first(filled, owner):
