@@ -115,7 +115,7 @@ SAID_AGAIN = (
 
 def test_the_migration_keeps_in_which_other_words_calls_said_a_memory(scratch, runtime):
     engine, databases = scratch
-    schema.upgrade(engine, databases, runtime.keys, "0033")
+    schema.upgrade(engine, databases, runtime.keys, "0034")
     with engine.begin() as connection:
         for statement in (*BEFORE[:2], *SAID_AGAIN):
             connection.exec_driver_sql(statement)
