@@ -283,6 +283,12 @@ def day_beginnings(day: date) -> list[str]:
     return [*(form.format(d=day.day, m=day.month) + "*" for form in forms), *numbers, f"-{day.month:02}"]
 
 
+# How lexemes begin by which a text may have whatever day in digits.
+NUMBER_BEGINNINGS = tuple(
+    dict.fromkeys(f"{day:{width}}{sign}*" for sign in "./" for width in ("", "02") for day in range(1, 32))
+)
+
+
 def _day_forms(day: date) -> list[str]:
     month = MONTHS[day.month - 1]
     named = rf"{month[:3]}(?:{month[3:]})?\.?"

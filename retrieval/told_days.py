@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from retrieval import weekdays
 from retrieval.closely import finds, lowered
-from retrieval.codes import day_beginnings, day_numbers, days_in_digits, month_lexemes
+from retrieval.codes import NUMBER_BEGINNINGS, day_beginnings, day_numbers, days_in_digits, month_lexemes
 from retrieval.dates import DateHint, Period, local
 from retrieval.feasts import Feast, feasts_in, lexemes_on
 from retrieval.months import (
@@ -32,8 +32,11 @@ from retrieval.months import (
     with_months,
 )
 
-# The days of a longer time are too many to be looked for, and which of them one without its year is, nothing tells.
-LONGEST = timedelta(days=32)
+# Of more than a year every day without its year is one.
+LONGEST = timedelta(days=366, hours=1)
+# The days of a longer time are too many to be looked for one by one, and nothing but the day on which a text was kept
+# tells of which year one is that it has without: it is at most so many months away.
+_SHORT, _MONTHS_AWAY = timedelta(days=32), 7
 # The numbers of more days than these are in too many texts to tell of one.
 _FEW = 7
 _WEEK = timedelta(days=_FEW, hours=1)
@@ -87,12 +90,17 @@ class Told(NamedTuple):
         )
 
     def is_within(self, first: date, behind: date, kept: date) -> bool:
-        """Tell whether one of the days may lie between two, for a text that was kept on a day."""
-        if self.month is None or not self.days:
-            return False
+        """Tell whether one of the days may lie between two, or all of a month or year, for a text kept on a day."""
         since, before = _parts_of(first), _parts_of(behind)
-        for year in [self.year] if self.year is not None else _years_beside(kept):
-            if since <= (year, self.month, self.days[-1]) and (year, self.month, self.days[0]) < before:
+        if self.month is None:
+            return self.year is not None and since <= (self.year, 1, 1) and (self.year + 1, 1, 1) <= before
+        beside = _years_beside(kept) if behind - first <= _SHORT else _years_near(self.month, kept)
+        for year in [self.year] if self.year is not None else beside:
+            if not self.days:
+                # The thirteenth month of a year is none: it begins where the next year does.
+                if since <= (year, self.month, 1) and (year, self.month + 1, 1) <= before:
+                    return True
+            elif since <= (year, self.month, self.days[-1]) and (year, self.month, self.days[0]) < before:
                 # Not the 30th of a February.
                 last = (year, self.month, min(self.days[-1], monthrange(year, self.month)[1]))
                 begins = (year, self.month, max(1, self.days[0]))
@@ -111,6 +119,12 @@ def _parts_of(day: date) -> tuple[int, int, int]:
 
 def _years_beside(day: date) -> range:
     return range(day.year - 1, day.year + 2)
+
+
+def _years_near(month: int, day: date) -> list[int]:
+    """Return the years whose month is but a few months from a day."""
+    away = month - day.month
+    return [year for year in _years_beside(day) if abs((year - day.year) * len(MONTHS) + away) <= _MONTHS_AWAY]
 
 
 def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
@@ -147,23 +161,36 @@ def lexemes_of(period: Period, zone: tzinfo) -> dict[str, int]:
         if part.named is not None and part.named.month is None:
             found[str(part.named.year)] = _MONTH
         elif part.named is not None or part.end - part.start <= LONGEST:
-            days = list(_days_of(*_ends(part, zone)))
-            found |= {str(day.year): _YEAR for day in days if str(day.year) not in found}
-            numbered = _DAY if len(days) <= _FEW else 0
-            if numbered:
-                found |= dict.fromkeys(chain(*map(day_numbers, days)), numbered)
-            found |= dict.fromkeys(chain(*map(days_in_digits, days)), numbered + _YEAR)
-            # "-12" is a month here and the twelfth there.
-            found |= dict.fromkeys(chain(*(month_lexemes(month) for month in {day.month for day in days})), _MONTH)
-            found |= dict.fromkeys(chain(*map(day_beginnings, days)), _MONTH)
-            found |= dict.fromkeys(chain(*(lexemes_abroad(month) for month in {day.month for day in days})), _MONTH)
-            # "New" is a word of too many texts.
-            found |= {each: _YEAR if each == "new" else _MONTH for each in lexemes_on(*_ends(part, zone))}
+            found = _lexemes_between(*_ends(part, zone)) | found
         if (part.named is None or part.named.last is not None) and part.end - part.start <= _WEEK:
             of_week = {day.weekday() for day in _days_of(*_ends(part, zone))}
             found |= dict.fromkeys(chain(*map(weekdays.lexemes_of, of_week)), _MONTH)
             found |= dict.fromkeys(["weekend"] if weekdays.WEEKEND in of_week else [], _MONTH)
     return found
+
+
+def _lexemes_between(first: date, behind: date) -> dict[str, int]:
+    """Return lexemes of which a text that says a day or a month between two days has one, with what each counts."""
+    days = list(_days_of(first, behind))
+    months = {day.month for day in days}
+    # Of a year that lies between them whole, its number says as much as a month.
+    whole = {year for year in range(first.year, behind.year) if date(year, 1, 1) >= first}
+    found = {str(day.year): _MONTH if day.year in whole else _YEAR for day in days}
+    if behind - first <= _SHORT:
+        numbered = _DAY if len(days) <= _FEW else 0
+        if numbered:
+            found |= dict.fromkeys(chain(*map(day_numbers, days)), numbered)
+        found |= dict.fromkeys(chain(*map(days_in_digits, days)), numbered + _YEAR)
+        found |= dict.fromkeys(chain(*map(day_beginnings, days)), _MONTH)
+    else:
+        # An amount begins as many a day does.
+        found |= dict.fromkeys(NUMBER_BEGINNINGS, _DAY)
+        found |= {f"-{month:02}": _MONTH for month in months}
+    # "-12" is a month here and the twelfth there.
+    found |= dict.fromkeys(chain(*map(month_lexemes, months)), _MONTH)
+    found |= dict.fromkeys(chain(*map(lexemes_abroad, months)), _MONTH)
+    # "New" is a word of too many texts.
+    return found | {each: _YEAR if each == "new" else _MONTH for each in lexemes_on(first, behind)}
 
 
 def _ends(period: Period, zone: tzinfo) -> tuple[date, date]:

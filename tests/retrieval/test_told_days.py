@@ -68,3 +68,27 @@ def test_a_long_text_speaks_of_a_weekday_or_a_feast(text):
         assert period is not None
         assert says(period, f"{LONG}{text}, {LONG}", now, UTC) == says(period, text, now, UTC)
     assert any(says(period, text, now, UTC) for period in asked if period is not None)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "said"),
+    [
+        ("What happens this winter?", "Skiing in Davos on 14 January", True),
+        ("What happens this winter?", "The fair is in January", True),
+        ("What happens this winter?", "Lease ends on 14 January 2026", False),
+        ("What happens this winter?", "Exhibition from 20 November to 3 December", True),
+        ("What happens this winter?", "The vet comes in November", False),
+        ("What happens next month?", "The fair is in December", True),
+        ("What happens in the next two weeks?", "The fair is in December", False),
+        ("What happens next year?", "The bridge is closed in 2027", True),
+        ("What happens this winter?", "The bridge is closed in 2027", False),
+        # Without its year it is at most seven months away.
+        ("What happened last year?", "Skiing in Davos on 14 January", False),
+        ("What happened last year?", "The roof leaked on 14 June", False),
+        ("What happens next year?", "Skiing in Davos on 14 January", True),
+        ("What happened in the last ten years?", "The roof leaked on 14 June", False),
+    ],
+)
+def test_a_long_time_has_the_days_and_the_whole_months_and_years_in_it(question, text, said):
+    now = datetime(2026, 11, 28, 12, tzinfo=UTC)
+    assert says(alone(question, now), text, now, UTC) is said
