@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta, tzinfo
 
 from retrieval.dates import DateHint, Period, aware, hint_of, local, midnight, span_of, zone_of
 from retrieval.feasts import Feast, asked_in, year_of
-from retrieval.from_now import COUNT, told_from
+from retrieval.from_now import COUNT, season_told, told_from
 from retrieval.months import ISO, MONTH, MONTHS, YEAR, in_digits, part_before, with_months
 from retrieval.namesakes import named_month
 from retrieval.weekdays import NAME
@@ -247,9 +247,10 @@ def _taken(question: str, now: datetime, *, gone: bool, coming: bool = True) -> 
         if hint.year is None and (named["lead"] or "").lower() in _WHICH:
             hint = replace(hint, year=_year_meant(hint, named["lead"].lower(), now.date()))
         return hint, _without(rest, *year.span()) if year and apart else rest
-    if year := YEAR.search(question):
+    season = season_told(now, question, gone=gone, coming=coming)
+    if season is None and (year := YEAR.search(question)):
         return DateHint(year=int(year[1]), zone=zone), _without(question, *year.span())
-    if told := told_from(now, question, gone=gone, coming=coming):
+    if told := season or told_from(now, question, gone=gone, coming=coming):
         return told[0], _without(question, *told[1].span())
     return None, question
 

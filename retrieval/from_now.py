@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from retrieval import weekdays
 from retrieval.dates import DateHint, hint_of, month_start, zone_of
+from retrieval.months import YEAR_TEXT
 
 # Northern hemisphere, by the first month of three.
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
@@ -26,12 +27,18 @@ _WITHIN = re.compile(
 )
 _RECENT = re.compile(
     r"\b(?:(?:the\s+)?(?P<day>(?:day\s+before\s+)?yesterday|today|(?:day\s+after\s+)?tomorrow)"
-    r"|(?P<which>last|this|next|coming)\s+(?P<unit>week|month|year))\b",
+    # "My last year" is the last of all.
+    r"|(?<!\bmy\s)(?<!\bour\s)(?<!\byour\s)(?<!\bhis\s)(?<!\bher\s)(?<!\btheir\s)"
+    r"(?P<which>last|this|next|coming)\s+(?P<unit>week|month|year))\b",
     re.IGNORECASE,
 )
 _BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1}
 _BACK |= {"tomorrow": -1, "next": -1, "coming": -1, "day after tomorrow": -2}
-_SEASON = re.compile(rf"\b(last|this|next)\s+({'|'.join(_SEASONS)})\b", re.IGNORECASE)
+_SEASON = re.compile(
+    rf"""\b(?:(?P<which>last|this|next)|(?:in|during|over)(?:\s+the)?|(?:from|to|between|and|until)(?!\s+fall))\s+
+    (?P<name>{"|".join(_SEASONS)})\b(?:,?\s+(?:of\s+)?(?P<year>{YEAR_TEXT})\b)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
 # So many units ago at most, and at least.
 _ABOUT = {"few": (5, 2), "couple of": (3, 1)}
 _ABOUT_AGO = re.compile(r"\b(?:a\s+)?(few|couple\s+of)\s+(day|week|month|year)s\s+ago\b", re.IGNORECASE)
@@ -59,7 +66,7 @@ def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tupl
     """Return a span that a question tells from now, and where it does; None where it tells none.
 
     `gone` says that the question asks for what has been: a day of the week is one of the last seven then. Days
-    of the week that are not over, and seasons but the last, are read only where what is `coming` may be asked for.
+    of the week that are not over are read only where what is `coming` may be asked for.
     """
     for found in _WEEKDAY.finditer(question):
         counted = _ANY_SUCH.search(question[max(0, found.start() - _NEAR) : found.start()]) or _THE_LAST.match(found[0])
@@ -68,10 +75,17 @@ def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tupl
             return hint, found
     for pattern, read in _WAYS:
         first = pattern.search(question)
-        if first is None or (pattern is _SEASON and first[1].lower() != "last" and not coming):
-            continue
-        if (hint := read(first, now)) is not None:
+        if first is not None and (hint := read(first, now)) is not None:
             return hint, first
+    return None
+
+
+def season_told(now: datetime, question: str, *, gone: bool, coming: bool) -> tuple[DateHint, re.Match[str]] | None:
+    """Return the season that a question names, and where it does, as `told_from` does."""
+    for found in _SEASON.finditer(question):
+        if coming or (found["which"] or "").lower() == "last":
+            hint = _season(found, now, gone=gone)
+            return (hint, found) if hint is not None else None
     return None
 
 
@@ -136,21 +150,26 @@ def _span(now: datetime, unit: str, back: int) -> DateHint | None:
         return None
 
 
-def _season(found: re.Match[str], now: datetime) -> DateHint | None:
+def _season(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | None:
     """The latest such season that is over: in July, "last summer" is the one of the year before.
 
-    This one is that of the year, or the winter that is not over, and the next has not begun.
+    This one is that of the year, or the winter that is not over, and the next has not begun. Without such a word, and
+    without its year, it is the one that is not over, or what is `gone` the latest that has begun.
     """
-    which, first, today = found[1].lower(), _SEASONS[found[2].lower()], now.date()
+    which, first, today = (found["which"] or "").lower(), _SEASONS[found["name"].lower()], now.date()
     try:
-        years = range(now.year - 2, now.year + 3)
+        years = [int(found["year"])] if found["year"] else range(now.year - 2, now.year + 3)
         spans = [(month_start(year, first), month_start(year, first + 3)) for year in years]
-        if which == "last":
+        if found["year"]:
+            span = spans[0]
+        elif which == "last":
             span = max(each for each in spans if each[1] <= today)
         elif which == "next":
             span = min(each for each in spans if each[0] > today)
+        elif gone:
+            span = max(each for each in spans if each[0] <= today)
         else:
-            span = min(each for each in spans if each[1] > today or each[0].year == today.year)
+            span = min(each for each in spans if each[1] > today or (which and each[0].year == today.year))
         return hint_of(*span, zone_of(now))
     except (OverflowError, ValueError):  # before year 1, or after year 9999
         return None
@@ -179,6 +198,5 @@ _WAYS = (
     (_ABOUT_AGO, _about_ago),
     (_WITHIN, _within),
     (_RECENT, _recent),
-    (_SEASON, _season),
     (_AHEAD, _ahead),
 )
