@@ -89,6 +89,16 @@ def season_told(now: datetime, question: str, *, gone: bool, coming: bool) -> tu
     return None
 
 
+def words_for(question: str) -> list[str]:
+    """Return how a question says times for which a note has the same words, whenever it was kept.
+
+    >>> words_for("What happens tomorrow, next  week and this winter, and on 3 May?")
+    ['tomorrow', 'next week', 'winter']
+    """
+    found = [*_RECENT.finditer(question), *_SEASON.finditer(question)]
+    return [" ".join((each["name"] if each.re is _SEASON else each[0]).casefold().split()) for each in found]
+
+
 def _ago(found: re.Match[str], now: datetime) -> DateHint | None:
     return _span(now, found[2].lower(), _steps(found[1]))
 

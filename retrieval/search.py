@@ -24,6 +24,7 @@ from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Wor
 from retrieval.course import Course
 from retrieval.dates import Period
 from retrieval.decompose import parts_of
+from retrieval.from_now import words_for
 from retrieval.hearing import Hearing
 from retrieval.mmr import select as diversify
 from retrieval.phrases import quoted, says
@@ -31,6 +32,7 @@ from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
 from retrieval.respelling import respelled, rewritten
 from retrieval.scoring import in_talk, look_again, rank, rank_by_time
+from retrieval.told_days import READ
 from retrieval.types import Ranked, Scored, Vector
 from retrieval.unspaced import is_unspaced, telling
 
@@ -137,12 +139,12 @@ class _Run:
             # To most models one picture is as good as any other.
             self.source = replace(self.source, policy=replace(self.source.policy, legs=("keyword",)))
         query, policy = self.source.query, self.source.policy
-        # Notes may tell of a time in which none was kept: then it is searched for as anything else.
         if (period := self._period(question)) is not None:
             # Where the budget has no room for any of it, it is of that time all the same.
             if (found := self._of_the_time(period)).hits or found.truncated:
                 return found
             self.course.warnings.append("no memory is of that time")
+            may_respell = False
         worded, near = self._legs(dense, question)
         if may_respell and (written := self._respelled(question, worded)) is not None:
             return self._again(dense, written)
@@ -165,9 +167,11 @@ class _Run:
         with self.course.timed("fetch"):
             few = len(scored) if phrases else max(POOL * query.limit, policy.reads_at_most)
             weighed = self._widen(kept[:few], model_id, near.vector)
-        if phrases:
-            weighed = [each for each in weighed if says(each.candidate.text, phrases)]
-        elif hearing.judge.is_asked_for and not (kept and hearing.is_answered(self.reader, scored, weighed)):
+        may_be_silent = hearing.judge.is_asked_for
+        words = words_for(question) if period is not None and may_be_silent else None
+        weighed = _saying(weighed, phrases, words)
+        heard = scored if words is None else [each for each in weighed if not each.is_faint]
+        if may_be_silent and not phrases and not (weighed and hearing.is_answered(self.reader, heard, weighed)):
             if may_respell and (written := self._respelled(question, worded, thorough=True)) is not None:
                 return self._again(dense, written)
             self.withheld, weighed = min(len(scored), query.limit), []
@@ -298,6 +302,19 @@ class _Run:
             self.source.session.rollback()
             logger.info("scores were not saved: %s", type(error.orig).__name__)
             return self.source.widen(scored, model_id, asked=asked, saving=False)
+
+
+def _saying(weighed: Sequence[Scored], phrases: Sequence[str], words: Sequence[str] | None) -> list[Scored]:
+    """Return what says all of some phrases, and where `words` for a time are given may say that time.
+
+    So may what has one of them, and what is too long to be read for days: who asks for a time alone wants nothing else.
+    """
+
+    def fits(text: str) -> bool:
+        on_time = words is None or len(text) > READ or any(says(text, [word]) for word in words)
+        return on_time and (not phrases or says(text, phrases))
+
+    return [each for each in weighed if fits(each.candidate.text)]
 
 
 def query_hash(question: str) -> str:

@@ -45,7 +45,7 @@ _BESIDE = 5
 # What lexemes count by which a text is found: a month more than all the numbers beside it.
 _MONTH, _DAY, _YEAR = 64, 2, 1
 # Characters of a text that are read: who keeps a whole book means no day in it.
-_READ = 8192
+READ = 8192
 # A day, or a month, with its year first; an hour may follow.
 _ISO = re.compile(rf"(?<![\w.-])(?P<year>{YEAR_TEXT})-(?P<month>\d\d)(?:-(?P<day>\d\d))?(?:(?=T\d)|(?![\w-]))")
 _ISO_PLACES = re.compile(r"\d{4}-\d")
@@ -129,7 +129,7 @@ def _years_near(month: int, day: date) -> list[int]:
 
 def says(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
     """Tell whether a text, kept at a moment, says a day, a month or a year of a period."""
-    text = with_months(text[:_READ])
+    text = with_months(text[:READ])
     day, parts = local(kept, zone).date(), [(part, _ends(part, zone)) for part in period.parts or (period,)]
     dates: list[Told] = []
     # What a date says need not be looked for in the rest.
