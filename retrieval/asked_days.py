@@ -86,7 +86,8 @@ def parse(question: str, now: datetime) -> DateHint | None:
     "the last 2 weeks" are the 14 days before today, and today.
     """
     gone = not _GONE.isdisjoint(_words_of(question))
-    hint = _taken(with_months(question), aware(now), gone=gone, coming=gone)[0]
+    # A season without "last" is of whatever year.
+    hint = _taken(with_months(question), aware(now), gone=gone, coming=gone, seasons=False)[0]
     # Of a span that is to come nothing was kept yet.
     return None if hint is not None and hint.start is not None and hint.start >= aware(now) else hint
 
@@ -219,7 +220,9 @@ def _joined(periods: list[Period], *, closed: bool) -> Period:
     return Period(start, end, parts=() if closed else tuple(ordered))
 
 
-def _taken(question: str, now: datetime, *, gone: bool, coming: bool = True) -> tuple[DateHint | None, str]:
+def _taken(
+    question: str, now: datetime, *, gone: bool, coming: bool = True, seasons: bool = True
+) -> tuple[DateHint | None, str]:
     """Return the first date that a question names, and the question with blanks in its place."""
     zone = zone_of(now)
     if found := ISO.search(question):
@@ -247,7 +250,7 @@ def _taken(question: str, now: datetime, *, gone: bool, coming: bool = True) -> 
         if hint.year is None and (named["lead"] or "").lower() in _WHICH:
             hint = replace(hint, year=_year_meant(hint, named["lead"].lower(), now.date()))
         return hint, _without(rest, *year.span()) if year and apart else rest
-    season = season_told(now, question, gone=gone, coming=coming)
+    season = season_told(now, question, gone=gone) if seasons else None
     if season is None and (year := YEAR.search(question)):
         return DateHint(year=int(year[1]), zone=zone), _without(question, *year.span())
     if told := season or told_from(now, question, gone=gone, coming=coming):

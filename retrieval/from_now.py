@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 from retrieval import weekdays
 from retrieval.dates import DateHint, hint_of, month_start, zone_of
@@ -34,10 +35,12 @@ _RECENT = re.compile(
 )
 _BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1}
 _BACK |= {"tomorrow": -1, "next": -1, "coming": -1, "day after tomorrow": -2}
-_SEASON = re.compile(
-    rf"""\b(?:(?P<which>last|this|next)|(?:in|during|over)(?:\s+the)?|(?:from|to|between|and|until)(?!\s+fall))\s+
-    (?P<name>{"|".join(_SEASONS)})\b(?:,?\s+(?:of\s+)?(?P<year>{YEAR_TEXT})\b)?""",
-    re.IGNORECASE | re.VERBOSE,
+_NAME_OF_SEASON = rf"(?P<name>{'|'.join(_SEASONS)})\b"
+_SEASON = re.compile(rf"\b(?P<which>last|this|next)\s+{_NAME_OF_SEASON}", re.IGNORECASE)
+_IN_SEASON = re.compile(
+    rf"\b(?:(?:in|during|over)(?:\s+the)?|(?:from|to|between|and|until)(?!\s+fall))\s+{_NAME_OF_SEASON}"
+    rf"(?:,?\s+(?:of\s+)?(?P<year>{YEAR_TEXT})\b)?",
+    re.IGNORECASE,
 )
 # So many units ago at most, and at least.
 _ABOUT = {"few": (5, 2), "couple of": (3, 1)}
@@ -77,16 +80,17 @@ def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tupl
         first = pattern.search(question)
         if first is not None and (hint := read(first, now)) is not None:
             return hint, first
+    if (season := _SEASON.search(question)) and (coming or season["which"].lower() == "last"):
+        hint = _season(season, now, gone=gone)
+        return (hint, season) if hint is not None else None
     return None
 
 
-def season_told(now: datetime, question: str, *, gone: bool, coming: bool) -> tuple[DateHint, re.Match[str]] | None:
-    """Return the season that a question names, and where it does, as `told_from` does."""
-    for found in _SEASON.finditer(question):
-        if coming or (found["which"] or "").lower() == "last":
-            hint = _season(found, now, gone=gone)
-            return (hint, found) if hint is not None else None
-    return None
+def season_told(now: datetime, question: str, *, gone: bool) -> tuple[DateHint, re.Match[str]] | None:
+    """Return a season that a question names without "last" and the like, with its year or none, and where it does."""
+    found = _IN_SEASON.search(question)
+    hint = _season(found, now, gone=gone) if found is not None else None
+    return (hint, found) if found is not None and hint is not None else None
 
 
 def words_for(question: str) -> list[str]:
@@ -95,8 +99,9 @@ def words_for(question: str) -> list[str]:
     >>> words_for("What happens tomorrow, next  week and this winter, and on 3 May?")
     ['tomorrow', 'next week', 'winter']
     """
-    found = [*_RECENT.finditer(question), *_SEASON.finditer(question)]
-    return [" ".join((each["name"] if each.re is _SEASON else each[0]).casefold().split()) for each in found]
+    recent = [" ".join(each[0].casefold().split()) for each in _RECENT.finditer(question)]
+    seasons = chain(_SEASON.finditer(question), _IN_SEASON.finditer(question))
+    return [*recent, *(each["name"].casefold() for each in seasons)]
 
 
 def _ago(found: re.Match[str], now: datetime) -> DateHint | None:
@@ -166,11 +171,17 @@ def _season(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | No
     This one is that of the year, or the winter that is not over, and the next has not begun. Without such a word, and
     without its year, it is the one that is not over, or what is `gone` the latest that has begun.
     """
-    which, first, today = (found["which"] or "").lower(), _SEASONS[found["name"].lower()], now.date()
+    said = found.groupdict(default="")
+    which, year, first, today = (
+        said.get("which", "").lower(),
+        said.get("year"),
+        _SEASONS[said["name"].lower()],
+        now.date(),
+    )
     try:
-        years = [int(found["year"])] if found["year"] else range(now.year - 2, now.year + 3)
+        years = [int(year)] if year else range(now.year - 2, now.year + 3)
         spans = [(month_start(year, first), month_start(year, first + 3)) for year in years]
-        if found["year"]:
+        if year:
             span = spans[0]
         elif which == "last":
             span = max(each for each in spans if each[1] <= today)

@@ -34,9 +34,11 @@ from retrieval.months import (
 
 # Of more than a year every day without its year is one.
 LONGEST = timedelta(days=366, hours=1)
-# The days of a longer time are too many to be looked for one by one, and nothing but the day on which a text was kept
-# tells of which year one is that it has without: it is at most so many months away.
-_SHORT, _MONTHS_AWAY = timedelta(days=32), 7
+# The days of a longer time are too many to be looked for one by one.
+_SHORT = timedelta(days=32)
+# In a time longer than a season nothing but the day on which a text was kept tells of which year one is that it has
+# without: it is at most so many months away.
+_SEASON, _MONTHS_AWAY = timedelta(days=93), 7
 # The numbers of more days than these are in too many texts to tell of one.
 _FEW = 7
 _WEEK = timedelta(days=_FEW, hours=1)
@@ -94,7 +96,7 @@ class Told(NamedTuple):
         since, before = _parts_of(first), _parts_of(behind)
         if self.month is None:
             return self.year is not None and since <= (self.year, 1, 1) and (self.year + 1, 1, 1) <= before
-        beside = _years_beside(kept) if behind - first <= _SHORT else _years_near(self.month, kept)
+        beside = _years_beside(kept) if behind - first <= _SEASON else _years_near(self.month, kept)
         for year in [self.year] if self.year is not None else beside:
             if not self.days:
                 # The thirteenth month of a year is none: it begins where the next year does.

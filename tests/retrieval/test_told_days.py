@@ -82,7 +82,8 @@ def test_a_long_text_speaks_of_a_weekday_or_a_feast(text):
         ("What happens in the next two weeks?", "The fair is in December", False),
         ("What happens next year?", "The bridge is closed in 2027", True),
         ("What happens this winter?", "The bridge is closed in 2027", False),
-        # Without its year it is at most seven months away.
+        ("What happened in winter?", "The wrist broke on 2 December", True),
+        # In more than a season a day without its year is at most seven months away.
         ("What happened last year?", "Skiing in Davos on 14 January", False),
         ("What happened last year?", "The roof leaked on 14 June", False),
         ("What happens next year?", "Skiing in Davos on 14 January", True),
