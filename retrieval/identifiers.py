@@ -19,6 +19,8 @@ _AMOUNT = re.compile(
     r"\d+(?:[.,]\d+)?-[^\W\d_]{3,}(?:-[^\W\d_]+)* | \d{4}s | \d+000 | \d{1,3}(?:\.\d{3})+ | \d\d?-\d\d?-(?:\d\d)?\d\d",
     re.VERBOSE,
 )
+# But what is in capitals is no amount, nor is a number of five digits and more that is not rounded.
+_NO_AMOUNT = re.compile(r"\d+-[A-ZÄÖÜ]{3,}(?:-[A-ZÄÖÜ]+)*|(?!\d+00-)\d{5,}-[^\W\d_]{3,}")
 _LETTERED = re.compile(r"[^\W\d_]{1,5}\d{2,}[^\W\d_]?")
 # The sign of a radio station or a car: capitals on both sides of the digits, and no abbreviation ("E2EE", "T1DM").
 _CALL_SIGN = re.compile(r"(?![A-Z]\d[A-Z]{2}\Z)[A-ZÄÖÜ]{1,3}\d{1,3}[A-ZÄÖÜ]{2,3}")
@@ -34,7 +36,7 @@ def identifiers_in(text: str) -> list[list[str]]:
     """Return the identifiers with digits, each in the tokens that stand beside one another: "304417 00021" is one."""
     found: list[list[str]] = []
     spaced = {each.start(): each for each in _SPACED.finditer(text) if _is_spaced(text, each)}
-    end = -1
+    is_loud, end = text.isupper() and len(text.split()) > 1, -1
     for each in TOKEN.finditer(text):
         if whole := spaced.get(each.start()):
             found.append([*map(bare, whole[0].split())])
@@ -43,7 +45,9 @@ def identifiers_in(text: str) -> list[list[str]]:
             continue
         token, beside = bare(each[0]), bool(found) and not text[end : each.start()].strip()
         # The last group of a long number may be short.
-        named = _is_code(token) or _CALL_SIGN.fullmatch(each[0][: len(token)])
+        written = each[0][: len(token)]
+        # Who writes all in capitals means nothing by them.
+        named = _is_code(token, token if is_loud else written) or _CALL_SIGN.fullmatch(written)
         if not named and not (beside and len(found[-1]) > 1 and re.fullmatch(r"\d\d+", token)):
             continue
         if beside:
@@ -69,13 +73,13 @@ def joined_in(text: str, lexemes: dict[int, str]) -> Iterator[tuple[frozenset[in
             yield found
 
 
-def _is_code(token: str) -> bool:
-    """Tell whether a token names one thing among many of its kind.
+def _is_code(token: str, written: str) -> bool:
+    """Tell whether a token, in lower case and as it is written, names one thing among many of its kind.
 
     That is digits joined to something, four digits, or a version; no amount, as "5-star", "1000" or "1990s".
     """
     if _AMOUNT.fullmatch(token):
-        return False
+        return _NO_AMOUNT.fullmatch(written) is not None
     if _LETTERED.fullmatch(token) or _FILED.fullmatch(token):
         return True
     if VERSION.fullmatch(token):
