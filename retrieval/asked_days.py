@@ -8,13 +8,15 @@ that May.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta, tzinfo
 
 from retrieval.dates import DateHint, Period, aware, hint_of, local, midnight, span_of, zone_of
+from retrieval.feasts import NAME as FEAST
 from retrieval.feasts import Feast, asked_in, year_of
 from retrieval.from_now import COUNT, season_told, told_from
-from retrieval.months import ISO, MONTH, MONTHS, YEAR, in_digits, part_before, with_months
+from retrieval.months import ISO, MONTH, MONTHS, YEAR, YEAR_TEXT, in_digits, part_before, with_months
 from retrieval.namesakes import named_month
 from retrieval.weekdays import NAME
 
@@ -54,9 +56,12 @@ _BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"}
 _RANGE = re.compile(
     rf"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s|{MONTH}[-\u2013]\d|\d[-\u2013]{MONTH}", re.IGNORECASE
 )
-# Behind another month "May" is one too, and "March": "in April and May", "from March to May".
+# Here two dates are meant, and one that is not read makes the other mean nothing.
+_TWO = re.compile(r"\bbetween\b|\bfrom\b.*\b(?:to|till|until|through)\b", re.IGNORECASE)
+_NOW = re.compile(r"\b(between|from)\s+now\b", re.IGNORECASE)
+# Behind another month or a feast "May" is one too, and "March": "in April and May", "from Easter to May".
 _MONTH_BEFORE = re.compile(
-    rf"((?:\b(?:in|during|between|from|of)|,)\s+{MONTH}\.?,?\s+(?:and|or|to|through)\s+)(?=(?-i:May|Mar(?:ch)?)\b(?!['\u2019]))",
+    rf"((?:\b(?:in|during|between|from|of)|,)\s+(?:{MONTH}\.?|{FEAST})(?:\s+{YEAR_TEXT})?,?\s+(?:and|or|to|through)\s+)(?=(?-i:May|Mar(?:ch)?)\b(?!['\u2019]))",
     re.IGNORECASE,
 )
 # So many dates of one question are looked at.
@@ -99,7 +104,7 @@ def alone(question: str, now: datetime) -> Period | None:
     what is to come; the nearer of both where it speaks of what is. A day of the week is the next, or the last where the
     question speaks of what has been. Of several dates each is meant, and what lies between where the question says so.
     """
-    question, moment = _MONTH_BEFORE.sub(r"\1in ", with_months(question)), aware(now)
+    question, moment = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", with_months(question))), aware(now)
     named = named_month(question)
     if (named is not None and (named["lead"] or "").lower() in _ELSEWHERE) or _BY.search(question):
         return None
@@ -117,12 +122,18 @@ def alone(question: str, now: datetime) -> Period | None:
     found = [period for _, period in sorted(placed, key=lambda each: each[0])]
     closed = _RANGE.search(question) is not None
     if closed and len(found) == 2 and len(YEAR.findall(question)) < 2:
-        found = _in_turn(found[0], found[1], asked_in(question), moment)
+        first, last = found
+        found = _in_turn(first, last, asked_in(question), moment)
+        if to_come and not YEAR.search(question) and last.named is not None and _is_mostly_over(found, first, moment):
+            # Then the next is meant: in November, from March to December.
+            on = _period(replace(last.named, year=local(last.start, zone_of(moment)).year + 1), moment, to_come=False)
+            found = [first, on] if on is not None else []
     left = _WORD.findall(rest.casefold())
     # "What did June say?" asks for a person, "What is planned for June?" for a month.
     bare = not to_come and named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
     whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
-    if not found or not whatever.issuperset(left) or (bare and left):
+    half = len(found) < 2 and _TWO.search(question) is not None
+    if not found or half or not whatever.issuperset(left) or (bare and left and not (closed and len(found) == 2)):
         return None
     # What is so each week is no news of a day that is over.
     period = _joined([replace(each, weekday=None) if each.start <= moment else each for each in found], closed=closed)
@@ -154,7 +165,13 @@ def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) ->
     So is the last day of the week next to the first: Monday to Friday; and a `feast` that moves, if that is the first.
     None are returned where no year near the other's has such a day.
     """
-    if feast is not None and feast.month is None and last.named is not None and last.start < first.start:
+    if feast is not None and feast.month is None and first.named is not None and last.start < first.start:
+        # That moves and is the last.
+        after = _feast(feast, first.start.astimezone(zone_of(now)), gone=False)
+        found = _period(after, now, to_come=False) if after is not None else None
+        return [first, found] if found is not None else []
+    dated = feast is not None and feast.year is not None and last.named is not None and last.named.year is None
+    if feast is not None and feast.month is None and last.named is not None and (dated or last.start < first.start):
         if feast.year is not None:
             behind = _period(replace(last.named, year=feast.year), now, to_come=False)
             return [first, behind] if behind is not None else []
@@ -168,7 +185,7 @@ def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) ->
             else [_a_week_on(first, zone_of(now), -1), last]
         )
     if first.named is None or last.named is None:
-        return [first, last]
+        return [first, last] if first.start <= last.start else []
     follows = first.named.year is not None and last.named.year is None
     near, moved = (first, last.named) if follows else (last, first.named)
     year = local(near.start, zone_of(now)).year
@@ -177,6 +194,11 @@ def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) ->
         if found is not None and (first.start <= found.start if follows else found.start <= last.start):
             return [first, found] if follows else [found, last]
     return []
+
+
+def _is_mostly_over(ends: Sequence[Period], first: Period, now: datetime) -> bool:
+    """Tell whether more of a range is over than to come, which begins before the `first` day that is to come."""
+    return bool(ends) and ends[0].start < first.start and now - ends[0].start > ends[1].end - now
 
 
 def _read(hint: DateHint, now: datetime, *, to_come: bool, present: bool) -> Period | None:
