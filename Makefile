@@ -13,7 +13,7 @@ RUN := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE
 COMPILED := env -u PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev up test test-slow screenshots check lint format types contracts eval bench clean
+.PHONY: help install install-dev up test test-slow test-alone test-beside screenshots check lint format types contracts collect eval bench clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -49,11 +49,18 @@ TEST := $(COMPILED) OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 # In one process more than there are cores, as tests also wait; each file in one of them, each process with a database of
 # its own. Tests sort their files themselves.
-test: .venv/installed-dev ## Run every test but the slow ones
-	$(TEST) -m "not slow" -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+SHARED := -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
 
-test-slow: .venv/installed-dev ## Run the slow tests: kills, load, real data
-	$(TEST) -m slow $(PYTEST_ARGS)
+test: .venv/installed-dev ## Run every test but the slow ones
+	$(TEST) -m "not slow" $(SHARED) $(PYTEST_ARGS)
+
+test-slow: test-alone test-beside ## Run the slow tests: browser, processes, training, kills, load, real data
+
+test-alone: .venv/installed-dev ## Those of them that have to be in time, with the machine for themselves
+	$(TEST) tests/slow $(PYTEST_ARGS)
+
+test-beside: .venv/installed-dev ## All others of them
+	$(TEST) -m slow --ignore tests/slow $(SHARED) $(PYTEST_ARGS)
 
 screenshots: .venv/installed-dev ## Make pictures of every page into docs/screens
 	$(BIN)/python -m pytest -q tests/e2e/screens.py
@@ -75,6 +82,9 @@ types: .venv/installed-dev ## Check types
 
 contracts: .venv/installed-dev ## Check the direction of imports
 	$(BIN)/lint-imports
+
+collect: .venv/installed-dev ## Find all tests, by which Python compiles what they import
+	@said=$$($(TEST) --collect-only -q) || { echo "$$said"; exit 1; }
 
 eval: .venv/installed ## Evaluate retrieval on the golden cases, or on a LoCoMo file: make eval FILE=...
 	$(RUN) $(BIN)/commonplace eval $(if $(FILE),locomo $(FILE),golden)

@@ -36,6 +36,8 @@ from webapp.cli.main import Commands
 from webapp.cli.running import warn_of_unread
 from webapp.cli.wiring import ensure_migrated
 
+pytestmark = pytest.mark.slow
+
 # Nothing to load.
 QUICK = {"COMMONPLACE_EMBEDDING_MODEL": "none"}
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

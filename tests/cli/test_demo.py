@@ -16,6 +16,8 @@ from tasks.app import configure
 from webapp.cli import demo
 from webapp.cli.wiring import owner_session
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def nobody(runtime):

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # What loads goes on for longer than the process may take. The last that is done at the end is what is registered first.
 RUN = """
 import atexit, logging, sys, time

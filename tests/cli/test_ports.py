@@ -13,6 +13,8 @@ from secrets_of_tests import SECRET
 
 from webapp.cli.ports import check_free, netloc
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def listener():

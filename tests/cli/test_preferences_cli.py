@@ -16,6 +16,8 @@ import pytest
 from memory.embedding.backfill import utc_now
 from memory.preferences import current, save
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "webapp.cli", "preferences"]
 DOCUMENT = '---\ndate_format: "YYYY-MM-DD"\ntheme: dark\n---\n\nI use the PARA method.\n'
 BAD = "---\ndate_format: 5\n---\n"

@@ -9,6 +9,8 @@ import sys
 import psutil
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # Lets go of the database as any process does when it ends, and looks after it once more.
 LEAVING = """
 import sys
@@ -127,7 +129,6 @@ def test_whoever_has_left_does_not_start_again_what_was_stopped_on_purpose(own_h
     assert (done.stdout, done.stderr, ended(own_home)) == ("False True False\n", "", 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_process_that_ends_while_it_starts_the_database_again_leaves_none(own_home, number):
     done = ran(own_home, REVIVING, str(int(number)))

@@ -22,6 +22,8 @@ from memory.server import LARGEST_LOG
 from webapp.cli import children
 from webapp.cli.lazy import uncollected
 
+pytestmark = pytest.mark.slow
+
 WEB = ["web", "--port", "8874"]
 
 
@@ -110,7 +112,6 @@ def test_nothing_is_left_of_a_start_that_was_interrupted(environment, number):
     wait_until(lambda: not held(environment))
 
 
-@pytest.mark.slow
 def test_without_a_demo_it_says_how_an_account_is_made_until_there_is_one(environment, command_line):
     quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
 
@@ -129,7 +130,6 @@ def test_without_a_demo_it_says_how_an_account_is_made_until_there_is_one(enviro
     assert said() == [address]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("ignored", "ends"), [(False, True), (True, False)], ids=["closed", "nohup"])
 def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment, own_home, ignored, ends):
     quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
@@ -153,7 +153,6 @@ def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment
     assert not (own_home / "postgres" / "postmaster.pid").exists()
 
 
-@pytest.mark.slow
 def test_what_serves_ends_with_an_up_that_is_killed(environment):
     quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
     with started(quick, "up", "--no-demo", "--port", "8874") as process:

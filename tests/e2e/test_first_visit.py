@@ -10,7 +10,7 @@ import pytest
 from notebook_page import cells_of
 from playwright.sync_api import Locator, Page, expect
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 LogIn = Callable[..., Page]
 BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])

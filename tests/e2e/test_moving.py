@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 from webapp.cli import bring_in
 from webapp.cli.main import main
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
 def test_what_is_downloaded_comes_into_another_account(

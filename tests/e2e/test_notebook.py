@@ -22,7 +22,7 @@ from memory.spaces import update_space
 from retrieval.policy import Policy, policy_from
 from webapp.pages.notebook_forms import SLIDERS
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 LogIn = Callable[..., Page]
 TIMES = "\N{MULTIPLICATION SIGN}"

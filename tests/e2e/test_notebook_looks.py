@@ -10,7 +10,7 @@ import pytest
 from notebook_page import cells_of, new_cell
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 LogIn = Callable[..., Page]
 

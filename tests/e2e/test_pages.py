@@ -16,7 +16,7 @@ from memory.embedding.backfill import utc_now
 from memory.remember import remember
 from memory.spaces import create_space, update_space
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 LogIn = Callable[..., Page]
 BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])

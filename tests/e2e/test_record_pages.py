@@ -20,7 +20,7 @@ from memory.models import Space
 from memory.remember import remember_many
 from memory.spaces import create_space
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 LogIn = Callable[..., Page]
 BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])

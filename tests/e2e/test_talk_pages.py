@@ -18,7 +18,7 @@ from memory.messages import Scribe, append
 from memory.spaces import create_space, get_space, update_space
 from webapp.pages.reading import THREADS
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 LogIn = Callable[..., Page]
 BOTH = pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])

@@ -10,6 +10,8 @@ from evals.corpus import WordModel
 from evals.stock import around, stock
 from evals.throwaway import throwaway
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -31,7 +33,6 @@ def test_a_search_is_measured_stage_by_stage() -> None:
     assert "ranking and SQL / bare scan" in bench_search.to_text(found)
 
 
-@pytest.mark.slow
 def test_ingest_is_measured_beside_the_bare_model() -> None:
     with throwaway(now=NOW) as (runtime, user_id):
         found = bench_ingest.bench_ingest(runtime, user_id, WordModel().texts(150), now=NOW)

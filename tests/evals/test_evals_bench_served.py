@@ -25,6 +25,8 @@ from evals.timing import Latency
 from memory.database import user_session
 from memory.spaces import create_space
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -175,7 +177,6 @@ def test_a_furnished_user_has_a_record(address, client, with_bench_space) -> Non
     assert client.get("/v1/preferences", headers=person.headers).json["document"] == PREFERENCES
 
 
-@pytest.mark.slow
 def test_pages_are_found_by_their_links_and_timed(address, client, with_bench_space, monkeypatch) -> None:
     monkeypatch.setattr("evals.bench_pages.ROUNDS", 1)
     person = with_bench_space

@@ -23,6 +23,8 @@ from evals.runs import Run, latest
 from memory.database import user_session
 from tasks.runtime import Runtime
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_way_to_evaluate_is_mounted() -> None:
     judging = [

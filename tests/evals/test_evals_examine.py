@@ -23,6 +23,8 @@ from retrieval.policy import NAMED
 from retrieval.query import Result
 from tasks.runtime import Runtime
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 UV, TEA, CAT = "User prefers uv over pip", "The user drinks green tea", "The cat is called Miso"
 Place = tuple[Runtime, UUID]

@@ -28,6 +28,8 @@ from evals.peers.measure import Found, Same, measure_all, memories_of, outcome_o
 from evals.report import Variant
 from memory.ending import ending_at_sigterm
 
+pytestmark = pytest.mark.slow
+
 MODULES = Path(__file__).with_name("peers")
 REAL = "COMMONPLACE_TEST_PEERS"
 
@@ -371,7 +373,6 @@ def installed() -> Path:
     return Path(folder)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("peer", PEERS, ids=NAMES)
 def test_an_installed_peer_finds_what_was_said(peer: Peer, data: DataSet, installed: Path) -> None:
     if not peer.python(installed).exists():

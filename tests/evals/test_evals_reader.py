@@ -13,6 +13,8 @@ from evals.reader import AGAIN, Learner, further, learn, rounded, save
 from retrieval.reader_model import WEIGHTS, learned
 from retrieval.reading import Reader
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def blocks():
@@ -70,7 +72,6 @@ def test_who_learns_from_some_draws_the_same_each_time(blocks):
     assert len({id(block) for block in drawn(blocks)}) == len(blocks), "everybody once"
 
 
-@pytest.mark.slow  # It loads torch.
 def test_who_goes_on_starts_as_the_reader_that_is_there():
     learner, reader = Learner(WEIGHTS), Reader()
     for pair in (("How old is Rex?", "Rex will be nine in May"), ("How old is Rex?", "Tea is kept in the blue tin")):
@@ -78,7 +79,6 @@ def test_who_goes_on_starts_as_the_reader_that_is_there():
         assert reader.sureness(*pair) == pytest.approx(told, abs=0.1)
 
 
-@pytest.mark.slow  # It trains, small as the data is.
 def test_what_is_learned_can_be_read(blocks, tmp_path):
     few, steps = blocks[:2], []
     learner = learn(few, epochs=1, on_step=lambda *step: steps.append(step))

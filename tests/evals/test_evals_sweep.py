@@ -27,6 +27,8 @@ from retrieval.query import QueryEmbedder, Result
 from retrieval.types import Vector
 from tasks.runtime import Runtime
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 SLOW, FAST = 2.0, 1.0
 

@@ -13,6 +13,8 @@ from evals.throwaway import throwaway
 from memory.database import user_session
 from memory.spaces import get_space
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -53,7 +55,6 @@ with throwaway(now=datetime.now(UTC)) as (runtime, _):
 """
 
 
-@pytest.mark.slow
 def test_a_measurement_that_is_told_to_end_takes_its_server_along() -> None:
     with subprocess.Popen([sys.executable, "-c", MEASURE], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -88,7 +89,6 @@ with throwaway(now=datetime.now(UTC)) as (runtime, _), serving(runtime):
 """
 
 
-@pytest.mark.slow
 def test_what_a_measurement_has_started_ends_although_it_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

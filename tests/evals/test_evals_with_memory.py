@@ -19,6 +19,8 @@ from evals.with_memory import BUNDLED, Answers, Task, difference, measure, read,
 from memory.llm import ChatModel
 from tasks.runtime import Runtime
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
 

@@ -21,6 +21,8 @@ from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "integrations"
 PREFERENCE = "I prefer uv over pip for Python projects"
 T = TypeVar("T")

@@ -28,6 +28,8 @@ from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
 from retrieval.tokens import count
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "Which package manager should I use for Python?"
 PREFERENCE = "I prefer uv over pip for Python projects"
 # As a model would ask its memory; close in words, as nothing here waits for vectors.

@@ -22,6 +22,8 @@ from memory.embedding.compiled import CompiledModel, fingerprint
 from memory.embedding.local import LocalEmbedder, TorchModel
 from memory.embedding.providers import Providers, System
 
+pytestmark = pytest.mark.slow
+
 ALIKE = 0.999999
 FROM_THE_BUNDLED_ONE = (
     "tokenizer.json",

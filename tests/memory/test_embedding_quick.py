@@ -23,6 +23,8 @@ from memory.embedding.quick import QuickGraph, QuickModel, _watch
 from memory.embedding.rounded import Arithmetic, arithmetics
 from memory.models import EmbeddingModel
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "What does Ada grow on the roof?"
 
 

@@ -22,6 +22,8 @@ from memory.telemetry import advance_totals, telemetry
 from memory.themes import list_themes
 from memory.tool_calls import CallFilters, affected_paths, list_calls
 
+pytestmark = pytest.mark.slow
+
 MANY = 3000
 # A look into an index takes three or four, and there are a few of them.
 FEW_PAGES = 60

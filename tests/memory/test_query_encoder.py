@@ -19,6 +19,8 @@ from memory.embedding.query_encoder import LEARNED, read_learned, version
 from memory.embedding.quick import QuickModel
 from memory.models import EmbeddingModel
 
+pytestmark = pytest.mark.slow
+
 # Persons from whom nothing has learned.
 UNSEEN = Path("evals/unseen/59.txt")
 QUESTION = "What does Ada grow on the roof?"

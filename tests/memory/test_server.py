@@ -22,6 +22,8 @@ from memory.errors import ServerError, ServerFolderError
 from memory.server import READS_AGAIN, EmbeddedServer
 from webapp.cli.revive import look_after, revive_if_dead
 
+pytestmark = pytest.mark.slow
+
 # Says where the socket of a server is that was started again, and lets go of it.
 SOCKET = """
 import sys

@@ -17,6 +17,8 @@ from servers import new_home, postmaster_of, runs, use
 
 from memory.server_processes import serves
 
+pytestmark = pytest.mark.slow
+
 # Another account may own the process.
 DENIED = """
 import psutil

@@ -5,9 +5,12 @@ from __future__ import annotations
 import socket
 
 import httpx
+import pytest
 from gunicorn_server import serving
 
 from webapp.cli.web import LONGEST_SILENCE, THREADS
+
+pytestmark = pytest.mark.slow
 
 FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 HALF_A_BODY = b"POST /login HTTP/1.1\r\nHost: here\r\n" + FORM + b"Content-Length: 100\r\n\r\nemail="
