@@ -253,6 +253,9 @@ def test_what_an_undo_came_to_is_told_beside_another_command(log_in: LogIn, read
     for place in (first, 1 - first):
         held[place].continue_()
         expect(cell.get_by_role("status")).to_contain_text(("is no command", "I no longer remember")[place])
+        # Nor is what was begun since the first answer lost to the second.
+        expect(said).to_have_value("dance with me" if place == first else "and then")
+        said.fill("and then")
 
 
 def test_nothing_is_typed_while_a_cell_remembers(log_in: LogIn, library: Any, hold: Any) -> None:
