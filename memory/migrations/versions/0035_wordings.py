@@ -1,10 +1,12 @@
 """What was merged into memories, kept with them; and of what calls said before, all that is still in the record."""
 
-from hashlib import md5
+import unicodedata
+from hashlib import blake2b
 
 import sqlalchemy as sa
 from alembic import op
 
+from memory.addresses import fold_case
 from memory.commands.parse import parse
 from memory.markers import without_marked
 
@@ -22,6 +24,7 @@ FROM (
 ) c JOIN memories m ON m.user_id = c.user_id AND m.id = c.id
 WHERE m.repeat_count > 0 AND c.words <> m.text
 GROUP BY m.user_id, m.id, c.tool, c.words
+ORDER BY said_at DESC
 """
 KEEP = """
 INSERT INTO wordings (user_id, memory_id, text_digest, text, said_at)
@@ -59,9 +62,15 @@ def _keep_what_calls_said() -> None:
     for user_id, memory_id, tool, words, said_at in connection.execute(sa.text(SAID)).all():
         text = parse(words).subject if tool == "command" else words
         text = without_marked(text) or text
-        # All that a digest is for here is that a text is kept once: another one than of texts that come later will do.
-        values = {"text_digest": md5(text.encode(), usedforsecurity=False).digest(), "text": text, "said_at": said_at}
-        connection.execute(sa.text(KEEP), {"user_id": user_id, "memory_id": memory_id, **values})
+        if text.strip():
+            values = {"text_digest": _text_digest(text), "text": text, "said_at": said_at}
+            connection.execute(sa.text(KEEP), {"user_id": user_id, "memory_id": memory_id, **values})
+
+
+def _text_digest(text: str) -> bytes:
+    """Return the digest of the writer, which keeps a text that is said again once, without loading what it needs."""
+    folded = " ".join(fold_case(unicodedata.normalize("NFKC", text)).split())
+    return blake2b(folded.encode(), digest_size=16).digest()
 
 
 def downgrade() -> None:
