@@ -100,6 +100,8 @@ class Recording:
         who = credential()
         told = self._told(arguments, question, place, fields["error"])
         if (conversation_id := told.get("conversation_id")) is not None:
+            # A search holds what it saved scores of, and whoever removes the conversation may wait for that.
+            session().commit()
             hold_place(session(), who.user_id, conversation_id)
         if not self._is_there(who.user_id, fields["affected_ids"]):
             # What was written or found is forgotten already, and whoever forgot it could not find this call.

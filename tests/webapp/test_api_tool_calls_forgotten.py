@@ -146,7 +146,7 @@ def writes(agent):
     return agent.tool("memory_add", type="fact", content=CODE, space="shed")
 
 
-@pytest.mark.parametrize(("check", "calls"), [("still_there", looks), ("hold", writes)])
+@pytest.mark.parametrize(("check", "calls"), [("was_incognito", looks), ("still_there", looks), ("hold", writes)])
 def test_a_call_and_the_removal_of_its_conversation_never_wait_for_each_other(agent, ada, monkeypatch, check, calls):
     add_space(ada, "shed")
     agent.store(CODE, space="shed")
@@ -155,10 +155,11 @@ def test_a_call_and_the_removal_of_its_conversation_never_wait_for_each_other(ag
     with ThreadPoolExecutor(1) as pool:
         removing = []
 
-        def meanwhile(session, *given):
-            found = checked(session, *given)
-            removing.append(pool.submit(removed, agent))
-            assert waited_for(session)
+        def meanwhile(*given):
+            found = checked(*given)
+            if not removing:
+                removing.append(pool.submit(removed, agent))
+                assert waited_for(recording.session())
             return found
 
         monkeypatch.setattr(recording, check, meanwhile)
