@@ -41,7 +41,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
-from memory.drafts import Draft, check_choice
+from memory.drafts import Draft, check_choice, check_text
 from memory.embedding.queue import enqueue_missing
 from memory.errors import ConflictError, InvalidError
 from memory.export import FORMAT, VERSION, columns_of, sections
@@ -319,6 +319,12 @@ def _check_pair(row: Row) -> None:
         raise InvalidError("older_id", "must be another memory")
 
 
+def _check_wording(row: Row) -> None:
+    # What says it goes blank with its memory: of an empty one, that is every empty text.
+    check_text(row["text"])
+    row["text_digest"] = text_digest(row["text"])
+
+
 # What the columns' types leave open, and pages rely on; each raises `InvalidError`.
 _CHECKS: dict[str, Check] = {
     "themes": lambda row: check_slug(row["slug"]),
@@ -327,7 +333,7 @@ _CHECKS: dict[str, Check] = {
     "preferences": lambda row: parse_kept(row["document"]),
     "facts": _check_fact,
     "possible_updates": _check_pair,
-    "wordings": lambda row: row.update(text_digest=text_digest(row["text"])),
+    "wordings": _check_wording,
 }
 
 

@@ -383,6 +383,7 @@ def _circle(document):
         (_set("preferences", document="---\ndate_format: 5\n---\n"), r"preferences, row 1, date_format: "),
         (_itself, r"possible_updates, row 1, older_id: must be another memory"),
         (_set("revisions", type="boss"), r"revisions, row 1, type: must be one of"),
+        (_set("wordings", text=" "), r"wordings, row 1, text: must not be empty"),
         (_set("entities", name_key="%x" % 7**9000), r"entities, row \d: holds a text that is too long"),
         (_far_too_deep, r"cells, row 2, input: "),
         (_nothing_but_brackets, "file: is nested too deeply"),
