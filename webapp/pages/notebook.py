@@ -71,7 +71,7 @@ def home() -> Response:
 @bp.get("/notebooks")
 def index() -> Response:
     """List a page of notebooks, and those whose removal can be undone; with a cursor, htmx gets that page alone."""
-    who, now, cursor = credential(), utc_now(), request.args.get("cursor")
+    who, now, cursor = credential(), utc_now(), request.args.get("cursor") or None
     notebooks.drop_removed(session(), who.user_id, now)
     listing = notebooks.page_notebooks(session(), who.user_id, limit=PAGE, cursor=cursor)
     removed = notebooks.restorable(session(), who.user_id, now)
