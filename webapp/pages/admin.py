@@ -174,7 +174,7 @@ def _of_reader() -> list[str]:
     when = ago(failure.failed_at, utc_now())
     return [
         f"Asked {when}, the language model failed: {failure.error}. Rules and extracts stand in for it. "
-        "`commonplace doctor` asks it again."
+        "The command “commonplace doctor” asks it again."
     ]
 
 
