@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from api_agent import Agent, embed
 from flask import Flask, Response, request, request_finished
 from flask.testing import FlaskClient
 from notebook_desk import Desk
+
+from webapp.pages import tries
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 # What htmx sends does not leave the page; without scripts the same form answers with one.
@@ -38,6 +41,12 @@ def a_form_answers_with_no_page(app: Flask) -> Iterator[None]:
     with request_finished.connected_to(note, app):
         yield
     assert answered <= SENT_BY_HTMX | ANSWERED_ONCE
+
+
+@pytest.fixture
+def lasting_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no window in which tries to log in are counted end during the test."""
+    monkeypatch.setattr(tries, "WINDOW", timedelta(days=365 * 100))
 
 
 @pytest.fixture

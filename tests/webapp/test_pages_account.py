@@ -118,7 +118,7 @@ def test_the_address_of_a_refused_form_leads_back(client, browser, path):
     assert client.get("/account").location.startswith("/login")
 
 
-def test_the_present_password_cannot_be_guessed_for_long(browser):
+def test_the_present_password_cannot_be_guessed_for_long(browser, lasting_window):
     answers = [change(browser, old=f"guess {number}").status_code for number in range(11)]
     assert answers == [422] * 10 + [429]
 

@@ -17,7 +17,7 @@ from webapp.pages.visitor import local_path
 
 
 @pytest.fixture
-def door(client: FlaskClient) -> FlaskClient:
+def door(client: FlaskClient, lasting_window: None) -> FlaskClient:
     """A client that no limit knows yet."""
     client.environ_base["REMOTE_ADDR"] = new_address()
     return client
