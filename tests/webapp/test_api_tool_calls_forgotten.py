@@ -34,7 +34,7 @@ def test_a_call_that_is_recorded_after_its_memory_was_forgotten_says_nothing_of_
     told = agent.tool("memory_update", item_id=memory_id, content="The alarm code of the house is 8842")
     assert told.status_code == 200
     kept = agent.get(CALLS).json["calls"][0]
-    assert (kept["tool"], kept["arguments"], "8842" in str(kept)) == ("memory_update", {"redacted": True}, False)
+    assert (kept["tool"], kept["arguments"], "is 8842" in str(kept)) == ("memory_update", {"redacted": True}, False)
     assert kept["affected_ids"] == [memory_id]
 
 
@@ -46,7 +46,7 @@ def test_a_memory_is_not_forgotten_before_what_was_written_is_recorded(agent, ad
             forgetting = pool.submit(forgotten, ada, UUID(memory_id))
             with pytest.raises(TimeoutError):
                 forgetting.result(0.5)
-        forgetting.result(20)
+        forgetting.result(60)
     with ada.session() as session:
         assert not hold(session, ada.id, [UUID(memory_id)])
         assert hold(session, ada.id, [])
@@ -102,7 +102,7 @@ def test_nothing_is_forgotten_before_the_search_that_found_it_is_recorded(agent,
             forgetting = pool.submit(agent.delete, path)
             with pytest.raises(TimeoutError):
                 forgetting.result(0.5)
-        assert forgetting.result(20).status_code in {200, 204}
+        assert forgetting.result(60).status_code in {200, 204}
     with ada.session() as session:
         assert not still_there(session, ada.id, [UUID(item)])
 
@@ -126,7 +126,7 @@ def test_a_search_that_waits_for_its_conversation_holds_up_nobody_who_forgets(ag
             session.commit()
         assert not found.done()
         removing.commit()
-        assert found.result(20) == [BEES]
+        assert found.result(60) == [BEES]
     assert rows(ada, ASKED) == [({"query": "where are the bees?"}, False)]
 
 
@@ -164,7 +164,7 @@ def test_a_call_and_the_removal_of_its_conversation_never_wait_for_each_other(ag
 
         monkeypatch.setattr(recording, check, meanwhile)
         assert calls(replace(agent, more={"X-Commonplace-Conversation": talk})).status_code == 200
-        assert removing[0].result(20).status_code == 200
+        assert removing[0].result(60).status_code == 200
     assert rows(ada, "SELECT conversation_id, arguments FROM tool_calls WHERE tool LIKE 'memory%'") == [
         (None, {"redacted": True})
     ]
@@ -190,7 +190,7 @@ def test_a_call_that_wrote_waits_for_its_conversation_to_go_and_holds_nothing_of
         writing = pool.submit(talking.tool, "memory_add", type="fact", content=CODE)
         assert waited_for(other, 2)
         other.rollback()
-        assert writing.result(20).status_code == 200
-        assert deleting[0].result(20).status_code == 200
+        assert writing.result(60).status_code == 200
+        assert deleting[0].result(60).status_code == 200
     last = "SELECT conversation_id, arguments FROM tool_calls ORDER BY created_at DESC LIMIT 1"
     assert rows(ada, last) == [(None, {"type": "fact", "content": CODE})]

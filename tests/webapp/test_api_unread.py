@@ -51,7 +51,7 @@ def test_what_a_new_text_resembles_cannot_be_read_by_changing_it(agent, weak):
     memory_id = agent.store(SECRET)
     near = weak.post(ENTRIES, {"text": "The vault opens with 1111"}).json["trace"]["possible_update_of"]
     assert near == [memory_id]
-    assert "4711" not in weak.post(f"{ENTRIES}/{near[0]}/pin").text
+    assert "with 4711" not in weak.post(f"{ENTRIES}/{near[0]}/pin").text
 
 
 def test_who_opens_or_changes_a_conversation_is_told_nothing_that_was_said(agent, weak):
@@ -65,7 +65,7 @@ def test_who_opens_or_changes_a_conversation_is_told_nothing_that_was_said(agent
         weak.ask("PUT", f"{talk.path}/state", json={"goal": "open it"}),
     ]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 201, 200]
-    assert "4711" not in "".join(answer.text for answer in answers)
+    assert "with 4711" not in "".join(answer.text for answer in answers)
     assert (answers[0].json["title"], answers[0].json["metadata"], answers[-1].json["messages"]) == (None, None, [])
     assert talk.head()["title"] == SECRET
 

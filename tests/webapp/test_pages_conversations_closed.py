@@ -120,6 +120,6 @@ def test_a_memory_of_a_closed_space_is_not_shown_beside_its_message(
     add_space(ada, "vault")
     message = talk.messages()[0]["id"]
     agent.store("The code of the vault is 4711.", space="vault", source_message_id=message)
-    assert "4711" in reader.get(talk.page).text
+    assert "is 4711" in reader.get(talk.page).text
     agent.patch("/v1/spaces/vault", {"incognito_default": True})
-    assert "4711" not in reader.get(talk.page).text
+    assert "is 4711" not in reader.get(talk.page).text
