@@ -263,10 +263,10 @@ def test_the_agent_goes_on_when_the_server_says_error(ask, ada):
 
 
 def test_the_agent_goes_on_when_the_server_is_too_slow(ask, ada):
-    with answering(200, b'{"memories": []}', delay=5) as url:
+    with answering(200, b'{"memories": []}', delay=60) as url:
         run = ask(url, ada.token, timeout=0.2)
     assert (run.told["error"], run.final) == (True, "I would use pip.")
-    assert run.seconds < 5
+    assert run.seconds < 30
 
 
 def test_a_token_that_opens_nothing_is_an_error_and_no_crash(ask, base_url):

@@ -312,9 +312,9 @@ def test_half_a_surrogate_pair_in_json_is_no_obstacle(desk):
 )
 def test_a_hostile_line_costs_no_time_where_something_was_recalled(desk, line):
     desk.recall(TEA)
-    started = utc_now()
+    started = time.thread_time()
     assert not desk.heard(line).recalled
-    assert utc_now() - started < timedelta(seconds=2)
+    assert time.thread_time() - started < 2
 
 
 def test_an_ordinary_message_takes_a_few_milliseconds(desk):
@@ -323,23 +323,23 @@ def test_an_ordinary_message_takes_a_few_milliseconds(desk):
     message = "\n".join(f"I went to the market on day {n} and bought bread and cheese." for n in range(10))
     desk.heard(message)
     with desk.book.session() as session:
-        started = utc_now()
+        started = time.thread_time()
         for _ in range(10):
             strip_recalled(session, desk.book.user_id, message, now=utc_now())
-        assert utc_now() - started < timedelta(milliseconds=300)
+        assert time.thread_time() - started < 0.3
 
 
 def test_long_lines_cost_no_more_than_to_be_read_a_few_times(desk):
     desk.recall(TEA)
     line = " ".join(["We walked to the market and bought bread"] * 130)
     message = "\n".join(f'- "{n} {line}"' for n in range(MOST_LINES))
-    started = time.process_time()
+    started = time.thread_time()
     for _ in range(3):
         folded(message)
-    read = time.process_time() - started
-    started = time.process_time()
+    read = time.thread_time() - started
+    started = time.thread_time()
     assert not desk.heard(message).recalled
-    spent = time.process_time() - started
+    spent = time.thread_time() - started
     assert spent < 6 * read
 
 
