@@ -24,7 +24,8 @@ def load(*_):
 logging.basicConfig(stream=sys.stdout, format="%(message)s")
 loading._load = load
 loading.preload(None, asked=True)
-time.sleep(0.2)
+if "loaded" in sys.argv:
+    loading._loading[0].join()
 with loading.in_order():
     {ends}
 time.sleep(3)

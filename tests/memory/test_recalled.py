@@ -126,10 +126,10 @@ def test_what_is_left_has_no_marks(parts):
 
 
 def test_hostile_texts_cost_no_time():
-    started = utc_now()
+    started = time.thread_time()
     for text in ("<memory" + " " * 60_000, " " * 60_000 + block(TEA), "\n" * 60_000 + block(TEA), "<memory " * 8_000):
         without_marked(text)
-    assert utc_now() - started < timedelta(seconds=2)
+    assert time.thread_time() - started < 2
 
 
 # Digests
