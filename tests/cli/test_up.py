@@ -24,7 +24,12 @@ from webapp.cli.lazy import uncollected
 
 pytestmark = pytest.mark.slow
 
-WEB = ["web", "--port", "8874"]
+
+@pytest.fixture
+def port():
+    """A port that nobody has, not even the tests of another checkout."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return str(free.getsockname()[1])
 
 
 @pytest.fixture
@@ -56,7 +61,7 @@ def held(environment):
     return found
 
 
-def wait_until(condition, seconds=60):
+def wait_until(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline
@@ -64,17 +69,18 @@ def wait_until(condition, seconds=60):
     return found
 
 
-def test_who_is_held_does_nothing_and_ends_in_silence_with_who_holds_it(environment, own_home):
+def test_who_is_held_does_nothing_and_ends_in_silence_with_who_holds_it(environment, own_home, port):
     before = sorted(own_home.rglob("*"))
-    with started(environment, *WEB, "--held") as process:
+    with started(environment, "web", "--port", port, "--held") as process:
         assert process.communicate(timeout=60) == (b"", b"")
     assert process.returncode == 0
     assert sorted(own_home.rglob("*")) == before
 
 
-@pytest.mark.parametrize("arguments", [["up", "--no-demo", "--port", "8874"], ["worker"]])
-def test_who_runs_keeps_the_log_of_the_database_small(environment, own_home, arguments):
+@pytest.mark.parametrize("name", ["up", "worker"])
+def test_who_runs_keeps_the_log_of_the_database_small(environment, own_home, port, name):
     log = own_home / "postgres" / "log"
+    arguments = ["up", "--no-demo", "--port", port] if name == "up" else ["worker"]
     with started(environment, *arguments):
         wait_until(lambda: log.exists() and "ready to accept" in log.read_text())
         with log.open("a") as file:
@@ -84,19 +90,19 @@ def test_who_runs_keeps_the_log_of_the_database_small(environment, own_home, arg
     assert "what it said last" in log.with_suffix(".before").read_text()
 
 
-def test_who_is_held_goes_on_when_let_go(environment, monkeypatch):
+def test_who_is_held_goes_on_when_let_go(environment, monkeypatch, port):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     # It goes on to where it refuses.
-    child = children.start(["web", "--host", "nohost.invalid", "--port", "8874"])
+    child = children.start(["web", "--host", "nohost.invalid", "--port", port])
     children.let_go(child)
     assert child.wait(60) == 1
 
 
-def test_who_was_held_and_has_ended_can_be_let_go(environment, monkeypatch):
+def test_who_was_held_and_has_ended_can_be_let_go(environment, monkeypatch, port):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    child = children.start(WEB)
+    child = children.start(["web", "--port", port])
     child.kill()
     child.wait(60)
     children.let_go(child)
@@ -104,26 +110,26 @@ def test_who_was_held_and_has_ended_can_be_let_go(environment, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_of_a_start_that_was_interrupted(environment, number):
-    with started(environment, "up", "--port", "8874") as process:
+def test_nothing_is_left_of_a_start_that_was_interrupted(environment, port, number):
+    with started(environment, "up", "--port", port) as process:
         wait_until(lambda: held(environment))
         process.send_signal(number)
         process.communicate(timeout=60)
     wait_until(lambda: not held(environment))
 
 
-def test_without_a_demo_it_says_how_an_account_is_made_until_there_is_one(environment, command_line):
+def test_without_a_demo_it_says_how_an_account_is_made_until_there_is_one(environment, command_line, port):
     quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
 
     def said():
-        with started(quick, "up", "--no-demo", "--port", "8874") as process:
+        with started(quick, "up", "--no-demo", "--port", port) as process:
             lines = list(iter(lambda: process.stdout.readline().decode().strip(), "Ctrl-C stops it."))
             process.terminate()
             process.communicate(timeout=60)
         return lines
 
     address, first = said()
-    assert address == "Commonplace is at http://127.0.0.1:8874/"
+    assert address == f"Commonplace is at http://127.0.0.1:{port}/"
     (command,) = re.findall("`commonplace (.+?)`", first)
     made = command_line([*shlex.split(command), "--password", "a long password"], environment)
     assert made.stdout == "Created you@example.com.\n"
@@ -131,11 +137,11 @@ def test_without_a_demo_it_says_how_an_account_is_made_until_there_is_one(enviro
 
 
 @pytest.mark.parametrize(("ignored", "ends"), [(False, True), (True, False)], ids=["closed", "nohup"])
-def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment, own_home, ignored, ends):
+def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment, own_home, port, ignored, ends):
     quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
     try:
-        with started(quick, "up", "--no-demo", "--port", "8874") as process:
+        with started(quick, "up", "--no-demo", "--port", port) as process:
             wait_until(lambda: len(children_of(process)) == len(("web", "worker")))
             begun = children_of(process)
             process.send_signal(signal.SIGHUP)
@@ -144,7 +150,7 @@ def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment
                     process.wait(1)
                 process.terminate()
             process.wait(60)
-            left = psutil.wait_procs(begun, timeout=20)[1]
+            left = psutil.wait_procs(begun, timeout=60)[1]
             for each in left:
                 each.kill()
     finally:
@@ -153,16 +159,16 @@ def test_a_terminal_that_is_closed_ends_it_all_unless_it_shall_go_on(environment
     assert not (own_home / "postgres" / "postmaster.pid").exists()
 
 
-def test_what_serves_ends_with_an_up_that_is_killed(environment):
+def test_what_serves_ends_with_an_up_that_is_killed(environment, port):
     quick = {**environment, "COMMONPLACE_EMBEDDING_MODEL": "none", "COMMONPLACE_WEB_WORKERS": "1"}
-    with started(quick, "up", "--no-demo", "--port", "8874") as process:
+    with started(quick, "up", "--no-demo", "--port", port) as process:
         wait_until(lambda: len(children_of(process)) == len(("web", "worker")))
-        wait_until(lambda: answers(8874))
+        wait_until(lambda: answers(port))
         begun = psutil.Process(process.pid).children(recursive=True)
         serving = [each for each in begun if "webapp.cli" in each.cmdline()]
         process.kill()
         process.wait(60)
-        left = psutil.wait_procs(serving, timeout=20)[1]
+        left = psutil.wait_procs(serving, timeout=60)[1]
         for each in left:
             each.kill()
     assert left == []
@@ -182,9 +188,9 @@ def children_of(process):
     return found
 
 
-def test_nothing_is_left_of_a_start_that_was_refused(environment):
+def test_nothing_is_left_of_a_start_that_was_refused(environment, port):
     wrong = {**environment, "COMMONPLACE_SOFT_CAP": "none"}
-    with started(wrong, "up", "--port", "8874") as process:
+    with started(wrong, "up", "--port", port) as process:
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert said.startswith(b"Error: COMMONPLACE_SOFT_CAP")
