@@ -32,7 +32,7 @@ class RedisServer:
     def start(self) -> None:
         command = [self._binary, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir"]
         self._process = subprocess.Popen([*command, str(self._folder)], stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             with suppress(RedisError):
                 self.client().ping()

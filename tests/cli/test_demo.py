@@ -59,10 +59,10 @@ def test_of_two_first_starts_at_once_one_makes_the_demo(nobody):
         create_user(session, demo.EMAIL, demo.PASSWORD, soft_cap=200, now=utc_now())
         other = threading.Thread(target=lambda: said.append(demo.ensure_demo(nobody)))
         other.start()
-        waiting, deadline = text("SELECT count(*) FROM pg_locks WHERE NOT granted"), time.monotonic() + 10
+        waiting, deadline = text("SELECT count(*) FROM pg_locks WHERE NOT granted"), time.monotonic() + 60
         while not session.scalar(waiting) and time.monotonic() < deadline:
             time.sleep(0.02)
-    other.join(30)
+    other.join(60)
     assert [each.endswith("unless it was changed") for each in said] == [True]
     assert memories(nobody) == 0
 

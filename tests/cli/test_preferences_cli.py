@@ -81,7 +81,7 @@ class Watch:
 
     def end(self, number: signal.Signals) -> int:
         self.process.send_signal(number)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=60)
 
 
 @pytest.fixture

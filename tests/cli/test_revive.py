@@ -35,7 +35,7 @@ server = EmbeddedServer(Path(sys.argv[1]))
 pid_file = server.folder / "postmaster.pid"
 first = psutil.Process(int(pid_file.read_text().split()[0]))
 first.send_signal(int(sys.argv[2]))
-first.wait(10)
+first.wait(60)
 pid_file.unlink(missing_ok=True)
 threading.Thread(target=revive_if_dead, args=[server], daemon=True).start()
 while not pid_file.exists():
@@ -64,7 +64,7 @@ busy.pgconn.flush()
 while "DO" not in " ".join(psutil.Process(busy.info.backend_pid).cmdline()):
     time.sleep(0.01)
 first.kill()
-first.wait(10)
+first.wait(60)
 other = subprocess.Popen(["sleep", "60"], user=server._server.system_user)
 (lock,) = server.folder.glob(".s.PGSQL.*.lock")
 lock.write_text("\\n".join([str(other.pid), *lock.read_text().splitlines()[1:]]) + "\\n")
@@ -83,7 +83,7 @@ while "invalid permissions" not in (server.folder / "log").read_text():
 time.sleep(1)
 print(server.alive(), flush=True)
 server.folder.chmod(0o700)
-reviving.join(20)
+reviving.join(60)
 print(server.alive(), flush=True)
 other.kill()
 server.release()
@@ -99,7 +99,7 @@ from memory.server import EmbeddedServer
 server = EmbeddedServer(Path(sys.argv[1]))
 first = psutil.Process(int((server.folder / "postmaster.pid").read_text().split()[0]))
 first.kill()
-first.wait(10)
+first.wait(60)
 shutil.rmtree(server.folder)
 server.revive()
 print(server.alive(), server.folder.exists(), flush=True)
@@ -108,7 +108,7 @@ print(server.alive(), server.folder.exists(), flush=True)
 
 def ran(home, script, *arguments):
     command = [sys.executable, "-c", script, str(home), *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=180)
 
 
 def servers_of(home):

@@ -50,13 +50,13 @@ def reads_the_queue(home):
 
 
 def test_a_worker_leaves_the_queue_before_its_database_is_stopped(worker, own_home):
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 120
     while not reads_the_queue(own_home):
         assert worker.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.2)
     worker.send_signal(signal.SIGTERM)
-    _, said = worker.communicate(timeout=30)
+    _, said = worker.communicate(timeout=60)
     assert (worker.returncode, said) == (0, "")
     assert not (own_home / "postgres" / "postmaster.pid").exists()
 
@@ -106,7 +106,7 @@ def _ready(home):
 def test_who_is_told_to_end_while_the_database_starts_leaves_none(own_home, name, number, reached):
     arguments = ["up", "--no-demo", "--port", _port()] if name == "up" else ["worker"]
     with started(own_home, *arguments) as process:
-        deadline = time.monotonic() + 40
+        deadline = time.monotonic() + 120
         while not reached(own_home):
             assert process.poll() is None
             assert time.monotonic() < deadline

@@ -64,7 +64,7 @@ def test_a_measurement_that_is_told_to_end_takes_its_server_along() -> None:
         assert process.wait(60) == 128 + signal.SIGTERM
     assert not Path(home).exists()
     # It has taken its files away before it is gone itself.
-    assert psutil.wait_procs([postmaster], timeout=30)[1] == []
+    assert psutil.wait_procs([postmaster], timeout=60)[1] == []
 
 
 def test_a_measurement_that_is_killed_while_its_database_is_made_leaves_nothing(tmp_path: Path) -> None:

@@ -33,13 +33,13 @@ def at_once(*actions: Callable[[], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     return results
 
 
 def waits(owner: Engine, many: int = 1) -> bool:
-    """Tell whether so many transactions wait for others within ten seconds."""
-    deadline = time.monotonic() + 10
+    """Tell whether so many transactions wait for others within a minute."""
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         with owner.connect() as connection:
             if connection.scalar(_WAITING) >= many:

@@ -116,7 +116,7 @@ def beside(book: Book, owner: Any) -> Callable[..., Any]:
             assert waits(owner), "nothing waited"
             if then is not None:
                 then(session)
-        thread.join(30)
+        thread.join(60)
         return results[0]
 
     return _beside

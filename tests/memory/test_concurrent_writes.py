@@ -530,7 +530,7 @@ def test_a_conversation_goes_while_calls_in_it_are_blanked(book, owner):
         deleted = pool.submit(book.do, delete_conversation, talk, keys=keys)
         assert waits(owner, 2)
         connection.rollback()
-        assert (swept.result(30), deleted.result(30).messages) == (1, 2)
+        assert (swept.result(60), deleted.result(60).messages) == (1, 2)
     told = book.all("SELECT arguments || jsonb_build_object('in', conversation_id, 'of', message_id) FROM tool_calls")
     assert told == [{"redacted": True, "in": None, "of": None}] * 3
 

@@ -118,7 +118,7 @@ def test_who_waits_while_it_moves_gets_the_space_that_it_moved_to(book, talk, se
         waiting.start()
         waiting.join(0.5)
         assert found == []
-    waiting.join(10)
+    waiting.join(60)
     assert found == [(True, second_space)]
 
 
@@ -129,7 +129,7 @@ def test_the_locks_of_a_space_that_it_left_are_let_go(book, talk, second_space):
         with book.session() as session:
             lock_with_space(session, book.user_id, talk)
             held.set()
-            done.wait(10)
+            done.wait(60)
 
     waiting = threading.Thread(target=wait)
     with book.session() as session:
@@ -137,11 +137,11 @@ def test_the_locks_of_a_space_that_it_left_are_let_go(book, talk, second_space):
         change_conversation(session, book.user_id, talk, change, now=utc_now(), actor="test")
         waiting.start()
         waiting.join(0.5)
-    assert held.wait(10)
+    assert held.wait(60)
     # Were the old space still locked, this would wait for the other thread.
     assert book.write("Nobody holds this space").outcome == "created"
     done.set()
-    waiting.join(10)
+    waiting.join(60)
 
 
 def test_outside_the_space_of_the_caller_there_is_none(book, talk, second_space):

@@ -153,7 +153,7 @@ def test_a_question_does_not_wait_for_what_is_embedded_in_bulk(embedder: LocalEm
 
     with embedder._turn():
         threading.Thread(target=ask, daemon=True).start()
-        assert done.wait(30)
+        assert done.wait(60)
 
 
 def test_a_model_that_rounding_would_distort_is_refused(wild: Path) -> None:

@@ -159,7 +159,7 @@ def as_the_embedder_locks(book, action):
             time.sleep(0.01)
         episodes = "SELECT id FROM episodes WHERE user_id = :user ORDER BY id FOR NO KEY UPDATE NOWAIT"
         session.execute(text(episodes), values)
-    acting.join(10)
+    acting.join(60)
     return failures(results)
 
 

@@ -101,7 +101,7 @@ def test_what_is_gone_for_good_is_in_no_sample(book, forgotten, owner, asked, le
         book.write(left, tags=("hives",), source_ids=("log-7",))
     do_and_tell(book, let_go, forgotten)
     # A table that is being vacuumed at this moment is left to the next time.
-    deadline = monotonic() + 20
+    deadline = monotonic() + 60
     while set(sample_anew(owner)) <= set(SAMPLED) and asked(KEPT) and monotonic() < deadline:
         sleep(0.1)
     assert asked(KEPT) == []

@@ -77,7 +77,7 @@ def beside_it(owner):
         thread.start()
         assert waits(owner)
         session.commit()
-        thread.join(30)
+        thread.join(60)
         assert [isinstance(each, Exception) for each in done] == [False]
 
     return _beside_it
@@ -121,7 +121,7 @@ def test_who_waits_to_tell_of_a_conversation_holds_up_nobody_who_forgets(book, o
         thread.start()
         assert waits(owner)
         (done,) = at_once(lambda: book.do(forget, memory_id, keys=book.runtime.keys))
-    thread.join(30)
+    thread.join(60)
     assert (done.id, book.all(ARGUMENTS)) == (memory_id, [REDACTED])
 
 
@@ -143,7 +143,7 @@ def test_who_purges_while_calls_are_told_of_holds_up_nobody_who_blanks_notebooks
         forgetter.start()
         assert waits(owner, 2)
     for each in (sweeper, forgetter):
-        each.join(30)
+        each.join(60)
     assert unexpected(done) == []
     assert book.all("SELECT title FROM notebooks") == ["Keys"]
 
@@ -256,5 +256,5 @@ def test_who_waits_for_who_tells_holds_nothing_that_one_may_wait_for(book, owner
         assert waits(owner)
         for each in ("facts", "notebooks", "session_states"):
             session.execute(text(f"SELECT FROM {each} FOR UPDATE NOWAIT"))
-    forgetter.join(30)
+    forgetter.join(60)
     assert (unexpected(done), TEXT in book.all(WRITTEN)) == ([], False)

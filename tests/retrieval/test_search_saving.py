@@ -15,7 +15,7 @@ from retrieval.query import Query
 from retrieval.types import Score, Scored
 
 TEXTS = ("The boat lies in Lund", "The boat was painted in May", "The boat has a red sail")
-PATIENCE = 30.0
+PATIENCE = 60.0
 _TOUCH = text("UPDATE last_scores SET total = 0 WHERE memory_id = :id")
 
 

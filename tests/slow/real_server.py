@@ -78,4 +78,4 @@ class Server:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(40)
+        return self.process.wait(120)

@@ -135,7 +135,7 @@ def test_ctrl_c_leaves_no_process_behind(server: Server) -> None:
 def test_a_data_folder_that_is_deleted_ends_it_all(server: Server) -> None:
     processes = _processes(server)
     _delete(server.home)
-    assert server.process.wait(40) == 1
+    assert server.process.wait(120) == 1
     assert _left(processes) == []
 
 
@@ -144,7 +144,7 @@ def test_a_database_that_dies_after_its_folder_was_deleted_ends_it_all(server: S
     postmaster = server.postmaster()
     _delete(server.home)
     os.kill(postmaster, signal.SIGKILL)
-    assert server.process.wait(40) == 1
+    assert server.process.wait(120) == 1
     assert _left(processes) == []
 
 

@@ -482,7 +482,7 @@ class Queue:
     def stop(self):
         if self.worker is not None:
             self.worker.terminate()
-            self.worker.wait(30)
+            self.worker.wait(60)
 
 
 @pytest.fixture

@@ -96,10 +96,10 @@ def add_space(person: Any, slug: str, **settings: Any) -> str:
 
 
 def waited_for(session: Any, many: int = 1) -> bool:
-    """Tell whether so many transactions wait for others within ten seconds."""
+    """Tell whether so many transactions wait for others within a minute."""
     # Not by `pg_stat_activity`, which stays as it was when a transaction first looked at it.
     waiting = text("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while session.scalar(waiting) < many and time.monotonic() < deadline:
         time.sleep(0.02)
     return session.scalar(waiting) >= many

@@ -33,7 +33,7 @@ def serving(runtime: Any, home: Path, database_url: str) -> Iterator[int]:
     with open(home / "gunicorn.log", "wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not _answers(port):
             assert process.poll() is None, (home / "gunicorn.log").read_text()
             assert time.monotonic() < deadline
@@ -41,7 +41,7 @@ def serving(runtime: Any, home: Path, database_url: str) -> Iterator[int]:
         yield port
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(60)
 
 
 def _answers(port: int) -> bool:

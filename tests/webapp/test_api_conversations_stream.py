@@ -258,7 +258,7 @@ class Wire:
     """A connection that sends a chunked body piece by piece."""
 
     def __init__(self, port, talk):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         token = talk.agent.headers["Authorization"]
         self.socket.sendall(
             f"POST {talk.path}/messages/stream HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\n"
@@ -281,7 +281,7 @@ class Wire:
 
 
 def wait_for_messages(talk, how_many):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while len(found := shown(talk)) < how_many:
         assert time.monotonic() < deadline
         time.sleep(0.05)

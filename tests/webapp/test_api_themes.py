@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from api_agent import Agent, add_space, fields, rows
-from sqlalchemy import text
+from api_agent import Agent, add_space, fields, rows, waited_for
 
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
@@ -42,16 +41,14 @@ def test_what_is_left_out_stays(house: Agent, said: dict[str, str], known: tuple
 
 
 def test_two_that_change_different_fields_at_once_both_do(house: Agent, ada: Any) -> None:
-    blocked = text("SELECT 1 FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))")
     with ThreadPoolExecutor(1) as pool:
         with user_session(ada.runtime.sessions, ada.id) as session:
             said = {"display_name": "Home", "description": "Rooms"}
             describe_theme(session, ada.id, "house", **said, now=utc_now(), actor="test")
             session.flush()
             other = pool.submit(house.patch, HOUSE, {"description": "Tiles"})
-            while not other.done() and not session.scalar(blocked):
-                pass
-        assert other.result(30).status_code == 200
+            assert waited_for(session)
+        assert other.result(60).status_code == 200
     assert _known(house) == [("Home", "Tiles")]
 
 

@@ -151,7 +151,7 @@ def test_a_question_that_is_forgotten_while_a_hit_is_marked_for_it_marks_none(de
             forget(session, desk.person.id, gone, keys=desk.person.runtime.keys, now=utc_now(), actor="test")
             marking = pool.submit(desk.client.post, f"{cell}/hits/{memory}", data={"act": "mark"}, headers=HTMX)
             assert waited_for(session)
-        assert marking.result(20).status_code == 404
+        assert marking.result(60).status_code == 404
     assert desk.one("SELECT count(*) FROM recall_marks") == 0
 
 
