@@ -16,6 +16,7 @@ from retrieval.types import Score, Scored
 
 TEXTS = ("The boat lies in Lund", "The boat was painted in May", "The boat has a red sail")
 PATIENCE = 60.0
+_WAITS = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 _TOUCH = text("UPDATE last_scores SET total = 0 WHERE memory_id = :id")
 
 
@@ -58,7 +59,9 @@ def test_an_answer_is_not_lost_to_who_writes_the_same_scores_in_another_order(sh
     with ThreadPoolExecutor(1) as pool, shelf.session() as other:
         other.execute(_TOUCH, {"id": last})
         asking = pool.submit(shelf.ask, "boat")
-        sleep(0.3)  # It waits for the last one, and has the first.
+        # It waits for the last one, and has the first.
+        while not asking.done() and not other.scalar(_WAITS):
+            sleep(0.01)
         other.execute(_TOUCH, {"id": first})
         answer = asking.result(PATIENCE)
     assert (len(answer.hits), answer.error, answer.degraded) == (3, False, ())
