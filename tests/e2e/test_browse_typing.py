@@ -150,6 +150,7 @@ def test_back_leads_through_what_is_done_to_many(log_in: LogIn, reader: Any, scr
     done, undo = page.get_by_role("heading", name="1 memory pinned"), page.get_by_role("button", name="Undo")
     expect(done).to_be_visible()
     page.get_by_role("link", name="Back to the memories").click()
+    page.wait_for_url(re.compile(r"/memories\?q=ada"))
     page.go_back()
     expect(done).to_be_visible()
     page.reload()
@@ -189,8 +190,10 @@ def test_back_to_a_page_of_somebody_else_belongs_to_who_is_logged_in(log_in: Log
 def test_what_was_forgotten_comes_back_after_a_reload(log_in: LogIn, reader: Any, scripts: bool) -> None:
     page = log_in(reader, at="/memories?q=bakery", java_script_enabled=scripts)
     page.get_by_role("link", name="Open").click()
+    page.wait_for_url(re.compile(r"/memories/[\w-]+$"))
     address = page.url
     page.get_by_role("button", name="Forget").click()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
     page.goto("/memories")
     page.get_by_text("1 memory forgotten in the last ten minutes").click()
     page.get_by_role("link", name="Forgotten just now").click()

@@ -120,7 +120,7 @@ def test_every_page_is_for_everyone(
     with browser.new_context(base_url=address) as context:
         context.add_init_script(AXE)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         walker = Walker(page, address)
         walker.visit(Sight("login", "/login"))
         page.get_by_label("E-mail address").fill(robin.email)

@@ -7,20 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from notebook_page import new_cell
+from playwright.sync_api import Page, Route, expect
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 LogIn = Callable[..., Page]
-
-
-def _new(page: Page, kind: str) -> Locator:
-    """Make a new notebook with one cell of a kind."""
-    page.goto("/notebooks")
-    page.get_by_role("button", name="New notebook").click()
-    page.wait_for_url(re.compile(r"/notebooks/[\w-]+$"))
-    page.get_by_role("form", name="Add a cell").get_by_role("button", name=kind).click()
-    return page.locator(f".cell-{kind.lower()}")
 
 
 @pytest.fixture
@@ -49,7 +41,7 @@ def hold() -> Callable[..., Callable[[], None]]:
 @pytest.mark.parametrize("by", ["key", "button"])
 def test_what_is_typed_while_a_note_is_saved_stays(log_in: LogIn, library: Any, hold: Any, by: str) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, "Note")
+    cell = new_cell(page, "Note")
     writing = cell.get_by_label("Markdown")
     writing.fill("a thought")
     let_go = hold(page, "**/run")
@@ -74,7 +66,7 @@ def test_a_note_that_is_saved_again_while_it_is_saved_is_saved_as_it_is_then(
     log_in: LogIn, library: Any, hold: Any, by: str
 ) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, "Note")
+    cell = new_cell(page, "Note")
     writing, save = cell.get_by_label("Markdown"), cell.get_by_role("button", name="Save")
     press = {"key": lambda: writing.press("Control+Enter"), "button": save.click}[by]
     writing.fill("a thought")
@@ -97,7 +89,7 @@ def test_a_note_that_is_saved_again_while_it_is_saved_is_saved_as_it_is_then(
 @pytest.mark.parametrize("tool", ["Fold the cell", "Remove the cell", "Copy the cell", "Move up"])
 def test_what_is_clicked_while_a_note_is_saved_is_done(log_in: LogIn, library: Any, hold: Any, tool: str) -> None:
     page = log_in(library, at=None)
-    first = _new(page, "Chart")
+    first = new_cell(page, "Chart")
     page.get_by_role("form", name="Add a cell").get_by_role("button", name="Note").click()
     cell = page.locator(".cell-note")
     writing = cell.get_by_label("Markdown")
@@ -129,7 +121,7 @@ def test_what_is_clicked_while_a_note_is_saved_is_done(log_in: LogIn, library: A
 
 def test_all_that_is_clicked_while_a_note_is_saved_is_done_in_turn(log_in: LogIn, library: Any, hold: Any) -> None:
     page = log_in(library, at=None)
-    _new(page, "Chart")
+    new_cell(page, "Chart")
     for kind in ("Context", "Note"):
         page.get_by_role("form", name="Add a cell").get_by_role("button", name=kind).click()
     cells, cell = page.locator(".cell"), page.locator(".cell-note").first
@@ -155,7 +147,7 @@ def test_all_that_is_clicked_while_a_note_is_saved_is_done_in_turn(log_in: LogIn
 
 def test_a_cell_that_is_asked_twice_to_fold_stays_folded(log_in: LogIn, library: Any, hold: Any) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, "Chart")
+    cell = new_cell(page, "Chart")
     let_go = hold(page, "**/fold")
     for _ in range(2):
         cell.get_by_role("button", name="Fold the cell").click()
@@ -170,7 +162,7 @@ def test_what_is_clicked_while_a_note_is_saved_puts_nothing_over_what_another_wr
     log_in: LogIn, library: Any, hold: Any, then: str
 ) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, "Note")
+    cell = new_cell(page, "Note")
     other = page.context.new_page()
     other.goto(page.url)
     other.get_by_label("Markdown").fill("theirs")
@@ -200,7 +192,7 @@ def test_what_is_typed_while_a_cell_runs_stays(
     log_in: LogIn, library: Any, hold: Any, kind: str, label: str, told: str
 ) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, kind)
+    cell = new_cell(page, kind)
     writing = cell.get_by_label(label)
     writing.fill("what do you remember about hazelnuts")
     let_go = hold(page, "**/run")
@@ -214,7 +206,7 @@ def test_what_is_typed_while_a_cell_runs_stays(
 
 def test_what_is_done_to_a_hit_while_its_cell_is_ranked_anew_is_told(log_in: LogIn, reader: Any, hold: Any) -> None:
     page = log_in(reader, at=None)
-    cell = _new(page, "Recall")
+    cell = new_cell(page, "Recall")
     cell.get_by_label("Ask your memory").fill("hazelnuts bakery Ada trains")
     cell.get_by_role("button", name="Run", exact=True).click()
     rank, forget = hold(page, "**/run"), hold(page, "**/hits/*")
@@ -233,7 +225,7 @@ def test_what_is_done_to_a_hit_while_its_cell_is_ranked_anew_is_told(log_in: Log
 @pytest.mark.parametrize("first", [0, 1])
 def test_what_an_undo_came_to_is_told_beside_another_command(log_in: LogIn, reader: Any, first: int) -> None:
     page = log_in(reader, at=None)
-    cell = _new(page, "Command")
+    cell = new_cell(page, "Command")
     said, do = cell.get_by_label("Say it in plain words"), cell.get_by_role("button", name="Do it")
     said.fill("remember that the gate is green")
     do.click()
@@ -261,7 +253,7 @@ def test_what_an_undo_came_to_is_told_beside_another_command(log_in: LogIn, read
 def test_nothing_is_typed_while_a_cell_remembers(log_in: LogIn, library: Any, hold: Any) -> None:
     """The answer has the memory in the place of what would be typed."""
     page = log_in(library, at=None)
-    cell = _new(page, "Remember")
+    cell = new_cell(page, "Remember")
     writing = cell.get_by_label("One self-contained statement")
     writing.fill("Ada keeps bees.")
     let_go = hold(page, "**/run")
@@ -386,7 +378,7 @@ def test_what_back_brings_is_not_saved_over_what_another_tab_saved(log_in: LogIn
 
 def test_what_back_brings_of_a_note_is_not_saved_over_what_another_tab_saved(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
-    cell = _new(page, "Note")
+    cell = new_cell(page, "Note")
     cell.get_by_label("Markdown").fill("a thought")
     cell.get_by_role("button", name="Save").click()
     expect(cell.locator(".note")).to_have_text("a thought")
