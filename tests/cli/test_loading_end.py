@@ -48,5 +48,5 @@ SAID = "ending"
 )
 def test_who_ends_in_order_while_loading_leaves_the_database_and_is_not_taken_apart(ends, state, status, said):
     command = [sys.executable, "-c", RUN.replace("{ends}", ends), state]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=180)
     assert (done.returncode, done.stdout.splitlines()) == (status, said)

@@ -64,7 +64,7 @@ class Watch:
             self._lines.put(line.rstrip("\n"))
 
     def line(self) -> str:
-        return self._lines.get(timeout=60)
+        return self._lines.get(timeout=120)
 
     def until(self, part: str) -> str:
         """Return the next line with these words in it."""

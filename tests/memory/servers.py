@@ -76,7 +76,7 @@ def kill_and_wait(server: EmbeddedServer) -> None:
     pid = server._server.get_pid()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while server.alive():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -189,7 +189,7 @@ def test_a_server_that_fails_after_long_is_not_started_for_ever(own_server: Embe
         settings.write("restore_command = 'sleep 1; exit 255'\n")
     (own_server.folder / "recovery.signal").touch()
     command = [sys.executable, "-c", IMPATIENT, str(own_server.folder.parent)]
-    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
     assert "ServerError: PostgreSQL did not start" in ended.stderr
     assert "could not restore file" in ended.stderr
 

@@ -62,7 +62,7 @@ class Server:
 
     def answers(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/readyz", timeout=2).status_code == 200
+            return httpx.get(f"{self.url}/readyz", timeout=10).status_code == 200
         except httpx.HTTPError:
             return False
 
@@ -73,7 +73,7 @@ class Server:
         return int((self.home / "postgres" / "postmaster.pid").read_text().splitlines()[0])
 
     def backlog(self) -> float:
-        text = httpx.get(f"{self.url}/metrics", timeout=10).text
+        text = httpx.get(f"{self.url}/metrics", timeout=60).text
         return float(re.search(r"^commonplace_embedding_backlog (\S+)", text, re.MULTILINE)[1])
 
     def stop(self) -> int:

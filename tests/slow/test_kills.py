@@ -66,7 +66,7 @@ class Load:
 
 def stored(server: Server, token: str) -> dict[str, str]:
     found, cursor = {}, None
-    with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=30) as client:
+    with httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
         while True:
             parameters = {"limit": 200, **({"cursor": cursor} if cursor else {})}
             page = client.get(f"{server.url}/v1/memory/entries", params=parameters).json()
@@ -83,7 +83,7 @@ def test_kills_lose_nothing_that_was_acknowledged(server: Server) -> None:
         f"{server.url}/v1/spaces/default",
         json={"soft_cap": 1_000_000},
         headers={"Authorization": f"Bearer {token}"},
-        timeout=10,
+        timeout=60,
     ).raise_for_status()
     with Load(server, token) as load:
         load.growing()

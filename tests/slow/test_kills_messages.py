@@ -98,7 +98,7 @@ def test_a_killed_database_loses_and_doubles_no_message(server: Server) -> None:
     token = server.run("token", "create", "--email", "load@example.org", "--name", "load", "--scopes", "read,write")
     stop = threading.Event()
     headers = {"Authorization": f"Bearer {token}"}
-    with httpx.Client(base_url=server.url, headers=headers, timeout=30) as client:
+    with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
         paths = [
             f"/v1/conversations/{client.post('/v1/conversations', json={}).json()['id']}" for _ in range(CONVERSATIONS)
         ]

@@ -46,6 +46,6 @@ def serving(runtime: Any, home: Path, database_url: str) -> Iterator[int]:
 
 def _answers(port: int) -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=2).status_code == 200
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=10).status_code == 200
     except httpx.HTTPError:
         return False

@@ -31,7 +31,7 @@ def host(runtime, home, database_url) -> Iterator[str]:
 def person(host: str, ada: Any) -> Iterator[httpx.Client]:
     """Somebody who is logged in at the server that people have."""
     stored(ada, "Ada is allergic to hazelnuts.")
-    with httpx.Client(base_url=host) as client:
+    with httpx.Client(base_url=host, timeout=60) as client:
         client.post("/login", data={"email": ada.email, "password": "correct horse battery"})
         yield client
 
@@ -118,7 +118,8 @@ def test_a_body_whose_chunks_are_none_is_told_so(host, home, ada) -> None:
 def test_headers_of_a_proxy_do_not_count_where_none_is_trusted(host, ada) -> None:
     found, _, _ = sent(host, "GET /x/v1/openapi.json HTTP/1.1", "Host: here", "SCRIPT_NAME: /x", *PROGRAM, "", "")
     login = {"email": ada.email, "password": "correct horse battery"}
-    cookie = httpx.post(f"{host}/login", data=login, headers={"X-Forwarded-Proto": "https"}).headers["Set-Cookie"]
+    headers = {"X-Forwarded-Proto": "https"}
+    cookie = httpx.post(f"{host}/login", data=login, headers=headers, timeout=60).headers["Set-Cookie"]
     assert (found, "Secure" in cookie) == (404, False)
 
 
