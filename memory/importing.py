@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -55,6 +56,7 @@ from memory.preferences import lock_versions
 from memory.remember import prepare
 from memory.spaces import EDITABLE, check_slug, create_space, lock_spaces, update_space
 from memory.text import text_digest
+from memory.wordings import MOST_KEPT
 
 # What stays behind: tokens, whose secrets are not in the document, as the keys of providers are not; the models of the
 # server it comes from; and a chain of events that only that server's own record can vouch for.
@@ -184,7 +186,7 @@ def import_document(
     _keep_writers_away(session, user_id)
     _check_empty(session, user_id, now)
     spaces = _Spaces(session, user_id, soft_cap, check_policy, now, actor)
-    checks = {**_CHECKS, "cells": check_cell}
+    checks = {**_CHECKS, "cells": check_cell, "wordings": _check_wordings()}
     counts: dict[str, int] = {}
     replaced: dict[UUID, UUID] = {}
     for table in restored_tables():
@@ -319,21 +321,38 @@ def _check_pair(row: Row) -> None:
         raise InvalidError("older_id", "must be another memory")
 
 
-def _check_wording(row: Row) -> None:
+def _check_revision(row: Row) -> None:
+    _check_said(row)
+    check_choice("type", row["type"], TYPES)
+
+
+def _check_wordings() -> Check:
+    """Return what checks the wordings of one document, row by row."""
+    counts: Counter[UUID] = Counter()
+
+    def check(row: Row) -> None:
+        _check_said(row)
+        counts[row["memory_id"]] += 1
+        if counts[row["memory_id"]] > MOST_KEPT:
+            raise InvalidError("memory_id", f"must be the same in at most {MOST_KEPT} wordings")
+        row["text_digest"] = text_digest(row["text"])
+
+    return check
+
+
+def _check_said(row: Row) -> None:
     # What says it goes blank with its memory: of an empty one, that is every empty text.
     check_text(row["text"])
-    row["text_digest"] = text_digest(row["text"])
 
 
 # What the columns' types leave open, and pages rely on; each raises `InvalidError`.
 _CHECKS: dict[str, Check] = {
     "themes": lambda row: check_slug(row["slug"]),
-    "revisions": lambda row: check_choice("type", row["type"], TYPES),
+    "revisions": _check_revision,
     "notebooks": lambda row: check_title(row["title"]),
     "preferences": lambda row: parse_kept(row["document"]),
     "facts": _check_fact,
     "possible_updates": _check_pair,
-    "wordings": _check_wording,
 }
 
 

@@ -349,6 +349,12 @@ def _half_pair_and_half_a_file(document):
     return json.dumps({"half": "\ud800", **document})[:-200]
 
 
+def _a_hundred_more_wordings(document):
+    [wording] = document["wordings"]
+    document["wordings"] += [{**wording, "text": f"Ada wants aisle seat {n}"} for n in range(100)]
+    return document
+
+
 def _circle(document):
     one, other = document["memories"][:2]
     one["supersedes"], other["supersedes"] = other["id"], one["id"]
@@ -383,7 +389,10 @@ def _circle(document):
         (_set("preferences", document="---\ndate_format: 5\n---\n"), r"preferences, row 1, date_format: "),
         (_itself, r"possible_updates, row 1, older_id: must be another memory"),
         (_set("revisions", type="boss"), r"revisions, row 1, type: must be one of"),
+        (_set("revisions", text=""), r"revisions, row 1, text: must not be empty"),
+        (_set("revisions", text="a" * 65_537), r"revisions, row 1, text: must be at most 65536 bytes"),
         (_set("wordings", text=" "), r"wordings, row 1, text: must not be empty"),
+        (_a_hundred_more_wordings, r"wordings, row 101, memory_id: must be the same in at most 100 wordings"),
         (_set("entities", name_key="%x" % 7**9000), r"entities, row \d: holds a text that is too long"),
         (_far_too_deep, r"cells, row 2, input: "),
         (_nothing_but_brackets, "file: is nested too deeply"),
