@@ -92,6 +92,9 @@ def _lock(session: Session, user_id: UUID, slug: str, choice: str) -> tuple[Spac
         .where(Message.user_id == user_id, Conversation.space_id == ids[slug])
     )
     learned = select(Memory.space_id).where(Memory.user_id == user_id, Memory.source_message_id.in_(said)).distinct()
+    # Before the space, as those who write with a token of it lock them: two orders would wait for each other.
+    confined = select(Token.id).where(Token.user_id == user_id, Token.space_id == ids[slug]).order_by(Token.id)
+    session.execute(confined.with_for_update())
     if choice == "forget":
         locked = lock_spaces_of(session, user_id, learned, ids[slug])
     else:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from at_once import waits
 from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError
 
+from memory.accounts import create_token
 from memory.conversations import open_conversation
 from memory.drafts import Draft
 from memory.edit import update
@@ -24,7 +27,7 @@ from memory.notebooks.marks import mark_right
 from memory.redaction import REDACTED
 from memory.remember import remember_many
 from memory.space_removal import remove_space
-from memory.spaces import create_space, get_space, lock_space
+from memory.spaces import create_space, get_space, lock_space, lock_spaces
 from memory.tombstones import LIFETIME
 from memory.tool_calls import CallFilters, list_calls
 
@@ -414,17 +417,30 @@ def test_a_space_goes_beside_a_forgetting_that_blanks_the_same_calls(book, owner
         locked = text("SELECT id FROM tool_calls WHERE user_id = :user_id AND id = :id FOR UPDATE SKIP LOCKED")
         assert holding.scalar(locked, {**mine, "id": first}) == first
         thread.start()
-        waits = text(
+        waiting = text(
             "SELECT pg_stat_clear_snapshot(), EXISTS (SELECT FROM pg_stat_activity a "
             "WHERE pg_backend_pid() = ANY(pg_blocking_pids(a.pid))) AS waits"
         )
-        while thread.is_alive() and not holding.execute(waits).one().waits:
+        while thread.is_alive() and not holding.execute(waiting).one().waits:
             thread.join(0.01)
         with owner.begin() as other:
             assert other.scalar(locked, {**mine, "id": last}) == last
     thread.join(60)
     assert done[0]["conversations_deleted"] == 1
     assert book.all("SELECT arguments FROM tool_calls WHERE conversation_id IS NULL") == [REDACTED, REDACTED]
+
+
+def test_a_space_is_left_to_who_uses_a_token_of_it(book, owner, remove):
+    with book.session() as session:
+        create_token(session, book.user_id, "pen", ["write"], space="second", now=utc_now())
+    word = book.contents("second").digest
+    with ThreadPoolExecutor(1) as pool:
+        with book.session() as session:
+            session.execute(text("UPDATE tokens SET last_used_at = now()"))
+            removed = pool.submit(remove, "forget", word)
+            assert waits(owner)
+            assert [space.slug for space in lock_spaces(session, book.user_id, wait=False)] == ["default", "second"]
+        assert removed.result(30)["tokens_revoked"] == 1
 
 
 def test_a_space_goes_beside_a_purge_of_what_expired_there(book, remove):
