@@ -53,9 +53,9 @@ addEventListener("htmx:afterRequest", ({ detail: { elt, successful } }) => {
 });
 
 /* What is changed in one cell is so in all; what is typed stays. */
-addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig: { elt, parameters, path } } }) => {
+addEventListener("htmx:beforeSwap", ({ detail: { isError, requestConfig: { elt, parameters, path } } }) => {
   const commanded = elt.closest(".cell-command");
-  if (!successful || !(parameters.act || (commanded && path.includes("/run")))) return;
+  if (isError || !(parameters.act || (commanded && path.includes("/run")))) return;
   const told = commanded ? "" : `[data-memories~="${path.split("/").pop()}"]`;
   for (const output of htmx.findAll(`.output[data-memories*="-"]${told}`)) {
     const cell = output.closest(".cell");

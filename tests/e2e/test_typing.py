@@ -209,9 +209,13 @@ def test_what_is_done_to_a_hit_while_its_cell_is_ranked_anew_is_told(log_in: Log
     cell = new_cell(page, "Recall")
     cell.get_by_label("Ask your memory").fill("hazelnuts bakery Ada trains")
     cell.get_by_role("button", name="Run", exact=True).click()
+    cell.get_by_role("button", name="Forget").first.wait_for()
+    cell.get_by_role("button", name="Copy the cell").click()
+    cell, other = (page.locator(".cell-recall").nth(place) for place in (0, 1))
+    other.get_by_role("button", name="Run", exact=True).click()
+    other.get_by_role("button", name="Forget").first.wait_for()
     rank, forget = hold(page, "**/run"), hold(page, "**/hits/*")
     entry = cell.locator(".entry").first
-    entry.get_by_role("button", name="Forget").wait_for()
     cell.get_by_label("Recency").fill("2")
     entry.get_by_role("button", name="Forget").click()
     with page.expect_response(re.compile("/run")):
@@ -220,6 +224,7 @@ def test_what_is_done_to_a_hit_while_its_cell_is_ranked_anew_is_told(log_in: Log
     # What was ranked anew is shown as well, with what was done since.
     expect(cell.locator(".entry-gone").get_by_role("button", name="Undo")).to_be_visible()
     expect(cell.locator(".bar", has_text="Recency").first).to_contain_text("\N{MULTIPLICATION SIGN} 2")
+    expect(other.locator(".entry-gone").get_by_role("button", name="Undo")).to_be_visible()
 
 
 @pytest.mark.parametrize("first", [0, 1])
