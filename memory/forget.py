@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, Uuid, delete, func, insert, or_, select, update
+from sqlalchemy import Select, Uuid, delete, insert, or_, select, update
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
@@ -18,13 +18,11 @@ from memory.embedding.cache import drop_cached
 from memory.embedding.queue import enqueue
 from memory.errors import ConflictError, NotFoundError, RefusedError
 from memory.ids import among
-from memory.journal import record, redact, release_calls
+from memory.journal import record, release_calls
 from memory.keys import Keys
-from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Theme, Tombstone
-from memory.notebooks.notebooks import drop_removed
-from memory.redaction import Needles
-from memory.revisions import LINKS, VERSIONS, WORDINGS, packed, packed_by_memory, texts_in, texts_of, unpacked
-from memory.session_state import drop_goals
+from memory.models import Forgotten, Memory, Message, PossibleUpdate, RecallMark, Space, Theme
+from memory.purge import purge_held, redact_all
+from memory.revisions import LINKS, MARKS, VERSIONS, WORDINGS, packed, packed_by_memory, texts_in, texts_of, unpacked
 from memory.spaces import lock_space_of, lock_spaces, lock_spaces_of, lock_tied
 from memory.succession import reaches
 from memory.text import text_digest
@@ -33,8 +31,8 @@ from memory.wordings import Merged, keep_wordings, wordings
 
 UNDO_WINDOW = timedelta(minutes=10)
 # What a forgotten row has beside its columns: see `_links`.
-_NEWER, _UPDATES, _MARKS = "superseded_by", "possible_updates", "recall_marks"
-_UNTIED: dict[str, list[Any]] = {_NEWER: [], _UPDATES: [], _MARKS: []}
+_NEWER, _UPDATES = "superseded_by", "possible_updates"
+_UNTIED: dict[str, list[Any]] = {_NEWER: [], _UPDATES: [], MARKS: []}
 # So many are looked for in what else tells of them while their space is locked.
 PURGED_AT_ONCE = 1000
 Row = dict[str, Any]
@@ -266,7 +264,7 @@ def _links(session: Session, memory: Memory) -> dict[str, Any]:
             [str(link.memory_id), str(link.older_id), link.differs_in, link.created_at.isoformat()]
             for link in session.scalars(mine)
         ],
-        _MARKS: [
+        MARKS: [
             [_to_json(mark.question_digest), mark.question, _to_json(mark.created_at)]
             for mark in session.scalars(marks.order_by(RecallMark.created_at, RecallMark.question_digest))
         ],
@@ -299,7 +297,7 @@ def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
     for link in links[_UPDATES]:
         _link_again(session, memory, link)
     # Rows that an earlier version forgot have none.
-    for digest, question, created_at in links.get(_MARKS, ()):
+    for digest, question, created_at in links.get(MARKS, ()):
         values = {"question_digest": base64.b64decode(digest), "created_at": datetime.fromisoformat(created_at)}
         session.add(RecallMark(user_id=memory.user_id, memory_id=memory.id, question=question, **values))
 
@@ -327,57 +325,6 @@ def _leave_word(session: Session, memory: Memory, other_id: UUID, name: str, tie
     added = {LINKS: {**links, name: [*links[name], tie]}} if name in links else {name: tie}
     other.row = {**other.row, **added}
     session.flush()
-
-
-def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], texts: Sequence[str]) -> None:
-    """Blank what tells of memories that are gone for good, as `redact` does, and what could come back with others.
-
-    Of forgotten memories but these, marks go whose question says one of the texts. They are locked for that, so the
-    caller holds no forgotten row yet; what the caller needs of spaces is locked before.
-    """
-    needles = Needles(texts)
-    # Before what `redact` locks: whoever purges holds forgotten rows when they come to that.
-    marked = _lock_marked(session, user_id, _saying(session, user_id, memory_ids, needles), wait=True)
-    _blank(session, memory_ids, needles, marked)
-
-
-def _saying(
-    session: Session, user_id: UUID, memory_ids: Collection[UUID], needles: Needles
-) -> Mapping[UUID, Sequence[str]]:
-    """Return the forgotten memories, but these, with whose marks a text would come back, and the questions of those."""
-    if not needles:
-        return {}
-    others = (Forgotten.user_id == user_id, ~among(Forgotten.id, memory_ids))
-    marks = Forgotten.row[(LINKS, _MARKS)]
-    marked = session.execute(select(Forgotten.id, marks).where(*others, func.jsonb_array_length(marks) > 0))
-    found = {each: [question for _, question, _ in its if needles.in_text(question)] for each, its in marked}
-    return {each: questions for each, questions in found.items() if questions}
-
-
-def _lock_marked(session: Session, user_id: UUID, ids: Collection[UUID], *, wait: bool) -> Sequence[Forgotten]:
-    """Return these forgotten memories, locked in their order; without `wait` those that nobody else holds."""
-    if not ids:
-        return ()
-    rows = select(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, ids)).order_by(Forgotten.id)
-    rows = rows.with_for_update(skip_locked=not wait)
-    return session.scalars(rows.execution_options(populate_existing=True)).all()
-
-
-def _blank(
-    session: Session,
-    memory_ids: Sequence[UUID],
-    needles: Needles,
-    marked: Sequence[Forgotten],
-    conversation_ids: Sequence[UUID] = (),
-    facts_of: UUID | None = None,
-) -> None:
-    redact(session, memory_ids, needles, conversation_ids, facts_of=facts_of)
-    # After calls, as whoever deletes a conversation locks them.
-    drop_goals(session, needles)
-    for forgotten in marked:
-        links = forgotten.row[LINKS]
-        kept = [mark for mark in links[_MARKS] if not needles.in_text(mark[1])]
-        forgotten.row = {**forgotten.row, LINKS: {**links, _MARKS: kept}}
 
 
 def forget_all(
@@ -409,7 +356,7 @@ def forget_all(
     _quietly(session, update(Forgotten).where(*mine).values(purge_at=now))
     here = select(Forgotten).where(*mine).order_by(Forgotten.id).execution_options(populate_existing=True)
     due = session.scalars(here).all() if len(ids) <= PURGED_AT_ONCE else ()
-    _purge(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids, facts_of=facts_of)
+    purge_held(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids, facts_of=facts_of)
     # Before what was cached, as whoever purges locks them.
     release_calls(session, conversation_ids)
     drop_cached(session, user_id, [text for row in rows.values() for text in texts_in(row)], keys)
@@ -453,88 +400,6 @@ def _set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now:
     # In one statement: one for each of thousands takes three times as long.
     _quietly(session, delete(Memory).where(Memory.user_id == user_id, among(Memory.id, rows)))
     return rows
-
-
-def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: int | None = None) -> int:
-    """Remove for good what is due: forgotten rows and old tombstones. Returns how many rows.
-
-    `most` limits how many forgotten rows go, those with the lowest ids; no space is locked. Where that leaves something
-    that nobody holds, at least `most` rows are returned.
-
-    Notebooks and cells that were removed go as well, once their undo has passed. What another transaction holds is left
-    for the next time; so is what a mark of a forgotten memory says that another one holds.
-    """
-    rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
-    due = session.scalars(rows.limit(most).with_for_update(skip_locked=True)).all()
-    gone = _purge(session, user_id, due, keys=keys, now=now)
-    # After others are waited for, who may wait for a notebook.
-    drop_removed(session, user_id, now)
-    stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
-    return gone + int(stones.rowcount)  # type: ignore[attr-defined]
-
-
-def purge_forgotten(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now: datetime) -> Row:
-    """Remove one forgotten memory for good, whether its undo has passed or not, and return its row.
-
-    Where another transaction holds what tells of it, its undo has passed with this, and `purge` removes it.
-
-    Raises `NotFoundError` when nothing of it is left.
-    """
-    forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
-    if forgotten is None:
-        raise NotFoundError("nothing of it is left")
-    row = forgotten.row
-    forgotten.purge_at = min(forgotten.purge_at, now)
-    _purge(session, user_id, [forgotten], keys=keys, now=now)
-    return row
-
-
-def _purge(
-    session: Session,
-    user_id: UUID,
-    due: Sequence[Forgotten],
-    *,
-    keys: Keys,
-    now: datetime,
-    conversation_ids: Sequence[UUID] = (),
-    facts_of: UUID | None = None,
-) -> int:
-    """Remove these for good, all of them locked by the caller, and whatever tells of them; returns how many are gone.
-
-    Those stay that are told of by a mark which another transaction holds: that may be purging as well, and what its
-    own marks tell of are these.
-    """
-    said = {row.id: texts_in(row.row) for row in due}
-    needles = Needles(text for texts in said.values() for text in texts)
-    saying = _saying(session, user_id, said, needles)
-    marked = _lock_marked(session, user_id, saying, wait=False)
-    if held := saying.keys() - {forgotten.id for forgotten in marked}:
-        questions = [question for each in held for question in saying[each]]
-        for row in due:
-            its = Needles(said[row.id])
-            if any(its.in_text(question) for question in questions):
-                del said[row.id]
-        needles = Needles(text for texts in said.values() for text in texts)
-    # In one go, as each locks what it blanks in the order that everyone does.
-    _blank(session, list(said), needles, marked, conversation_ids, facts_of)
-    if not said:
-        return 0
-    # Of what was forgotten once more: it may have been asked for in its own words since.
-    drop_cached(session, user_id, [text for texts in said.values() for text in texts], keys)
-    session.flush()
-    gone = [row for row in due if row.id in said]
-    for row in gone:
-        session.expunge(row)
-    _quietly(session, delete(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, said)))
-    expired = sum(map(_has_expired, gone))
-    details = {"forgotten": len(gone) - expired, "expired": expired}
-    record(session, user_id, "memory.purged", actor="system", now=now, count=len(gone), details=details)
-    return len(gone)
-
-
-def _has_expired(forgotten: Forgotten) -> bool:
-    expires_at = forgotten.row["expires_at"]
-    return expires_at is not None and datetime.fromisoformat(expires_at) <= forgotten.purge_at
 
 
 def _quietly(session: Session, statement: Any) -> None:

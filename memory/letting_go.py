@@ -8,9 +8,9 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from memory.browse import Source, find_source
-from memory.forget import purge_forgotten
 from memory.journal import record
 from memory.keys import Keys
+from memory.purge import purge_forgotten
 
 
 def let_go(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now: datetime, actor: str) -> Source | None:

@@ -22,10 +22,10 @@ from memory.wordings import hand_wordings_over, wordings
 # An agent that rewrites a memory every minute must not fill the disk.
 MOST_KEPT = 100
 LARGEST_PAGE = 100
-# Beside the columns of a forgotten row: what tied it to other memories, and there the versions that it had and the
-# other words that it was said in.
+# Beside the columns of a forgotten row: what tied it to other memories, and there the versions that it had, the other
+# words that it was said in, and the questions that it was marked as right for.
 LINKS = "_links"
-VERSIONS, WORDINGS = "versions", "wordings"
+VERSIONS, WORDINGS, MARKS = "versions", "wordings", "recall_marks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from sqlalchemy.exc import OperationalError
 
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
-from memory.forget import purge, set_aside_expired
+from memory.forget import set_aside_expired
 from memory.notebooks.notebooks import UNDO_WINDOW
+from memory.purge import purge
 from memory.rates import drop_old_counts
 from memory.retention import age_out, spaces_with_aged
 from memory.samples import sample_anew

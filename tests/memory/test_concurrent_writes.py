@@ -21,7 +21,7 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.cache import _digest, drop_cached
 from memory.erase import erase_user
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
-from memory.forget import forget, purge, restore, set_aside_expired
+from memory.forget import forget, restore, set_aside_expired
 from memory.journal import record_tool_call
 from memory.letting_go import let_go
 from memory.message_drafts import MessageDraft
@@ -29,6 +29,7 @@ from memory.messages import Scribe, append
 from memory.models import Forgotten
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
+from memory.purge import purge
 from memory.remember import remember_many
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space

@@ -15,7 +15,8 @@ from memory.embedding.backfill import Backfill, utc_now
 from memory.embedding.base import EmbeddingError
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers, System, save_setting
-from memory.forget import forget, purge, set_aside_expired
+from memory.forget import forget, set_aside_expired
+from memory.purge import purge
 
 QUESTION = "Where do the bees go in winter?"
 WEEK = timedelta(days=7)

@@ -17,10 +17,10 @@ from sqlalchemy import text as text_of
 
 from memory.caseless import caseless
 from memory.embedding.backfill import utc_now
-from memory.forget import redact_all
 from memory.ids import new_id
 from memory.journal import record_tool_call, redact
 from memory.models import ToolCall
+from memory.purge import redact_all
 from memory.redaction import MOST_ASKED, SHORTEST_WITHIN, Needles
 
 SECRET = 'Ada said "never\n\tagain" in C:\\Zürich'

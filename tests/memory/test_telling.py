@@ -12,12 +12,13 @@ from memory.conversations import open_conversation
 from memory.embedding.backfill import utc_now
 from memory.external_calls import CallDraft, record_calls
 from memory.facts import Statement, correct_fact, state
-from memory.forget import UNDO_WINDOW, forget, purge
+from memory.forget import UNDO_WINDOW, forget
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation
 from memory.notebooks.cells import add_cell, edit_cell
 from memory.notebooks.notebooks import create_notebook, duplicate_notebook, remove_notebook, rename_notebook
+from memory.purge import purge
 from memory.redaction import REDACTED
 from memory.session_state import SessionStates
 from memory.spaces import get_space

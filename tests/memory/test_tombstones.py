@@ -14,8 +14,9 @@ from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import RefusedError
-from memory.forget import UNDO_WINDOW, purge, restore
+from memory.forget import UNDO_WINDOW, restore
 from memory.preferences import set_time_zone
+from memory.purge import purge
 from memory.remember import remember_many
 
 LONG = "The quarterly planning meeting with the whole design team takes place in the large room at {} o'clock " + (

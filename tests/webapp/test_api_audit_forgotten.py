@@ -12,10 +12,11 @@ from sqlalchemy import text
 from memory.bulk import move_many
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
-from memory.forget import UNDO_WINDOW, purge, set_aside_expired
+from memory.forget import UNDO_WINDOW, set_aside_expired
 from memory.ids import new_id
 from memory.models import Entity, EntityMention, Space
 from memory.notebooks.notebooks import create_notebook
+from memory.purge import purge
 from memory.redaction import secrets_of
 
 CALLS = "/v1/tool-calls"

@@ -10,7 +10,8 @@ from api_talk import Talk
 
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
-from memory.forget import UNDO_WINDOW, purge
+from memory.forget import UNDO_WINDOW
+from memory.purge import purge
 
 FACTS = "/v1/facts"
 SPRING, SUMMER, AUTUMN = (f"2024-{month:02}-01T00:00:00+00:00" for month in (3, 6, 9))

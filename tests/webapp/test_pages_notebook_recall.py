@@ -16,7 +16,8 @@ from sqlalchemy import text as sql
 
 from memory.database import make_engine, user_session
 from memory.embedding.backfill import utc_now
-from memory.forget import UNDO_WINDOW, forget, purge
+from memory.forget import UNDO_WINDOW, forget
+from memory.purge import purge
 from webapp.pages.notebook_stored import check_cell
 
 

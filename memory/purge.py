@@ -1,0 +1,156 @@
+"""Removing what is forgotten for good once it is due, with whatever tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import delete, func, select
+from sqlalchemy.orm import Session
+
+from memory.embedding.cache import drop_cached
+from memory.errors import NotFoundError
+from memory.ids import among
+from memory.journal import record, redact
+from memory.keys import Keys
+from memory.models import Forgotten, Tombstone
+from memory.notebooks.notebooks import drop_removed
+from memory.redaction import Needles
+from memory.revisions import LINKS, MARKS, texts_in
+from memory.session_state import drop_goals
+
+
+def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: int | None = None) -> int:
+    """Remove for good what is due: forgotten rows and old tombstones. Returns how many rows.
+
+    `most` limits how many forgotten rows go, those with the lowest ids; no space is locked. Where that leaves something
+    that nobody holds, at least `most` rows are returned.
+
+    Notebooks and cells that were removed go as well, once their undo has passed. What another transaction holds is left
+    for the next time; so is what a mark of a forgotten memory says that another one holds.
+    """
+    rows = select(Forgotten).where(Forgotten.user_id == user_id, Forgotten.purge_at <= now).order_by(Forgotten.id)
+    due = session.scalars(rows.limit(most).with_for_update(skip_locked=True)).all()
+    gone = purge_held(session, user_id, due, keys=keys, now=now)
+    # After others are waited for, who may wait for a notebook.
+    drop_removed(session, user_id, now)
+    stones = session.execute(delete(Tombstone).where(Tombstone.user_id == user_id, Tombstone.expires_at <= now))
+    return gone + int(stones.rowcount)  # type: ignore[attr-defined]
+
+
+def purge_forgotten(session: Session, user_id: UUID, memory_id: UUID, *, keys: Keys, now: datetime) -> dict[str, Any]:
+    """Remove one forgotten memory for good, whether its undo has passed or not, and return its row.
+
+    Where another transaction holds what tells of it, its undo has passed with this, and `purge` removes it.
+
+    Raises `NotFoundError` when nothing of it is left.
+    """
+    forgotten = session.get(Forgotten, (user_id, memory_id), with_for_update=True, populate_existing=True)
+    if forgotten is None:
+        raise NotFoundError("nothing of it is left")
+    row = forgotten.row
+    forgotten.purge_at = min(forgotten.purge_at, now)
+    purge_held(session, user_id, [forgotten], keys=keys, now=now)
+    return row
+
+
+def purge_held(
+    session: Session,
+    user_id: UUID,
+    due: Sequence[Forgotten],
+    *,
+    keys: Keys,
+    now: datetime,
+    conversation_ids: Sequence[UUID] = (),
+    facts_of: UUID | None = None,
+) -> int:
+    """Remove these for good, all of them locked by the caller, and whatever tells of them; returns how many are gone.
+
+    Those stay that are told of by a mark which another transaction holds: that may be purging as well, and what its
+    own marks tell of are these.
+    """
+    said = {row.id: texts_in(row.row) for row in due}
+    needles = Needles(text for texts in said.values() for text in texts)
+    saying = _saying(session, user_id, said, needles)
+    marked = _lock_marked(session, user_id, saying, wait=False)
+    if held := saying.keys() - {forgotten.id for forgotten in marked}:
+        questions = [question for each in held for question in saying[each]]
+        for row in due:
+            its = Needles(said[row.id])
+            if any(its.in_text(question) for question in questions):
+                del said[row.id]
+        needles = Needles(text for texts in said.values() for text in texts)
+    # In one go, as each locks what it blanks in the order that everyone does.
+    _blank(session, list(said), needles, marked, conversation_ids, facts_of)
+    if not said:
+        return 0
+    # Of what was forgotten once more: it may have been asked for in its own words since.
+    drop_cached(session, user_id, [text for texts in said.values() for text in texts], keys)
+    session.flush()
+    gone = [row for row in due if row.id in said]
+    for row in gone:
+        session.expunge(row)
+    removed = delete(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, said))
+    session.execute(removed.execution_options(synchronize_session=False))
+    expired = sum(map(_has_expired, gone))
+    details = {"forgotten": len(gone) - expired, "expired": expired}
+    record(session, user_id, "memory.purged", actor="system", now=now, count=len(gone), details=details)
+    return len(gone)
+
+
+def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], texts: Sequence[str]) -> None:
+    """Blank what tells of memories that are gone for good, as `redact` does, and what could come back with others.
+
+    Of forgotten memories but these, marks go whose question says one of the texts. They are locked for that, so the
+    caller holds no forgotten row yet; what the caller needs of spaces is locked before.
+    """
+    needles = Needles(texts)
+    # Before what `redact` locks: whoever purges holds forgotten rows when they come to that.
+    marked = _lock_marked(session, user_id, _saying(session, user_id, memory_ids, needles), wait=True)
+    _blank(session, memory_ids, needles, marked)
+
+
+def _saying(
+    session: Session, user_id: UUID, memory_ids: Collection[UUID], needles: Needles
+) -> Mapping[UUID, Sequence[str]]:
+    """Return the forgotten memories, but these, with whose marks a text would come back, and the questions of those."""
+    if not needles:
+        return {}
+    others = (Forgotten.user_id == user_id, ~among(Forgotten.id, memory_ids))
+    marks = Forgotten.row[(LINKS, MARKS)]
+    marked = session.execute(select(Forgotten.id, marks).where(*others, func.jsonb_array_length(marks) > 0))
+    found = {each: [question for _, question, _ in its if needles.in_text(question)] for each, its in marked}
+    return {each: questions for each, questions in found.items() if questions}
+
+
+def _lock_marked(session: Session, user_id: UUID, ids: Collection[UUID], *, wait: bool) -> Sequence[Forgotten]:
+    """Return these forgotten memories, locked in their order; without `wait` those that nobody else holds."""
+    if not ids:
+        return ()
+    rows = select(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, ids)).order_by(Forgotten.id)
+    rows = rows.with_for_update(skip_locked=not wait)
+    return session.scalars(rows.execution_options(populate_existing=True)).all()
+
+
+def _blank(
+    session: Session,
+    memory_ids: Sequence[UUID],
+    needles: Needles,
+    marked: Sequence[Forgotten],
+    conversation_ids: Sequence[UUID] = (),
+    facts_of: UUID | None = None,
+) -> None:
+    redact(session, memory_ids, needles, conversation_ids, facts_of=facts_of)
+    # After calls, as whoever deletes a conversation locks them.
+    drop_goals(session, needles)
+    for forgotten in marked:
+        links = forgotten.row[LINKS]
+        kept = [mark for mark in links[MARKS] if not needles.in_text(mark[1])]
+        forgotten.row = {**forgotten.row, LINKS: {**links, MARKS: kept}}
+
+
+def _has_expired(forgotten: Forgotten) -> bool:
+    expires_at = forgotten.row["expires_at"]
+    return expires_at is not None and datetime.fromisoformat(expires_at) <= forgotten.purge_at
