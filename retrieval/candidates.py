@@ -247,7 +247,7 @@ class Source:
         beside = shelf is MEMORIES and policy.context_weight > 0 and bool(question.lexemes)
         rows = fetch(self.session, pool_statement(shelf, filtered=self.query.filtered, beside=beside), values)
         speakers = speakers_of(row[_HEAD_PLACE] for row in rows)
-        read = [_read(speakers, *row) for row in rows]
+        read = [_read(row, speakers) for row in rows]
         if shelf is EPISODES:
             # Exchanges of a talk, though they are not ranked with the ones beside them.
             for candidate, *_ in read:
@@ -336,22 +336,9 @@ def many_wait(source: Source, near: Near, pool: Sequence[Candidate]) -> bool:
     return waiting >= max(FEW_WAIT, WAITING_SHARE * of)
 
 
-def _read(
-    speakers: Collection[str],
-    item_id: UUID,
-    created_at: datetime,
-    importance: float,
-    pinned: bool,
-    previous_id: UUID | None,
-    is_said: bool,
-    head: str | None,
-    size: int,
-    places: Sequence[int] | None,
-    counts: Sequence[int] | None,
-    length: float,
-    distance: float | None,
-) -> tuple[Candidate, Said, float | None]:
-    """Return a row of the pool as a candidate, and what it says of the question."""
+def _read(row: Row, speakers: Collection[str]) -> tuple[Candidate, Said, float | None]:
+    """Return a row of the pool as a candidate, what it says of the question, and its distance where that was told."""
+    item_id, created_at, importance, pinned, previous_id, is_said, head, size, places, counts, length, distance = row
     name = speaker_of(head)
     # What is kept of a message begins with who said it, however few there are.
     speaker = name if is_said or name in speakers else None
