@@ -40,7 +40,8 @@ from memory.ids import new_id
 from memory.models import User
 from memory.server import EmbeddedServer
 from memory.spaces import DEFAULT_SPACE, create_space
-from retrieval.reading import shared_reader
+from retrieval.policy import Policy
+from retrieval.reading import Reader, shared_reader
 from tasks.app import configure, huey
 from tasks.runtime import Runtime, build
 from webapp.cli.wiring import migrate
@@ -166,6 +167,19 @@ def one_bundled_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(local, "_open", open_bundled)
     monkeypatch.setattr(local, "_quick", _quicken_once)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def time_to_read() -> Iterator[None]:
+    """Let a search read what it wants to, unless a test gives it a time: the usual is too short for a busy machine."""
+    usual, read = Policy().reading_ms / 1000, Reader.each
+
+    def unhurried(self: Reader, *given: Any, seconds: float | None = None, **more: Any) -> Iterator[float | None]:
+        return read(self, *given, seconds=60.0 if seconds == usual else seconds, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reader, "each", unhurried)
+        yield
 
 
 @pytest.fixture
