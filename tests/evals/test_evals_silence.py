@@ -63,9 +63,9 @@ def test_the_best_choice_is_held_against_chance() -> None:
 def test_hundreds_of_persons_are_left_out_of_thousands_of_questions_in_no_time() -> None:
     persons = [chr(0x4E00 + n // 28) for n in range(16_000)]
     found = made([1] * len(persons), [0] * len(persons), "".join(persons))
-    began = time.process_time()
+    began = time.thread_time()
     assert found.elsewhere == (1,) * len(persons)
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2
 
 
 def test_a_person_is_left_out_with_all_collections_of_theirs() -> None:

@@ -138,9 +138,9 @@ def test_folding_twice_changes_nothing(text):
 
 
 def test_hostile_texts_take_no_time():
-    started = time.process_time()
+    started = time.thread_time()
     for hostile in ("*" * 50_000, "www.(" * 10_000, "`https://" * 10_000, "https://a/" + "?" * 50_000):
         addresses(hostile)
     for hostile in ("a." * 30_000, "a-" * 30_000, "a.de/(" * 10_000, "a" * 60_000, "a.bc " * 10_000):
         spelled(hostile, NOTHING)
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5

@@ -484,10 +484,10 @@ def test_politeness_and_case_change_nothing(said, before, after):
 @pytest.mark.parametrize("filling", [" ", "that ", "please ", ".", "remember that ", "\n\n", "forget "])
 def test_a_long_text_is_read_in_no_time(filling):
     text = "remember that a" + filling * (60_000 // len(filling)) + "b"
-    started = time.process_time()
+    started = time.thread_time()
     parse(text)
     parse(text[14:])
-    assert time.process_time() - started < 2
+    assert time.thread_time() - started < 2
 
 
 @given(st.text(max_size=100))

@@ -311,9 +311,9 @@ def test_the_gist_parts_what_differs(other: str) -> None:
 @pytest.mark.parametrize("unit", ["[1,", "(a", "1,", "a-", "may ", "- ", "aA", "not ", "\n", "<", "!=. "])
 def test_the_longest_text_is_read_in_reasonable_time(unit: str) -> None:
     text = (unit * 65536)[:65536]
-    started = time.process_time()
+    started = time.thread_time()
     read(text)
-    assert time.process_time() - started < 2
+    assert time.thread_time() - started < 2
 
 
 LONG = "We met the caterers about the spring party and they will bring a {} menu for the whole team. " + "filler " * 80

@@ -106,7 +106,7 @@ def test_a_dropped_text_is_gone_for_every_model() -> None:
 def test_a_cached_text_costs_next_to_nothing() -> None:
     cache = CachedEmbedder(Lengths())
     cache.embed_one("tea")
-    began = time.process_time()
+    began = time.thread_time()
     for _ in range(1000):
         cache.embed_one("tea")
-    assert time.process_time() - began < 0.3
+    assert time.thread_time() - began < 0.3

@@ -165,6 +165,6 @@ def test_texts_are_answered_in_their_order():
 def test_many_names_behind_a_long_indent_are_found_in_time():
     text = "\t" * (LONGEST_READ // 2) + "we met " + "".join(f"Xylor{chr(97 + n)} and then " for n in range(26)) * 8
     names("Warm up.")
-    started = time.process_time()
+    started = time.thread_time()
     assert "Xylora" in names(text)
-    assert time.process_time() - started < 2
+    assert time.thread_time() - started < 2

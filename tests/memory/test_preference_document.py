@@ -193,10 +193,10 @@ def test_a_document_of_64_kib_fits():
     ids=["brackets", "dashes", "braces", "keys", "sexagesimal", "digits", "aliases", "comments"],
 )
 def test_no_document_takes_long(front_matter):
-    started = time.process_time()
+    started = time.thread_time()
     with suppress(PreferencesError):
         parse(f"---\n{front_matter}\n---\n")
-    assert time.process_time() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_a_time_zone_is_utc_until_it_is_named():

@@ -58,9 +58,9 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 
 def test_hostile_nesting_stays_idempotent_and_fast() -> None:
     nested = "[1," * 9000 + "2" + " 1]" * 9000
-    started = time.process_time()
+    started = time.thread_time()
     once = normalise(nested)
-    assert time.process_time() - started < 1
+    assert time.thread_time() - started < 1
     assert normalise(once) == once
 
 
@@ -122,9 +122,9 @@ def test_a_thousand_short_texts_take_less_than_150_ms() -> None:
     texts = [" ".join(f"w{(index * 7 + place * 13) % 4999}" for place in range(20)) for index in range(1000)]
     took = []
     for _ in range(3):
-        started = time.process_time()
+        started = time.thread_time()
         for text in texts:
             simhash64(text)
-        took.append(time.process_time() - started)
+        took.append(time.thread_time() - started)
     # What else the machine does only adds to it.
     assert min(took) < 0.15

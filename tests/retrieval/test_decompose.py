@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import process_time
+from time import thread_time
 
 import pytest
 from hypothesis import given
@@ -80,6 +80,6 @@ def test_parts_are_words_of_the_question(words: list[str]) -> None:
 
 @pytest.mark.parametrize("unit", ["and who is ", "? ", " ", "is the ", "and", ", and what "])
 def test_a_long_question_costs_little(unit: str) -> None:
-    start = process_time()
+    start = thread_time()
     parts_of((unit * 8192)[:8192], 3)
-    assert process_time() - start < 0.5
+    assert thread_time() - start < 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from time import process_time
+from time import thread_time
 
 import pytest
 from hypothesis import given
@@ -29,9 +29,9 @@ def test_the_part_with_a_name_that_is_written_with_signs_is_shown():
 
 def test_a_long_run_of_letters_is_read_once() -> None:
     """From each of its letters on it took ten seconds."""
-    begun = process_time()
+    begun = thread_time()
     assert found_in("a" * 16_000 + " Node.js", "nodejs or " + "a" * 8_000) == [(16_001, 16_008, "nodej")]
-    assert process_time() - begun < 2
+    assert thread_time() - begun < 2
 
 
 def test_a_rare_word_tells_more_than_one_that_is_everywhere():

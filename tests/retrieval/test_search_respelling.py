@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from itertools import product
-from time import process_time
+from time import thread_time
 
 import pytest
 
@@ -433,10 +433,10 @@ def test_a_long_question_is_compared_with_what_is_known_word_by_word():
     words = ["".join(each) for each in product("bcdfghjklmn", repeat=3)][:1200]
     spent = []
     for _ in range(3):
-        begun = process_time()
+        begun = thread_time()
         found = list(slips.unknown_words(" ".join(f"{each}endings" for each in words), words))
         assert len(found) == len(words)
-        spent.append(process_time() - begun)
+        spent.append(thread_time() - begun)
     assert min(spent) < 0.06
 
 

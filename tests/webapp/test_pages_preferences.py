@@ -371,6 +371,6 @@ def test_a_comparison_shows_changes_with_a_few_lines_around(older: str, newer: s
 def test_documents_of_many_lines_are_compared_quickly() -> None:
     older = "\n".join(str(number * 7 % 331) for number in range(MOST_COMPARED * 20))
     newer = "\n".join(str(number * 11 % 337) for number in range(MOST_COMPARED * 20))
-    start = time.process_time()
+    start = time.thread_time()
     assert compare(older, newer)
-    assert time.process_time() - start < 5
+    assert time.thread_time() - start < 5
