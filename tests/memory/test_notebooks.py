@@ -11,11 +11,12 @@ import pytest
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.forget import UNDO_WINDOW as FORGET_WINDOW
-from memory.forget import forget, purge
+from memory.forget import forget
 from memory.notebooks import cells, notebooks
 from memory.notebooks.checks import LARGEST, LONGEST_TITLE, MOST_CELLS, MOST_NOTEBOOKS
 from memory.notebooks.marks import mark_right, marked, unmark
 from memory.notebooks.notebooks import UNDO_WINDOW
+from memory.purge import purge
 
 
 @pytest.fixture
