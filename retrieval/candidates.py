@@ -22,12 +22,14 @@ from memory.embedding.passages import READ, passages
 from memory.shelves import EPISODES, MEMORIES
 from retrieval.answers import COLOURED, signed, unsigned, written_out
 from retrieval.dates import Period
+from retrieval.from_then import probes, tells
 from retrieval.policy import Policy
 from retrieval.query import Dense, Query
 from retrieval.speakers import speaker_of, speakers_of
 from retrieval.statements import (
     approximate_statement,
     exact_statement,
+    kept_near_statement,
     keyword_statement,
     of_the_time_statement,
     pictured_statement,
@@ -208,10 +210,21 @@ class Source:
         return [row[0] for row in fetch(self.session, of_the_time_statement(filtered=self.query.filtered), values)]
 
     def naming(self, period: Period) -> frozenset[UUID]:
-        """Return the memories that say a day, a month or a year of a time."""
+        """Return the memories that say a day, a month or a year of a time, or tell it from when they were kept."""
         zone = self.now.tzinfo or UTC
         found = self.with_most(lexemes_of(period, zone), MOST_WITH_DAYS)
-        return frozenset(item_id for item_id, text, kept in found if says(period, text, kept, zone))
+        named = (item_id for item_id, text, kept in found if says(period, text, kept, zone))
+        told = (item_id for item_id, text, kept in self._kept_near(period) if tells(period, text, kept, zone))
+        return frozenset(chain(named, told))
+
+    def _kept_near(self, period: Period) -> Sequence[tuple[UUID, str, datetime]]:
+        """Return what may tell of a time from when it was kept, with texts and moments, the nearest first."""
+        if not (looked_for := probes(period)):
+            return ()
+        queries, starts, ends = (list(each) for each in zip(*looked_for, strict=True))
+        values = {**self.scope(), "now": self.now, "queries": queries, "starts": starts, "ends": ends}
+        values |= {"since": min(starts), "before": max(ends), "start": period.start, "most": MOST_WITH_DAYS}
+        return fetch(self.session, kept_near_statement(filtered=self.query.filtered), values)
 
     def with_most(self, probes: Mapping[str, int], most: int) -> Sequence[tuple[UUID, str, datetime]]:
         """Return items, with texts and moments, that have most of some lexemes by their weights, the latest first.

@@ -1,18 +1,23 @@
-"""Times that a question tells from now: "yesterday", "3 days ago", "last summer", "on Monday"."""
+"""Times that are told from now: "yesterday", "3 days ago", "last summer", "on Monday".
+
+In a question that is the moment at which it is asked, in a note that at which it was kept.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from retrieval import weekdays
+from retrieval.closely import finds
 from retrieval.dates import DateHint, hint_of, month_start, zone_of
 from retrieval.months import YEAR_TEXT
 
 # Northern hemisphere, by the first month of three.
-_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _STEPS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(_NUMBERS)}
 _STEP = rf"(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?"
@@ -35,7 +40,7 @@ _RECENT = re.compile(
 )
 _BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1}
 _BACK |= {"tomorrow": -1, "next": -1, "coming": -1, "day after tomorrow": -2}
-_NAME_OF_SEASON = rf"(?P<name>{'|'.join(_SEASONS)})\b"
+_NAME_OF_SEASON = rf"(?P<name>{'|'.join(SEASONS)})\b"
 _SEASON = re.compile(rf"\b(?P<which>last|this|next)\s+{_NAME_OF_SEASON}", re.IGNORECASE)
 _IN_SEASON = re.compile(
     rf"\b(?:(?:in|during|over)(?:\s+the)?|(?:from|to|between|and|until)(?!\s+fall))\s+{_NAME_OF_SEASON}"
@@ -63,6 +68,8 @@ _ANY_SUCH = re.compile(
 _THE_LAST = re.compile(r"(?:(?:on|at|over)\s+)?the\s+(?:last|past)\b(?!\s+weekend)", re.IGNORECASE)
 # Characters that are looked at before one.
 _NEAR = 16
+# One of these is in whatever is told but a day of the week.
+_PLACES = re.compile("|".join(("yesterday|today|tomorrow|day|week|month|year", *SEASONS)))
 
 
 def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tuple[DateHint, re.Match[str]] | None:
@@ -94,14 +101,28 @@ def season_told(now: datetime, question: str, *, gone: bool) -> tuple[DateHint, 
 
 
 def words_for(question: str) -> list[str]:
-    """Return how a question says times for which a note has the same words, whenever it was kept.
+    """Return the names of the seasons of a question: a note may have one that tells no year of it.
 
-    >>> words_for("What happens tomorrow, next  week and this winter, and on 3 May?")
-    ['tomorrow', 'next week', 'winter']
+    >>> words_for("What happens tomorrow, this winter and in spring, and on 3 May?")
+    ['winter', 'spring']
     """
-    recent = [" ".join(each[0].casefold().split()) for each in _RECENT.finditer(question)]
-    seasons = chain(_SEASON.finditer(question), _IN_SEASON.finditer(question))
-    return [*recent, *(each["name"].casefold() for each in seasons)]
+    return [each["name"].casefold() for each in chain(_SEASON.finditer(question), _IN_SEASON.finditer(question))]
+
+
+def every_told(kept: datetime, text: str) -> Iterator[tuple[DateHint, re.Match[str]]]:
+    """Give the spans that a text tells from the moment at which it was kept, and where; days of the week are none.
+
+    A season without its year is that before and that behind.
+    """
+    for pattern, read in _WAYS_OF_NOTES:
+        for found in finds(pattern, text, _PLACES):
+            if (hint := read(found, kept)) is not None:
+                yield hint, found
+    for pattern, ways in ((_SEASON, (False,)), (_IN_SEASON, (False, True))):
+        for found in finds(pattern, text, _PLACES):
+            for gone in ways:
+                if (hint := _season(found, kept, gone=gone)) is not None:
+                    yield hint, found
 
 
 def _ago(found: re.Match[str], now: datetime) -> DateHint | None:
@@ -175,7 +196,7 @@ def _season(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | No
     which, year, first, today = (
         said.get("which", "").lower(),
         said.get("year"),
-        _SEASONS[said["name"].lower()],
+        SEASONS[said["name"].lower()],
         now.date(),
     )
     try:
@@ -214,10 +235,6 @@ def _weekday(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | N
     return replace(hint, weekday=weekday) if hint is not None and not weekend else hint
 
 
-_WAYS = (
-    (_AGO, _ago),
-    (_ABOUT_AGO, _about_ago),
-    (_WITHIN, _within),
-    (_RECENT, _recent),
-    (_AHEAD, _ahead),
-)
+# "Slept badly for the last three days" tells of each of them, and of none alone.
+_WAYS_OF_NOTES = ((_AGO, _ago), (_ABOUT_AGO, _about_ago), (_RECENT, _recent), (_AHEAD, _ahead))
+_WAYS = (*_WAYS_OF_NOTES[:2], (_WITHIN, _within), *_WAYS_OF_NOTES[2:])

@@ -25,6 +25,7 @@ from retrieval.course import Course
 from retrieval.dates import Period
 from retrieval.decompose import parts_of
 from retrieval.from_now import words_for
+from retrieval.from_then import untold
 from retrieval.hearing import Hearing
 from retrieval.mmr import select as diversify
 from retrieval.phrases import quoted, says
@@ -33,7 +34,7 @@ from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
 from retrieval.respelling import respelled, rewritten
 from retrieval.scoring import in_talk, look_again, rank, rank_by_time
 from retrieval.told_days import READ
-from retrieval.types import Ranked, Scored, Vector
+from retrieval.types import Candidate, Ranked, Scored, Vector
 from retrieval.unspaced import is_unspaced, telling
 
 if TYPE_CHECKING:
@@ -307,14 +308,19 @@ class _Run:
 def _saying(weighed: Sequence[Scored], phrases: Sequence[str], words: Sequence[str] | None) -> list[Scored]:
     """Return what says all of some phrases, and where `words` for a time are given may say that time.
 
-    So may what has one of them, and what is too long to be read for days: who asks for a time alone wants nothing else.
+    So may what has one of them without telling which, and what is too long to be read for days: who asks for a time
+    alone wants nothing else.
     """
 
-    def fits(text: str) -> bool:
-        on_time = words is None or len(text) > READ or any(says(text, [word]) for word in words)
+    def fits(memory: Candidate) -> bool:
+        text = memory.text
+        on_time = words is None or len(text) > READ or says_one(untold(text, memory.created_at), words)
         return on_time and (not phrases or says(text, phrases))
 
-    return [each for each in weighed if fits(each.candidate.text)]
+    def says_one(text: str, words: Sequence[str]) -> bool:
+        return any(says(text, [word]) for word in words)
+
+    return [each for each in weighed if fits(each.candidate)]
 
 
 def query_hash(question: str) -> str:

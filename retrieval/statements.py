@@ -256,6 +256,21 @@ SELECT m.id, {text} AS text, m.created_at FROM (
 WHERE {served} ORDER BY f.n DESC, m.id DESC
 """
 
+# The texts that have one of the words of a query and were kept in the time that this asks for, the nearest to a moment
+# first. All of the widest time are looked at, in the order of their times: by its words each would be looked up alone.
+_KEPT_NEAR = """
+SELECT m.id, {text} AS text, m.created_at FROM {items} m
+WHERE m.user_id = %(user_id)s AND {served}{narrows}
+  AND m.created_at >= %(since)s AND m.created_at < %(before)s
+  AND EXISTS (
+      SELECT FROM unnest(
+          %(queries)s::text[]::tsquery[], %(starts)s::timestamptz[], %(ends)s::timestamptz[]
+      ) AS p(query, since, before)
+      WHERE m.created_at >= p.since AND m.created_at < p.before AND m.tsv @@ p.query
+  )
+ORDER BY abs(extract(epoch FROM m.created_at - %(start)s)), m.id LIMIT %(most)s
+"""
+
 # The words of a scope with a first letter, or with one that only other languages have, and how many items have each.
 # Two ranges and not one condition: each is read from the index alone, where both together would read the table.
 _VOCABULARY = """
@@ -445,6 +460,12 @@ def _with_passages(shelf: Shelf, near: str, *, filtered: bool, **words: str) -> 
 def spelled_statement(shelf: Shelf, *, filtered: bool) -> str:
     """The items that have most of some lexemes, by the weights of these, with their texts."""
     return _filled(_SPELLED, shelf, filtered=filtered)
+
+
+@cache
+def kept_near_statement(*, filtered: bool) -> str:
+    """The memories that have a word of one of some queries and were kept in the time of that, with their texts."""
+    return _filled(_KEPT_NEAR, MEMORIES, filtered=filtered)
 
 
 @cache

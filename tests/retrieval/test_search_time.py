@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import chain
 from zoneinfo import ZoneInfo
 
 import pytest
 from shelf import NOW, Shelf
 from sqlalchemy import text
+
+from retrieval import candidates
 
 KEPT = {
     "Ada keeps bees": "2025-05-31",
@@ -68,15 +71,45 @@ def test_a_time_of_which_nothing_is_kept_or_told_brings_nothing(shelf, question)
 @pytest.mark.parametrize(
     ("question", "near", "found"),
     [
-        ("What is due tomorrow?", 0, ["Dentist tomorrow"]),
-        ("this summer", 1, ["No ladders till summer"]),
-        ("next week", 1, []),
+        ("What happens this summer?", 1, ["No ladders till summer"]),
+        ("What happens this summer?", 2, []),
+        ("What is due tomorrow?", 0, []),
+        ("next week", 0, []),
     ],
 )
-def test_a_time_of_which_nothing_is_kept_is_found_in_its_own_words(runtime, ada, question, near, found):
-    shelf = Shelf(runtime, ada, ("Dentist tomorrow", "No ladders till summer"))
-    shelf.keep_at(datetime(2025, 5, 31, tzinfo=UTC))
+def test_a_season_of_which_nothing_is_kept_is_found_by_its_name(runtime, ada, question, near, found):
+    # What tells which one it means is not of another.
+    shelf = Shelf(runtime, ada, ("Dentist tomorrow, Rome next week", "No ladders till summer", "Porto last summer"))
+    shelf.keep_at(datetime(2025, 5, 1, tzinfo=UTC))
     assert shelf.found(question, near=near, cosine=0.9) == found
+
+
+# What a note of 1 May 2025 tells from then, and what asks for it on 1 June.
+FROM_THEN = {
+    "Dentist tomorrow": ["What did I have on 2 May?"],
+    "Rome next week": ["What happened in the week of 7 May?"],
+    "The fair is in two months": ["What happens in July?", "this summer"],
+    "Moved here three years ago": ["What happened in 2022?"],
+    "Porto next summer": ["this summer"],
+    "Ice skating in winter": ["What happened last winter?"],
+}
+
+
+@pytest.mark.parametrize("question", list(dict.fromkeys(chain.from_iterable(FROM_THEN.values()))))
+def test_a_time_is_told_from_the_day_on_which_the_memory_was_kept(runtime, ada, question):
+    shelf = Shelf(runtime, ada, (*FROM_THEN, "Dentist on the 3rd floor"))
+    shelf.keep_at(datetime(2025, 5, 1, 12, tzinfo=UTC))
+    result = shelf.ask(question, near=6, cosine=0.9)
+    assert {hit.snippet for hit in result.hits} == {each for each, asked in FROM_THEN.items() if question in asked}
+
+
+def test_of_many_that_may_tell_a_day_from_theirs_those_kept_nearest_are_read(runtime, ada, monkeypatch):
+    monkeypatch.setattr(candidates, "MOST_WITH_DAYS", 1)
+    shelf = Shelf(runtime, ada, ("Vet tomorrow", "Row 1 tomorrow", "Row 2 tomorrow"))
+    with shelf.session() as session:
+        older = text("UPDATE memories SET created_at = :kept WHERE user_id = :user AND text LIKE 'Row%'")
+        session.execute(older, {"kept": datetime(2025, 5, 30, tzinfo=UTC), "user": ada.id})
+    assert shelf.found("What is due tomorrow?") == ["Vet tomorrow"]
 
 
 def test_a_time_in_quotes_is_what_a_memory_says(shelf):

@@ -1,0 +1,53 @@
+"""Which times a note tells from the day on which it was kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from retrieval.asked_days import alone
+from retrieval.from_then import tells, untold
+
+# A Tuesday.
+KEPT = datetime(2026, 3, 3, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("on 4 March 2026", "Dentist TOMORROW at nine"),
+        ("on 5 March 2026", "Vet the day after tomorrow"),
+        ("on 2 March 2026", "Yesterday the boiler broke"),
+        ("on 6 March 2026", "The parcel comes in three days"),
+        ("in the week of 9 March 2026", "Next week I am in Rome"),
+        ("in the week of 16 March 2026", "Exam in two weeks"),
+        ("in April 2026", "The rent goes up next month"),
+        ("in June 2026", "The passport ends in 3 months"),
+        ("in 2024", "We met two years ago"),
+        ("in the summer of 2025", "Porto last summer"),
+        ("in the winter of 2026", "Skiing in winter"),
+        ("in March 2026", "Dentist tomorrow"),
+    ],
+)
+def test_a_note_tells_a_time_from_its_day(asked, text):
+    period = alone(f"What was planned {asked}?", KEPT)
+    assert tells(period, text, KEPT, UTC)
+    # And tells nothing of it two years later.
+    assert not tells(period, text, KEPT.replace(year=2028), UTC)
+
+
+@pytest.mark.parametrize(("asked", "text"), [("11 March 2026", "Rome next week"), ("March 2027", "Porto next year")])
+def test_a_longer_time_is_not_of_one_that_is_in_it(asked, text):
+    assert not tells(alone(f"What was planned on {asked}?", KEPT), text, KEPT, UTC)
+
+
+def test_the_day_of_a_note_is_that_of_the_zone():
+    far_east = ZoneInfo("Pacific/Auckland")
+    asked = [alone(f"What was planned on {day} March 2026?", KEPT.astimezone(far_east)) for day in (4, 5)]
+    assert [tells(period, "Dentist tomorrow", KEPT, far_east) for period in asked] == [False, True]
+
+
+def test_what_is_left_of_a_note_tells_no_time_from_its_day():
+    assert untold("Rome next summer, tyres for winter", KEPT).split() == ["Rome", ",", "tyres", "for", "winter"]
