@@ -59,6 +59,8 @@ _RANGE = re.compile(
 # Here two dates are meant, and one that is not read makes the other mean nothing.
 _TWO = re.compile(r"\bbetween\b|\bfrom\b.*\b(?:to|till|until|through)\b", re.IGNORECASE)
 _NOW = re.compile(r"\b(between|from)\s+now\b", re.IGNORECASE)
+# All from then to today.
+_SINCE = re.compile(r"\bsince\b", re.IGNORECASE)
 # Behind another month or a feast "May" is one too, and "March": "in April and May", "from Easter to May".
 _MONTH_BEFORE = re.compile(
     rf"((?:\b(?:in|during|between|from|of)|,)\s+(?:{MONTH}\.?|{FEAST})(?:\s+{YEAR_TEXT})?,?\s+(?:and|or|to|through)\s+)(?=(?-i:May|Mar(?:ch)?)\b(?!['\u2019]))",
@@ -102,15 +104,19 @@ def alone(question: str, now: datetime) -> Period | None:
 
     A day or a month without its year is the latest that has begun by `now`, or the next where the question speaks of
     what is to come; the nearer of both where it speaks of what is. A day of the week is the next, or the last where the
-    question speaks of what has been. Of several dates each is meant, and what lies between where the question says so.
+    question speaks of what has been. Of several dates each is meant, and what lies between where the question says so,
+    or from one to today where it asks for what has been since then.
     """
-    question, moment = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", with_months(question))), aware(now)
+    since, moment = _SINCE.search(question) is not None, aware(now)
+    question = f"{_SINCE.sub('from', question).rstrip(' ?!.')} to today" if since else question
+    question = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", with_months(question)))
     named = named_month(question)
     if (named is not None and (named["lead"] or "").lower() in _ELSEWHERE) or _BY.search(question):
         return None
     placed: list[tuple[int, Period]] = []
     before = question
-    to_come, gone, words = _is_to_come(_words_of(question)), _is_gone(question), _words_of(question)
+    words = _words_of(question)
+    to_come, gone = _is_to_come(words) and not since, _is_gone(question) or since
     present = not to_come and not gone and not _PRESENT.isdisjoint(words)
     hint, rest = _taken(question, moment, gone=gone)
     while hint is not None:
@@ -132,7 +138,7 @@ def alone(question: str, now: datetime) -> Period | None:
     # "What did June say?" asks for a person, "What is planned for June?" for a month.
     bare = not to_come and named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
     whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
-    half = len(found) < 2 and _TWO.search(question) is not None
+    half = len(found) != 2 if since else len(found) < 2 and _TWO.search(question) is not None
     if not found or half or not whatever.issuperset(left) or (bare and left and not (closed and len(found) == 2)):
         return None
     # What is so each week is no news of a day that is over.

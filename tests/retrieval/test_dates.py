@@ -322,6 +322,10 @@ def test_of_several_dates_all_are_meant(question, start, end):
         ("What happened from December 2021 to January?", "2021-12-01", "2022-02-01"),
         ("What happened from 28 February to 29 February?", "2024-02-28", "2024-03-01"),
         ("2023-05-07 - 2023-05-01", "2023-05-01", "2023-05-08"),
+        ("What happened since last week?", "2024-07-01", "2024-07-11"),
+        ("Anything since yesterday?", "2024-07-09", "2024-07-11"),
+        ("What have you noted since 20 November?", "2023-11-20", "2024-07-11"),
+        ("What is planned since March?", "2024-03-01", "2024-07-11"),
     ],
 )
 def test_the_ends_of_a_range_are_beside_each_other(question, start, end):
@@ -415,7 +419,8 @@ def test_the_latest_day_of_a_name_has_begun_in_the_zone():
         "What did June say?",
         "How much did we spend last month?",
         "What happened before May?",
-        "What happened since last week?",
+        "What has happened since I moved?",
+        "What happened on 3 May 2023 and since yesterday?",
         "What did I paint in the last two weeks?",
         "What happened in the last two months of 2023?",
         "Where was I on 31 June?",
