@@ -257,18 +257,19 @@ WHERE {served} ORDER BY f.n DESC, m.id DESC
 """
 
 # The texts that have one of the words of a query and were kept in the time that this asks for, the nearest to a moment
-# first. All of the widest time are looked at, in the order of their times: by its words each would be looked up alone.
+# first; what was said again was kept then, too. By its words alone each would be looked up by itself.
 _KEPT_NEAR = """
-SELECT m.id, {text} AS text, m.created_at FROM {items} m
+SELECT m.id, {text} AS text, k.kept FROM {items} m
+CROSS JOIN LATERAL (VALUES (m.created_at), (CASE WHEN m.repeat_count > 0 THEN m.updated_at END)) AS k(kept)
 WHERE m.user_id = %(user_id)s AND {served}{narrows}
-  AND m.created_at >= %(since)s AND m.created_at < %(before)s
+  AND k.kept >= %(since)s AND k.kept < %(before)s
   AND EXISTS (
       SELECT FROM unnest(
           %(queries)s::text[]::tsquery[], %(starts)s::timestamptz[], %(ends)s::timestamptz[]
       ) AS p(query, since, before)
-      WHERE m.created_at >= p.since AND m.created_at < p.before AND m.tsv @@ p.query
+      WHERE k.kept >= p.since AND k.kept < p.before AND m.tsv @@ p.query
   )
-ORDER BY abs(extract(epoch FROM m.created_at - %(start)s)), m.id LIMIT %(most)s
+ORDER BY abs(extract(epoch FROM k.kept - %(start)s)), m.id LIMIT %(most)s
 """
 
 # The words of a scope with a first letter, or with one that only other languages have, and how many items have each.

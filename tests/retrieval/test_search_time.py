@@ -103,6 +103,17 @@ def test_a_time_is_told_from_the_day_on_which_the_memory_was_kept(runtime, ada, 
     assert {hit.snippet for hit in result.hits} == {each for each, asked in FROM_THEN.items() if question in asked}
 
 
+def test_a_day_is_told_from_the_time_at_which_a_memory_was_said_again(runtime, ada):
+    shelf = Shelf(runtime, ada, ("The optician is tomorrow",))
+    shelf.keep_at(datetime(2024, 5, 1, tzinfo=UTC))
+    assert shelf.found("What is due tomorrow?") == []
+    with shelf.session() as session:
+        again = text("UPDATE memories SET repeat_count = 1, updated_at = :now WHERE user_id = :user")
+        session.execute(again, {"now": NOW, "user": ada.id})
+    for question in ("What is due tomorrow?", "What did I have on 2 May 2024?"):
+        assert shelf.found(question) == ["The optician is tomorrow"]
+
+
 def test_of_many_that_may_tell_a_day_from_theirs_those_kept_nearest_are_read(runtime, ada, monkeypatch):
     monkeypatch.setattr(candidates, "MOST_WITH_DAYS", 1)
     shelf = Shelf(runtime, ada, ("Vet tomorrow", "Row 1 tomorrow", "Row 2 tomorrow"))
