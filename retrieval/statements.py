@@ -257,11 +257,13 @@ WHERE {served} ORDER BY f.n DESC, m.id DESC
 """
 
 # The texts that have one of the words of a query and were kept in the time that this asks for, the nearest to a moment
-# first; what was said again was kept then, too. By its words alone each would be looked up by itself.
+# first; what was said again was kept then, too. By its words alone each would be looked up by itself. What was kept at
+# another time and only once is put aside first.
 _KEPT_NEAR = """
 SELECT m.id, {text} AS text, k.kept FROM {items} m
 CROSS JOIN LATERAL (VALUES (m.created_at), (CASE WHEN m.repeat_count > 0 THEN m.updated_at END)) AS k(kept)
 WHERE m.user_id = %(user_id)s AND {served}{narrows}
+  AND (m.repeat_count > 0 OR (m.created_at >= %(since)s AND m.created_at < %(before)s))
   AND k.kept >= %(since)s AND k.kept < %(before)s
   AND EXISTS (
       SELECT FROM unnest(
