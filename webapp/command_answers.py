@@ -75,8 +75,8 @@ class CommandResult:
     """What a command did, or what it asks.
 
     `done` is false when nothing was changed or recalled: then `confirm` may say what a yes would do, and `reason`
-    which switch or rule forbids it. `items` are the memories that the answer is about; `touched` are others that it
-    changed, and that are no longer to be seen.
+    which switch or rule forbids it. `items` are the memories that the answer is about, of which a recall's last `near`
+    lack a word of what was asked for; `touched` are others that it changed, and that are no longer to be seen.
     """
 
     intent: str
@@ -89,6 +89,7 @@ class CommandResult:
     reason: str | None = None
     error: bool = False
     touched: Sequence[UUID] = ()
+    near: int = 0
     undid: UUID | None = None
 
     @property

@@ -148,7 +148,7 @@ def _recall(asked: Asked, intent: Intent) -> CommandResult:
         answer = f"I remember {counted(len(about))} about {subject}{rest}."
     if len(found) > len(items):
         answer += " These are the best of more that I found."
-    return CommandResult("recall", intent.confidence, True, answer, items=[*about, *near])
+    return CommandResult("recall", intent.confidence, True, answer, items=[*about, *near], near=len(near))
 
 
 def _recall_most(asked: Asked, intent: Intent) -> CommandResult:

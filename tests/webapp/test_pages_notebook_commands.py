@@ -76,6 +76,23 @@ def test_a_command_shows_what_it_finds(desk: Desk) -> None:
     assert "hazelnuts" not in desk.one("SELECT output::text FROM cells")
 
 
+def test_a_later_look_tells_what_was_asked_for_from_what_comes_near(desk: Desk) -> None:
+    stored(desk.person, NUTS)
+
+    def later(asked: str) -> str:
+        desk.run("command", text=f"what do you remember about {asked}?")
+        page = desk.page()
+        return page[page.rindex('class="lead"') :]
+
+    assert "Nothing was remembered of it." in later("the harbour")
+    assert later("hazelnut allergic reactions").count("What comes near it:") == 1
+    stored(desk.person, "Allergic reactions to hazelnuts are rashes")
+    both = later("hazelnut allergic reactions")
+    told = ("What is remembered of it:", "rashes", "What comes near it:", NUTS)
+    assert sorted(told, key=both.index) == list(told)
+    assert "What comes near it:" not in later("hazelnuts")
+
+
 def test_what_a_command_stores_is_the_memorys_own(desk: Desk) -> None:
     _, answer = desk.run("command", text="remember that I drink my tea without sugar")
     assert "I will remember that" in answer.text

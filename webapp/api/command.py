@@ -53,6 +53,7 @@ class CommandAnswer(BaseModel):
     done: bool
     answer: str
     memories: list[CommandMemory]
+    near: int = Field(ge=0, description="how many of a recall's memories, its last, lack a word of what was asked for")
     undo: OfferJson | None = Field(description="takes it back, for ten minutes")
     confirm: OfferJson | None = Field(description="does what was asked about, to exactly these ids, for five minutes")
     reason: str | None
@@ -83,6 +84,7 @@ def command_json(result: CommandResult) -> dict[str, Any]:
         "done": result.done,
         "answer": result.answer,
         "memories": [_item_json(item) for item in result.items],
+        "near": result.near,
         "undo": _offer_json(result.undo),
         "confirm": _offer_json(result.confirm),
         "reason": result.reason,

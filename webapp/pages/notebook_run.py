@@ -179,6 +179,7 @@ def _command_output(said: CommandResult) -> dict[str, Any]:
         "done": said.done,
         "reason": said.reason,
         "hits": [{"id": str(each)} for each in said.ids],
+        "near": said.near,
         "offers": [
             {"name": name, "slip": offer.slip, "until": offer.until.isoformat()}
             for name, offer in (("undo", said.undo), ("confirm", said.confirm))

@@ -83,10 +83,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Commanded:
-    """The output of a command: its answer in words, its memories as they are now, and what may still be done."""
+    """The output of a command: its answer in words, its memories as they are now, and what may still be done.
+
+    Of a recall's, `near` are those that lack a word of what was asked for.
+    """
 
     answer: str
     memories: Sequence[Found | None]
+    near: Sequence[Found | None]
     offers: Sequence[tuple[str, str]]
 
 
@@ -275,13 +279,14 @@ class _Shower:
         offers = [
             (each["name"], each["slip"]) for each in output["offers"] if datetime.fromisoformat(each["until"]) > now
         ]
-        said = DONE.get(output["intent"], f"{output['intent'].replace('_', ' ').capitalize()}.")
+        intent, found = output["intent"], [self._texts.found.get(each) for each in ids_in(output)]
+        about = len(found) - output.get("near", 0)  # What was kept before they were told apart has none.
+        said = DONE.get(intent, f"{intent.replace('_', ' ').capitalize()}.")
+        if intent == "recall" and not about:
+            said = "What comes near it:" if found else "Nothing was remembered of it."
         undone = "Nothing is changed yet." if offers else "Nothing was changed."
-        return Commanded(
-            said if output["done"] or output["intent"] == "none" else undone,
-            [self._texts.found.get(each) for each in ids_in(output)],
-            offers,
-        )
+        answer = said if output["done"] or intent == "none" else undone
+        return Commanded(answer, found[:about], found[about:], offers)
 
     def _note(self, _output: dict[str, Any], form: NoteForm) -> Markup:
         return to_html(form.text)
