@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from functools import cache, lru_cache
-from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 # Characters tried beyond the token boundary. Each costs a count of the whole prefix, and a run such as "===="
@@ -15,12 +16,19 @@ _REACH = 16
 
 @cache
 def tokenizer() -> Any:
-    """Load the tokenizer, once (0.5 s: the package parses three vocabularies when it is imported).
+    """Load the tokenizer, once.
 
-    Every start of the server would wait for that, so servers call this beside their start. The package's public
-    `Encoding` refuses texts of a million characters and has no `count`; the binding below it has neither limit.
+    The package's public `Encoding` refuses texts of a million characters and has no `count`; the binding below it has
+    neither limit. It is loaded without the package around it, which parses three vocabularies into dictionaries when
+    it is imported: half a second and 65 MB in every process, for what the binding has in it.
     """
-    return import_module("bpe_openai._bindings").tokenizer_for_encoding("cl100k_base")
+    package = find_spec("bpe_openai")
+    binding = PathFinder.find_spec("bpe_openai._bindings", package.submodule_search_locations) if package else None
+    if binding is None or binding.loader is None:
+        raise ImportError("bpe-openai is not installed, or has no binding of that name")
+    module = module_from_spec(binding)
+    binding.loader.exec_module(module)
+    return module.tokenizer_for_encoding("cl100k_base")
 
 
 def count(text: str) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from uuid import uuid4
 
 import pytest
@@ -84,3 +85,8 @@ def test_a_text_that_was_counted_is_not_kept():
 
 def test_texts_that_differ_are_counted_apart():
     assert [count(each) for each in ("one", "one two", "one two three", "one")] == [1, 2, 3, 1]
+
+
+def test_nothing_of_the_package_is_loaded_but_its_binding():
+    assert count("hello world") == 2
+    assert "bpe_openai" not in sys.modules
