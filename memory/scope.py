@@ -11,8 +11,8 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from memory.driver import fetch
-from memory.errors import InvalidError
 from memory.models import EmbeddingModel
+from memory.spaces import unknown
 from memory.time_zones import zone_of
 
 
@@ -62,7 +62,7 @@ def read_scope(
     values = {"user_id": user_id, "session_key": session_key, "place": place}
     rows = fetch(session, statement, values)
     if not rows:
-        raise InvalidError("space", f"there is no space {slug!r}")
+        raise unknown(session, user_id, str(slug))
     *space, incognito, zone, model_id, provider_type, endpoint_url, name, api_key, dimensions = rows[0]
     model = None
     if model_id is not None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from unicodedata import combining, normalize
 from uuid import UUID
 
 from sqlalchemy import Select, case, func, select, union
@@ -38,8 +39,28 @@ def get_space(session: Session, user_id: UUID, slug: str) -> Space:
     # What cannot be a name is not asked for: no column holds all that somebody may send.
     space = session.scalar(mine) if SLUG.fullmatch(slug) else None
     if space is None:
-        raise InvalidError("space", f"there is no space {slug!r}")
+        raise unknown(session, user_id, slug)
     return space
+
+
+def unknown(session: Session, user_id: UUID, slug: str) -> InvalidError:
+    """Return what is to be raised for a name that no space of the user has.
+
+    Where somebody gives the name that people read, as "The Studio", it says the one that is meant.
+    """
+    meant = slug_of(slug)
+    known = meant != slug and session.scalar(select(Space.slug).where(Space.user_id == user_id, Space.slug == meant))
+    return InvalidError("space", f"there is no space {slug!r}" + (f"; do you mean {known!r}?" if known else ""))
+
+
+def slug_of(name: str) -> str:
+    """Return a name as an address.
+
+    >>> slug_of(" The kitchen, 2026! "), slug_of("Große Küche")
+    ('the-kitchen-2026', 'grosse-kuche')
+    """
+    plain = "".join(each for each in normalize("NFKD", name.casefold()) if not combining(each))
+    return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-")
 
 
 def lock_space(session: Session, user_id: UUID, slug: str) -> Space:
@@ -51,7 +72,7 @@ def lock_space(session: Session, user_id: UUID, slug: str) -> Space:
     statement = select(Space).where(Space.user_id == user_id, Space.slug == slug).with_for_update(key_share=True)
     space = session.scalar(statement.execution_options(populate_existing=True))
     if space is None:
-        raise InvalidError("space", f"there is no space {slug!r}")
+        raise unknown(session, user_id, slug)
     return space
 
 

@@ -342,6 +342,15 @@ def test_a_failure_is_recorded_with_what_the_caller_was_told(agent, ada, tool, a
     assert said.endswith(detail)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("memory_search", {"query": "bees"}), ("memory_add", {"content": "Bees", "type": "note"})]
+)
+def test_who_names_a_space_as_people_do_is_told_its_name_here(agent, ada, tool, arguments):
+    add_space(ada, "the-cafe")
+    assert agent.tool(tool, space="The Café", **arguments).json["detail"].endswith("; do you mean 'the-cafe'?")
+    assert agent.tool(tool, space="The Cafés", **arguments).json["detail"].endswith("there is no space 'The Cafés'")
+
+
 def test_a_failure_in_incognito_is_recorded_by_its_kind_alone(agent, ada):
     hidden = Agent(agent.client, agent.headers, {"X-Commonplace-Session": "hidden"})
     hidden.post("/v1/memory/incognito/start")

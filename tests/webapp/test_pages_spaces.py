@@ -16,7 +16,8 @@ from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from memory.models import Space
-from webapp.pages.space_forms import fates, slug_of
+from memory.spaces import slug_of
+from webapp.pages.space_forms import fates
 
 SETTINGS = {"name": "Kitchen", "soft_cap": "200", "retention_days": "180", "memory_enabled": "true"}
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from unicodedata import combining, normalize
 
 from pydantic import BaseModel, Field
 from sqlalchemy import func, select
@@ -14,7 +12,7 @@ from sqlalchemy import func, select
 from memory.errors import InvalidError
 from memory.models import Conversation, Space
 from memory.space_contents import Contents
-from memory.spaces import LONGEST_RETENTION
+from memory.spaces import LONGEST_RETENTION, slug_of
 from retrieval.policy import Fusion, Policy, PolicyError
 from webapp.api.schemas import Line
 from webapp.context import credential, session
@@ -125,16 +123,6 @@ def rooms(spaces: Sequence[Space]) -> Sequence[Room]:
     grouped = select(Conversation.space_id, func.count()).where(*held)
     counts = {space_id: number for space_id, number in session().execute(grouped.group_by(Conversation.space_id))}  # noqa: C416 - a dict of rows does not type-check
     return [Room(space, counts.get(space.id, 0)) for space in spaces]
-
-
-def slug_of(name: str) -> str:
-    """Return a name as an address.
-
-    >>> slug_of(" The kitchen, 2026! "), slug_of("Große Küche")
-    ('the-kitchen-2026', 'grosse-kuche')
-    """
-    plain = "".join(each for each in normalize("NFKD", name.casefold()) if not combining(each))
-    return re.sub(r"[^a-z0-9]+", "-", plain)[:64].strip("-")
 
 
 def address_of(name: str, slug: str, field: str) -> str:
