@@ -44,15 +44,18 @@ def query_memory_tool(
     *,
     user: str | None = None,
     session: str | None = None,
+    conversation: str | None = None,
     timeout: float = 3.0,
 ) -> FunctionTool:
     """Return the tool `query_memory` of the Commonplace server at `base_url`, for an agent's `tools`.
 
     `token` needs the scope `read`; a service token acts for `user`, an address or an id. `session` names the session
-    that incognito is switched on for. After `timeout` seconds, or when the server is down or answers anything but
-    memories, the tool returns an empty result with `error: true`, and the agent goes on.
+    that incognito is switched on for. `conversation` is the id of one that the server keeps: memories are of its space
+    then. After `timeout` seconds, or when the server is down or answers anything but memories, the tool returns an
+    empty result with `error: true`, and the agent goes on.
     """
-    server = _Server(f"{base_url.rstrip('/')}/v1/tools/query_memory", _headers(token, user, session), timeout)
+    headers = _headers(token, user, session, conversation)
+    server = _Server(f"{base_url.rstrip('/')}/v1/tools/query_memory", headers, timeout)
 
     async def query_memory(
         query: Annotated[str, "What to look for: in words, what it would help to know."],
@@ -63,12 +66,14 @@ def query_memory_tool(
     return function_tool(query_memory, description_override=DESCRIPTION)
 
 
-def _headers(token: str, user: str | None, session: str | None) -> dict[str, str]:
+def _headers(token: str, user: str | None, session: str | None, conversation: str | None) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {token}"}
     if user is not None:
         headers["X-Commonplace-User"] = user
     if session is not None:
         headers["X-Commonplace-Session"] = session
+    if conversation is not None:
+        headers["X-Commonplace-Conversation"] = conversation
     return headers
 
 

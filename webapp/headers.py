@@ -16,8 +16,11 @@ ABOUT = {
         "is switched for a session, and holds for the requests that name it."
     ),
     USER_HEADER: "The user to act for, by address or id. Only a token with the scope service may send it.",
-    CONVERSATION_HEADER: "The id of the conversation in which the call is made, for the record of calls.",
-    MESSAGE_HEADER: "The id of the message for which the call is made, for the record of calls.",
+    CONVERSATION_HEADER: (
+        "The id of the conversation in which the call is made: it is recorded with that, and is of the space that the "
+        "conversation is in where it names none."
+    ),
+    MESSAGE_HEADER: "The id of the message for which the call is made: it is recorded with that and its conversation.",
 }
 
 

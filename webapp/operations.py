@@ -35,23 +35,30 @@ def space_at(space_id: UUID) -> Space:
     return space
 
 
+def implied_space() -> UUID | None:
+    """Return the space of whoever names none: a confined token's own, or that of the conversation of the call."""
+    own = credential().space_id
+    return g.get("spoken_in") if own is None else own
+
+
 def space_for(slug: str | None) -> Space:
-    """Return the space of this name, the token's own or the default; a confined token sees no other."""
-    who = credential()
-    if who.space_id is None:
+    """Return the space of this name, without one the implied or the default; a confined token sees no other."""
+    who, implied = credential(), implied_space()
+    if who.space_id is None and (slug is not None or implied is None):
         return get_space(session(), who.user_id, DEFAULT_SPACE if slug is None else slug)
-    own = space_at(who.space_id)
+    assert implied is not None
+    own = space_at(implied)
     if slug not in {None, own.slug}:
         raise InvalidError("space", f"there is no space {slug!r}")
     return own
 
 
 def scope_for(slug: str | None) -> Space | None:
-    """Return the space that a list is of: the one that is named, a confined token's own, or None for all.
+    """Return the space that a list is of: the one that is named, the implied, or None for all.
 
     An empty name is none of them: who has lost the name of one space must not be shown what is in the others.
     """
-    return space_for(slug) if slug is not None or credential().space_id is not None else None
+    return space_for(slug) if slug is not None or implied_space() is not None else None
 
 
 def is_incognito(space: Space | None) -> bool:

@@ -22,7 +22,7 @@ from retrieval.policy import NAMED, Policy, PolicyError, kept_policy, policy_fro
 from retrieval.query import MAX_QUERY, Dense, Query, Result
 from retrieval.search import log_search, search
 from webapp.context import credential, request_id, runtime, session, utc_now
-from webapp.operations import incognito_spaces
+from webapp.operations import implied_space, incognito_spaces
 from webapp.ratelimit import over_limit, remember_result, remembered, seconds_left
 
 # Seconds that a search waits for any of its statements: an agent goes on without memory rather than wait for ever.
@@ -64,9 +64,10 @@ def find(
 ) -> Result:
     """Search a space as the caller; commits the scores it wrote. Empty, and says why, when recall is off.
 
-    The scope is the space that is named, or the one that `conversation` is in at this moment; `within` narrows it to
-    that conversation. Over the limit of searches `g.retry_after` is in how many seconds to ask again. A database that
-    takes more than `LONGEST_STATEMENT` for one statement counts as one that does not answer.
+    The scope is the space that is named, or the one that `conversation` is in at this moment, or else that of the
+    conversation in which the call is made; `within` narrows it to the one that is named. Over the limit of searches
+    `g.retry_after` is in how many seconds to ask again. A database that takes more than `LONGEST_STATEMENT` for one
+    statement counts as one that does not answer.
 
     Raises `PolicyError` for a field of `policy`; and to a person, who can set others, for weights of the space that no
     search can use. An agent's search does without them, and says so.
@@ -145,7 +146,7 @@ def _ranked_by(weights: Mapping[str, Any], scope: Scope, result: Result) -> Resu
 def _scope(slug: str | None, conversation: UUID | None) -> Scope:
     """Return the scope of the call; a confined token has its own space, and sees no other."""
     who = credential()
-    space_id = who.space_id
+    space_id = who.space_id if slug is not None else implied_space()
     if conversation is not None:
         space_id = _space_of(conversation)
     named = (slug or DEFAULT_SPACE) if space_id is None else None

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from flask import make_response
+from flask import g, make_response
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from werkzeug.exceptions import HTTPException
 
@@ -152,7 +152,10 @@ def failure(error: Exception) -> str:
 
 
 def place_of_request() -> Place:
-    """Return the conversation and message that the request's headers name; raises `InvalidError`."""
+    """Return the conversation and message that the request's headers name; raises `InvalidError`.
+
+    What the request does from then on without naming a space, it does in that of the conversation.
+    """
     conversation_id, message_id = _named(CONVERSATION_HEADER), _named(MESSAGE_HEADER)
     if conversation_id is None and message_id is None:
         return Place()
@@ -161,6 +164,7 @@ def place_of_request() -> Place:
     links.load([conversation_id] if conversation_id else [], [message_id] if message_id else [])
     own = links.conversation_of(conversation_id, message_id, (CONVERSATION_HEADER, MESSAGE_HEADER))
     if own is not None:
+        g.spoken_in = links.spaces[own]
         # Asked for the record: what is done in a conversation that is incognito leaves no words in it.
         is_incognito(space_at(links.spaces[own]))
     return Place(own, message_id)

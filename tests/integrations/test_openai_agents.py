@@ -225,6 +225,14 @@ def test_a_service_token_acts_for_the_named_user(ask, base_url, ada, root):
     assert ask(base_url, root.token, user=ada.email).told["memories"][0]["content"] == PREFERENCE
 
 
+def test_in_a_conversation_of_a_space_the_agent_recalls_that_space(ask, base_url, ada, client):
+    remember(ada, Draft(PREFERENCE))
+    client.post("/v1/spaces", json={"slug": "work"}, headers=ada.headers)
+    talk = client.post("/v1/conversations", json={"external_id": "t", "space": "work"}, headers=ada.headers).json["id"]
+    told = ask(base_url, ada.token, conversation=talk).told
+    assert (told["memories"], told.get("error")) == ([], None)
+
+
 @pytest.mark.parametrize("name", ["private", "séance", "日本"])
 def test_an_incognito_session_recalls_nothing(ask, base_url, ada, client, name):
     remember(ada, Draft(PREFERENCE))

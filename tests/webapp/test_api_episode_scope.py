@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 from api_agent import Agent, add_space, embed
 from api_talk import Talk
+from recorded_calls import CONVERSATION
 
 SECRETS = {
     "pool-1": ("Where is the spare key?", "Under the third flowerpot by the kitchen door."),
@@ -123,6 +125,50 @@ def test_a_confined_token_draws_on_its_space_alone(client, ada, talks):
     assert found(confined, conversation=talks["work-1"].id) == {"work-1", "work-2"}
     refused = confined.post("/v1/tools/episode_search", {"query": "key", "conversation": talks["pool-1"].id})
     assert refused.status_code == 422
+
+
+# What recalls something without naming a space, and where it says what it found.
+RECALLS = [
+    ("/v1/tools/memory_search", {"query": "Where is the boat moored?"}, "results"),
+    ("/v1/tools/query_memory", {"query": "Where is the boat moored?"}, "memories"),
+    ("/v1/memory/context", {"query": "Where is the boat moored?"}, "context"),
+    ("/v1/command", {"text": "What do you remember about the boat?"}, "memories"),
+    ("/v1/tools/episode_search", {"query": "Where is the boat moored?"}, "results"),
+    ("/v1/tools/fact_search", {}, "facts"),
+    ("/v1/tools/memory_list_themes", {}, "themes"),
+]
+
+
+def test_what_recalls_in_a_conversation_draws_on_its_space(ada_agent):
+    ada_agent.store("The boat is moored at pier four", theme="sailing")
+    ada_agent.tool("fact_add", subject="The boat", predicate="is moored at", object="pier four")
+    Talk(ada_agent, external_id="pool").turn("Where is the boat moored?", "At pier four.")
+    talk = Talk(ada_agent, external_id="work", space="work")
+    there = replace(ada_agent, more={CONVERSATION: talk.id})
+    recalled = {path: there.post(path, body).json[named] for path, body, named in RECALLS}
+    assert not any(recalled.values()), recalled
+    assert there.found("Where is the boat moored?", space="default") == ["The boat is moored at pier four"]
+    talk.change(space=None)
+    recalled = {path: there.post(path, body).json[named] for path, body, named in RECALLS}
+    assert all(recalled.values()), recalled
+
+
+def test_what_is_stored_in_a_conversation_is_in_its_space(ada_agent):
+    talk = Talk(ada_agent, external_id="work", space="work")
+    there = replace(ada_agent, more={CONVERSATION: talk.id})
+    there.tool("memory_add", type="note", content="The server room is on the third floor")
+    there.post("/v1/command", {"text": "Remember that the archive closes at five"})
+    there.tool("fact_add", subject="The archive", predicate="closes at", object="five")
+    there.tool("memory_add", type="note", content="The bread is in the oven", space="home")
+    assert sorted(ada_agent.texts(space="work")) == [
+        "The server room is on the third floor",
+        "the archive closes at five",
+    ]
+    assert [fact["space"] for fact in ada_agent.get("/v1/facts").json["facts"]] == ["work"]
+    assert ada_agent.texts(space="home") == ["The bread is in the oven"]
+    ada_agent.post("/v1/memory/settings", {"space": "work", "incognito_default": True})
+    refused = there.tool("memory_add", type="note", content="The key is under the mat")
+    assert (refused.status_code, refused.json["reason"]) == (409, "incognito")
 
 
 def test_a_search_can_stay_within_the_conversation(ada_agent, talks):

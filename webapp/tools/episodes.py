@@ -17,7 +17,7 @@ from webapp.api.schemas import Limit, Line, Overrides, Question, Share, TokenBud
 from webapp.context import credential, session
 from webapp.recall import find
 from webapp.recording import hits_of
-from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Arguments, Tool, ToolResult
+from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, WHICH_SPACE, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
 
@@ -29,7 +29,7 @@ class EpisodeArguments(Arguments):
         None, description="Search as this conversation: in the space that it is in, or in the shared pool."
     )
     within: bool = Field(False, description="Only in that conversation itself.")
-    space: Line | None = Field(None, description="Search in this space; default: the shared pool.")
+    space: Line | None = Field(None, description=WHICH_SPACE)
     limit: Limit | None = Field(None, description=MOST_RESULTS)
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only what was said in the last so many days.")
     min_score: Share | None = Field(None, description=LEAST_EVIDENCE)

@@ -11,7 +11,7 @@ from memory.facts import MOST, FactFilters, Statement
 from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, described_as
 from webapp.context import runtime, utc_now
 from webapp.facts import fact_json, find_facts, state_fact
-from webapp.tools.base import MOST_RESULTS, Arguments, Tool, ToolResult
+from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult
 
 Subject = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["subject"])]
 Predicate = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["predicate"])]
@@ -30,7 +30,7 @@ class StateArguments(Arguments):
     confidence: Share = Field(1.0, description="How sure it is, 0 to 1.")
     valid_from: Moment | None = Field(None, description="Since when it is true; default: now.")
     source_message_id: UUID | None = Field(None, description="The stored message that said so.")
-    space: Line | None = Field(None, description="Which space; default: the shared pool.")
+    space: Line | None = Field(None, description=WHICH_SPACE)
 
 
 class FindArguments(Arguments):
@@ -46,7 +46,9 @@ class FindArguments(Arguments):
         None, description="Only facts with this predicate, as it was stated."
     )
     at: Moment | None = Field(None, description="What was true at this moment; default: now.")
-    space: Line | None = Field(None, description="Which space; default: all that you may read.")
+    space: Line | None = Field(
+        None, description="Which space; default: that of the conversation in which the call is made, or else all."
+    )
     limit: Limit | None = Field(None, description=MOST_RESULTS)
 
 

@@ -38,11 +38,11 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, session, zone
 from webapp.guards import may_read
-from webapp.operations import change, incognito_spaces, remove, skipped, space_for, store, visible_entry
+from webapp.operations import change, implied_space, incognito_spaces, remove, skipped, space_for, store, visible_entry
 from webapp.recall import find
 from webapp.recording import hits_of, recalled
 from webapp.sources import NO_SOURCE, unknown_sources
-from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, Arguments, Tool, ToolResult
+from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, WHICH_SPACE, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, named, remarks, why_json
 
 # Of a conversation, in what `query_memory` says of where a memory comes from.
@@ -70,7 +70,7 @@ class SearchArguments(Arguments):
 
     query: Question = Field(description="What to look for, in plain words; exact names and codes work too.")
     limit: Limit | None = Field(None, description=MOST_RESULTS)
-    space: Line | None = Field(None, description="Which space; default: the shared pool.")
+    space: Line | None = Field(None, description=WHICH_SPACE)
     theme: OnlyTheme = Field(None, description="Only memories of this theme (slug); an empty one, of any.")
     types: Only[MemoryType] = Field(None, description="Only memories of these types; none given, of any.")
     recency_days: int | None = Field(None, ge=0, le=36_500, description="Only memories of the last so many days.")
@@ -88,7 +88,7 @@ class AddArguments(Arguments):
     content: Text = Field(description="The memory, as one self-contained statement.")
     theme: NamedTheme | None = Field(None, description="Slug of a theme; a new one is added.")
     tags: Tags = Field(default_factory=list, description="Words to find it by later.")
-    space: Line | None = Field(None, description="Which space; default: the shared pool.")
+    space: Line | None = Field(None, description=WHICH_SPACE)
     source_ids: SourceIds = Field(default_factory=list, description="Ids of yours for where this comes from.")
     source_message_id: UUID | None = Field(None, description="The stored message that this was learned from.")
     manually_saved: bool = Field(False, description="True when the user asked to remember this.")
@@ -260,9 +260,9 @@ def _list_themes(_arguments: NoArguments) -> ToolResult:
     space = space_for(None)
     if why := skipped(space):
         return ToolResult({"themes": [], "degraded": [why]}, {"degraded": [why]}, private=True)
-    confined = credential().space_id
-    outside = incognito_spaces() if confined is None else ()
-    rows = list_themes(session(), credential().user_id, space_id=confined, outside=outside)
+    only = implied_space()
+    outside = incognito_spaces() if only is None else ()
+    rows = list_themes(session(), credential().user_id, space_id=only, outside=outside)
     themes = [{"slug": theme.slug, "display_name": named(theme)[0], "memories": total} for theme, total in rows]
     return ToolResult({"themes": themes}, {"count": len(themes)})
 
