@@ -18,6 +18,7 @@ from memory.models import Conversation
 from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import is_named, may_read
 from webapp.operations import is_incognito, space_at, visible_entry
+from webapp.recording import place_of_request
 
 # So many memories are listed, or named by one confirmation, at most.
 MOST = 10
@@ -123,9 +124,16 @@ def _values(act: Act) -> dict[str, Any]:
 
 
 def context_of(conversation: str | None) -> Asked:
-    """Return who asks, and where. Raises `InvalidError` when the caller has no conversation of this name."""
+    """Return who asks, and in which conversation: the one of this name, or else the one that the call is made in.
+
+    Raises `InvalidError` when the caller has no conversation of this name.
+    """
     who = credential()
-    found = _conversation(conversation) if conversation and conversation.strip() else None
+    if conversation and conversation.strip():
+        found: Conversation | None = _conversation(conversation)
+    else:
+        spoken_in = place_of_request().conversation_id
+        found = session().get(Conversation, (who.user_id, spoken_in)) if spoken_in else None
     speaker = Speaker(
         who.user_id,
         runtime().keys.digest("command session", who.session_key).hex()[:32],

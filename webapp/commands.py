@@ -35,7 +35,7 @@ from webapp.context import credential, runtime, session, utc_now
 from webapp.guards import require_scope
 from webapp.operations import is_incognito, skipped, store, told_restorables
 from webapp.recall import find
-from webapp.recording import Place, Recording, failure, place_of_request
+from webapp.recording import Place, Recording, failure
 
 __all__ = ["CommandResult", "run", "take_slip"]
 
@@ -53,9 +53,9 @@ _OPERATIONS = {"recall": "search", "forget": "delete", "remember": "create"}
 class _CommandRecording(Recording):
     """The record of one command, in the conversation that its body or a header names."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, asked: Asked) -> None:
         super().__init__(TOOL, "read")
-        self._place = place
+        self._place = Place(asked.conversation_id, self._place.message_id)
 
     def became(self, result: CommandResult) -> None:
         """Say what the command turned out to do; one that asks back only reads."""
@@ -66,8 +66,9 @@ class _CommandRecording(Recording):
 def run(text: str, conversation: str | None = None) -> CommandResult:
     """Do what a sentence asks for, and say what was done.
 
-    `conversation` is the id or the external id of one of the caller's. Raises `InvalidError` when there is none
-    such; ends the request with 403 when the caller lacks the scope of what is asked.
+    `conversation` is the id or the external id of one of the caller's; without it, it is the one in which the call is
+    made. Raises `InvalidError` when there is none such; ends the request with 403 when the caller lacks the scope of
+    what is asked.
     """
     asked = context_of(conversation)
     intent = parse(text)
@@ -84,10 +85,7 @@ def take_slip(slip: str, conversation: str | None = None, *, field: str = "undo"
 
 
 def _recorded(asked: Asked, text: str, work: Callable[[], CommandResult]) -> CommandResult:
-    place = place_of_request()
-    if asked.conversation_id is not None:
-        place = Place(asked.conversation_id, place.message_id)
-    recording = _CommandRecording(place)
+    recording = _CommandRecording(asked)
     try:
         result = work()
     except Exception as error:

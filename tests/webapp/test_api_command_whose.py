@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from api_agent import Agent, add_space, fields, memories_of, rows
+from recorded_calls import CONVERSATION
 from spoken import COMMAND, listed, say
 
 
@@ -14,11 +17,16 @@ def test_that_of_one_session_is_not_that_of_another(agent, ada, notes):
 
 
 def test_that_of_one_conversation_is_not_that_of_another(agent, ada, notes):
-    for name in ("one", "two"):
-        agent.post("/v1/conversations", {"external_id": name})
+    ids = {name: agent.post("/v1/conversations", {"external_id": name}).json["id"] for name in ("one", "two")}
     say(agent, f"pin {notes['nuts']}", conversation="one")
     assert say(agent, "unpin that", conversation="two")["done"] is False
     assert say(agent, "unpin that", conversation="one")["done"] is True
+    # As well where the header says in which the call is made.
+    one, two = (replace(agent, more={CONVERSATION: ids[name]}) for name in ("one", "two"))
+    assert say(two, "undo")["done"] is False
+    assert say(one, "undo")["done"] is True
+    assert say(one, "forget what I told you about the bakery")["done"] is False
+    assert say(one, "yes")["done"] is True
 
 
 def test_that_is_not_what_another_agent_has_stored(client, agent, ada, notes):

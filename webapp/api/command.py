@@ -21,7 +21,11 @@ class CommandBody(Strict):
     """A sentence of the user's, and where it was said; a slip of an earlier answer goes before the sentence."""
 
     text: Question = Field(max_length=66_000, description="What the user said.")
-    conversation: Line | None = Field(None, max_length=256, description="The id or external id of a conversation here.")
+    conversation: Line | None = Field(
+        None,
+        max_length=256,
+        description="The id or external id of a conversation here; default: the one in which the call is made.",
+    )
     confirm: Line | None = Field(None, description="The slip of a question that the user has said yes to.")
     undo: Line | None = Field(None, description="The slip of what the user wants undone.")
 
