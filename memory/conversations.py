@@ -176,10 +176,14 @@ def change_conversation(
     """Change `title`, `archived`, `extra` or `space` (a `Space`), all or none.
 
     An empty title gives the automatic one back. A move takes effect at once, for what was said before too: the scope
-    of episodes is looked up when something is searched. Raises `InvalidError`, `NotFoundError`, and `ConflictError`
+    of episodes is looked up when something is searched. What is archived is out of every search, the notes of entities
+    included. Raises `InvalidError`, `NotFoundError`, and `ConflictError`
     when the other space has a conversation of this `external_id`.
     """
     values = _checked({name: changes[name] for name in ("title", "extra") if name in changes})
+    if "archived" in changes:
+        # Entities of any space may be named here: who reads for them holds their space, and writes no name meanwhile.
+        lock_spaces(session, user_id)
     conversation = lock_conversation(session, user_id, conversation_id, within=within)
     done: dict[str, dict[str, Any]] = {}
     if "space" in changes and changes["space"].id != conversation.space_id:

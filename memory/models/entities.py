@@ -18,7 +18,8 @@ class Entity(Base):
 
     `notes` are the sentences that mention it, the newest few, one a line: a trigger writes them from the mentions,
     so that what a forgotten memory said of it goes with the memory. What an archived or superseded memory says, or one
-    that is to expire, does not stand in them. `mentions` counts those in force. An entity without any is deleted.
+    that is to expire, does not stand in them, nor what was said in an archived conversation. `mentions` counts those in
+    force. An entity without any is deleted.
     """
 
     __tablename__ = "entities"
@@ -53,7 +54,8 @@ class Entity(Base):
 class EntityMention(Base):
     """One sentence that names an entity, with the episode or memory that it stands in.
 
-    `live` tells whether it is in force, and `expires_at` until when: triggers copy both from the memory.
+    `live` tells whether it is in force, and `expires_at` until when: triggers copy both from the memory, and that a
+    conversation is archived from there.
     """
 
     __tablename__ = "entity_mentions"

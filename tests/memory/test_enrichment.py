@@ -459,6 +459,30 @@ def test_a_turn_that_goes_on_after_a_move_leaves_what_it_named_before(desk):
     assert (desk.entities("trip"), desk.entities("work")) == ({"Beatrice": "person"}, {"Rosalind": "person"})
 
 
+def test_an_archived_conversation_is_in_no_notes_until_it_is_back(desk):
+    desk.space("trip")
+    conversation = desk.conversation("trip")
+    desk.turn(conversation, "My sister Beatrice called.")
+    desk.book.write("I told Beatrice about the ferry", space="trip")
+    desk.read()
+
+    def archive(archived):
+        changes = {"archived": archived}
+        with desk.book.session() as session:
+            change_conversation(session, desk.user_id, conversation, changes, now=utc_now(), actor="test")
+
+    archive(True)
+    desk.turn(conversation, "My colleague Rosalind called.")
+    desk.read()
+    # Who is named there alone is not there.
+    notes = "SELECT notes FROM entities WHERE mentions > 0 ORDER BY name"
+    assert desk.book.all(notes) == ["I told Beatrice about the ferry"]
+    archive(False)
+    beatrice, rosalind = desk.book.all(notes)
+    assert set(beatrice.splitlines()) == {"I told Beatrice about the ferry", "My sister Beatrice called."}
+    assert rosalind == "My colleague Rosalind called."
+
+
 def test_deleting_a_conversation_takes_its_entities_along(desk):
     desk.space("trip")
     conversation = desk.conversation("trip")

@@ -11,7 +11,7 @@ from memory.database import from_owner_url, make_engine
 from memory.text import text_digest
 
 USER = "01890000-0000-7000-8000-000000000001"
-# One entity named by three memories: one in force, one archived, one that is to expire.
+# One entity named by three memories, one in force, one archived, one that is to expire; and in an archived talk.
 BEFORE = (
     f"INSERT INTO users (id, email, display_name, password_hash, created_at)"
     f" VALUES ('{USER}', 'a@b.c', 'Ada', '-', now())",
@@ -26,6 +26,14 @@ BEFORE = (
     f" VALUES ('{USER}', '{USER}', '{USER}', 'Ann', 'ann', 'person', now(), now())",
     f"INSERT INTO entity_mentions (user_id, id, entity_id, memory_id, sentence, confidence, created_at)"
     f" SELECT user_id, uuidv7(), '{USER}', id, text, 1, now() FROM memories",
+    f"INSERT INTO conversations (user_id, id, external_id, space_id, created_at, updated_at, archived_at)"
+    f" VALUES ('{USER}', '{USER}', 'talk', '{USER}', now(), now(), now())",
+    f"INSERT INTO messages (user_id, id, conversation_id, sequence, role, content, token_count, correlation_id,"
+    f" created_at) VALUES ('{USER}', '{USER}', '{USER}', 1, 'user', 'Calling Ann', 2, '-', now())",
+    f"INSERT INTO episodes (user_id, id, conversation_id, message_id, reply_id, text, searched, created_at)"
+    f" VALUES ('{USER}', '{USER}', '{USER}', '{USER}', '{USER}', 'Calling Ann', 'Calling Ann', now())",
+    f"INSERT INTO entity_mentions (user_id, id, entity_id, episode_id, sentence, confidence, created_at)"
+    f" VALUES ('{USER}', uuidv7(), '{USER}', '{USER}', 'Calling Ann', 1, now())",
 )
 
 
@@ -56,7 +64,7 @@ def test_the_migration_takes_out_of_notes_what_is_not_in_force(scratch, runtime)
         for statement in BEFORE:
             connection.execute(text(statement))
         connection.execute(text("ANALYZE"))
-    assert notes(engine) == ("dancing Ann\nsinging Ann\nrowing Ann", 3)
+    assert notes(engine) == ("dancing Ann\nsinging Ann\nrowing Ann\nCalling Ann", 4)
     assert {"memories.text", "postings.lexeme"} < sampled(engine)
     schema.upgrade(engine, databases, runtime.keys)
     assert notes(engine) == ("dancing Ann", 2)
