@@ -90,7 +90,8 @@ _ENTITY = Reading(
     narrows=_RECENT,
     ranked="""0.0::float8 AS importance, false AS pinned, NULL::uuid AS previous_id,
        false AS is_said, NULL AS head, 0 AS size""",
-    served="m.space_id = %(space_id)s",
+    # One that nothing in force names has only its name.
+    served="m.space_id = %(space_id)s AND m.mentions > 0",
     shown="""concat_ws(E'\\n', m.name, nullif(m.notes, '')) AS text, m.type, 'system' AS role, NULL AS theme,
        '{{}}'::text[] AS tags, ARRAY[m.name] AS source_ids, NULL AS summary""",
     joined="",

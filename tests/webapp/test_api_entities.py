@@ -245,6 +245,14 @@ def test_an_expired_memory_names_nobody(agent, ada, trip, read):
     assert agent.delete(f"{ENTITIES}/{entity_id}").status_code == 404
 
 
+def test_an_archived_conversation_names_nobody(agent, talk):
+    talk.change(archived=True)
+    answer = agent.tool("entity_search", query="Beatrice", space="trip").json
+    assert (answer["results"], answer["token_count"], named(agent, space="trip")) == ([], 0, [])
+    talk.change(archived=False)
+    assert found(agent, space="trip")[0] == ["Beatrice"]
+
+
 @pytest.mark.parametrize("status", ["archived", "superseded"])
 def test_a_memory_that_is_not_active_says_nothing_of_an_entity(agent, ada, talk, read, status):
     memory_id = agent.store(SECRET, space="trip")
