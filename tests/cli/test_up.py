@@ -39,9 +39,9 @@ def environment(own_home):
 
 
 @contextmanager
-def started(environment, *arguments):
+def started(environment, *arguments, stdout=subprocess.PIPE):
     command = [sys.executable, "-m", "webapp.cli", *arguments]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": stdout, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=environment, **pipes) as process:
         try:
             yield process
@@ -123,7 +123,9 @@ def test_without_a_demo_it_says_how_an_account_is_made_until_there_is_one(enviro
 
     def said():
         with started(quick, "up", "--no-demo", "--port", port) as process:
-            lines = list(iter(lambda: process.stdout.readline().decode().strip(), "Ctrl-C stops it."))
+            lines = [process.stdout.readline().decode().strip()]
+            assert answers(port)
+            lines += iter(lambda: process.stdout.readline().decode().strip(), "Ctrl-C stops it.")
             process.terminate()
             process.communicate(timeout=60)
         return lines
@@ -188,11 +190,19 @@ def children_of(process):
     return found
 
 
+def test_a_terminal_is_told_first_of_all_that_it_starts(environment, port):
+    terminal, inside = os.openpty()
+    with started(environment, "up", "--port", port, stdout=inside):
+        os.close(inside)
+        assert os.read(terminal, 100) == b"Commonplace is starting.\r\n"
+    os.close(terminal)
+
+
 def test_nothing_is_left_of_a_start_that_was_refused(environment, port):
     wrong = {**environment, "COMMONPLACE_SOFT_CAP": "none"}
     with started(wrong, "up", "--port", port) as process:
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 1
+        told, said = process.communicate(timeout=60)
+    assert (process.returncode, told) == (1, b"")
     assert said.startswith(b"Error: COMMONPLACE_SOFT_CAP")
     assert said.count(b"\n") == 1
     assert not held(environment)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import errno
 import socket
+import threading
 import time
+from contextlib import suppress
 
 import click
 
 HOST, PORT = "127.0.0.1", 8765
+# How often a server that does not listen yet is asked again.
+_ASKS_EVERY = 0.1  # seconds
 
 host_option = click.option("--host", default=HOST, show_default=True)
 port_option = click.option("--port", default=PORT, show_default=True, type=click.IntRange(1, 65535))
@@ -35,6 +39,23 @@ def check_free(host: str, port: int, *, patience: float = 0.0) -> None:
         if time.monotonic() >= deadline:
             raise click.ClickException(f"port {port} is taken: choose another with --port") from error
         time.sleep(0.25)
+
+
+def wait_for_answer(host: str, port: int, ended: threading.Event) -> bool:
+    """Wait until a request is answered at this host and port; False if it has `ended` before."""
+    while not ended.is_set():
+        if _answers(host, port):
+            return True
+        ended.wait(_ASKS_EVERY)
+    return False
+
+
+def _answers(host: str, port: int) -> bool:
+    # What listens and cannot answer yet is waited for: a request that is given up would have to be answered, too.
+    with suppress(OSError), socket.create_connection((host.strip("[]"), port)) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        return bool(connection.recv(1))
+    return False
 
 
 def _refusal(host: str, port: int) -> OSError | UnicodeError | None:

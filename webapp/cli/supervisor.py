@@ -18,6 +18,7 @@ from tasks.runtime import Runtime
 from webapp.cli import children
 from webapp.cli.children import Child
 from webapp.cli.demo import ensure_demo
+from webapp.cli.ports import netloc, wait_for_answer
 from webapp.cli.revive import WATCH_SECONDS, look_after
 from webapp.cli.running import migrated_runtime, warn_of_unread
 from webapp.logs import set_up_logging
@@ -26,21 +27,30 @@ logger = logging.getLogger(__name__)
 
 
 def supervise(
-    address: str, commands: Mapping[str, Sequence[str]], running: dict[str, Child], *, with_demo: bool
+    host: str, port: int, commands: Mapping[str, Sequence[str]], running: dict[str, Child], *, with_demo: bool
 ) -> None:
     """Start the database and the commands by name, and keep them running until told to end.
 
     Those that are `running` already are held. Whoever calls must stop what is in there afterwards, however this ends.
+    Host and port are where they serve, which is said once a request is answered there.
     """
     runtime = migrated_runtime()
     set_up_logging(runtime.settings.log_level)
     warn_of_unread()
     login = ensure_demo(runtime) if with_demo else _first_account(runtime)
-    click.echo(f"Commonplace is at {address}")
+    supervisor = _Supervisor(runtime.server, commands, running)
+    threading.Thread(target=_announce, args=(host, port, login, supervisor.stopping), daemon=True).start()
+    supervisor.run()
+
+
+def _announce(host: str, port: int, login: str | None, stopping: threading.Event) -> None:
+    """Say the address, and how to log in there, once it can be opened."""
+    if not wait_for_answer(host, port, stopping):
+        return
+    click.echo(f"Commonplace is at http://{netloc(host, port)}/")
     if login:
         click.echo(login)
     click.echo("Ctrl-C stops it.")
-    _Supervisor(runtime.server, commands, running).run()
 
 
 def _first_account(runtime: Runtime) -> str | None:
@@ -60,7 +70,7 @@ class _Supervisor:
         self._server = server
         self._commands = commands
         self._running = running
-        self._stopping = threading.Event()
+        self.stopping = threading.Event()
 
     def run(self) -> None:
         """Let go or start the children, start again what dies, return when told to end."""
@@ -68,14 +78,14 @@ class _Supervisor:
             signal.signal(number, self._stop)
         for child in self._running.values():
             children.let_go(child)
-        while not self._stopping.is_set():
+        while not self.stopping.is_set():
             if self._server is not None and not look_after(self._server):
                 raise ServerError(f"the data folder {self._server.folder} was deleted")
             self._start_missing()
-            self._stopping.wait(WATCH_SECONDS)
+            self.stopping.wait(WATCH_SECONDS)
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
-        self._stopping.set()
+        self.stopping.set()
 
     def _start_missing(self) -> None:
         for name, arguments in self._commands.items():

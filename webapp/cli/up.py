@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from webapp.cli import children
 from webapp.cli.lazy import uncollected
-from webapp.cli.ports import check_free, host_option, netloc, port_option
+from webapp.cli.ports import check_free, host_option, port_option
 
 
 @click.command()
@@ -23,9 +25,11 @@ def up(host: str, port: int, no_demo: bool) -> None:
     # It has most to import, and that takes as long as all that is to be done here before it may serve.
     running = {"web": children.start(commands["web"])}
     try:
+        if sys.stdout.isatty():
+            click.echo("Commonplace is starting.")
         with uncollected():
             from webapp.cli.supervisor import supervise  # noqa: PLC0415 - what the other process need not wait for
 
-        supervise(f"http://{netloc(host, port)}/", commands, running, with_demo=not no_demo)
+        supervise(host, port, commands, running, with_demo=not no_demo)
     finally:
         children.stop(running)
