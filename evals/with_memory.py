@@ -25,7 +25,7 @@ from evals.report import measures_to_text
 from evals.storable import refusal, unfit
 from evals.tables import Cell, table
 from evals.timing import latency, timed
-from memory.llm import ChatModel, ChatModelError, NothingSaidError
+from memory.llm import ChatModel, ChatModelError, UselessAnswerError
 from retrieval.policy import NAMED
 from retrieval.query import DEFAULT_TOKEN_BUDGET
 from retrieval.tokens import count
@@ -191,7 +191,7 @@ def _ask(model: ChatModel, text: str, waits: Sequence[float]) -> tuple[str, floa
         try:
             # Anew each time: it remembers failures to spare others the wait, and here nobody else waits.
             return replace(model).complete(INSTRUCTION, text, max_tokens=LONGEST_ANSWER)
-        except NothingSaidError:
+        except UselessAnswerError:
             # An answer as well, which solves nothing: who thinks aloud may come to no end, and others do.
             return ""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -21,7 +22,10 @@ TIMEOUT = 20.0
 # An endpoint that has just failed is left alone so long, or every request would wait for it in turn.
 PAUSE = 30.0
 LARGEST_ANSWER = 1 << 20  # bytes
+# A text may be too much for a model that does well with others: so many in a row are not.
+_MOST_USELESS = 3
 _PATH = "/chat/completions"
+_T = TypeVar("_T")
 _RETRIABLE = {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 # Some servers hand out what a reasoning model says to itself, before what it says. It may be all there is, where the
 # model thought for as long as it was given; and begin without its mark, where that ends what the model was asked.
@@ -40,8 +44,8 @@ class ChatModelError(Exception):
         self.pause = pause
 
 
-class NothingSaidError(ChatModelError):
-    """The model answered, and said nothing: it may have thought for as long as it was given."""
+class UselessAnswerError(ChatModelError):
+    """The model answered, and not what it was asked for: or nothing, as it thought for as long as it was given."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class ChatModel:
 
     `url` is an address that ends with `/chat/completions`, or what stands before that, or before `/v1`; `timeout` is
     in seconds, for a whole answer. `heard` is told of each time it was asked, with what kept it from answering, if
-    anything did.
+    anything did: of useless answers from the third in a row on.
     """
 
     url: str
@@ -64,26 +68,40 @@ class ChatModel:
 
         Raises `ChatModelError` for whatever comes between, at once while the endpoint is known to fail.
         """
+        return self.ask(instruction, text, str, max_tokens=max_tokens)
+
+    def ask(self, instruction: str, text: str, read: Callable[[str], _T], *, max_tokens: int) -> _T:
+        """Return what `read` makes of the answer that `complete` would return.
+
+        Raises `ChatModelError` as that does, and where `read` raises `ValueError`: the answer is of no use then.
+        """
         if not self._breaker.allows():
             raise ChatModelError("the model endpoint failed a moment ago", away=True)
         try:
-            answer = self._ask(instruction, text, max_tokens)
+            answer = _read(self._answer(instruction, text, max_tokens), read)
         except ChatModelError as error:
             if error.away:
                 self._breaker.failed(error.pause)
             else:
                 self._breaker.worked()
-            self._tell(None if isinstance(error, NothingSaidError) else error)
+            self._tell(error if self._fails_by(error) else None)
             raise
         self._breaker.worked()
+        self._useless.clear()
         self._tell(None)
         return answer
+
+    def _fails_by(self, error: ChatModelError) -> bool:
+        if not isinstance(error, UselessAnswerError):
+            return True
+        self._useless.append(error)
+        return self._useless.maxlen == len(self._useless)
 
     def _tell(self, error: ChatModelError | None) -> None:
         if self.heard is not None:
             self.heard(self, error)
 
-    def _ask(self, instruction: str, text: str, max_tokens: int) -> str:
+    def _answer(self, instruction: str, text: str, max_tokens: int) -> str:
         body = {
             "model": self.model,
             "messages": [{"role": "system", "content": instruction}, {"role": "user", "content": text}],
@@ -99,7 +117,7 @@ class ChatModel:
         except (KeyError, IndexError, TypeError, ValueError, RecursionError):
             raise ChatModelError("the model endpoint answered in an unknown shape") from None
         if not isinstance(answer, str) or not (said := _THOUGHTS.sub("", answer).replace("\x00", "").strip()):
-            raise NothingSaidError("the model endpoint answered nothing")
+            raise UselessAnswerError("the model endpoint answered nothing")
         return said.encode("utf-8", "replace").decode("utf-8")
 
     def _post(self, body: dict[str, Any]) -> bytes:
@@ -137,3 +155,16 @@ class ChatModel:
     @cached_property
     def _breaker(self) -> Breaker:
         return Breaker(PAUSE)
+
+    @cached_property
+    def _useless(self) -> deque[ChatModelError]:
+        """The last answers, as long as they were of no use."""
+        return deque(maxlen=_MOST_USELESS)
+
+
+def _read(answer: str, read: Callable[[str], _T]) -> _T:
+    try:
+        return read(answer)
+    except ValueError:
+        # Its own words would quote the answer, and that the text.
+        raise UselessAnswerError("the model endpoint answered in another shape than asked for") from None

@@ -77,15 +77,18 @@ class _Answer(BaseModel):
 def findings_by_model(model: ChatModel, text: str) -> Findings:
     """Return what a language model finds in a text; a name that the text does not have is left out.
 
-    Raises `ChatModelError` when the model gives no answer and `ValueError` when it is not of the shape asked for.
+    Raises `ChatModelError` when the model gives no answer, or one that is not of the shape asked for.
     """
     read = text[:LONGEST_READ]
-    said = model.complete(INSTRUCTION, read, max_tokens=MOST_TOKENS)
-    # Models like to put a fence or a sentence around what they were asked for.
-    answer = _Answer.model_validate_json(said[said.find("{") : said.rfind("}") + 1])
+    answer = model.ask(INSTRUCTION, read, _parsed, max_tokens=MOST_TOKENS)
     sentences = [" ".join(sentence.split()) for sentence in _SENTENCES.split(read) if sentence.strip()]
     names = [name for entity in _different(answer.entities) for name in _mentions(entity, sentences)]
     return Findings(merged(names), tuple(_tags(answer.tags)))
+
+
+def _parsed(said: str) -> _Answer:
+    # Models like to put a fence or a sentence around what they were asked for.
+    return _Answer.model_validate_json(said[said.find("{") : said.rfind("}") + 1])
 
 
 def _different(entities: list[_Entity]) -> list[_Entity]:

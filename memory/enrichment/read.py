@@ -37,10 +37,6 @@ def _by_model(texts: Sequence[str], chat_model: ChatModel, found: list[Findings 
         except ChatModelError as error:
             logger.warning("enrichment goes on without the language model: %s", error)
             left.append(place)
-        except ValueError as error:
-            # Its own words would quote the answer, and that the text.
-            logger.warning("the language model answered in another shape than asked for: %s", type(error).__name__)
-            left.append(place)
     return left
 
 

@@ -8,7 +8,6 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from pydantic import ValidationError
 
 from memory.enrichment.findings import Name, Tag
 from memory.enrichment.model import INSTRUCTION, findings_by_model
@@ -125,7 +124,7 @@ def test_of_two_kinds_of_one_name_the_surer_counts(model, endpoint):
 )
 def test_an_answer_of_another_shape_is_refused(model, endpoint, said):
     endpoint.said = said
-    with pytest.raises(ValidationError):
+    with pytest.raises(ChatModelError, match="another shape"):
         findings_by_model(model, TEXT)
 
 
@@ -140,6 +139,15 @@ def test_the_rules_stand_in_for_it(model, endpoint, said):
     endpoint.said = said
     (found,) = read_texts(["My sister Anna called."], model)
     assert [name.name for name in found.names] == ["Anna"]
+
+
+def test_a_model_that_never_answers_in_the_shape_asked_for_is_told_to_fail(endpoint):
+    heard = []
+    model = ChatModel(endpoint.url, "test", heard=lambda _model, error: heard.append(error))
+    endpoint.said = "My sister Anna called."
+    read_texts(["My sister Anna called."] * 4, model)
+    shape = "the model endpoint answered in another shape than asked for"
+    assert [error and str(error) for error in heard] == [None, None, shape, shape]
 
 
 def test_what_it_answers_wrongly_is_logged_without_the_text(model, endpoint, caplog):

@@ -154,11 +154,13 @@ def test_an_endpoint_that_is_away_is_left_alone_for_a_while(endpoint: ChatEndpoi
 def test_who_listens_hears_of_each_time_it_was_asked_and_of_no_other(endpoint: ChatEndpoint) -> None:
     heard: list[str | None] = []
     model = ChatModel(endpoint.url, "tiny", heard=lambda _model, error: heard.append(error and str(error)))
-    for status, said in ((200, "Notes."), (200, ""), (503, ""), (200, "Not asked any more.")):
+    useless = [(200, "")] * 3
+    for status, said in (*useless, (200, "Notes."), *useless[1:], (503, ""), (200, "Not asked any more.")):
         endpoint.status, endpoint.said = status, said
         with suppress(ChatModelError):
             complete(model)
-    assert heard == [None, None, "the model endpoint answered HTTP 503"]
+    nothing = "the model endpoint answered nothing"
+    assert heard == [None, None, nothing, None, None, None, "the model endpoint answered HTTP 503"]
 
 
 def test_it_is_asked_again_after_the_pause(endpoint: ChatEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -320,7 +320,7 @@ def test_admins_see_that_the_language_model_fails_whichever_process_asked_it(app
             endpoint.status = status
             with suppress(ChatModelError):
                 process.chat_model.complete("Name names.", "Ada keeps bees", max_tokens=9)
-            line = "The server's language model gave no answer"
+            line = "The server's language model gave no usable answer"
             return [line in admin.get(page).text for page in ("/", "/memories")] + [line in browser.get("/").text]
 
         failed = told_once_asked(processes[0], 503)
