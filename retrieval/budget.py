@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from retrieval import tokens
 from retrieval.passage import passage
@@ -29,8 +29,28 @@ def fit(ranked: Sequence[Ranked], budget: int, question: str = "") -> Fitted:
     """The first hits whose texts together have at most `budget` tokens, the last one cut to what remains.
 
     Of a long text that does not fit, the passage that speaks of the question is shown, of at most half of what remains
-    where hits follow, which have the rest. A budget of 0 or less holds nothing.
+    where hits follow, which have the rest. Where not all fits, what a summary says is shown once: the hits behind the
+    first that shows it have the room. A budget of 0 or less holds nothing.
     """
+    fitted = _fit(ranked, budget, question)
+    once = _told_once(ranked) if fitted.truncated else ranked
+    return replace(_fit(once, budget, question), truncated=True) if len(once) < len(ranked) else fitted
+
+
+def _told_once(ranked: Sequence[Ranked]) -> Sequence[Ranked]:
+    """Return the hits, ranked anew, without those that would show a summary that another shows before them.
+
+    It is a memory itself, and stands in for what it sums up.
+    """
+    found = [hit.scored.candidate for hit in ranked]
+    # Long texts are not counted for it, most of which nothing sums up.
+    texts = [_shown(each)[0] if each.summary else each.text for each in found]
+    standing_in = {text for each, text in zip(found, texts, strict=True) if text != each.text}
+    once = [hit for n, hit in enumerate(ranked) if texts[n] not in standing_in or texts.index(texts[n]) == n]
+    return [replace(hit, rank=rank) for rank, hit in enumerate(once, start=1)]
+
+
+def _fit(ranked: Sequence[Ranked], budget: int, question: str) -> Fitted:
     items: list[tuple[Ranked, str]] = []
     used, truncated = 0, False
     for place, hit in enumerate(ranked, 1):

@@ -67,6 +67,14 @@ def test_a_summary_stands_in_for_a_long_text():
     assert texts(fit([ranked(1, LONG, summary="in short")], 1000)) == ["in short"]
 
 
+def test_what_a_summary_says_is_shown_twice_only_where_all_fits():
+    hits = [ranked(1, LONG, summary="in short"), ranked(2, "in short"), ranked(3, "hello world")]
+    assert texts(fit(hits, 6)) == ["in short", "in short", "hello world"]
+    fitted = fit(hits, 5)
+    assert (texts(fitted), fitted.token_count, fitted.truncated) == (["in short", "hello world"], 4, True)
+    assert [hit.rank for hit, _ in fitted.items] == [1, 2]
+
+
 def test_a_short_text_is_preferred_to_its_summary():
     assert texts(fit([ranked(1, "hello world", summary="hi")], 1000)) == ["hello world"]
 
