@@ -84,6 +84,12 @@ _BY = re.compile(r"\bby\s+(?:the\s+)?(?:early|mid|late|beginning|start|middle|en
 _WHICH = frozenset({"last", "next", "coming", "this"})
 _ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
 _WORD = re.compile(r"[^\W_]+")
+# What leads to a date, and would lead nowhere without it; and the blank that a date leaves before a sign.
+_LEADS = re.compile(
+    r"""(?:[\s,]*\b(?:in|on|at|of|for|from|by|over|around|about|during|since|the|beginning|start|middle|end))*[\s,]*\Z""",
+    re.IGNORECASE,
+)
+_GAP = re.compile(r"\s+(?=[?!.,;:])")
 
 
 def parse(question: str, now: datetime) -> DateHint | None:
@@ -92,11 +98,30 @@ def parse(question: str, now: datetime) -> DateHint | None:
     Relative dates count back from `now` in whole calendar units of its zone: "2 weeks ago" is all of that week, and
     "the last 2 weeks" are the 14 days before today, and today.
     """
-    gone = not _GONE.isdisjoint(_words_of(question))
-    # A season without "last" is of whatever year.
-    hint = _taken(with_months(question), aware(now), gone=gone, coming=gone, seasons=False)[0]
+    hint = _first(question, now)[0]
     # Of a span that is to come nothing was kept yet.
     return None if hint is not None and hint.start is not None and hint.start >= aware(now) else hint
+
+
+def timeless(question: str, now: datetime) -> str:
+    """Return a question without the date that it names; as it is where that is none, or not the only one.
+
+    >>> [timeless(each, datetime(2026, 5, 1)) for each in ("What did Ada read in January 2026?", "In May, who came?")]
+    ['What did Ada read?', 'who came?']
+    """
+    hint, rest = _first(question, now)
+    if hint is None or _first(rest, now)[0] is not None:
+        return question
+    place = _place_of(rest, with_months(question))
+    left = f"{_LEADS.sub('', rest[:place])} {rest[place:]}"
+    return _GAP.sub("", " ".join(left.split())).strip(" ,") or question
+
+
+def _first(question: str, now: datetime) -> tuple[DateHint | None, str]:
+    """Return the first date that a question names, and the question with blanks in its place."""
+    gone = not _GONE.isdisjoint(_words_of(question))
+    # A season without "last" is of whatever year.
+    return _taken(with_months(question), aware(now), gone=gone, coming=gone, seasons=False)
 
 
 def alone(question: str, now: datetime) -> Period | None:

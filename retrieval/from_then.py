@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta, tzinfo
 from typing import NamedTuple
 
-from retrieval.dates import Period, local
+from retrieval.dates import Period, local, match
 from retrieval.from_now import SEASONS, every_told
+from retrieval.months import with_months
+from retrieval.told_days import told_in
 
 # Words without one of which no such time is told, how long that is at least, and how far from the day of its note it is
 # at most: "the day after tomorrow", "in 30 days", "in 10 weeks", "18 months ago", "next year". None is sought beyond.
@@ -52,6 +54,22 @@ def tells(period: Period, text: str, kept: datetime, zone: tzinfo) -> bool:
         for hint, _ in every_told(local(kept, zone), text)
         for part in period.parts or (period,)
     )
+
+
+def tells_no_other(text: str, kept: datetime, zone: tzinfo) -> bool:
+    """Tell whether a text tells no day or month, and no time from then but that at which it was kept.
+
+    A year by itself stands for anything: a source, a model, a budget.
+
+    >>> from datetime import UTC
+    >>> kept = datetime(2026, 3, 3, tzinfo=UTC)
+    >>> [tells_no_other(text, kept, UTC) for text in ("Ran today", "Run tomorrow", "On 9 May")]
+    [True, False, False]
+    """
+    moment = local(kept, zone)
+    if any(told.month is not None for told in told_in(with_months(text))):
+        return False
+    return all(match(hint, moment) == 1 for hint, _ in every_told(moment, text))
 
 
 def untold(text: str, kept: datetime) -> str:

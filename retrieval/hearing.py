@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -25,6 +25,8 @@ from retrieval.answers import (
 )
 from retrieval.candidates import Source
 from retrieval.course import Course
+from retrieval.dates import zone_of
+from retrieval.from_then import tells_no_other
 from retrieval.passage import EMPTY
 from retrieval.query import Dense
 from retrieval.silence import Judge
@@ -132,13 +134,14 @@ class Hearing:
         # Turns say half of what they mean, wherever they stand.
         notes = [each for each in best if not is_talk(each.candidate.text)]
         texts = ["\n".join(_to_read(each, first=place < READ_WIDELY)) for place, each in enumerate(notes)]
+        asked = zip(self._asked_of(notes), texts, strict=True)
         whole = [judge.wants_the_end(each) for each in notes]
         # The best is enough for half of what is asked, so it is read alone; what does not end there seldom ends before
         # all that are read at least, and where each of several is wanted none is enough.
         at_once = (policy.reads,) if judge.is_never_enough else (1, max(1, policy.reads - 1))
         seconds = policy.reading_ms / 1000
         try:
-            found = reader.each(self.question, texts, seconds=seconds, whole=whole, at_once=at_once)
+            found = reader.each(asked, seconds=seconds, whole=whole, at_once=at_once)
             for count, (each, sureness) in enumerate(zip(notes, found, strict=True), 1):
                 each.candidate.sureness = sureness
                 if self._is_enough(notes[:count]):
@@ -149,6 +152,16 @@ class Hearing:
         except Exception:  # Whatever a runtime raises: a search goes on without.
             logger.exception("a note was not read")
         return best
+
+    def _asked_of(self, notes: Sequence[Scored]) -> Iterator[str]:
+        """Give what each note is read for: of what was kept at the time that is asked for, all but that time.
+
+        A note says seldom when it was kept: "Upgraded axum" answers "What did we upgrade in July?" where it is of July.
+        """
+        timeless, zone = asked_days.timeless(self.question, self.source.now), zone_of(self.source.now)
+        for each in notes:
+            of_then = each.date_match == 1 and tells_no_other(each.candidate.text, each.candidate.created_at, zone)
+            yield timeless if of_then else self.question
 
     def _is_enough(self, read: Sequence[Scored]) -> bool:
         """Tell whether nothing more needs to be read."""

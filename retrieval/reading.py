@@ -198,14 +198,13 @@ class Reader:
 
     def each(
         self,
-        question: str,
-        texts: Sequence[str],
+        asked: Iterable[tuple[str, str]],
         *,
         seconds: float | None = None,
         whole: Sequence[bool] = (),
         at_once: Iterable[int] = (),
     ) -> Iterator[float | None]:
-        """Yield the sureness of text after text; `whole` says of each whether to its end.
+        """Yield the sureness of each pair of a question and a text; `whole` says of each whether to its end.
 
         `at_once` says how many are begun together, each time when those before are done; the last two by two. Whoever
         stops has had the rest of those read in vain. All of a process are read by as many threads as there are cores,
@@ -213,11 +212,11 @@ class Reader:
         `seconds` after the first was asked for.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        wanted = iter([*zip(texts, chain(whole, repeat(False)), strict=False)])
+        wanted = iter([*zip(asked, chain(whole, repeat(False)), strict=False)])
         for size in chain(at_once, repeat(2)):
             if not (some := [*islice(wanted, size)]):
                 return
-            reading = [self._begun(question, text, to_the_end=each) for text, each in some]
+            reading = [self._begun(*pair, to_the_end=each) for pair, each in some]
             try:
                 for each in reading:
                     yield each.result(None if until is None else until - time.monotonic())

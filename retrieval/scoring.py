@@ -14,7 +14,7 @@ from retrieval.about import Asked
 from retrieval.answers import unquoted
 from retrieval.fusion import clip, evidence, fuse, keyword_share
 from retrieval.policy import Policy
-from retrieval.silence import SHOWN_EARLY, log_odds
+from retrieval.silence import ALL, SHOWN_EARLY, log_odds
 from retrieval.types import Candidate, Score, Scored
 
 _DAY = 86_400.0
@@ -62,10 +62,11 @@ def rank(
     """Candidates with enough evidence, best total first, equal totals by id.
 
     A candidate with `evidence` below `policy.min_score`, or with none, is dropped: neither recency nor importance nor
-    a boost can make a match. But where fewer than `fewest` are left, the best of the dropped that have any follow them,
-    faint, until there are as many. Whether one of all answers what is `asked` is for `silence` to judge. The boosts of
-    the policy add to the fused relevance; see `Policy`. What lacks an identifier that is `asked` for, and that another
-    candidate has, is less relevant by `LACKING`. `bm25_bound` is as in `fusion.fuse`.
+    a boost can make a match. But what was kept at the time that is asked for needs no more than the other words of
+    what is `asked`; and where fewer than `fewest` are left, the best of the dropped that have any follow them, faint,
+    until there are as many. Whether one of all answers is for `silence` to judge. The boosts of the policy add to the
+    fused relevance; see `Policy`. What lacks an identifier that is `asked` for, and that another candidate has, is less
+    relevant by `LACKING`. `bm25_bound` is as in `fusion.fuse`.
     """
     relevance = fuse(candidates, policy, bm25_bound=bm25_bound)
     lacking = _lacking(candidates, asked)
@@ -98,7 +99,8 @@ def rank(
         found = evidence(each, policy, bm25_bound)
         if found == 0:
             continue
-        if found < policy.min_score * (1.0 if each.cosine is not None else UNSEEN_EVIDENCE):
+        least = policy.min_score * (1.0 if each.cosine is not None else UNSEEN_EVIDENCE)
+        if found < least and not _is_all_but_the_time(each, asked, hint):
             faint.append((each, found))
         else:
             clear.append(scored(each, found))
@@ -106,6 +108,13 @@ def rank(
     # As a rule there are enough, and most of a large space is faint.
     rest = in_order([scored(*each, is_faint=True) for each in faint])[:more] if more else []
     return [*in_order(clear), *rest]
+
+
+def _is_all_but_the_time(candidate: Candidate, asked: Asked | None, hint: dates.DateHint | None) -> bool:
+    """Tell whether one was kept at the time that is asked for, and has all else of what is asked."""
+    if asked is None or hint is None or dates.match(hint, candidate.created_at) < 1:
+        return False
+    return asked.coverage(candidate.places) > ALL
 
 
 def rank_by_time(

@@ -59,7 +59,7 @@ def test_what_shows_early_that_it_does_not_answer_is_read_no_further(reader):
     assert reader.sureness(question, far, to_the_end=True) not in {HOPELESS, None}
     assert reader.sureness(question, far, to_the_end=True) < SHOWN_EARLY
     whole = reader.sureness(question, far, to_the_end=True)
-    assert list(reader.each(question, [far, far], whole=[True, False])) == [whole, HOPELESS]
+    assert list(reader.each([(question, far)] * 2, whole=[True, False])) == [whole, HOPELESS]
 
 
 def test_what_may_answer_is_read_to_the_end(reader):
@@ -257,27 +257,31 @@ def test_a_process_without_a_reader_says_why(monkeypatch, caplog):
     assert "package" in caplog.text
 
 
+def _pairs(question, notes):
+    return [(question, note) for note in notes]
+
+
 def test_one_after_another_is_read_in_order_and_no_further_than_wanted(reader):
     notes = [f"Tova has {number} goats behind the mill" for number in ("two", "three", "four", "five", "six")]
     asked = "How many goats does Tova have?"
-    assert list(reader.each(asked, notes)) == [reader.sureness(asked, note) for note in notes]
-    assert list(reader.each(asked, [])) == []
+    assert list(reader.each(_pairs(asked, notes))) == [reader.sureness(asked, note) for note in notes]
+    assert list(reader.each([])) == []
     fresh = [f"Ivo keeps {number} hens in the old van" for number in ("two", "three", "four", "five", "six")]
     known = len(reader._known)
-    reading = reader.each("How many hens has Ivo?", fresh)
+    reading = reader.each(_pairs("How many hens has Ivo?", fresh))
     next(reading)
     next(reading)
     reading.close()
     assert len(reader._known) == known + 2, "who stops has no more than a pair read"
-    reading = reader.each("How many hens has Una?", fresh, at_once=(1, 3))
+    reading = reader.each(_pairs("How many hens has Una?", fresh), at_once=(1, 3))
     next(reading)
     reading.close()
     assert len(reader._known) == known + 3, "the first is read alone"
-    assert list(reader.each(asked, notes, at_once=(1, 3))) == [reader.sureness(asked, note) for note in notes]
+    assert list(reader.each(_pairs(asked, notes), at_once=(1, 3))) == [reader.sureness(asked, note) for note in notes]
 
 
 def test_reading_ends_when_its_time_is_up(reader):
     notes = [f"The {colour} boat was sold to a fisher from Skagen" for colour in ("red", "blue", "green")]
     with pytest.raises(TimeoutError):
-        list(reader.each("Who bought our boats?", notes, seconds=0.0))
-    assert len(list(reader.each("Who bought our boats?", notes, seconds=60.0))) == 3
+        list(reader.each(_pairs("Who bought our boats?", notes), seconds=0.0))
+    assert len(list(reader.each(_pairs("Who bought our boats?", notes), seconds=60.0))) == 3

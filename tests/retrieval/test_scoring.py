@@ -128,6 +128,19 @@ def test_a_date_alone_is_no_match():
     assert order([candidate()], Policy(date_boost=1.0), "today") == []
 
 
+def test_what_was_kept_at_the_time_that_is_asked_for_needs_the_other_words_alone():
+    question = "what came in June 2023?"
+    asked = understand(question, Question(["2023", "came", "june", "parcel"], [3.0, 2.0, 3.0, 2.0]))
+
+    def found(places, age):
+        of_then = candidate(1, bm25=1.0, places=places, cosine=0.0, created_at=NOW - timedelta(days=age))
+        ranked = rank([of_then], Policy(), bm25_bound=10.0, question=question, now=NOW, asked=asked)
+        return ids(ranked)
+
+    assert found([1, 3], 400) == [1]
+    assert found([1], 400) == found([1, 3], 40) == []
+
+
 def test_without_a_date_boost_no_date_match_is_claimed():
     assert order([candidate(cosine=0.9)], Policy(date_boost=0.0), "today")[0].date_match == 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shelf import Shelf, pointing
+from shelf import NOW, Shelf, pointing
 
 from retrieval.policy import NAMED
 from retrieval.reading import shared_reader
@@ -40,9 +40,9 @@ class Counted:
     def can_take(self, question):
         return self.reader.can_take(question)
 
-    def each(self, question, texts, **more):
+    def each(self, asked, **more):
         self.at_once = more["at_once"]
-        for sureness in self.reader.each(question, texts, **more):
+        for sureness in self.reader.each(asked, **more):
             self.count += 1
             yield sureness
 
@@ -163,6 +163,15 @@ def test_key_words_of_a_time_bring_nothing_of_another(runtime, ada):
     assert shelf.found("rent in July", near=2, cosine=0.5)[0] == texts[2], "what holds since June may hold in July"
     assert shelf.found("boiler 2027", near=3, cosine=0.5)[0] == texts[3], "what was fitted is there still"
     assert shelf.found("kWh in June", near=0, cosine=0.5)[0] == texts[0], "that is when it was noted"
+
+
+def test_what_was_kept_at_the_time_that_is_asked_for_need_not_say_it(runtime, ada):
+    texts = ("Upgraded axum from 0.6 to 0.7; only hyper's Body broke in log.rs", "On 9 May we replaced the old boiler")
+    shelf = ReadShelf(runtime, ada, texts)
+    shelf.keep_at(NOW)
+    assert shelf.found("What did we upgrade in June 2025?", cosine=0.3)[:1] == [texts[0]]
+    assert shelf.found("What did we upgrade in June 2024?", cosine=0.3) == []
+    assert shelf.found("Which device did we replace in June 2025?", near=1, cosine=0.3) == [], "it tells its own day"
 
 
 def test_another_number_is_kept_silent_among_more_than_are_fetched(runtime, ada):
