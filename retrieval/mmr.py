@@ -18,17 +18,17 @@ _TIE = 1e-6
 def select(scored: Sequence[Scored], *, limit: int, lam: float, unrelated: float = 0.0) -> list[Ranked]:
     """At most `limit` hits, each the one with the largest marginal value when it was taken; ranks from 1.
 
-    value = lam * total - (1 - lam) * likeness to the nearest hit taken so far (Carbonell and Goldstein 1998).
+    value = lam * standing - (1 - lam) * likeness to the nearest hit taken so far (Carbonell and Goldstein 1998).
     The likeness, in [0, 1], is the cosine of the vectors, on the scale where `unrelated` is 0, or the Jaccard
     overlap of the tags where one of the two has no vector. Ties go to fewer tags in common with the hits taken,
-    then to the higher total, then by id. `lam` is in [0, 1]; 1 asks for no diversity and keeps the order given.
+    then to the higher standing, then by id. `lam` is in [0, 1]; 1 asks for no diversity and keeps the order given.
     """
     if lam >= 1:
         return [Ranked(item, 0.0, rank) for rank, item in enumerate(scored[: max(0, limit)], start=1)]
     tags = _tag_matrix(scored)
     units, usable = _unit_vectors(scored)
     alike = _likeness(units, usable, tags, unrelated)
-    worth = lam * np.array([item.score.total for item in scored], dtype=np.float64)
+    worth = lam * np.array([item.standing for item in scored], dtype=np.float64)
     nearest, seen_tags = np.zeros(len(scored)), np.zeros(tags.shape[1])
     chosen: list[Ranked] = []
     for rank in range(1, min(limit, len(scored)) + 1):
@@ -49,7 +49,7 @@ def _pick(values: Floats, tags: Floats, seen_tags: Floats, scored: Sequence[Scor
     shared_tags = tags @ seen_tags
     return min(
         (int(index) for index in tied),
-        key=lambda i: (shared_tags[i], -scored[i].score.total, str(scored[i].candidate.id)),
+        key=lambda i: (shared_tags[i], -scored[i].standing, str(scored[i].candidate.id)),
     )
 
 

@@ -159,8 +159,8 @@ def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: 
 
 
 def in_order(scored: Sequence[Scored]) -> list[Scored]:
-    """Best total first, equal totals by id."""
-    return sorted(scored, key=lambda each: (-each.score.total, each.candidate.id))
+    """Best standing first, equal ones by id."""
+    return sorted(scored, key=lambda each: (-each.standing, each.candidate.id))
 
 
 def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, behind: float) -> Scored:
@@ -176,7 +176,9 @@ def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, behind: f
         score(found, memory.created_at, memory.importance, policy, now) for found in (boosted, boosted - behind)
     )
     penalty = unread.total - made.total
-    return replace(each, score=made, time_match=timed, change_match=changed, reading_penalty=penalty)
+    # What answers a little is better than what does not, though neither has relevance left.
+    beyond = policy.alpha * max(0.0, behind - boosted)
+    return replace(each, score=made, time_match=timed, change_match=changed, reading_penalty=penalty, beyond=beyond)
 
 
 def in_talk(candidates: Sequence[Candidate]) -> bool:

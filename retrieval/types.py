@@ -74,9 +74,10 @@ class Scored:
     `keyword_share` is of its own words alone, `context` what those of its neighbours add to it. `speaker_match` tells
     that the question names who said it, `time_match` that it says a time where the question asks for one,
     `change_match` that it says what has changed. `reading_penalty` is what reading took from its total, as another
-    reads more like an answer. `lacks_code` tells that an identifier is asked for that another candidate has, and this
-    one does not. `is_faint` tells that its evidence is not enough, and it is there to be read. `asked` is what the
-    question is about, None where nothing asked for that.
+    reads more like an answer, and `beyond` what it would have taken besides, had there been more relevance to take.
+    `lacks_code` tells that an identifier is asked for that another candidate has, and this one does not. `is_faint`
+    tells that its evidence is not enough, and it is there to be read. `asked` is what the question is about, None where
+    nothing asked for that.
     """
 
     candidate: Candidate
@@ -89,9 +90,15 @@ class Scored:
     time_match: bool = False
     change_match: bool = False
     reading_penalty: float = 0.0
+    beyond: float = 0.0
     lacks_code: bool = False
     is_faint: bool = False
     asked: Asked | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def standing(self) -> float:
+        """Return what tells its place: the total, and less where reading took all of its relevance."""
+        return self.score.total - self.beyond
 
     @property
     def coverage(self) -> float:

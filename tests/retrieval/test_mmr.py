@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,6 +84,13 @@ def test_a_tie_in_value_and_tags_goes_to_the_higher_total():
         scored(2, 0.8, vector=[0.3, 0.91**0.5]),
     ]
     assert ids(select(pool, limit=2, lam=0.5)) == [1, 2]
+
+
+def test_what_reading_took_beyond_all_relevance_counts():
+    # lam = 0.9; 2 has 0.9 * -0.3 = -0.27, and 3 has 0.9 * -0.1 - 0.1 * 1 = -0.19.
+    unlike, alike = scored(2, 0.0, vector=[0, 1]), scored(3, 0.0, vector=[1, 0])
+    pool = [scored(1, 0.5, vector=[1, 0]), replace(unlike, beyond=0.3), replace(alike, beyond=0.1)]
+    assert ids(select(pool, limit=3, lam=0.9)) == [1, 3, 2]
 
 
 def test_a_complete_tie_goes_by_id():

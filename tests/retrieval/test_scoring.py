@@ -246,6 +246,11 @@ def test_what_reading_took_is_told():
     assert (most.score.relevance, most.reading_penalty) == pytest.approx((0.0, PLAIN.alpha * 0.35))
 
 
+def test_what_has_no_relevance_left_is_still_in_order():
+    found = read_again(0.02, 0.3, 0.9, policy=replace(PLAIN, reading_weight=1.0))
+    assert ([each.score.relevance for each in found[1:]], ids(found)) == ([0.0, 0.0], [3, 2, 1])
+
+
 def test_what_nobody_read_stands_between():
     assert ids(read_again(None, 0.02, 0.9)) == [3, 1, 2]
     found = read_again(None, 0.1, 0.9)
