@@ -257,11 +257,12 @@ def _names(text: str) -> set[str]:
     if _is_german(text):
         return set()
     found = (each for each in TOKEN.finditer(text) if each[0][0].isupper() and each[0] != "I")
-    inside = (each[0] for each in found if not _begins_sentence(text, each.start()))
+    inside = (each[0] for each in found if not begins_sentence(text, each.start()))
     return {bare(each) for each in inside} - _KIN
 
 
-def _begins_sentence(text: str, start: int) -> bool:
+def begins_sentence(text: str, start: int) -> bool:
+    """Tell whether a word that starts there is the first of a sentence, whose capital says nothing."""
     while start > 0 and text[start - 1].isspace():
         start -= 1
     return start == 0 or text[start - 1] in ".?!:"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from memory.driver import fetch
+from retrieval.about import begins_sentence
 from retrieval.candidates import Source
 from retrieval.codes import LONGEST, PLAIN, TOKEN, VERSION, Thing, amounts_in, codes_in, days_in, measures_in
 from retrieval.compounds import Otherwise, apart, joined
@@ -310,12 +311,25 @@ def _word_written(source: Source, start: int, word: str) -> Spelling | None:
     near = sorted((off, -count, lexeme) for off, (lexeme, count) in zip(offs, rows, strict=True) if off is not None)
     # A stem lacks the ending of its word, in which nothing may be wrong.
     for _, _, lexeme in near[:_WORDS]:
-        written = sorted({each[0] for text in _texts(source, [lexeme])[:3] for each in TOKEN.finditer(text)})
+        written = sorted({each for text in _texts(source, [lexeme])[:3] for each in _words_of(text, plain=word == low)})
         offs = slips_between(folded, [each.lower() for each in written], slips)
         best = min(((off, each) for off, each in zip(offs, written, strict=True) if off is not None), default=None)
         if best is not None:
             return Spelling(start, word, best[1])
     return None
+
+
+def _words_of(text: str, *, plain: bool) -> Iterator[str]:
+    """Give the words of a text; `plain` gives those that begin a sentence without their capital.
+
+    A capital makes a name of a word in a question, and there it is none.
+
+    >>> [*_words_of("Thesis: due in May. Ask Ola", plain=True)]
+    ['thesis', 'due', 'in', 'May', 'ask', 'Ola']
+    """
+    for each in TOKEN.finditer(text):
+        capital = plain and each[0].istitle() and begins_sentence(text, each.start())
+        yield each[0].lower() if capital else each[0]
 
 
 def _elided(start: int, word: str) -> Iterator[Thing]:

@@ -367,6 +367,12 @@ def test_a_day_is_not_respelled_as_a_code_too(ask_values):
     assert "“03/05/2024” is spelled otherwise here" in warnings
 
 
+@pytest.mark.parametrize(("question", "names"), [("Which thyroyd pills?", 0), ("What does Katrin play?", 1)])
+def test_what_begins_a_sentence_is_no_name_for_its_capital(ask, question, names):
+    (hit, *_) = ask.whole(question).hits
+    assert len(hit.ranked.scored.asked.names) == names
+
+
 def test_an_ordinary_word_is_no_slip_of_another(ask):
     assert ask("Which color do I like most?")[1] == []
     assert ask("What is the dish water for?")[1] == []
