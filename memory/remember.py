@@ -449,7 +449,14 @@ def _refused(item: Prepared, by: str, reason: str) -> Outcome:
 
 
 def _with_trim(outcome: Outcome, trimmed: tuple[UUID, ...]) -> Outcome:
-    return replace(outcome, trace=replace(outcome.trace, trimmed=trimmed)) if trimmed else outcome
+    if not trimmed:
+        return outcome
+    told = replace(outcome, trace=replace(outcome.trace, trimmed=trimmed))
+    if told.kept is not None or told.id is None:
+        return told
+    # Whoever stored it must not take it for kept.
+    why = f"{told.trace.reason}; not kept, as the space is full and all else in it weighs more"
+    return replace(told, embedding="none", trace=replace(told.trace, reason=why))
 
 
 def _record(

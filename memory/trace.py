@@ -46,3 +46,8 @@ class Outcome:
     embedding: str
     trace: Trace
     refusal: str | None = None
+
+    @property
+    def kept(self) -> UUID | None:
+        """The row that is there now: None also where a full space did not keep it."""
+        return None if self.id in self.trace.trimmed else self.id

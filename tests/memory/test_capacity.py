@@ -124,8 +124,11 @@ def test_the_lowest_totals_go(book, cap):
 def test_a_preference_by_type_outlasts_a_remark(book, cap):
     cap(1)
     book.write("Dark mode in every editor", type="preference")
-    book.write("The bus was late on Monday")
+    remark = book.write("The bus was late on Monday")
     assert texts(book) == {"Dark mode in every editor"}
+    # And whoever made it is told.
+    assert (remark.trace.trimmed, remark.embedding) == ((remark.id,), "none")
+    assert "not kept, as the space is full" in remark.trace.reason
 
 
 def test_the_answer_names_what_was_trimmed(book, cap):

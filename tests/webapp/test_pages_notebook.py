@@ -198,6 +198,16 @@ def test_running_all_says_nothing_twice(desk: Desk) -> None:
     assert desk.one("SELECT repeat_count FROM memories") == 0
 
 
+def test_what_a_full_space_did_not_keep_is_not_said_to_be_forgotten(desk: Desk) -> None:
+    settings = {"name": "Default", "soft_cap": "1", "retention_days": "180", "memory_enabled": "true"}
+    desk.client.post("/spaces/default", data=settings)
+    desk.run("remember", text="I always drink my tea black.", saved="true")
+    answer = desk.run("remember", text="The bus was late.")[1].text
+    assert "not kept, as the space is full" in answer
+    assert "orgotten" not in answer
+    assert "weaker memory went" not in answer
+
+
 @pytest.mark.parametrize("form", [{"kind": "poem"}, {}, {"kind": "note", "after": "x"}])
 def test_a_cell_that_does_not_exist_is_not_added(desk: Desk, form: Any) -> None:
     assert desk.client.post(f"{desk.path}/cells", data=form).status_code in {404, 422}

@@ -30,6 +30,10 @@ def test_the_trace_says_that_a_full_space_let_another_memory_go(writer: FlaskCli
     writer.post("/spaces/default", data=settings)
     text = writer.post("/remember", data={"text": TEXT, "saved": "true"}).text
     assert "1 weaker memory went for good: the space is full" in text
+    text = writer.post("/remember", data={"text": "The bus was late."}).text
+    assert "Not kept" in text
+    assert "Open the memory" not in text
+    assert "weaker memory went" not in text
 
 
 def test_what_has_no_vector_yet_is_not_said_to_be_compared_by_meaning(writer: FlaskClient, ada) -> None:

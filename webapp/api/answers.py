@@ -29,7 +29,7 @@ Degraded = (
 KeptBack = "How many came near, none of which seems to be about what was asked; left out otherwise."
 Moment = Field(description="ISO 8601 with the zone.")
 TextVersion = Field(description="Counts what the text has said, from 1. Numbers of revisions count every change.")
-EMBEDDING = "`none` where nothing was stored, or nothing is set up that embeds."
+EMBEDDING = "`none` where nothing was stored, or kept in a full space, or nothing is set up that embeds."
 
 
 class EmbeddingAnswer(BaseModel):

@@ -129,8 +129,8 @@ def _remember(cell: Cell, form: CellForm) -> Ran:
         return Ran(notice=INCOGNITO)
     # What was stored is the memory's own from here on, and what was refused is nobody's to keep.
     given = form.model_copy(update={"text": "", "tags": ""}).kept()
-    if outcome.id is not None:
-        given["memory_id"] = str(outcome.id)
+    if outcome.kept is not None:
+        given["memory_id"] = str(outcome.kept)
     return Ran(given, _trace_of(outcome))
 
 
@@ -144,7 +144,7 @@ def _trace_of(outcome: Outcome) -> dict[str, Any]:
     trace = outcome.trace
     return {
         "outcome": outcome.outcome,
-        "memory_id": str(outcome.id) if outcome.id is not None else None,
+        "memory_id": str(outcome.kept) if outcome.kept is not None else None,
         "refusal": outcome.refusal,
         "embedding": outcome.embedding,
         "reason": trace.reason,
@@ -153,7 +153,7 @@ def _trace_of(outcome: Outcome) -> dict[str, Any]:
         "terms": [asdict(term) for term in trace.terms],
         "repeat_count": trace.repeat_count,
         "pinned": trace.pinned,
-        "trimmed": len(trace.trimmed),
+        "trimmed": len({*trace.trimmed} - {outcome.id}),
     }
 
 
