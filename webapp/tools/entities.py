@@ -20,7 +20,7 @@ from webapp.context import credential, session, utc_now
 from webapp.operations import space_for
 from webapp.recall import find
 from webapp.recording import hits_of
-from webapp.tools.base import MOST_RESULTS, Arguments, Tool, ToolResult
+from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult
 from webapp.tools.shown import answer_json, why_json
 
 # Said where nothing is found because there never is anything.
@@ -32,7 +32,7 @@ class EntityArguments(Arguments):
     """A question about someone or something, and where to look."""
 
     query: Question = Field(description="Who or what to look for: a name, or words for what is known of it.")
-    space: Line | None = Field(None, description="Which space; the shared pool has no entities.")
+    space: Line | None = Field(None, description=WHICH_SPACE)
     conversation: UUID | None = Field(None, description="Search as this conversation: in the space that it is in.")
     limit: Limit | None = Field(None, description=MOST_RESULTS)
 
