@@ -96,6 +96,13 @@ class Gist(NamedTuple):
     signs: tuple[str, ...]
 
 
+class Shape(NamedTuple):
+    """A text without its figures, months and days of the week, and these in their order."""
+
+    frame: str
+    slots: tuple[str, ...]
+
+
 def read(text: str) -> Reading:
     """Return a text's reading, for texts that are compared with many."""
     marks, tokens = _read(text)
@@ -182,6 +189,28 @@ def _may_be_added(number: int, plain: int, squared: int) -> bool:
     # Two numbers of this sum and these squares have the root as their difference.
     rest = 2 * squared - plain * plain
     return number == _MOST_EXTRA_WORDS and rest >= 0 and isqrt(rest) ** 2 == rest
+
+
+def shape(text: str) -> Shape:
+    """Return the shape of a text, in a seventh of the time that its gist takes.
+
+    Texts of one frame whose slots differ are not one memory: they tell of other numbers or days, or in another order.
+    """
+    plain = without_references(unicodedata.normalize("NFKC", text)).translate(_LOWER)
+    parts = _SLOT.split(plain)
+    slots = parts[1::2]
+    # "3 May" is "May 3".
+    parts[1::2] = [_NUMBER_MASK if slot.isdigit() else _DATE_MASK for slot in slots]
+    return Shape("".join(parts), tuple(map(_slot, slots)))
+
+
+def _slot(written: str) -> str:
+    """Return what is the same for all that `_date` and `_number` may take for the same: of a month its beginning."""
+    if not written.isdigit():
+        return written[:_LONGEST_SHORT]
+    number = written.lstrip("0")
+    # 12 am is 0 am.
+    return "" if number == "12" else number
 
 
 def _reworded(words: list[str], other_words: list[str], most: int) -> bool:
@@ -418,6 +447,10 @@ def _date(match: re.Match[str]) -> str:
     if group["weekday"]:
         return f"{group['which']} {group['weekday'][:3]}".strip()
     return match.group().lower()
+
+
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_SLOT = re.compile(rf"([0-9]+|\b(?:{'|'.join(_MONTHS + _DAYS)})[a-z]*\b)")
 
 
 # --- numbers ---

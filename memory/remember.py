@@ -16,6 +16,7 @@ from sqlalchemy import ARRAY, BigInteger, ColumnElement, and_, cast, func, or_, 
 from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.orm import Session
 
+from memory.alike import Alike
 from memory.capacity import enforce_capacity
 from memory.difference import Gist, compare, gist, may_be_one, read, template
 from memory.drafts import (
@@ -154,7 +155,7 @@ class _Writer:
         # What is said in other words than the memory that it merges into.
         self.merged: list[Merged] = []
         self._by_digest: dict[bytes, Memory] = {}
-        self._by_band: dict[tuple[int, int], list[Memory]] = {}
+        self._alike = Alike()
         self._by_template: dict[bytes, deque[Memory]] = {}
         # Of a batch of a thousand likenesses each is compared with all before it: as words they would fill the memory.
         self._gists: dict[str, Gist] = {}
@@ -189,7 +190,8 @@ class _Writer:
             Memory.status == "active",
             or_(Memory.text_digest.in_([item.digest for item in items]), and_(shared, _is_near(hashes))),
         )
-        return self.session.scalars(statement.execution_options(populate_existing=True)).all()
+        found = self.session.scalars(statement.execution_options(populate_existing=True))
+        return sorted(found, key=attrgetter("id"))
 
     def _load_alike(self, items: Sequence[Prepared]) -> Iterable[Memory]:
         """Return the newest few rows of each template, the oldest first, however many share it."""
@@ -216,8 +218,7 @@ class _Writer:
 
     def _remember_row(self, memory: Memory) -> None:
         self._by_digest[memory.text_digest] = memory
-        for number, band in enumerate(bands(from_signed(memory.simhash))):
-            self._by_band.setdefault((number, band), []).append(memory)
+        self._alike.add(memory)
 
     def _remember_template(self, memory: Memory) -> None:
         if memory.template_digest is not None:
@@ -233,26 +234,19 @@ class _Writer:
 
     def write(self, item: Prepared) -> Outcome:
         """Merge or insert one prepared draft."""
-        near = self._near(item)
-        same = self._same(item, near)
+        exact = self._by_digest.get(item.digest)
+        same = exact or self._same(item)
+        # One more, where that is the one which is merged into.
+        others = [memory for memory in self._alike.newest(item.simhash, _READ + 1) if memory is not same]
         if same is None:
-            return self._insert(item, self._rivals(item, [*near, *self._by_template.get(item.template or b"", ())]))
-        others = self._rivals(item, [memory for memory in near if memory is not same])
-        exact = same.text_digest == item.digest
-        return self._merge(same, item, [Neighbour(same.id, _distance(same, item), exact, None), *others])
+            return self._insert(item, self._rivals(item, [*others, *self._by_template.get(item.template or b"", ())]))
+        merged = Neighbour(same.id, _distance(same, item), same is exact, None)
+        return self._merge(same, item, [merged, *self._rivals(item, others)])
 
-    def _near(self, item: Prepared) -> list[Memory]:
-        """Return near rows, the exact repeat first, then by distance and age."""
-        found = {memory.id: memory for memory in self._sharing_a_band(item) if _distance(memory, item) <= NEAR}
-        if (exact := self._by_digest.get(item.digest)) is not None:
-            found[exact.id] = exact
-        return sorted(found.values(), key=lambda memory: (memory is not exact, _distance(memory, item), memory.id))
-
-    def _same(self, item: Prepared, near: Sequence[Memory]) -> Memory | None:
-        """Return the first of the near rows that the draft repeats; beyond a few that may be one with it, none."""
-        if near and near[0].text_digest == item.digest:
-            return near[0]
-        likely = (memory for memory in near if may_be_one(self._gist(memory), self._gist(item.draft)))
+    def _same(self, item: Prepared) -> Memory | None:
+        """Return the nearest row that the draft repeats in other words; beyond a few that may be one with it, none."""
+        fitting = self._alike.of_one_shape(item.draft.text, item.simhash)
+        likely = (memory for memory in fitting if may_be_one(self._gist(memory), self._gist(item.draft)))
         # Texts that differ in a name alone can be made by the thousand, and each would be read anew for each other.
         return next((memory for memory in islice(likely, _READ) if self._differs(memory, item) is None), None)
 
@@ -263,12 +257,6 @@ class _Writer:
         if said.text not in self._gists:
             self._gists[said.text] = gist(self._read(said.text))
         return self._gists[said.text]
-
-    def _sharing_a_band(self, item: Prepared) -> Iterable[Memory]:
-        if item.simhash == 0:
-            return  # Nothing but links: only an exact repeat is the same.
-        for key in enumerate(bands(item.simhash)):
-            yield from self._by_band.get(key, ())
 
     def _rivals(self, item: Prepared, others: Iterable[Memory]) -> list[Neighbour]:
         """Return the newest few of what the draft may update: near rows, and rows of the same template.

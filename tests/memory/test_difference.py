@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memory.addresses import addresses
-from memory.difference import Marks, compare, differs, digest_material, distinguishing, gist, may_be_one, read
+from memory.difference import Marks, compare, differs, digest_material, distinguishing, gist, may_be_one, read, shape
 
 ASCII = st.text(alphabet=st.characters(max_codepoint=126), max_size=80)
 WORDS = """
@@ -281,6 +281,43 @@ SCRAPS = st.lists(st.sampled_from(WORDS), max_size=6)
 def test_what_is_told_apart_by_its_gist_differs(a: list[str], b: list[str]) -> None:
     one, other = read(" ".join(a)), read(" ".join(b))
     assert may_be_one(gist(one), gist(other)) or compare(one, other) is not None
+
+
+def parts(one: str, other: str) -> bool:
+    here, there = shape(one), shape(other)
+    return here.frame == there.frame and here.slots != there.slots
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Rent is 700", "Rent is 750"),
+        ("Paid 17.50 on 3 May", "Paid 17.50 on 3 June"),
+        ("From 3 to 4", "From 4 to 3"),
+        ("HERON-42 is up", "HERON-43 is up"),
+        ("The gym is closed on Mondays", "The gym is closed on Tuesdays"),
+    ],
+)
+def test_other_numbers_and_days_part_texts_of_one_shape(one: str, other: str) -> None:
+    assert parts(one, other)
+    assert differs(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("On 3 May", "on May 3"),
+        ("On 03 Sept 2024", "on 3 September 2024"),
+        ("At 12 am", "at 0 am"),
+        ("Rent is 1,000", "Rent is 1000"),
+        ("Three eggs", "3 eggs"),
+        ("As was shown [1]", "As was shown [2]"),
+        ("See https://a.org/?utm_id=1", "See https://a.org/?utm_id=2"),
+    ],
+)
+def test_one_number_or_day_in_other_letters_parts_nothing(one: str, other: str) -> None:
+    assert not parts(one, other)
+    assert differs(one, other) is None
 
 
 @pytest.mark.parametrize("more", ["", " pip", " pip uv", " pip pip", " really"])
