@@ -442,7 +442,8 @@ def _date(match: re.Match[str]) -> str:
         return "-".join(part.lstrip("0") for part in group["iso"].split("-"))
     if group["month"]:
         month = _MONTHS.index(group["month"][:3]) + 1
-        day = (group["day"] or group["after"]).lstrip("0")
+        # "12 May 24" may be of a year, and 24 whatever follows.
+        day = "-".join(part.lstrip("0") for part in (group["day"], group["after"]) if part)
         return f"{group['which']} {group['year']}-{month}-{day}".strip()
     if group["weekday"]:
         return f"{group['which']} {group['weekday'][:3]}".strip()

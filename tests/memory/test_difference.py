@@ -29,6 +29,7 @@ PHRASES = st.lists(st.sampled_from(WORDS.split()), max_size=12).map(" ".join)
         ("it is -5 outside", "it is 5 outside", "number"),
         ("needs Python 3.1", "needs Python 3.10", "number"),
         ("Due 3 May 2026", "Due 4 May 2026", "date"),
+        ("Due 3 May 26", "Due 3 May 27", "date"),
         ("Due in May", "Due in June", "date"),
         ("Due 2026-05-03", "Due 2026-05-04", "date"),
         ("call on Monday", "call on Tuesday", "date"),
