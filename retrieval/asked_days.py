@@ -30,7 +30,7 @@ _WHATEVER = frozenset(
     remembered recall store stored save saved write wrote written record recorded add added say said tell told talk
     talked speak spoke discuss discussed mention mentioned learn learned learnt show list give find look summary
     summarise summarize sum recap overview please can could
-    plan plans calendar agenda diary schedule appointment appointments
+    plan plans calendar agenda diary schedule appointment appointments deadline deadlines must done
     """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
 )
 # With one of these a day or a month is the next: what was kept in the last is not meant.
@@ -49,6 +49,7 @@ _KEPT = frozenset(
 _PRESENT = frozenset(
     """
     is are am s any anything something do have plan plans calendar agenda diary schedule appointment appointments
+    deadline deadlines
     """.split()  # noqa: SIM905  # As above.
 )
 # What may stand between two dates; one of the second makes all that lies between them meant.
@@ -61,6 +62,9 @@ _TWO = re.compile(r"\bbetween\b|\bfrom\b.*\b(?:to|till|until|through)\b", re.IGN
 _NOW = re.compile(r"\b(between|from)\s+now\b", re.IGNORECASE)
 # All from then to today.
 _SINCE = re.compile(r"\bsince\b", re.IGNORECASE)
+# All from today to then: "What is due by Friday?", and not "planned by June".
+_UNTIL = re.compile(r"\bby\b|\buntil\b|\btill\b", re.IGNORECASE)
+_TO_DO = re.compile(r"\b(?:due|deadlines?|to\s+do|must\s+be\s+done)\b", re.IGNORECASE)
 # Behind another month or a feast "May" is one too, and "March": "in April and May", "from Easter to May".
 _MONTH_BEFORE = re.compile(
     rf"((?:\b(?:in|during|between|from|of)|,)\s+(?:{MONTH}\.?|{FEAST})(?:\s+{YEAR_TEXT})?,?\s+(?:and|or|to|through)\s+)(?=(?-i:May|Mar(?:ch)?)\b(?!['\u2019]))",
@@ -130,18 +134,21 @@ def alone(question: str, now: datetime) -> Period | None:
     A day or a month without its year is the latest that has begun by `now`, or the next where the question speaks of
     what is to come; the nearer of both where it speaks of what is. A day of the week is the next, or the last where the
     question speaks of what has been. Of several dates each is meant, and what lies between where the question says so,
-    or from one to today where it asks for what has been since then.
+    or from one to today where it asks for what has been since then, or from today where for what is to be done by it.
     """
     since, moment = _SINCE.search(question) is not None, aware(now)
     question = f"{_SINCE.sub('from', question).rstrip(' ?!.')} to today" if since else question
+    until = _is_until(question)
+    question = _UNTIL.sub("from today until", question) if until else question
     question = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", with_months(question)))
     named = named_month(question)
-    if (named is not None and (named["lead"] or "").lower() in _ELSEWHERE) or _BY.search(question):
+    elsewhere = named is not None and (named["lead"] or "").lower() in _ELSEWHERE and not until
+    if elsewhere or _BY.search(question):
         return None
     placed: list[tuple[int, Period]] = []
     before = question
     words = _words_of(question)
-    to_come, gone = _is_to_come(words) and not since, _is_gone(question) or since
+    to_come, gone = (_is_to_come(words) and not since) or until, _is_gone(question) or since
     present = not to_come and not gone and not _PRESENT.isdisjoint(words)
     hint, rest = _taken(question, moment, gone=gone)
     while hint is not None:
@@ -169,6 +176,12 @@ def alone(question: str, now: datetime) -> Period | None:
     # What is so each week is no news of a day that is over.
     period = _joined([replace(each, weekday=None) if each.start <= moment else each for each in found], closed=closed)
     return replace(period, to_come=to_come or period.start > moment or (present and period.end > moment))
+
+
+def _is_until(question: str) -> bool:
+    """Tell whether a question asks for what is to be done from today to some day."""
+    asked = _UNTIL.search(question) is not None and _TO_DO.search(question) is not None
+    return asked and not _is_gone(question) and _TWO.search(question) is None
 
 
 def _place_of(rest: str, question: str) -> int:

@@ -34,11 +34,32 @@ NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
         ("December", "2025-12-01", False),
         ("Anything in December 2025?", "2025-12-01", False),
         ("What is planned for October?", "2027-10-01", True),
+        ("Any deadlines in December?", "2026-12-01", True),
+        ("What do I have to do in October?", "2026-10-01", False),
+        ("What was done in December?", "2025-12-01", False),
+        # All from today to then.
+        *((f"What is due {by}?", "2026-11-28", True) for by in ("by Friday", "by the end of March", "until Easter")),
+        ("What do I have to do by mid-December?", "2026-11-28", True),
     ],
 )
 def test_a_month_is_next_or_last_by_the_tense_of_the_question(question, start, to_come):
     found = alone(question, NOW)
     assert (f"{found.start:%Y-%m-%d}", found.to_come) == (start, to_come)
+
+
+@pytest.mark.parametrize(
+    ("question", "end"),
+    [
+        ("What must be done by 14 December?", "2026-12-15"),
+        ("What is due until March?", "2027-04-01"),
+        ("What was due until March?", None),
+        ("What is due before April?", None),
+        ("What is planned by June?", None),
+    ],
+)
+def test_what_is_to_be_done_by_a_day_is_asked_for_until_that(question, end):
+    found = alone(question, NOW)
+    assert (f"{found.end:%Y-%m-%d}" if found else None) == end
 
 
 def test_what_is_to_come_is_found_before_what_was_kept_a_year_ago(runtime, ada):
