@@ -158,9 +158,13 @@ class Hearing:
 
         A note says seldom when it was kept: "Upgraded axum" answers "What did we upgrade in July?" where it is of July.
         """
-        timeless, zone = asked_days.timeless(self.question, self.source.now), zone_of(self.source.now)
+        now, timeless = self.source.now, self.question
+        # To look for a time takes longer than all else here, and most questions name none.
+        if any(each.date_match == 1 for each in notes):
+            timeless = asked_days.timeless(self.question, now)
         for each in notes:
-            of_then = each.date_match == 1 and tells_no_other(each.candidate.text, each.candidate.created_at, zone)
+            kept = each.candidate.created_at
+            of_then = each.date_match == 1 and tells_no_other(each.candidate.text, kept, zone_of(now))
             yield timeless if of_then else self.question
 
     def _is_enough(self, read: Sequence[Scored]) -> bool:
