@@ -10,7 +10,7 @@ GENERIC = frozenset(
     """
     say get make go know take see come think look want give use find tell ask seem feel tri call need becom put mean
     keep let begin help talk start show hear like believ bring happen includ continu set understand speak turn got done
-    gone made remind list summar summaris sum detail suggest recommend
+    gone made remind list summar summaris sum detail suggest recommend decid agre discuss mention
     thing way kind sort type name part place case point fact lot bit number time person peopl user someon somebodi anyon
     anybodi everyon everybodi noth someth anyth everyth
     good new first last long great littl old right big differ next import best better well current present usual

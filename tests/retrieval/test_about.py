@@ -39,6 +39,8 @@ def test_words_count_by_their_idf() -> None:
 def test_words_of_any_question_do_not_count() -> None:
     idfs = {"favourit": 4.0, "kind": 4.0, "tea": 2.0}
     assert of("favourite kind of tea", idfs).coverage(place(idfs, "tea")) == 1
+    idfs = {"agre": 4.0, "eve": 2.0}
+    assert of("What did we agree for the eve?", idfs).coverage(place(idfs, "eve")) == 1
 
 
 def test_a_date_counts_for_what_repeats_it_and_against_nothing() -> None:
