@@ -87,7 +87,7 @@ def test_of_two_days_of_the_week_what_lies_between_is_not_meant():
         "What happens on a Wednesday?",
         "What happens each Wednesday?",
         "What is on on the first Monday?",
-        "What is due by Friday?",
+        "What happened by Friday?",
         "What happened before Monday?",
         "Is Saturday a working day?",
         "Can I ship this on Friday?",
