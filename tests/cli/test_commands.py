@@ -230,11 +230,24 @@ def test_doctor_says_what_is_wrong_with_the_system_model(run, status, said):
     assert "COMMONPLACE_LLAMACPP_URL" in done.stdout
 
 
-def test_doctor_asks_the_language_model(run):
+@pytest.mark.parametrize(
+    ("said", "enrichment", "told"),
+    [
+        ('{"entities": [], "tags": []}', "on", "ok   language model: tiny answers"),
+        ("ok", "off", "ok   language model: tiny answers"),
+        (
+            "ok",
+            "on",
+            "BAD  language model: the model endpoint answered in another shape than asked for; rules find the names",
+        ),
+    ],
+)
+def test_doctor_asks_the_language_model_for_what_it_is_there_for(run, said, enrichment, told):
     with chat_endpoint() as endpoint:
-        endpoint.said = "ok"
-        done = run("doctor", **QUICK, COMMONPLACE_LLM_URL=endpoint.url, COMMONPLACE_LLM_MODEL="tiny")
-    assert "ok   language model: tiny answers" in done.stdout
+        endpoint.said = said
+        settings = {"COMMONPLACE_LLM_MODEL": "tiny", "COMMONPLACE_ENRICHMENT": enrichment}
+        done = run("doctor", **QUICK, COMMONPLACE_LLM_URL=endpoint.url, **settings)
+    assert f"{told}\n" in done.stdout
     assert endpoint.requests[0]["model"] == "tiny"
 
 

@@ -18,8 +18,9 @@ from config import ConfigError, DataFolderError, Settings
 from memory.embedding.backfill import utc_now
 from memory.embedding.base import EmbeddingError
 from memory.embedding.http import HttpEmbedder
+from memory.enrichment.model import findings_by_model
 from memory.errors import DomainError, ServerError, ServerFolderError, first_line
-from memory.llm import ChatModelError
+from memory.llm import ChatModelError, UselessAnswerError
 from memory.revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
@@ -200,8 +201,14 @@ def _chat_model(runtime: Runtime) -> Finding:
     if model is None:
         return Finding(name, True, "none: names are found by rules, summaries are extracts")
     try:
-        # Room for a model that thinks before it speaks.
-        model.complete("Answer with one word.", "Say ok.", max_tokens=200)
+        if runtime.settings.enrichment:
+            findings_by_model(model, "Ada moved to Lisbon.")
+        else:
+            # Room for a model that thinks before it speaks.
+            model.complete("Answer with one word.", "Say ok.", max_tokens=200)
+    except UselessAnswerError as error:
+        advice = "Can this model answer with JSON? COMMONPLACE_ENRICHMENT=off has it write summaries alone."
+        return Finding(name, False, f"{error}; rules find the names", advice)
     except ChatModelError as error:
         advice = "Is COMMONPLACE_LLM_URL right and served, and are COMMONPLACE_LLM_MODEL and _API_KEY what it knows?"
         return Finding(name, False, f"{error}; rules and extracts stand in for it", advice)
