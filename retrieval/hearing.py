@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
@@ -27,6 +29,7 @@ from retrieval.candidates import Source
 from retrieval.course import Course
 from retrieval.dates import zone_of
 from retrieval.from_then import tells_no_other
+from retrieval.newer import newer, overtakes
 from retrieval.passage import EMPTY
 from retrieval.query import Dense
 from retrieval.silence import Judge
@@ -134,24 +137,41 @@ class Hearing:
         # Turns say half of what they mean, wherever they stand.
         notes = [each for each in best if not is_talk(each.candidate.text)]
         texts = ["\n".join(_to_read(each, first=place < READ_WIDELY)) for place, each in enumerate(notes)]
-        asked = zip(self._asked_of(notes), texts, strict=True)
+        asked = [*zip(self._asked_of(notes), texts, strict=True)]
         whole = [judge.wants_the_end(each) for each in notes]
         # The best is enough for half of what is asked, so it is read alone; what does not end there seldom ends before
         # all that are read at least, and where each of several is wanted none is enough.
         at_once = (policy.reads,) if judge.is_never_enough else (1, max(1, policy.reads - 1))
-        seconds = policy.reading_ms / 1000
+        until = time.monotonic() + policy.reading_ms / 1000
         try:
-            found = reader.each(asked, seconds=seconds, whole=whole, at_once=at_once)
+            found = reader.each(asked, seconds=policy.reading_ms / 1000, whole=whole, at_once=at_once)
             for count, (each, sureness) in enumerate(zip(notes, found, strict=True), 1):
                 each.candidate.sureness = sureness
                 if self._is_enough(notes[:count]):
-                    rest = {each.candidate.id for each in notes[count:]}
+                    rest = {each.candidate.id: pair for each, pair in zip(notes[count:], asked[count:], strict=True)}
+                    self._read_newer(reader, each, notes[count:], rest, until)
                     return [each for each in best if each.candidate.id not in rest]
         except TimeoutError:
             self.course.degraded.append(UNREAD)
         except Exception:  # Whatever a runtime raises: a search goes on without.
             logger.exception("a note was not read")
         return best
+
+    def _read_newer(
+        self, reader: Reader, one: Scored, rest: Sequence[Scored], asked: Mapping[UUID, tuple[str, str]], until: float
+    ) -> None:
+        """Note of the rest how likely those answer that may say what has become of what the one says, if it answers."""
+        policy = self.source.policy
+        if (one.candidate.sureness or 0.0) < policy.certain_reading:
+            return
+        unrelated = self.dense.unrelated if self.dense is not None else 0.0
+        notes = newer(one, rest, policy, unrelated=unrelated)[: max(0, policy.reads - 1)]
+        seconds = max(0.0, until - time.monotonic())
+        found = reader.each((asked[each.candidate.id] for each in notes), seconds=seconds, at_once=(len(notes),))
+        for each, sureness in zip(notes, found, strict=True):
+            # What has changed is often told in other words than it is asked for. So it loses nothing by being read.
+            if overtakes(each, sureness, policy):
+                each.candidate.sureness = sureness
 
     def _asked_of(self, notes: Sequence[Scored]) -> Iterator[str]:
         """Give what each note is read for: of what was kept at the time that is asked for, all but that time.

@@ -68,7 +68,9 @@ class Policy:
     where the question asks when and the memory says a time, `change_boost` where a note that shares a word with the
     question says that something is no longer as it was, `detail_boost` by how much a memory says at all.
     What is less likely to answer than another that was read loses `reading_weight` times the difference of their
-    log-odds; what was not read has the mean of what was.
+    log-odds; what was not read has the mean of what was. What was stored after the best, has a cosine to it of
+    `update_cosine` and is `update_reading` likely to answer, comes before it, unless the question asks for what was; it
+    is read for that where the best was enough.
     """
 
     name: str = "balanced"
@@ -98,6 +100,8 @@ class Policy:
     topic_reading: float = 0.01
     certain_reading: float = 0.5
     alone_reading: float = 0.8
+    update_cosine: float = 0.45
+    update_reading: float = 0.3
     reading_ms: float = 150.0
     reading_weight: float = 0.05
     parts: int = 3
@@ -150,6 +154,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "topic_reading": (0, 1),
     "certain_reading": (0, 1),
     "alone_reading": (0, 1),
+    "update_cosine": (0, 1),
+    "update_reading": (0, 1),
     "reading_ms": (1, 60_000),
     "reading_weight": (0, 1),
     "parts": (0, 10),

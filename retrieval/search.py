@@ -28,6 +28,7 @@ from retrieval.from_now import words_for
 from retrieval.from_then import untold
 from retrieval.hearing import Hearing
 from retrieval.mmr import select as diversify
+from retrieval.newer import newest_first
 from retrieval.phrases import quoted, says
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
@@ -179,8 +180,9 @@ class _Run:
         weighed = hearing.shown(weighed)
         with self.course.timed("rank"):
             # Only then the best of them: who wants one alone wants what answers, wherever it stood before it was read.
-            weighed = look_again(weighed, policy, question=question, now=self.source.now)[: POOL * query.limit]
+            weighed = look_again(weighed, policy, question=question, now=self.source.now)
             lam, unrelated = policy.mmr_lambda, near.unrelated
+            weighed = newest_first(weighed, policy, question=question, unrelated=unrelated)[: POOL * query.limit]
             ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
         self.more = len(weighed) > len(ranked)
         return self._cut(ranked, len(pool))

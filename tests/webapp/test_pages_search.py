@@ -255,6 +255,10 @@ def judged(text: str = "a", question: str = "", **fields) -> str:
             "of the time you name, moved down by 0.02 as another reads more like an answer",
         ),
         ({"reading_penalty": 0.01, "date_match": 1.0}, "of the time you name"),
+        (
+            {"update_boost": 0.02, "date_match": 1.0},
+            "of the time you name, moved up by 0.02 as it is newer than another of the same",
+        ),
     ],
 )
 def test_a_reason_claims_no_more_than_is_so(signals, reason) -> None:
@@ -282,6 +286,16 @@ def test_what_puts_a_hit_before_the_next_one_is_what_decided(lam: float) -> None
         assert each.lead.partition(":")[0] == (f"Before the next by {by:.2f}" if by > 0.005 else "Even with the next")
         assert ("relevance" in each.lead) == (lam > 0)
     assert told[2].likeness == (0.0 if lam == 1 else pytest.approx((1 - lam) / (lam or 1)))
+
+
+def test_what_is_newer_and_of_the_same_says_that_it_stands_there_for_that() -> None:
+    memory = Candidate(UUID(int=1), "a", "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.5)
+    hits = [
+        Hit(Ranked(Scored(memory, Score(0.5, 0.5, 0.5, 0.5), 0.5, 0.0, 0.0, update_boost=gain), 0.0, rank), "a")
+        for rank, gain in enumerate((0.2, 0.0), 1)
+    ]
+    told = explain(Result(tuple(hits), Policy())).hits
+    assert told[0].lead == "Before the next as it is newer, and of the same"
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,9 @@ class ExplanationAnswer(BaseModel):
         description="What reading took from the score, as another memory reads more like an answer; an unread one "
         "loses as much as the mean of what was."
     )
+    update_boost: float = Field(
+        description="What the score gained to stand before an older memory of the same, as this one answers too."
+    )
     mmr_penalty: float = Field(description="What its likeness to better hits took when they were ordered.")
 
 

@@ -165,6 +165,8 @@ LEAST_PART = 0.005
 
 def _lead(hit: Hit, after: Hit, policy: Policy) -> str:
     """Say what put a hit before the next one: the difference of each part as it counts in the total."""
+    if hit.ranked.scored.update_boost > 0:
+        return "Before the next as it is newer, and of the same"
     score, other = hit.ranked.scored.score, after.ranked.scored.score
     parts = {"likeness": _likeness(after, policy) - _likeness(hit, policy)}
     if policy.mmr_lambda > 0:
@@ -251,12 +253,14 @@ def _reason(hit: Hit, policy: Policy, question: str) -> str:
     if not found:
         # Listed by neither leg, it still came along with what was: by a likeness that is not much.
         found.append("a little like it by meaning" if memory.cosine is not None else "beside what was found")
-    return ", ".join([*found, *_moved_down(hit, policy)])
+    return ", ".join([*found, *_moved(hit, policy)])
 
 
-def _moved_down(hit: Hit, policy: Policy) -> Iterator[str]:
-    """Say what took from the hit's score."""
+def _moved(hit: Hit, policy: Policy) -> Iterator[str]:
+    """Say what took from the hit's score or added to it."""
     scored = hit.ranked.scored
+    if scored.update_boost >= MOVED:
+        yield f"moved up by {scored.update_boost:.2f} as it is newer than another of the same"
     if scored.lacks_code:
         yield "moved down as it lacks the number or name that another has"
     if scored.reading_penalty >= MOVED:

@@ -54,6 +54,7 @@ def why_json(hit: Hit, policy: Policy) -> dict[str, Any]:
             "coverage": round(scored.coverage, 6),
             "sureness": round(item.sureness, 6) if item.sureness is not None else None,
             "reading_penalty": round(scored.reading_penalty, 6),
+            "update_boost": round(scored.update_boost, 6),
             "mmr_penalty": round(hit.ranked.mmr_penalty, 6),
         },
     }

@@ -1,0 +1,116 @@
+"""Of two notes of the same that both answer, the newer one comes first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from retrieval_builders import NOW, scored
+from shelf import DIMENSIONS, Shelf
+from sqlalchemy import text
+
+from retrieval.newer import newest_first
+from retrieval.policy import Policy
+from retrieval.reading import shared_reader
+
+PLAIN = Policy(beta=0.0, gamma=0.0)
+ASKED = "What is the hourly rate?"
+HERE, BESIDE, FAR = [1.0, 0.0], [0.6, 0.8], [0.4, 0.9165]
+
+
+def later(number, total=0.3, *, days=1.0, vector=BESIDE, **fields):
+    return scored(number, total, created_at=NOW + timedelta(days=days), vector=vector, **{"sureness": 0.6, **fields})
+
+
+BEST = later(1, 0.5, days=0, vector=HERE)
+
+
+def order(*others, question=ASKED, policy=PLAIN, best=BEST):
+    found = newest_first([best, *others], policy, question=question, unrelated=0.0)
+    return [each.candidate.id.int for each in found]
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        (later(2), [2, 1]),
+        (later(2, days=-1), [1, 2]),
+        (later(2, days=1 / 25), [1, 2]),
+        (later(2, vector=FAR), [1, 2]),
+        (later(2, vector=None), [1, 2]),
+        (later(2, vector=[1.0, 0.0, 0.0]), [1, 2]),
+        (later(2, sureness=None), [1, 2]),
+        (later(2, sureness=0.4), [1, 2]),
+        (later(2, sureness=0.4, text="It was raised"), [2, 1]),
+        (later(2, sureness=0.2, text="It was raised"), [1, 2]),
+    ],
+)
+def test_what_is_newer_of_the_same_and_answers_comes_first(other, found):
+    assert order(other) == found
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("How old is Rex?", [2, 1]),
+        ("What did I take before breakfast?", [2, 1]),
+        ("What was my old rate?", [1, 2]),
+        ("What was Ada's first rate?", [1, 2]),
+        ("What did I charge before?", [1, 2]),
+        ("Who had it originally?", [1, 2]),
+    ],
+)
+def test_who_asks_for_the_past_has_it_first(question, found):
+    assert order(later(2), question=question) == found
+
+
+def test_what_is_of_the_time_that_is_asked_for_stays_first():
+    assert order(later(2), best=replace(BEST, date_match=1.0)) == [1, 2]
+    assert order(replace(later(2), date_match=1.0), best=replace(BEST, date_match=1.0)) == [2, 1]
+
+
+def test_the_newest_comes_first_and_the_rest_in_their_order():
+    assert order(later(2, 0.4, vector=FAR), later(3, 0.3), later(4, 0.2, days=3), later(5, 0.1)) == [4, 3, 5, 1, 2]
+
+
+@pytest.mark.parametrize("total", [0.5, 1.08])
+def test_its_score_says_what_it_gained(total):
+    """Also where importance and pins gave the other more than any relevance is."""
+    best = later(1, total, days=0, vector=HERE)
+    first, second = newest_first([best, later(2)], PLAIN, question=ASKED, unrelated=0.0)
+    assert first.score.total == pytest.approx(min(total, 1.0), abs=0.001)
+    assert first.score.relevance == pytest.approx(first.score.total)
+    assert first.update_boost == pytest.approx(first.score.total - 0.3)
+    assert first.standing > second.standing == total
+    assert second.update_boost == 0
+
+
+def test_without_a_weight_of_relevance_nothing_moves():
+    assert order(later(2), policy=replace(PLAIN, alpha=0.0, beta=1.0)) == [1, 2]
+
+
+RATES = ("The hourly rate is 60 euros", "Now the hourly rate is 75 euros", "Ada likes the hourly rate")
+
+
+@pytest.fixture
+def shelf(runtime, ada):
+    """The first is nearest to each question and the oldest, the others are as near to it, and newer by days."""
+    vectors = np.zeros((len(RATES), DIMENSIONS), dtype=np.float32)
+    vectors[:, 0] = 1.0, 0.8, 0.8
+    vectors[1, 1] = vectors[2, 2] = 0.6
+    made = Shelf(runtime, ada, RATES, vectors)
+    with made.session() as session:
+        for days, each in enumerate(RATES):
+            moved = text("UPDATE memories SET created_at = :at WHERE user_id = :user AND text = :text")
+            session.execute(moved, {"at": NOW + timedelta(days=days), "user": ada.id, "text": each})
+    return made
+
+
+def test_what_may_have_changed_is_read_though_the_best_was_enough(shelf):
+    hits = shelf.ask(ASKED, cosine=0.9, reader=shared_reader).hits
+    assert [hit.snippet for hit in hits] == [RATES[1], RATES[0], RATES[2]]
+    read = {hit.snippet: hit.ranked.scored.candidate.sureness for hit in hits}
+    assert read[RATES[0]] >= 0.5 <= read[RATES[1]]
+    assert read[RATES[2]] is None, "what does not answer loses nothing by being read for that"
