@@ -255,10 +255,7 @@ def judged(text: str = "a", question: str = "", **fields) -> str:
             "of the time you name, moved down by 0.02 as another reads more like an answer",
         ),
         ({"reading_penalty": 0.01, "date_match": 1.0}, "of the time you name"),
-        (
-            {"update_boost": 0.02, "date_match": 1.0},
-            "of the time you name, moved up by 0.02 as it is newer than another of the same",
-        ),
+        ({"reading_penalty": 0.02, "update_boost": 0.03, "date_match": 1.0}, "of the time you name"),
     ],
 )
 def test_a_reason_claims_no_more_than_is_so(signals, reason) -> None:

@@ -253,17 +253,16 @@ def _reason(hit: Hit, policy: Policy, question: str) -> str:
     if not found:
         # Listed by neither leg, it still came along with what was: by a likeness that is not much.
         found.append("a little like it by meaning" if memory.cosine is not None else "beside what was found")
-    return ", ".join([*found, *_moved(hit, policy)])
+    return ", ".join([*found, *_moved_down(hit, policy)])
 
 
-def _moved(hit: Hit, policy: Policy) -> Iterator[str]:
-    """Say what took from the hit's score or added to it."""
+def _moved_down(hit: Hit, policy: Policy) -> Iterator[str]:
+    """Say what took from the hit's score."""
     scored = hit.ranked.scored
-    if scored.update_boost >= MOVED:
-        yield f"moved up by {scored.update_boost:.2f} as it is newer than another of the same"
     if scored.lacks_code:
         yield "moved down as it lacks the number or name that another has"
-    if scored.reading_penalty >= MOVED:
+    # What is newer than the best of the same was given that back.
+    if scored.reading_penalty >= MOVED and scored.update_boost == 0:
         yield f"moved down by {scored.reading_penalty:.2f} as another reads more like an answer"
     if (likeness := _likeness(hit, policy)) >= MOVED:
         yield f"moved down by {likeness:.2f} for its likeness to a better hit"
