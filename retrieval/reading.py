@@ -55,6 +55,8 @@ _FORGOTTEN = -1.0
 # The vocabulary has nearly every English word whole, and of other languages two pieces or more for most.
 # Of the questions of `evals/languages.jsonl` the others have 1.4 or more, of the golden ones 95 % less.
 _PIECES_PER_WORD = 1.4
+# Words of a trade break into more: "rate limit for webhooks". So many are English beside a word that leans to it.
+_PIECES_BESIDE_ENGLISH = 2.0
 # So many words without a capital tell the language without the others.
 _TELLING = 3
 # What the vocabulary does not know at all is one piece, and as foreign as many.
@@ -73,15 +75,19 @@ _ENGLISH = frozenset(
     to of for by it not but at on or an no
     """.split()  # noqa: SIM905  # As above.
 )
-# What a question begins with that can be answered by yes or no, and what it is then asked of: both make it English.
+# No other language in Latin letters has these, or few have some and seldom alone: Polish "my", Danish "for".
+_LEANS_TO_ENGLISH = frozenset("my our your all every with for this that there its were".split())  # noqa: SIM905
+# What a request begins with, or what can be answered by yes or no, and whom that is asked of: both make it English.
 _ASKS = frozenset(
     """
     is am are were do does did has have had can could may might must will would shall should
+    list show give tell find
     """.split()  # noqa: SIM905  # As above.
 )
 _ASKED_OF = frozenset(
     """
     i we you he she it they there the my our your his her their this that these those any anyone anybody anything
+    me us all every
     """.split()  # noqa: SIM905  # As above.
 )
 # One of these tells a short text in another language whose words the vocabulary happens to have.
@@ -95,6 +101,8 @@ _FOREIGN = frozenset(
     nie się jest są je není že nem
     """.split()  # noqa: SIM905  # As above.
 )
+# Of these English has two as well: beside what only English has they are no others.
+_ALSO_ENGLISH = frozenset({"comment", "pour"})
 _WORD = re.compile(r"[^\W\d_]+")
 # Also after short words: a part may well end within "Dr. Meyer".
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
@@ -151,8 +159,9 @@ class Reader:
             return False
         words = _WORD.findall(text)
         lower = [word.lower() for word in words]
-        english, foreign = (len(known.intersection(lower)) for known in (_ENGLISH | _ONLY_ENGLISH, _FOREIGN))
         surely = not _ONLY_ENGLISH.isdisjoint(lower)
+        others = _FOREIGN - _ALSO_ENGLISH if surely else _FOREIGN
+        english, foreign = (len(known.intersection(lower)) for known in (_ENGLISH | _ONLY_ENGLISH, others))
         if foreign:
             # Names are of any language: "Where does Wen come from?", "the concert at São João".
             return surely and english > 2 * foreign
@@ -163,15 +172,17 @@ class Reader:
             return False
         # Names say little of the language around them, as long as there is some: "Is Zoleka married?"
         plain = [word for word in words if word.islower()]
+        leans = not _LEANS_TO_ENGLISH.isdisjoint(lower) and all(word.isascii() for word in plain)
+        most = _PIECES_BESIDE_ENGLISH if leans else _PIECES_PER_WORD
         if len(plain) >= _TELLING:
-            return self._is_known(plain)
-        return self._is_known(words) or (asks and bool(plain) and self._is_known(plain))
+            return self._is_known(plain, most)
+        return self._is_known(words, most) or (asks and bool(plain) and self._is_known(plain, most))
 
-    def _is_known(self, words: Sequence[str]) -> bool:
-        """Tell whether the vocabulary has most of some words whole."""
+    def _is_known(self, words: Sequence[str], most: float) -> bool:
+        """Tell whether the vocabulary has some words in at most so many pieces each, on average."""
         pieces = self._pieces(" ".join(words))
         foreign = (_UNKNOWN_PIECES - 1) * pieces.count(self._unknown)
-        return len(pieces) + foreign <= _PIECES_PER_WORD * len(words)
+        return len(pieces) + foreign <= most * len(words)
 
     def can_take(self, question: str) -> bool:
         """Tell whether a question is in English, and short enough for what it asks to be read."""
