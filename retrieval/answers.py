@@ -46,11 +46,17 @@ _ASKS_ALL = re.compile(
 # Who asks for things of a kind ("Which countries have I been to?") may want what more than one memory tells. Behind a
 # verb stands somebody: "Which car does Thomas have?"
 _VERB = r"(?:is|was|are|were|have|had|has|do|did|does|can|could|should|must|will|would|need)\b"
+_DID = r"(?:[^\W\d_]{2,}ed|came|went|left|gave|got|took|made|said|told|sent|lost|won|broke|paid|bought|sold|kept)\b"
+_BETWEEN = r"(?:of|to|in|on|for|with|about|at|from|by)\b"
+_MANY = rf"(?:(?!{_VERB}|{_BETWEEN})[^\W\d_]+\s+){{0,2}}?(?!{_VERB}|{_BETWEEN})[^\W\d_]+[^\W\d_sui]s(?!['\u2019\w])"
 _ASKS_SEVERAL = re.compile(
     rf"""\b(?:
-        (?:which|what)\s+(?:(?!{_VERB})[^\W\d_]+\s+){{0,2}}?(?!{_VERB})[^\W\d_]+[^\W\d_su]s\s+(?!(?:is|was)\b){_VERB}
+        (?:which|what)\s+{_MANY}\s+(?:{_BETWEEN}\s+(?:(?!{_VERB}|that\b)[^\W\d_]+\s+){{1,3}})?(?!(?:is|was)\b){_VERB}
+      | which\s+{_MANY}\s+{_DID}
       | (?:who|what|which)\s+(?:are|were)\s+(?:the|my|our|his|her|their)
-    )\b""",
+    )\b
+      | (?:\A|[.!?:]\s)\s*(?:please\s+)?(?:(?:can|could|would|will)\s+you\s+)?
+        (?:show|give|send|get|find|tell)\s+(?:(?:me|us)\s+)?(?:the|my|our|his|her|their)\s+{_MANY}""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Where a sentence ends: not after "Dr.", "St." or "5." (May), nor within "1.4.2" or "settings.py"; after a long

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from retrieval.answers import asks_who, says_an_amount, wants_an_amount
+from retrieval.answers import asks_who, says_an_amount, wants_an_amount, wants_several
 from retrieval.phrases import quoted, says
 
 
@@ -46,6 +46,27 @@ def test_an_amount_is_what_a_question_wants(question: str, wants: bool) -> None:
 )
 def test_whatever_may_stand_for_an_amount_says_one(text: str, says: bool) -> None:
     assert says_an_amount(text) == says
+
+
+@pytest.mark.parametrize(
+    ("question", "wants"),
+    [
+        ("What changes to my diet have I made?", True),
+        ("Which books about old gardens do I own?", True),
+        ("Which customers cancelled this year?", True),
+        ("Which results came in July?", True),
+        ("Show me my pain scores", True),
+        ("I am packing. Can you give me the names of our suppliers?", True),
+        ("What happens to the boxes that were left?", False),
+        ("Which bus stopped here?", False),
+        ("Which side of the street does Ben live on?", False),
+        ("Give me the number of Odile's parents", False),
+        ("Show me my thesis", False),
+        ("Where did I get my keys?", False),
+    ],
+)
+def test_things_of_a_kind_are_what_a_question_wants(question, wants):
+    assert wants_several(question) is wants
 
 
 @pytest.mark.parametrize(
