@@ -122,11 +122,12 @@ class Hearing:
             best = self._read(reader, best)
         if told or judge.is_answered(best):
             return True
-        # Key words ask for what is about them. What cannot be read is judged as if there were no reader.
+        # Key words ask for what is about them; but half of "Achim's birthday" is in a note on another's, and to whoever
+        # reads that it tells nothing of his. What cannot be read is judged as if there were no reader.
+        if key_words and not (best and all(map(judge.is_hopeless, best))):
+            return self._is_about(scored)
         unread = [each for each in scored if each.candidate.sureness is None]
-        if key_words or any(each.candidate.sureness is None for each in best):
-            return self._is_about(scored if key_words else unread)
-        return False
+        return any(each.candidate.sureness is None for each in best) and self._is_about(unread)
 
     def _read(self, reader: Reader, best: Sequence[Scored]) -> Sequence[Scored]:
         """Note how likely each answers, until that is enough or there is no time left.

@@ -260,6 +260,14 @@ def test_key_words_bring_what_is_about_them(shelf):
     assert shelf.found("ferry timetable", near=1, cosine=0.1) == []
 
 
+def test_key_words_do_not_bring_what_is_about_something_else(runtime, ada):
+    texts = ("Ingrid's birthday is in May, she wants an audio book", "Achim waters the garden", *TEXTS[1:4])
+    shelf = ReadShelf(runtime, ada, texts)
+    assert shelf.found("Achim's birthday", near=0, cosine=0.4) == []
+    assert shelf.found("Achim's birthday", near=0, cosine=0.4, policy={"reads": 0}) != [], "the rules have half of it"
+    assert shelf.found("Ingrid's birthday", near=0, cosine=0.4) == [texts[0]]
+
+
 def test_a_reader_that_fails_costs_no_answer(shelf, caplog):
     class Broken(type(shared_reader())):
         def __init__(self):
