@@ -192,8 +192,9 @@ class Hearing:
         """Tell whether nothing more needs to be read."""
         judge, policy = self.judge, self.source.policy
         certain = (read[-1].candidate.sureness or 0.0) >= policy.certain_reading
-        if certain and not judge.is_never_enough and judge.is_answered(read):
-            return True
+        # Who wants each of several has them read on behind two that tell nothing, once it is sure that there is any.
+        if (certain or judge.is_never_enough) and judge.is_answered(read):
+            return not judge.is_never_enough
         # Further on they are read in pairs: where one tells nothing, the next would seldom tell more.
         return len(read) >= policy.reads and len(read) % 2 == 0 and all(map(judge.is_hopeless, read[-2:]))
 

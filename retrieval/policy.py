@@ -37,7 +37,8 @@ class Policy:
     what is asked (`retrieval.silence`). Notes in English are read together with the question, the best first and
     alone, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier that is
     asked for, and what has it whole answers unread. At least the `reads` best are read and at most `most_reads`, no
-    further where the last two are as good as sure not to answer. One must be at least `sure_reading` likely, or
+    further where the last two are as good as sure not to answer, unless each of several is wanted and one answers. One
+    must be at least `sure_reading` likely, or
     `worded_reading` if its words have all that the question's words tell, or then even `topic_reading` where that only
     names a thing or wants all of it; but `named_reading` where a name is asked for and it has nothing of the question
     but that, or all but that; and any but the first one surer than that. Of a question for everything,

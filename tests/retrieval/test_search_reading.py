@@ -410,6 +410,18 @@ def test_where_things_of_a_kind_are_wanted_no_first_ends_the_reading(runtime, ad
     assert read("Which toys does Rex have?") >= NAMED["balanced"].reads
 
 
+def test_where_one_of_a_kind_is_found_two_that_tell_nothing_do_not_end_the_reading(runtime, ada):
+    shelf = ReadShelf(runtime, ada, ("Rex has a toy, a red rope", *REX))
+
+    def read(question):
+        counted = Counted()
+        shelf.ask(question, cosine=0.9, policy={"reads": 2}, reader=lambda: counted)
+        return counted.count
+
+    assert read("Which toys does Rex have?") == NAMED["balanced"].most_reads
+    assert read("Which boats does Rex have?") < NAMED["balanced"].most_reads, "there is none"
+
+
 def test_what_has_nothing_to_do_with_it_is_not_everything_about_it(runtime, ada):
     texts = (
         "Goal for this year: photograph every lighthouse on the way",
