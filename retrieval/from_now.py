@@ -33,6 +33,7 @@ _WITHIN = re.compile(
 )
 _RECENT = re.compile(
     r"\b(?:(?:the\s+)?(?P<day>(?:day\s+before\s+)?yesterday|today|(?:day\s+after\s+)?tomorrow)"
+    r"(?:\s+(?:morning|afternoon|evening|night))?"
     # "My last year" is the last of all.
     r"|(?<!\bmy\s)(?<!\bour\s)(?<!\byour\s)(?<!\bhis\s)(?<!\bher\s)(?<!\btheir\s)"
     r"(?P<which>last|this|next|coming)\s+(?P<unit>week|month|year))\b",
@@ -40,6 +41,12 @@ _RECENT = re.compile(
 )
 _BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1}
 _BACK |= {"tomorrow": -1, "next": -1, "coming": -1, "day after tomorrow": -2}
+# In notes no other day than that on which they were kept: "Slept badly last night".
+_CLOSE = re.compile(
+    r"\b(?:this\s+(?:morning|afternoon|evening)|tonight|(?P<night>last\s+night)"
+    r"|the\s+(?P<unit>week|month|year)\s+before\s+last)\b",
+    re.IGNORECASE,
+)
 _NAME_OF_SEASON = rf"(?P<name>{'|'.join(SEASONS)})\b"
 _SEASON = re.compile(rf"\b(?P<which>last|this|next)\s+{_NAME_OF_SEASON}", re.IGNORECASE)
 _IN_SEASON = re.compile(
@@ -171,6 +178,14 @@ def _recent(found: re.Match[str], now: datetime) -> DateHint | None:
     return _span(now, (found["unit"] or "day").lower(), back)
 
 
+def _close(found: re.Match[str], now: datetime) -> DateHint | None:
+    """The week, month or year before the last; today; or of a night the evening and the morning after."""
+    if found["unit"] is not None:
+        return _span(now, found["unit"].lower(), 2)
+    today, before = _span(now, "day", 0), _span(now, "day", 1)
+    return replace(today, start=before.start) if found["night"] and today and before else today
+
+
 def _span(now: datetime, unit: str, back: int) -> DateHint | None:
     """The calendar day, week (from Monday), month or year, `back` of them before that of `now`, or behind it."""
     today = now.date()
@@ -237,4 +252,4 @@ def _weekday(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | N
 
 # "Slept badly for the last three days" tells of each of them, and of none alone.
 _WAYS_OF_NOTES = ((_AGO, _ago), (_ABOUT_AGO, _about_ago), (_RECENT, _recent), (_AHEAD, _ahead))
-_WAYS = (*_WAYS_OF_NOTES[:2], (_WITHIN, _within), *_WAYS_OF_NOTES[2:])
+_WAYS = (*_WAYS_OF_NOTES[:2], (_WITHIN, _within), *_WAYS_OF_NOTES[2:], (_CLOSE, _close))
