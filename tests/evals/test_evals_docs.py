@@ -49,7 +49,8 @@ def test_a_row_has_as_many_questions_as_its_files(label: str) -> None:
 def test_so_have_the_talks_and_what_is_put_together() -> None:
     _, answered, silent = counted(load(UNSEEN / "talks.jsonl"))
     assert f"talks.jsonl --all-policies`, {answered} questions that turns answer, {silent} that none does" in DOCS
-    _, answered, silent = counted(load(UNSEEN.parent / "agents.jsonl"))
-    assert f"agents.jsonl`, {answered} questions that notes answer, {silent} that none does" in DOCS
+    for name in ("agents.jsonl", "agents_2.jsonl"):
+        _, answered, silent = counted(load(UNSEEN.parent / name))
+        assert f"{name}`, {answered} questions that notes answer, {silent} that none does" in DOCS
     one = together(load(golden.BUNDLED))
     assert f"`: {one.size} memories of one person, {len(one.questions)} questions." in DOCS
