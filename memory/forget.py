@@ -276,7 +276,8 @@ def _links(session: Session, memory: Memory) -> dict[str, Any]:
 def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
     """Tie a restored memory to those of its neighbours that are still there, in its space. They are locked.
 
-    One that has gone to another space since is a stranger there, and nothing is to supersede itself in the end.
+    One that has gone to another space since is a stranger there, what was made active meanwhile holds beside it, and
+    nothing is to supersede itself in the end.
     """
     older_id, memory.supersedes = memory.supersedes, None
     session.flush()
@@ -284,7 +285,7 @@ def _relink(session: Session, memory: Memory, links: dict[str, Any]) -> None:
         older = session.get(Memory, (memory.user_id, older_id))
         if older is None:
             _leave_word(session, memory, older_id, _NEWER, str(memory.id))
-        elif older.space_id == memory.space_id:
+        elif older.space_id == memory.space_id and older.status != "active":
             memory.supersedes = older_id
     for newer_id in links[_NEWER]:
         newer = session.get(Memory, (memory.user_id, UUID(newer_id)))

@@ -12,6 +12,7 @@ from flask import g
 
 from memory import edit, incognito
 from memory.browse import Entry, get_entry
+from memory.bulk import set_status_many
 from memory.drafts import Draft
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import Forgetting, Restorable, forget, list_restorable, restore
@@ -202,6 +203,16 @@ def restore_version(memory_id: UUID, number: int) -> Entry:
     session().commit()
     nudge()
     return visible_entry(memory_id)
+
+
+def make_active(memory_id: UUID) -> bool:
+    """Make an archived memory active, or one that nothing replaces any more; tells whether it is active now."""
+    who, entry = credential(), visible_entry(memory_id)
+    refuse_in_incognito(entry.memory.space_id)
+    keys, now = runtime().keys, utc_now()
+    set_status_many(session(), who.user_id, [memory_id], archived=False, keys=keys, now=now, actor=who.actor)
+    session().commit()
+    return visible_entry(memory_id).memory.status == "active"
 
 
 def set_pin(memory_id: UUID, *, pinned: bool) -> Entry:

@@ -174,6 +174,13 @@ def test_a_chain_is_whole_again_once_all_is_restored(book, drop, chain, forgotte
     assert (book.load(chain[1]).supersedes, book.load(chain[0]).status) == (chain[0], "superseded")
 
 
+def test_what_was_made_active_meanwhile_holds_beside_what_comes_back(book, drop, change, chain):
+    drop(chain[1], UNDO_WINDOW)
+    change(chain[0], status="active")
+    book.do(restore, chain[1])
+    assert [(each.status, each.supersedes) for each in map(book.load, chain)] == [("active", None)] * 2
+
+
 @pytest.mark.parametrize("forgotten", [0, 1])
 def test_a_chain_is_not_tied_again_to_what_has_left_the_space(book, drop, chain, second_space, forgotten):
     drop(chain[forgotten], UNDO_WINDOW)

@@ -231,6 +231,19 @@ def test_what_was_replaced_can_be_brought_back(ada, browser, near):
     assert browser.post(f"{path}/undo").status_code == 409
 
 
+def test_what_replaced_it_is_gone_and_it_can_be_made_active_again(ada, browser, near):
+    page, act = f"/memories/{near[0]}", f"/memories/{near[0]}/activate"
+    browser.post(f"/memories/{near[1]}/replaces/{near[0]}")
+    assert act not in browser.get(page).text
+    assert "It stays out of search" in flashes(browser.post(act, follow_redirects=True))
+    browser.post(f"/memories/{near[1]}/forget")
+    assert state(ada, near[0]) == ("superseded", None)
+    assert "What replaced it is gone." in browser.get(page).text
+    after = browser.post(act, follow_redirects=True)
+    assert "Active again: searches find it." in flashes(after)
+    assert (state(ada, near[0]), act in after.text) == (("active", None), False)
+
+
 def test_what_two_have_replaced_is_brought_back_by_the_last_of_them(ada, browser, pair):
     third = stored(ada, "The spare key is under the flowerpot number 5")
     for newer in (pair[1], third):

@@ -22,6 +22,7 @@ from webapp.operations import (
     change,
     held_entry,
     is_incognito,
+    make_active,
     refuse_in_incognito,
     remove,
     restorables,
@@ -56,6 +57,9 @@ _DECIDED = {
     "other": "Decided. This one is replaced: it is out of search, and can be read here.",
     "both": "Decided. Both stay as they are.",
 }
+
+_ACTIVE = "Active again: searches find it."
+_STAYS = "It stays out of search: another memory replaces it or says the same, or its text was forgotten within a day."
 
 
 @bp.get("/memories/<uuid:memory_id>")
@@ -150,6 +154,13 @@ def replaces_no_more(memory_id: UUID, other_id: UUID) -> Response:
     """Let both hold again."""
     both = restore_replaced(memory_id, other_id)
     flash("Both hold again." if both else "It is replaced no longer by this one, but still by another.")
+    return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
+
+
+@bp.post("/memories/<uuid:memory_id>/activate")
+def activate(memory_id: UUID) -> Response:
+    """Let searches find again what is archived, or was replaced by what is gone by now."""
+    flash(_ACTIVE if make_active(memory_id) else _STAYS)
     return make_response(redirect(url_for("memory.show", memory_id=memory_id), HTTPStatus.SEE_OTHER))
 
 
