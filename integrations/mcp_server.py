@@ -1,6 +1,8 @@
 """The tools of a Commonplace server for clients of the Model Context Protocol, over standard input and output.
 
 TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765
+
+With CONVERSATION, the id of one, the tools recall from the space of that conversation and store there.
 """
 
 from __future__ import annotations
@@ -52,9 +54,11 @@ def _result(text: str, *, is_error: bool) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 
 
-async def serve(base_url: str, token: str) -> None:
+async def serve(base_url: str, token: str, conversation: str | None = None) -> None:
     """Serve until standard input ends; raises `httpx.HTTPError` where the server is away or refuses the token."""
     headers = {"Authorization": f"Bearer {token}"}
+    if conversation:
+        headers["X-Commonplace-Conversation"] = conversation
     async with httpx.AsyncClient(base_url=f"{base_url.rstrip('/')}/v1/", headers=headers, timeout=SECONDS) as client:
         tools = Tools(client)
         told = await tools.instructions()
@@ -64,12 +68,12 @@ async def serve(base_url: str, token: str) -> None:
 
 
 def main() -> None:
-    """Serve the address that is the one argument, with the token of the environment."""
+    """Serve the address that is the one argument, with the token, and in the conversation, of the environment."""
     token = os.environ.get("TOKEN")
     if len(sys.argv) != 2 or not token:
         sys.exit("usage: TOKEN=cp_… python mcp_server.py http://127.0.0.1:8765")
     try:
-        asyncio.run(serve(sys.argv[1], token))
+        asyncio.run(serve(sys.argv[1], token, os.environ.get("CONVERSATION")))
     except (KeyError, ValueError):
         sys.exit(f"no memory at {sys.argv[1]}: something else answers there")
     except (httpx.HTTPError, httpx.InvalidURL) as error:

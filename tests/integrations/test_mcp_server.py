@@ -34,8 +34,8 @@ def base_url(app) -> Iterator[str]:
         yield url
 
 
-def connected(base_url: str, token: str, use: Callable[[Any], Awaitable[T]]) -> T:
-    """Start the program as the README has clients start it, and use what it serves."""
+def connected(base_url: str, token: str, use: Callable[[Any], Awaitable[T]], **more: str) -> T:
+    """Start the program as the README has clients start it, with `more` in its environment, and use what it serves."""
     (shown,) = re.findall(r"```json\n(.*?)```", (FOLDER / "README.md").read_text(), re.DOTALL)
     (configured,) = json.loads(shown)["mcpServers"].values()
     program, address = configured["args"]
@@ -51,7 +51,7 @@ def connected(base_url: str, token: str, use: Callable[[Any], Awaitable[T]]) -> 
         from mcp.client.stdio import stdio_client
 
         args = [str(FOLDER / Path(program).name), base_url]
-        started = StdioServerParameters(command=sys.executable, args=args, env={"TOKEN": token})
+        started = StdioServerParameters(command=sys.executable, args=args, env={"TOKEN": token, **more})
         async with stdio_client(started) as (read, write), ClientSession(read, write) as session:
             await session.initialize()
             return await use(session)
@@ -92,6 +92,18 @@ def test_another_users_memories_stay_theirs(base_url, ada, bob):
     with ada.session() as session:
         remember_many(session, ada.id, "default", [Draft(PREFERENCE)], keys=ada.runtime.keys, now=utc_now(), actor="t")
     assert json.loads(call(base_url, bob.token, "memory_search", query=PREFERENCE)[1])["results"] == []
+
+
+def test_what_is_stored_in_a_conversation_is_in_its_space(base_url, client, ada):
+    client.post("/v1/spaces", json={"slug": "work"}, headers=ada.headers)
+    talk = client.post("/v1/conversations", json={"space": "work"}, headers=ada.headers).json["id"]
+
+    async def _stored(session: Any) -> Any:
+        return await session.call_tool("memory_add", {"type": "preference", "content": PREFERENCE})
+
+    assert connected(base_url, ada.token, _stored, CONVERSATION=talk).is_error is False
+    kept = client.get("/v1/memory/entries", headers=ada.headers).json["entries"]
+    assert [(each["text"], each["space"]) for each in kept] == [(PREFERENCE, "work")]
 
 
 @pytest.mark.parametrize(
