@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from flask import g
@@ -38,6 +38,8 @@ from webapp.recall import find
 from webapp.recording import Place, Recording, failure
 
 __all__ = ["CommandResult", "run", "take_slip"]
+
+T = TypeVar("T")
 
 # Of so many found, those are looked for that speak of a subject of which everything is meant.
 _MANY = 50
@@ -111,7 +113,7 @@ def _recorded(asked: Asked, text: str, work: Callable[[], CommandResult]) -> Com
 def _carry_out(asked: Asked, intent: Intent) -> CommandResult:
     if intent.kind == "none":
         return unsure()
-    if intent.kind in {"confirm", "cancel"}:
+    if intent.kind in {"confirm", "cancel", "choose"}:
         return _answered(asked, intent)
     if intent.kind == "undo":
         return _undo(asked, intent)
@@ -223,8 +225,7 @@ def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
     found = [intent.id] if intent.id is not None else last_memories(session(), asked.speaker, utc_now())
     if intent.target == "place":
         # Counted in the list as it was told: what has been forgotten of it since keeps its place.
-        place = intent.place or 0
-        found = found[-1:] if place == -1 else found[place - 1 : place] if place else ()
+        found = _at(intent.place, found)
     items = listed(found)
     if not items:
         return CommandResult(
@@ -237,6 +238,11 @@ def _with_memories(asked: Asked, intent: Intent) -> CommandResult:
     if len(found) == 1 and intent.confidence >= SURE and not intent.several:
         return act(asked, intent.kind, [items[0].id], None)
     return asking(asked, intent, items)
+
+
+def _at(place: int | None, told: Sequence[T]) -> Sequence[T]:
+    """Return what has this place in a list, counted from 1, or -1 for its last; () where nothing has."""
+    return told[-1:] if place == -1 else told[place - 1 : place] if place else ()
 
 
 def _about(asked: Asked, intent: Intent) -> CommandResult:
@@ -255,13 +261,23 @@ def _about(asked: Asked, intent: Intent) -> CommandResult:
 
 
 def _answered(asked: Asked, intent: Intent) -> CommandResult:
-    """Take yes or no for an answer, if the last command was a question."""
+    """Take yes, no, or which one, for an answer, if the last command was a question."""
     question = open_question(session(), asked.speaker, utc_now())
     if question is None:
         return unsure()
+    asks = from_values(question.result["asks"])
     if intent.kind == "cancel":
         return CommandResult("cancel", intent.confidence, True, "Nothing was changed.")
-    return confirm(asked, **from_values(question.result["asks"]))
+    if intent.kind == "choose":
+        # Of what was not shown nobody knows which place it has.
+        if not question.result.get("ids"):
+            return unsure()
+        chosen = {each: _at(intent.place, asks[each]) for each in ("ids", "versions")}
+        if not chosen["ids"]:
+            again = asking(asked, Intent(asks["action"], SURE), listed(asks["ids"]))
+            return replace(again, answer=f"There are no more than {len(asks['ids'])}. {again.answer}")
+        asks |= chosen
+    return confirm(asked, **asks)
 
 
 def _undo(asked: Asked, intent: Intent) -> CommandResult:

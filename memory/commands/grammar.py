@@ -180,7 +180,8 @@ PATTERNS: tuple[Pattern, ...] = (
         "nothing",
         0.9,
         r"(?:yes|yeah|yep|yup|sure|confirm(?:ed)?|go ahead|do (?:it|that)|i'?m sure|yes[, ]+(?:i'?m sure|do it"
-        r"|do that|go ahead|forget (?:it|them|that|those|all of them|them all)|all of them))",
+        r"|do that|go ahead|forget (?:it|them|that|those|all of them|them all)|all of them)"
+        r"|all(?: of (?:them|those|these))?|them all)",
     ),
     *_say(
         "cancel",
@@ -189,7 +190,10 @@ PATTERNS: tuple[Pattern, ...] = (
         r"(?:no|nope|cancel|never ?mind(?: that)?|forget (?:about )?it,? (?:never ?mind|it'?s fine)|leave (?:it|them)"
         r"|keep (?:it|them)|stop|don'?t(?: do (?:it|that))?)(?:[, ]+(?:thanks|leave (?:it|them)|keep (?:it|them)"
         r"|don'?t))?",
+        r"(?:none|neither)(?: of (?:them|those|these))?",
     ),
+    # Which of those that it was asked about.
+    *_say("choose", "nothing", 0.9, rf"(?:only )?{_PLACE}"),
     *_say(
         "remember",
         "text",

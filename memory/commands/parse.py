@@ -23,6 +23,7 @@ Kind = Literal[
     "undo",
     "confirm",
     "cancel",
+    "choose",
     "none",
 ]
 # What is meant: the last memory, all of the last ones, one of a list, one by its id, whatever fits some words, all

@@ -432,7 +432,15 @@ def test_one_thing_is_no_wish_for_several(text):
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("forget the second one", 2), ("forget number 3", 3), ("pin the last one", -1), ("pin #4", 4), ("forget 2", 2)],
+    [
+        ("forget the second one", 2),
+        ("forget number 3", 3),
+        ("pin the last one", -1),
+        ("pin #4", 4),
+        ("forget 2", 2),
+        ("just the first, please", 1),
+        ("2", 2),
+    ],
 )
 def test_a_place_in_the_list_is_counted_from_one(text, place):
     assert (parse(text).target, parse(text).place) == ("place", place)
@@ -444,13 +452,8 @@ def test_an_id_names_one_memory():
 
 
 def test_yes_and_no_are_answers():
-    assert [parse(word).kind for word in ("Yes", "go ahead", "yes, forget them", "no", "never mind")] == [
-        "confirm",
-        "confirm",
-        "confirm",
-        "cancel",
-        "cancel",
-    ]
+    yes, no = ("Yes", "go ahead", "yes, forget them", "all of them", "all"), ("no", "never mind", "none of them")
+    assert [parse(word).kind for word in (*yes, *no)] == ["confirm"] * len(yes) + ["cancel"] * len(no)
 
 
 def test_a_long_text_may_be_remembered_and_orders_nothing_else():

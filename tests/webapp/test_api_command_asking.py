@@ -172,10 +172,26 @@ def test_an_undo_in_answer_to_a_question_undoes_nothing_before_it(agent, ada, no
     assert say(agent, "undo")["answer"] == "I no longer remember “my aunt lives in Graz”."
 
 
-def test_one_of_the_list_can_be_chosen(agent, ada, notes):
+@pytest.mark.parametrize("text", ["forget the second one", "the second one", "2"])
+def test_one_of_the_list_can_be_chosen(agent, ada, notes, text):
     second = say(agent, "forget what I told you about the bakery")["memories"][1]["id"]
-    assert say(agent, "forget the second one")["undo"]["ids"] == [second]
+    assert say(agent, text)["undo"]["ids"] == [second]
     assert memories_of(ada) == 2
+    assert say(agent, "the first")["intent"] == "none"
+
+
+def test_which_one_is_asked_again_where_there_are_not_so_many(agent, ada, notes):
+    asked = say(agent, "pin everything about the bakery")
+    again = say(agent, "the third")
+    assert again["answer"] == "There are no more than 2. " + asked["answer"]
+    assert say(agent, "the last one")["answer"] == f"I pinned “{asked['memories'][1]['text']}”."
+
+
+def test_nobody_chooses_of_what_was_not_shown(agent, ada, notes):
+    say(agent, "what do you know about the bakery")
+    agent.post("/v1/memory/incognito/start", {})
+    say(agent, "forget them")
+    assert (say(agent, "the first one")["intent"], memories_of(ada)) == ("none", 3)
 
 
 def test_several_last_memories_are_never_forgotten_by_one_word(agent, ada, notes):
