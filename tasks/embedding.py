@@ -91,6 +91,13 @@ def sweep() -> int:
     return queued
 
 
+@huey.task()
+def fill() -> int:
+    """Do as the sweep does, and ask what rests at once: whoever asks by hand has mended it, or wants to know."""
+    runtime().backfill.wake()
+    return sweep.call_local()  # type: ignore[no-any-return]
+
+
 @huey.periodic_task(crontab(minute="*/10"))
 def index_vectors() -> list[str]:
     """Build the vector indexes that grown scopes need."""

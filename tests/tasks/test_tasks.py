@@ -27,7 +27,7 @@ from memory.remember import remember, remember_many
 from memory.retention import BATCH
 from tasks import app, embedding
 from tasks.app import configure, huey
-from tasks.embedding import embed_waiting, nudge, queue_breaker, sweep
+from tasks.embedding import embed_waiting, fill, nudge, queue_breaker, sweep
 from tasks.upkeep import _Round, archive_aged, purge_due
 from webapp.cli.worker import left_out_in_a_line
 
@@ -142,6 +142,16 @@ def test_a_look_that_is_on_the_schedule_is_one():
 
 def test_the_sweep_finds_a_row_whose_nudge_was_lost(memory_id, ask):
     sweep.call_local()
+    assert ask("SELECT state FROM embeddings") == "ready"
+
+
+def test_who_asks_by_hand_waits_for_no_model_that_rests(due_in_a_minute, database_url, ask):
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE embeddings SET due_at = now()")
+        connection.execute("UPDATE embedding_models SET rests_until = now() + interval '1 minute'")
+    sweep.call_local()
+    assert ask("SELECT state FROM embeddings") == "pending"
+    fill.call_local()
     assert ask("SELECT state FROM embeddings") == "ready"
 
 

@@ -11,6 +11,7 @@ from flask import render_template
 from pages_browser import HTMX, at_browser, follow, stored
 from sqlalchemy import text
 
+from tasks.app import huey
 from webapp.pages.admin import alerts_of
 
 
@@ -81,7 +82,9 @@ def test_who_wants_to_add_a_user_is_told_how(desk):
 
 
 def test_a_backfill_is_started_and_audited(desk, root):
+    huey.flush()
     assert desk.post("/admin/backfill").status_code == 303
+    assert "fill" in [task.name for task in huey.pending()]
     assert len(rows(root, "SELECT FROM audit_events WHERE action = 'backfill.started'")) == 1
 
 

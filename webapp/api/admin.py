@@ -12,7 +12,7 @@ from memory.jobs import STUCK_AFTER, list_stuck
 from memory.journal import record
 from memory.operators import Account, list_accounts, retry_failed_of_all
 from memory.telemetry import telemetry as numbers
-from tasks.embedding import nudge, sweep
+from tasks.embedding import fill, nudge
 from webapp.api.account_answers import (
     AccessAnswer,
     BacklogAnswer,
@@ -160,7 +160,7 @@ def backfill(body: BackfillBody) -> Response:
         record(session(), who.user_id, "backfill.retried", actor=who.actor, now=now, count=retried)
     record(session(), who.user_id, "backfill.started", actor=who.actor, now=now)
     session().commit()
-    sweep()
+    fill()
     nudge()
     return jsonify({"started": True, "retried": retried, **_backlog()})
 

@@ -15,7 +15,7 @@ from memory.operators import list_accounts, retry_failed_of_all, try_to_cross
 from memory.roles import only_admin
 from memory.telemetry import COUNTED, telemetry
 from tasks.app import depth
-from tasks.embedding import nudge, sweep
+from tasks.embedding import fill, nudge
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render
 from webapp.owner import as_owner, change_role, let_in, retry_one
@@ -87,7 +87,7 @@ def backfill() -> Response:
     """Look for everything that waits, of all users, and have it embedded."""
     record(session(), credential().user_id, "backfill.started", actor=credential().actor, now=utc_now())
     session().commit()
-    sweep()
+    fill()
     nudge()
     return _back("Started. The numbers below follow.")
 
