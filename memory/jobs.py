@@ -34,6 +34,11 @@ UPDATE {{vectors}} x SET state = 'pending', attempts = 0, error = NULL, due_at =
 WHERE x.user_id = :user_id AND x.{{item}} = :item_id AND {_FAILED_OR_STUCK}
 """  # noqa: S608 - all of it is written here
 
+_BUILDING = """
+SELECT x.model_id FROM {vectors} x JOIN embedding_models e ON e.user_id = x.user_id AND e.id = x.model_id
+WHERE e.state = 'building' AND x.state = 'pending' AND x.live
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class StuckJob:
@@ -85,6 +90,16 @@ def list_stuck(session: Session, *, now: datetime, limit: int, cursor: str | Non
 def _to_job(row: Any) -> StuckJob:
     state = "failed" if row.state == "error" else "stuck"
     return StuckJob(row.kind, row.user_id, row.email, row.item_id, state, row.attempts, row.since)
+
+
+def count_building(session: Session) -> int:
+    """Return how many vectors are to be made of models that take over once they have all; needs the owner's rights.
+
+    What they are made of has a vector of the model that serves, and `telemetry` does not count it as waiting. What is
+    archived does not count either.
+    """
+    each = " UNION ALL ".join(statement(_BUILDING, shelf).text for shelf in SHELVES)
+    return session.scalar(sql(f"SELECT count(*) FROM ({each}) x")) or 0  # noqa: S608 - all of it is written here
 
 
 def retry_job(session: Session, user_id: UUID, kind: str, item_id: UUID, *, now: datetime) -> None:

@@ -6,7 +6,7 @@ import re
 from uuid import uuid4
 
 import pytest
-from api_agent import rows
+from api_agent import Agent, rows
 from flask import render_template
 from pages_browser import HTMX, at_browser, follow, stored
 from sqlalchemy import text
@@ -86,6 +86,18 @@ def test_a_backfill_is_started_and_audited(desk, root):
     assert desk.post("/admin/backfill").status_code == 303
     assert "fill" in [task.name for task in huey.pending()]
     assert len(rows(root, "SELECT FROM audit_events WHERE action = 'backfill.started'")) == 1
+
+
+def test_what_a_model_that_is_to_take_over_has_still_to_embed_is_counted_and_followed(desk, app, root, ada):
+    stored(ada, "Ada keeps bees on the roof")
+    ada.embed()
+    assert "embedded anew" not in desk.get("/admin/state", headers=HTMX).text
+    with ada.session() as session:
+        session.execute(text("UPDATE embedding_models SET state = 'building'"))
+        session.execute(text("UPDATE embeddings SET state = 'pending', vector = NULL"))
+    shown = " ".join(desk.get("/admin/state", headers=HTMX).text.split())
+    assert ("<dt>To be embedded anew</dt> <dd> 1 </dd>" in shown, "load delay:2s" in shown) == (True, True)
+    assert Agent(app.test_client(), root.new_token("admin")).get("/v1/admin/backfill").json["embedding_building"] == 1
 
 
 def test_an_alarm_is_announced_once(desk, ada):

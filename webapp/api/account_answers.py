@@ -188,9 +188,13 @@ class RetriedAnswer(BaseModel):
 
 
 class BacklogAnswer(BaseModel):
-    """How many rows wait for a vector or to be read, for how many seconds the oldest has, and how many failed."""
+    """How many rows wait for a vector or to be read, for how many seconds the oldest has, and how many failed.
+
+    `embedding_building` vectors are still to be made of models that take over when they have all.
+    """
 
     embedding_backlog: int | None
+    embedding_building: int
     embedding_backlog_age: float | None
     embedding_errors: int | None
     enrichment_backlog: int | None

@@ -8,7 +8,7 @@ from uuid import UUID
 from flask import Response, jsonify
 from pydantic import BaseModel, Field
 
-from memory.jobs import STUCK_AFTER, list_stuck
+from memory.jobs import STUCK_AFTER, count_building, list_stuck
 from memory.journal import record
 from memory.operators import Account, list_accounts, retry_failed_of_all
 from memory.telemetry import telemetry as numbers
@@ -176,10 +176,14 @@ def progress() -> Response:
 @needs("admin")
 def telemetry() -> Response:
     """Answer the numbers behind `/metrics`."""
-    return jsonify(numbers(session(), utc_now()))
+    return jsonify(_numbers())
+
+
+def _numbers() -> dict[str, Any]:
+    with as_owner() as owner:
+        return {**numbers(session(), utc_now()), "embedding_building": count_building(owner)}
 
 
 def _backlog() -> dict[str, Any]:
-    found = numbers(session(), utc_now())
-    names = ("embedding_backlog", "embedding_backlog_age", "embedding_errors", "enrichment_backlog")
-    return {name: found.get(name) for name in names}
+    found = _numbers()
+    return {name: found.get(name) for name in BacklogAnswer.model_fields}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from sqlalchemy.orm import Session
 from tqdm import tqdm
 
 from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.enrichment.enrich import Enricher
+from memory.jobs import count_building
 from memory.operators import retry_failed_of_all
 from memory.telemetry import telemetry
 from retrieval.candidates import EXACT_SCAN_LIMIT
@@ -39,7 +41,7 @@ def backfill(index: bool, retry_failed: bool, enrich: bool) -> None:
         with runtime.databases.as_owner() as owner:
             maintain_indexes(owner, EXACT_SCAN_LIMIT)
     numbers = _numbers(runtime)
-    waiting, failed = numbers["embedding_backlog"], numbers["embedding_errors"]
+    waiting, failed = _waiting(runtime), numbers["embedding_errors"]
     click.echo(f"{done} embedded, {waiting} waiting, {failed} failed.")
     click.echo(f"{read} read for names and tags, {numbers['enrichment_backlog']} waiting.")
     if runtime.backfill.given_back:
@@ -52,7 +54,7 @@ def _embed(runtime: Runtime) -> int:
     # Whoever asks for it by hand has mended what kept a model from answering, or wants to know.
     runtime.backfill.wake()
     failed_before = runtime.backfill.given_back
-    with tqdm(total=_numbers(runtime)["embedding_backlog"], unit="text", desc="embedding", disable=None) as bar:
+    with tqdm(total=_waiting(runtime), unit="text", desc="embedding", disable=None) as bar:
 
         def advance(rows: int) -> None:
             bar.update(rows)
@@ -68,6 +70,12 @@ def _enrich(runtime: Runtime) -> int:
             total += done
             bar.update(done)
     return total
+
+
+def _waiting(runtime: Runtime) -> int:
+    """Return how many vectors wait, those of a model that is to take over as well."""
+    with runtime.databases.as_owner() as engine, Session(engine) as owner:
+        return int(_numbers(runtime)["embedding_backlog"]) + count_building(owner)
 
 
 def _numbers(runtime: Runtime) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from uuid import UUID
 from flask import Response, abort, flash, make_response, redirect, request, url_for
 from sqlalchemy.orm import Session
 
-from memory.jobs import list_stuck
+from memory.jobs import count_building, list_stuck
 from memory.journal import record
 from memory.operators import list_accounts, retry_failed_of_all, try_to_cross
 from memory.roles import only_admin
@@ -47,11 +47,10 @@ def index() -> Response:
     found = try_to_cross(session(), credential().user_id)
     # One connection for all: opening it takes longer than any of them.
     with as_owner() as owner:
-        shown = {**_users(owner), **_jobs(owner)}
+        shown = {**_users(owner), **_jobs(owner), **_state(owner)}
     return render(
         "admin/index.html",
         "admin/_state.html",
-        **_state(),
         **shown,
         isolation=found,
     )
@@ -79,7 +78,9 @@ def state() -> Response:
 
     `told` is how many alarms the page has already: only where there are more by now are they announced.
     """
-    return render("admin/state.html", "admin/_state.html", **_state())
+    with as_owner() as owner:
+        shown = _state(owner)
+    return render("admin/state.html", "admin/_state.html", **shown)
 
 
 @bp.post("/admin/backfill")
@@ -159,8 +160,8 @@ def _jobs(owner: Session, cursor: str = "") -> dict[str, Any]:
     return {"stuck": list_stuck(owner, now=utc_now(), limit=PAGE, cursor=cursor or None), "jobs_after": cursor}
 
 
-def _state() -> dict[str, Any]:
-    numbers = telemetry(session(), utc_now())
+def _state(owner: Session) -> dict[str, Any]:
+    numbers = {**telemetry(session(), utc_now()), "embedding_building": count_building(owner)}
     told = request.args.get("told", 0, type=int)
     known = {"told": told, "counted": COUNTED.values(), "queue": depth(), "provider": _provider()}
     alerts = [*alerts_of(numbers, reads=runtime().settings.enrichment), *_of_reader()]
