@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import Interval, bindparam, func, select, text
+from sqlalchemy import Interval, bindparam, func, or_, select, text
 from sqlalchemy.orm import Session
 
 from memory.journal import record
@@ -100,6 +100,15 @@ def enforce_capacity(
         held = {"space": space.slug, "over_cap": overage - len(lowest)}
         record(session, space.user_id, "memory.trim_blocked", actor=actor, now=now, details=held)
     return trimmed
+
+
+def beyond(session: Session, space: Space, soft_cap: int, now: datetime) -> int:
+    """Return how many memories the next write would trim for good if this were the soft cap of the space."""
+    mine = (Memory.user_id == space.user_id, Memory.space_id == space.id, Memory.status == "active")
+    alive = or_(Memory.expires_at.is_(None), Memory.expires_at > now)
+    loose = func.count().filter(~Memory.pinned, ~Memory.manually_saved)
+    active, free = session.execute(select(func.count(), loose).where(*mine, alive)).one()
+    return max(0, min(active - soft_cap, free))
 
 
 def make_room(session: Session, spaces: Iterable[Space], woken: Collection[UUID], *, now: datetime, actor: str) -> None:

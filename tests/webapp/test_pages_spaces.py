@@ -202,6 +202,22 @@ def test_an_older_tab_saves_what_was_changed_in_it_alone(reader: FlaskClient, ag
     assert found == [True, 5000, "Galley", 30]
 
 
+def test_a_soft_cap_that_lets_memories_go_is_saved_when_it_is_sent_again(
+    reader: FlaskClient, agent: Agent, kitchen: str
+) -> None:
+    for text in ("The kettle is new.", "The oven is gas."):
+        agent.store(text, space="kitchen", manually_saved=True)
+    data = {**SETTINGS, "soft_cap": "1"}
+    asked = reader.post("/spaces/kitchen", data=data)
+    assert (asked.status_code, "It lets 2 memories go for good as soon as" in asked.text) == (422, True)
+    assert agent.get("/v1/spaces/kitchen").json["soft_cap"] == 200
+    (agreed,) = re.findall(r'name="agreed" value="(.*?)"', asked.text)
+    again = reader.post("/spaces/kitchen", data={**data, "soft_cap": "3", "agreed": agreed})
+    assert (again.status_code, "It lets 1 memory go" in again.text) == (422, True)
+    assert reader.post("/spaces/kitchen", data={**data, "agreed": agreed}).status_code == 303
+    assert agent.get("/v1/spaces/kitchen").json["soft_cap"] == 1
+
+
 def test_htmx_gets_the_saved_space_alone(reader: FlaskClient, kitchen: str) -> None:
     response = reader.post("/spaces/kitchen", data={**SETTINGS, "name": "Galley"}, headers=HTMX)
     assert response.text.startswith('<section id="spaces-space"')

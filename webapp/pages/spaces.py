@@ -9,6 +9,7 @@ from typing import Any
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import ValidationError
 
+from memory.capacity import beyond
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.models import Space
 from memory.space_contents import contents_of
@@ -33,6 +34,7 @@ from webapp.pages.space_forms import (
     weights_of,
 )
 from webapp.pages.visitor import guarded
+from webapp.pages.words import counted
 from webapp.plain import problems
 from webapp.recall import policy_for
 
@@ -94,6 +96,8 @@ def change(slug: str) -> Response:
         changes = form.changes(space)
         if "name" in changes:
             refuse_in_incognito(space_for(None).id)
+        if "soft_cap" in changes:
+            _ask_about_cap(space, form.soft_cap)
         if changes:
             space = update_space(session(), who.user_id, space.slug, changes, now=utc_now(), actor=who.actor)
     except ValidationError as error:
@@ -106,6 +110,15 @@ def change(slug: str) -> Response:
         found = {"name": UNKEPT}
         return _room(_space_at(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
     return _saved(slug, "settings")
+
+
+def _ask_about_cap(space: Space, soft_cap: int) -> None:
+    """Raise `InvalidError` for a soft cap that lets memories go, unless the form has told so and was sent again."""
+    lost = beyond(session(), space, soft_cap, utc_now())
+    # Asked before it is saved: an agent may store something at any moment, and there is no undo.
+    if lost and request.form.get("agreed") != str(soft_cap):
+        said = f"lets {counted(lost, 'memory', 'memories')} go for good as soon as anything is stored here"
+        raise InvalidError("soft_cap", f"{said}. Save again if you mean that")
 
 
 @bp.post("/spaces/<slug>/weights")
