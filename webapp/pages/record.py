@@ -138,8 +138,12 @@ def as_json(value: Any) -> str:
 
 @bp.app_template_filter("pairs")
 def pairs(details: Mapping[str, Any]) -> str:
-    """Return the details of an event in one line, without the ids of what it did to many: those are folded."""
-    told = {name: value for name, value in details.items() if name != "ids"}
+    """Return the details of an event in one line: without what is empty, and the ids of many, which are folded.
+
+    >>> pairs({"space": "home", "ended": [], "count": 0})
+    'space home, count 0'
+    """
+    told = {name: value for name, value in details.items() if name != "ids" and value not in ([], "", None)}
     return ", ".join(f"{name.replace('_', ' ')} {_word(value)}" for name, value in told.items())
 
 
