@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError
 from memory.keys import Keys
-from memory.models import Base, Conversation, Forgotten, Memory, RateCount, Revision, Token, User
+from memory.models import Base, Conversation, EmbeddingModel, Forgotten, Memory, RateCount, Revision, Token, User
 from memory.roles import hold_to_erase
 from memory.session_state import drop_states
 from memory.spaces import lock_spaces
@@ -39,11 +39,15 @@ def erase_user(session: Session, user_id: UUID, *, keys: Keys, now: datetime) ->
     `NotFoundError` when there is no such user, `ConflictError` for the last admin while anybody else has an account.
     """
     # In the order of those who write, who would be waited for while they wait: the token, the space, the conversations,
-    # the memories, what is forgotten, then the user.
+    # the models, the memories, what is forgotten, then the user.
     session.execute(select(Token.id).where(Token.user_id == user_id).order_by(Token.id).with_for_update())
     lock_spaces(session, user_id)
     talks = select(Conversation.id).where(Conversation.user_id == user_id).order_by(Conversation.id)
     session.execute(talks.with_for_update())
+    # Whoever embeds holds the model, and comes to what it has embedded; whoever queues holds both, in the other order,
+    # and is let past.
+    models = select(EmbeddingModel.id).where(EmbeddingModel.user_id == user_id).order_by(EmbeddingModel.id)
+    session.execute(models.with_for_update(key_share=True))
     # Searches hold what they write scores of.
     session.execute(select(Memory.id).where(Memory.user_id == user_id).order_by(Memory.id).with_for_update())
     # Whoever purges holds these, and comes to the calls and cached vectors that tell of them.

@@ -123,6 +123,19 @@ def test_a_call_that_is_recorded_in_a_conversation_is_waited_for(filled, owner):
         assert erased.result()["left"] == 0
 
 
+def test_a_vector_that_is_being_stored_is_waited_for(filled, owner):
+    """Whoever embeds holds the model, and comes to the memories then."""
+    filled.runtime.backfill.adopt(filled.user_id)
+    with ThreadPoolExecutor(1) as pool:
+        with filled.session() as session:
+            session.execute(text("UPDATE embedding_models SET failures = 0"))
+            erased = pool.submit(erase, filled, owner)
+            assert waits(owner)
+            session.execute(text("SELECT id FROM memories ORDER BY id FOR NO KEY UPDATE"))
+        assert erased.result()["left"] == 0
+    assert rows_of(owner, filled.user_id) == []
+
+
 def test_who_waits_for_what_is_being_erased_goes_first(filled, owner):
     with ThreadPoolExecutor(1) as pool:
         with owner.begin() as other:
