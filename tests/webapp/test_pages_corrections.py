@@ -238,7 +238,7 @@ def test_what_replaced_it_is_gone_and_it_can_be_made_active_again(ada, browser, 
     assert "It stays out of search" in flashes(browser.post(act, follow_redirects=True))
     browser.post(f"/memories/{near[1]}/forget")
     assert state(ada, near[0]) == ("superseded", None)
-    assert "What replaced it is gone." in browser.get(page).text
+    assert "by nothing that is still there" in browser.get(page).text
     after = browser.post(act, follow_redirects=True)
     assert "Active again: searches find it." in flashes(after)
     assert (state(ada, near[0]), act in after.text) == (("active", None), False)
