@@ -89,23 +89,23 @@ def tag_many(
 
 
 def set_status_many(
-    session: Session, user_id: UUID, ids: Sequence[UUID], *, archived: bool, keys: Keys, now: datetime, actor: str
+    session: Session, user_id: UUID, ids: Sequence[UUID], status: str, *, keys: Keys, now: datetime, actor: str
 ) -> list[UUID]:
-    """Archive active memories, or make others active; returns those that changed.
+    """Take active memories out of search, by the status that they get, or make others active; returns which changed.
 
     What another memory supersedes stays so; where that is gone, nothing else brings it back.
     """
+    wakes = status == "active"
 
     def act(memory: Memory, space: Space) -> bool:
-        if (memory.status == "active") != archived or (memory.status == "superseded" and _has_newer(session, memory)):
+        if (memory.status == "active") == wakes or (memory.status == "superseded" and _has_newer(session, memory)):
             return False
-        status = {"status": "archived" if archived else "active"}
-        edit.update(session, user_id, memory.id, status, keys=keys, now=now, actor=actor, locked=space)
+        edit.update(session, user_id, memory.id, {"status": status}, keys=keys, now=now, actor=actor, locked=space)
         return True
 
     memories = lock_memories(session, user_id, ids)
     changed = _each(session, memories, act)
-    if not archived:
+    if wakes:
         make_room(session, {space.id: space for _, space in memories}.values(), changed, now=now, actor=actor)
     return changed
 

@@ -150,7 +150,7 @@ def update(
     if rewritten is None and changes.get("status") == "active" != memory.status:
         _refuse_forgotten(session, space, memory.text, memory.simhash, keys, now)
     woken = _woken(memory, status, freed)
-    before, were = content_of(session, memory), _values(memory, changes)
+    before, were, was = content_of(session, memory), _values(memory, changes), memory.status
     gained = _gained_by_saving(session, space, memory, changes)
     linked = _link(memory, older, freed, now) if "supersedes" in changes else {}
     memory.importance = max(0.0, memory.importance + gained.get("gained", 0.0))
@@ -167,6 +167,9 @@ def update(
         # That it was said again tells an unpinning that it was not the pin alone.
         fields.append("manually_saved")
     details = {"fields": sorted(fields), **linked, **gained, **({"restored": restored} if restored is not None else {})}
+    if was == "superseded" != memory.status:
+        # What takes that back is to leave it so again, and not archived.
+        details["from"] = was
     record(session, user_id, "memory.updated", actor=actor, now=now, subject_id=memory_id, details=details)
     if locked is None:
         make_room(session, [space], woken, now=now, actor=actor)

@@ -210,7 +210,7 @@ def make_active(memory_id: UUID) -> bool:
     who, entry = credential(), visible_entry(memory_id)
     refuse_in_incognito(entry.memory.space_id)
     keys, now = runtime().keys, utc_now()
-    set_status_many(session(), who.user_id, [memory_id], archived=False, keys=keys, now=now, actor=who.actor)
+    set_status_many(session(), who.user_id, [memory_id], "active", keys=keys, now=now, actor=who.actor)
     session().commit()
     return visible_entry(memory_id).memory.status == "active"
 

@@ -16,7 +16,7 @@ LOCK = re.compile(r"FROM (?:memories|spaces)\b.* FOR (?:NO KEY )?UPDATE", re.DOT
 ACTS = {
     "pin": lambda book, ids, **done: bulk.pin_many(*ids, pinned=True, **done),
     "tag": lambda book, ids, **done: bulk.tag_many(*ids, "hives", on=True, keys=book.runtime.keys, **done),
-    "archive": lambda book, ids, **done: bulk.set_status_many(*ids, archived=True, keys=book.runtime.keys, **done),
+    "archive": lambda book, ids, **done: bulk.set_status_many(*ids, "archived", keys=book.runtime.keys, **done),
     "forget": lambda book, ids, **done: bulk.forget_many(*ids, keys=book.runtime.keys, undo=UNDO_WINDOW, **done),
     "move": lambda book, ids, **done: bulk.move_many(*ids, "second", keys=book.runtime.keys, **done)["default"],
 }

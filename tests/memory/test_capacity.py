@@ -68,7 +68,7 @@ def test_what_is_made_active_again_leaves_the_space_within_its_cap(book, cap, ho
         if how == "one":
             update(session, book.user_id, ids[0], {"status": "active"}, **as_they_are)
         else:
-            set_status_many(session, book.user_id, ids, archived=False, **as_they_are)
+            set_status_many(session, book.user_id, ids, "active", **as_they_are)
     # It is the one that is wanted, whatever its score.
     assert texts(book) == {WORDS[0], WORDS[1], WORDS[3]}
 

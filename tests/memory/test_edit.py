@@ -158,9 +158,9 @@ def test_the_newer_supersedes_the_older(book, change, memory_id):
 def test_what_nothing_supersedes_any_more_can_be_made_active(book, change, memory_id):
     newer, keys = book.write("Ada has a parrot").id, book.runtime.keys
     change(newer, supersedes=memory_id)
-    assert book.do(set_status_many, [memory_id], archived=False, keys=keys) == []
+    assert book.do(set_status_many, [memory_id], "active", keys=keys) == []
     book.do(forget, newer, keys=keys)
-    assert book.do(set_status_many, [memory_id], archived=False, keys=keys) == [memory_id]
+    assert book.do(set_status_many, [memory_id], "active", keys=keys) == [memory_id]
     assert book.load(memory_id).status == "active"
 
 

@@ -102,7 +102,7 @@ def make_many_active(book, change, lapse):
     return (
         lapsed,
         other,
-        lambda: book.do(set_status_many, [one, other], archived=False, keys=book.runtime.keys),
+        lambda: book.do(set_status_many, [one, other], "active", keys=book.runtime.keys),
     )
 
 

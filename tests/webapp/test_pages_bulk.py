@@ -161,6 +161,16 @@ def test_what_was_undone_is_not_undone_again(ada, browser, three, act, more, bef
     assert ("2 memories" in page, "left to undo" in page, '<button type="submit">Undo' in page) == (True, True, False)
 
 
+def test_what_was_replaced_before_it_was_made_active_is_so_again_when_that_is_undone(ada, browser, three):
+    browser.post(f"/memories/{three[1]}/replaces/{three[0]}")
+    browser.post(f"/memories/{three[1]}/forget")
+    do(browser, three[2:], "archive")
+    done = do(browser, three, "activate")
+    assert "2 memories active again" in done.text
+    assert "2 memories as before" in flashes(browser.get(undo(browser, done).location))
+    assert {each: state(ada)[each][1] for each in state(ada)} == {three[0]: "superseded", three[2]: "archived"}
+
+
 def test_what_was_forgotten_since_is_not_undone(browser, three):
     address = do(browser, three, "pin").request.full_path
     do(browser, three, "forget")

@@ -293,8 +293,9 @@ def _apply(act: str, ids: Sequence[UUID], value: str, now: datetime) -> int:
     elif act in {"tag", "untag"}:
         changed = bulk.tag_many(session(), user_id, ids, value, on=act == "tag", keys=keys, now=now, actor=actor)
     elif act in {"archive", "activate"}:
-        archived = act == "archive"
-        changed = bulk.set_status_many(session(), user_id, ids, archived=archived, keys=keys, now=now, actor=actor)
+        # What was replaced before it was made active is so again when that is undone.
+        status = "active" if act == "activate" else value or "archived"
+        changed = bulk.set_status_many(session(), user_id, ids, status, keys=keys, now=now, actor=actor)
     elif act == "forget":
         changed = bulk.forget_many(session(), user_id, ids, keys=keys, now=now, actor=actor, undo=UNDO_WINDOW)
     else:
