@@ -40,10 +40,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Forgetting:
-    """What was forgotten; `undo_until` is None when it is gone for good already."""
+    """What was forgotten; `undo_until` is None when it is gone for good already.
+
+    `replaced` is the memory that it had superseded, if any, which stays so.
+    """
 
     id: UUID
     undo_until: datetime | None
+    replaced: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ def forget_locked(
 
     The caller drops what was cached of that, of all that is forgotten in one go: it has an order of its own.
     """
-    user_id, memory_id = memory.user_id, memory.id
+    user_id, memory_id, replaced = memory.user_id, memory.id, memory.supersedes
     others = texts_of(session, user_id, [memory_id])
     bury(session, {memory: others}, keys, now, user_id=user_id, space_id=space.id)
     texts = [memory.text, *others]
@@ -110,7 +114,7 @@ def forget_locked(
     details = {"undo_seconds": int(undo.total_seconds()) if undo else 0}
     record(session, user_id, "memory.forgotten", actor=actor, now=now, subject_id=memory_id, details=details)
     session.flush()
-    return Forgetting(memory_id, until), texts
+    return Forgetting(memory_id, until, replaced), texts
 
 
 def restore(session: Session, user_id: UUID, memory_id: UUID, *, now: datetime, actor: str) -> Memory:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from api_agent import add_space, embed, rows
-from pages_browser import at_browser, flashes, stored
+from pages_browser import HTMX, at_browser, flashes, stored
 from sqlalchemy import delete, update
 
 from memory.models import Memory, PossibleUpdate
@@ -236,7 +236,7 @@ def test_what_replaced_it_is_gone_and_it_can_be_made_active_again(ada, browser, 
     browser.post(f"/memories/{near[1]}/replaces/{near[0]}")
     assert act not in browser.get(page).text
     assert "It stays out of search" in flashes(browser.post(act, follow_redirects=True))
-    browser.post(f"/memories/{near[1]}/forget")
+    assert f'href="{page}">What it had replaced' in browser.post(f"/memories/{near[1]}/forget", headers=HTMX).text
     assert state(ada, near[0]) == ("superseded", None)
     assert "by nothing that is still there" in browser.get(page).text
     after = browser.post(act, follow_redirects=True)
