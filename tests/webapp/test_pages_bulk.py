@@ -396,18 +396,27 @@ def test_it_is_asked_in_a_sentence_and_leads_back_to_the_same_list(app, ada, for
     assert 'href="/memories?q=sea&amp;type=note"' in done.text
 
 
-def test_moves_from_two_spaces_are_undone_beside_who_locks_both(ada, browser):
-    """Whoever needs several spaces takes them in one order: who needs the same would be waited for in a circle."""
+def lock_memory(session, user_id, place):
+    """Lock a memory as who embeds it does: with no space, and one after the other by their ids."""
+    one = text("SELECT id FROM memories WHERE user_id = :user_id AND strpos(text, :place) > 0 FOR NO KEY UPDATE")
+    assert session.execute(one, {"user_id": user_id, "place": place}).all()
+
+
+@pytest.mark.parametrize(
+    ("lock", "first", "second"), [(lock_space, "work", "home"), (lock_memory, "home", "work")], ids=["spaces", "rows"]
+)
+def test_moves_from_two_spaces_are_undone_beside_who_locks_both(ada, browser, lock, first, second):
+    """Whoever needs several takes them in one order: who needs the same would be waited for in a circle."""
     for name in ("work", "home"):
         add_space(ada, name)
     ids = [str(stored(ada, f"Ada keeps the lamp at {name}", space=name)) for name in ("home", "work")]
     before = state(ada)
-    done = do(browser, ids, "move", target="default")
+    slips = hidden(do(browser, ids, "move", target="default"), "slip")
     with ThreadPoolExecutor() as pool, ada.session() as session:
-        lock_space(session, ada.id, "work")
-        undone = pool.submit(undo, browser, done)
+        lock(session, ada.id, first)
+        undone = pool.submit(browser.post, "/memories/bulk/undo", data={"slip": slips[::-1]})
         assert waited_for(session)
-        lock_space(session, ada.id, "home")
+        lock(session, ada.id, second)
         session.commit()
         assert undone.result().status_code == 303
     assert state(ada) == before

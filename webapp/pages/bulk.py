@@ -238,8 +238,10 @@ def undo() -> Response:
     if any(slip.action not in WORDS for slip in slips):
         raise InvalidError("slip", "undoes nothing of this kind")
     if len(slips) > 1:
-        # All at once and in one order: with a slip for each space, each might wait for who waits for another.
-        lock_spaces(session(), who.user_id)
+        # All at once and in one order, the memories as well: one slip after the other might wait for who waits for
+        # another, be it for a space or, as who embeds, for a memory.
+        spaces, ids = lock_spaces(session(), who.user_id), [each for slip in slips for each in slip.ids]
+        bulk.lock_memories(session(), who.user_id, ids, *(space.id for space in spaces))
     for slip in slips:
         number += _apply(slip.action, slip.ids, slip.space or "", now)
     session().commit()
