@@ -54,6 +54,12 @@ def test_no_template_asks_another_host(name: str) -> None:
     assert not re.search(r"(?:src|href|action|hx-\w+)=\"(?:https?:)?//", (ROOT / "templates" / name).read_text())
 
 
+def test_no_attribute_runs_into_the_next() -> None:
+    # The line ends with the block that ends it, so that a blank before that has to part two attributes.
+    glued = re.compile(r'[^\n]*(?:"|%\}[a-z-]+)\{%[^%]*%\}\n(?=[^<>]*>)')
+    assert not [found for name in TEMPLATES for found in glued.findall((ROOT / "templates" / name).read_text())]
+
+
 # Nobody's own: who logs in, whoever is logged in, and the colours of a browser.
 OF_NOBODY = {"auth.check", "auth.logout", "appearance.choose"}
 
