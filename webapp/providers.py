@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.embedding import queue
-from memory.embedding.base import Embedder, EmbeddingError
+from memory.embedding.base import Embedder, EmbeddingError, KeyNotSendableError
 from memory.embedding.http import HttpEmbedder
 from memory.embedding.models import active_model, reconcile, user_models
 from memory.embedding.progress import Progress, progress_of
@@ -120,7 +120,8 @@ def save(fields: Mapping[str, Any]) -> None:
     try:
         _embedder(fields).check_address()
     except EmbeddingError as error:
-        raise InvalidError("endpoint_url", str(error)) from error
+        field = "api_key" if isinstance(error, KeyNotSendableError) else "endpoint_url"
+        raise InvalidError(field, str(error)) from error
     save_setting(session(), credential().user_id, fields, keys=runtime().keys, now=utc_now())
     told = {"provider_type": fields["provider_type"], "model": fields["model"]}
     record(session(), credential().user_id, "provider.set", actor=credential().actor, now=utc_now(), details=told)

@@ -23,6 +23,13 @@ class EmbeddingError(Exception):
         self.pause = pause
 
 
+class KeyNotSendableError(EmbeddingError):
+    """A key of an endpoint has characters that a header cannot carry."""
+
+    def __init__(self) -> None:
+        super().__init__("the embedding API key has characters that a header cannot carry", permanent=True)
+
+
 class Embedder(Protocol):
     """Turns texts into vectors. `provider` and `model` together name the vector space."""
 

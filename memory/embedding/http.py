@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.certificates import trusted
-from memory.embedding.base import EmbeddingError, encodable, unit
+from memory.embedding.base import EmbeddingError, KeyNotSendableError, encodable, unit
 from memory.public_addresses import NotPublicError, addresses_of, is_public, transport_to
 from memory.whole_answers import ENCODINGS, TooLargeError, TooSlowError, pause_asked, read_whole
 
@@ -62,8 +62,8 @@ class HttpEmbedder:
 
     `dimensions` None accepts any, as long as all rows agree. `timeout` in seconds applies to connecting, to each read
     and write, and to an answer from its beginning to its end. With `public_only` an endpoint with an address that only
-    this machine or its network reaches is not asked. Raises a permanent `EmbeddingError` for an unknown provider, a URL
-    that is not HTTP or a key that a header cannot carry.
+    this machine or its network reaches is not asked. Raises a permanent `EmbeddingError` for an unknown provider or a URL
+    that is not HTTP, `KeyNotSendableError` for a key that a header cannot carry.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ def _headers(api_key: str | None) -> dict[str, str]:
     key = (api_key or "").strip()
     # The HTTP library would quote such a key in its own error.
     if not (key.isascii() and key.isprintable()):
-        raise EmbeddingError("the embedding API key has characters that a header cannot carry", permanent=True)
+        raise KeyNotSendableError
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 

@@ -392,13 +392,18 @@ def test_a_removed_endpoint_is_forgotten_with_its_key(ada, browser, endpoint):
         {"endpoint_url": "ftp://host"},
         {"endpoint_url": ""},
         {"model": ""},
+        {"api_key": "clé"},
         {"dimensions": "0"},
         {"provider_type": "magic"},
         {"volume": "11"},
     ],
 )
 def test_an_endpoint_that_does_not_fit_is_not_stored(ada, browser, endpoint, wrong):
-    assert browser.post("/providers", data=form(endpoint, **wrong)).status_code == 422
+    refused = browser.post("/providers", data=form(endpoint, **wrong))
+    assert refused.status_code == 422
+    # Each beside its field, but for what no browser sends.
+    told = wrong.keys() - {"provider_type", "volume"}
+    assert all(f'id="problem-{name}"' in refused.text for name in told)
     assert rows(ada, "SELECT FROM provider_settings") == []
 
 

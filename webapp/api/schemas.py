@@ -466,7 +466,7 @@ class ProviderBody(Strict):
         min_length=1, max_length=2000
     )
     model: Line = Field(min_length=1, max_length=200)
-    api_key: Line | None = Field(None, max_length=2000)
+    api_key: Annotated[Line, described_as(pattern=r"^\s*[ -~]*\s*$")] | None = Field(None, max_length=2000)
     dimensions: int | None = Field(None, ge=1, le=16_000)
     enabled: bool = True
 
