@@ -55,7 +55,9 @@ def read_stream(stream: IO[bytes]) -> Streamed:
                 raise InvalidError("content", f"must be at most {MAX_CONTENT_BYTES} bytes of UTF-8")
     if head is None:
         raise InvalidError("line 1", "must be the head of the message, a JSON object")
-    return Streamed(head, _joined(pieces), whole=False)
+    text = _joined(pieces)
+    # Cut in the middle of a character that was cut in two between pieces: what came before it is whole.
+    return Streamed(head, text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text, whole=False)
 
 
 def _joined(pieces: list[str]) -> str:

@@ -107,6 +107,7 @@ def test_a_reply_that_was_received_is_a_duplicate_when_it_is_sent_again(talk):
         pytest.param(lines(HEAD, {"delta": "Under the"}), id="no end"),
         pytest.param(lines(HEAD, {"delta": "Under the"}) + b'{"delta": " ma', id="half a line"),
         pytest.param(lines(HEAD, {"delta": "Under the"}) + b'{"done"', id="half an end"),
+        pytest.param(lines(HEAD, {"delta": "Under the"}, {"delta": "\ud83d"}), id="half a character"),
     ],
 )
 def test_a_stream_without_its_end_is_stored_as_partial_and_says_so(talk, body):
