@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from flask import Response, make_response, redirect, render_template
 from htmx_flask import request
@@ -36,7 +36,7 @@ def at_address(response: Response, url: str, *, instead_of: str = "", typed: boo
     """
     if wants_fragment():
         before, after = (
-            parse_qs(urlsplit(each).query).get(instead_of, [""])[0] for each in (request.htmx.current_url or "", url)
+            parse_qs(_split(each).query).get(instead_of, [""])[0] for each in (request.htmx.current_url or "", url)
         )
         replaced = before and (typed or before == after)
         response.headers["HX-Replace-Url" if replaced else "HX-Push-Url"] = url
@@ -105,9 +105,14 @@ def current_page() -> str:
     if not wants_fragment() and request.method == "GET":
         return asked_address()
     first = f"{request.root_path}/"
-    try:
-        parts = urlsplit((request.htmx.current_url if wants_fragment() else request.referrer) or first)
-    except ValueError:  # Whatever a client sends.
-        return first
+    parts = _split((request.htmx.current_url if wants_fragment() else request.referrer) or first)
     ours = wants_fragment() or parts.netloc == request.host
     return f"{parts.path or first}{'?' if parts.query else ''}{parts.query}" if ours else first
+
+
+def _split(url: str) -> SplitResult:
+    """Return the parts of an address; what a client sends and is none has none."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
