@@ -62,8 +62,8 @@ class HttpEmbedder:
 
     `dimensions` None accepts any, as long as all rows agree. `timeout` in seconds applies to connecting, to each read
     and write, and to an answer from its beginning to its end. With `public_only` an endpoint with an address that only
-    this machine or its network reaches is not asked. Raises a permanent `EmbeddingError` for an unknown provider or a URL
-    that is not HTTP, `KeyNotSendableError` for a key that a header cannot carry.
+    this machine or its network reaches is not asked. Raises a permanent `EmbeddingError` for an unknown provider or a
+    URL that is not HTTP, `KeyNotSendableError` for a key that a header cannot carry.
     """
 
     def __init__(
