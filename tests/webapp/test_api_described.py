@@ -101,7 +101,12 @@ def test_a_text_that_must_say_something_is_described_so(app, schema, field):
         ("SpaceBody", "slug", ["work", "a", "a" * 64, "a.b-c_d"], ["", "Work", "a" * 65, "-a", "a b", "a\n"]),
         ("ThemeBody", "slug", ["work"], ["", "Work"]),
         ("EntryBody", "theme", ["", "work"], ["Work", "a" * 65]),
+        *(
+            (body, "space", ["work"], ["", "Work"])
+            for body in ("EntryBody", "FactBody", "ConversationPatch", "RetagBody")
+        ),
         ("ProviderBody", "endpoint_url", ["http://x", "HTTPS://x"], ["x", "ftp://x"]),
+        ("ProviderBody", "api_key", ["", "sk-1 2"], ["clé"]),
     ],
 )
 def test_a_name_is_described_by_what_it_may_be(app, schema, field, right, wrong):

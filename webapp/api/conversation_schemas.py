@@ -31,6 +31,7 @@ from webapp.api.schemas import (
     Omittable,
     Patch,
     Query,
+    Slug,
     Strict,
     described_as,
     moment,
@@ -66,7 +67,7 @@ class ConversationBody(Omittable):
     """
 
     external_id: NotBlank | None = Field(None, min_length=1, max_length=256)
-    space: Line | None = None
+    space: Slug | None = None
     title: Line | None = Field(None, max_length=LONGEST_TITLE)
     metadata: dict[str, Any] = Field(default_factory=dict)
     created_at: Happened | None = None
@@ -78,7 +79,7 @@ class ConversationPatch(Patch):
     nullable: ClassVar = frozenset({"title", "space"})
 
     title: Line | None = Field(None, max_length=LONGEST_TITLE)
-    space: Line | None = None
+    space: Slug | None = None
     archived: bool | None = None
     metadata: dict[str, Any] | None = None
 
@@ -86,7 +87,7 @@ class ConversationPatch(Patch):
 class ConversationQuery(Query):
     """Filters of the list. Archived conversations are left out, except where one is asked for by `external_id`."""
 
-    space: Line | None = None
+    space: Slug | None = None
     archived: Literal["false", "true", "any"] | None = None
     external_id: Line | None = Field(None, min_length=1, max_length=256)
     q: NotBlank | None = Field(

@@ -24,7 +24,7 @@ from memory.spaces import DEFAULT_SPACE
 from tasks.embedding import nudge
 from webapp.api.answers import DeletedAnswer, EntitiesAnswer, MovedEntityAnswer, WholeEntityAnswer
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import Cursor, Line, Query, Strict, moment
+from webapp.api.schemas import Cursor, Line, Query, Slug, Strict, moment
 from webapp.context import credential, session, utc_now
 from webapp.guards import may_read, needs
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, scope_for, space_at, space_for
@@ -42,7 +42,7 @@ class EntityPath(BaseModel):
 class EntitiesQuery(Query):
     """Filters of the list; `q` is a part of the name."""
 
-    space: Line | None = None
+    space: Slug | None = None
     q: Line | None = Field(None, min_length=1, max_length=200)
     type: Line | None = Field(None, max_length=50)
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)
@@ -59,7 +59,7 @@ class MentionsQuery(Query):
 class RetagBody(Strict):
     """The space that an entity shall belong to."""
 
-    space: Line
+    space: Slug
 
 
 @bp.get("", summary="List entities, the most mentioned first", responses={"200": EntitiesAnswer})

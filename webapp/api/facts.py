@@ -13,7 +13,7 @@ from memory.errors import InvalidError
 from memory.facts import LARGEST_PAGE, MOST, FactFilters, Statement
 from webapp.api.answers import ChangedFactAnswer, DeletedAnswer, FactAnswer, FactsAnswer, StatedFactAnswer
 from webapp.api.blueprint import api_blueprint
-from webapp.api.schemas import NOT_BLANK, Cursor, Line, Moment, Patch, Query, Share, Strict, described_as
+from webapp.api.schemas import NOT_BLANK, Cursor, Line, Moment, Patch, Query, Share, Slug, Strict, described_as
 from webapp.context import utc_now
 from webapp.facts import correct_fact, delete_fact, fact_json, find_facts, readable_fact, state_fact
 from webapp.guards import needs
@@ -33,7 +33,7 @@ class FactsQuery(Query):
     `q` is a text, as a question: those whose subject or object it names.
     """
 
-    space: Line | None = None
+    space: Slug | None = None
     q: Line | None = Field(None, min_length=1, max_length=2000)
     subject: Line | None = Field(None, min_length=1, max_length=MOST["subject"])
     predicate: Line | None = Field(None, min_length=1, max_length=MOST["predicate"])
@@ -53,7 +53,7 @@ class FactBody(Strict):
     single: bool = True
     valid_from: Moment | None = None
     source_message_id: UUID | None = None
-    space: Line | None = None
+    space: Slug | None = None
 
 
 class FactPatch(Patch):

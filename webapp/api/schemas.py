@@ -278,7 +278,7 @@ class EntryBody(Strict):
     """A memory to store; `space` defaults to the token's space or `default`."""
 
     text: Text
-    space: Line | None = None
+    space: Slug | None = None
     type: MemoryType = "note"
     role: MemoryRole = "user"
     tags: Tags = Field(default_factory=list)
@@ -320,7 +320,7 @@ class BatchBody(Strict):
     """
 
     entries: list[EntryBody] = Field(min_length=1, max_length=1000)
-    space: Line | None = None
+    space: Slug | None = None
 
 
 class EntryPatch(Patch):
@@ -347,8 +347,8 @@ class EntryPatch(Patch):
 class EntryQuery(Query):
     """Filters of the list."""
 
-    space: Line | None = None
-    theme: Line | None = None
+    space: Slug | None = None
+    theme: Slug | None = None
     type: MemoryType | None = None
     tag: Line | None = None
     source_id: Line | None = None
@@ -371,7 +371,7 @@ class DeleteQuery(Query):
 class SpaceQuery(Query):
     """Which space."""
 
-    space: Line | None = None
+    space: Slug | None = None
 
 
 RETENTION = (
@@ -435,7 +435,7 @@ class SettingsBody(Patch):
 
     nullable: ClassVar = frozenset({"space"})
 
-    space: Line | None = None
+    space: Slug | None = None
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
 
@@ -452,7 +452,7 @@ class ContextBody(Strict):
     """A question for which to assemble a block of recalled memories."""
 
     query: Question
-    space: Line | None = None
+    space: Slug | None = None
     token_budget: TokenBudget | None = None
     limit: Limit | None = None
     policy: Weights | None = None
