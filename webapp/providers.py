@@ -120,8 +120,7 @@ def save(fields: Mapping[str, Any]) -> None:
     try:
         _embedder(fields).check_address()
     except EmbeddingError as error:
-        field = "api_key" if isinstance(error, KeyNotSendableError) else "endpoint_url"
-        raise InvalidError(field, str(error)) from error
+        raise InvalidError("endpoint_url", str(error)) from error
     save_setting(session(), credential().user_id, fields, keys=runtime().keys, now=utc_now())
     told = {"provider_type": fields["provider_type"], "model": fields["model"]}
     record(session(), credential().user_id, "provider.set", actor=credential().actor, now=utc_now(), details=told)
@@ -136,7 +135,7 @@ def remove() -> None:
 
 
 def try_out(fields: Mapping[str, Any]) -> Trial:
-    """Embed one sentence with an endpoint, without storing anything."""
+    """Embed one sentence with an endpoint, without storing anything; raises `InvalidError` when it cannot be one."""
     return _tried(lambda: _embedder(fields))
 
 
@@ -180,7 +179,12 @@ def stored_key(endpoint_url: str) -> str | None:
 def _embedder(fields: Mapping[str, Any]) -> HttpEmbedder:
     names = ("provider_type", "endpoint_url", "model", "api_key", "dimensions")
     public_only = runtime().providers.system.public_only
-    return HttpEmbedder(*(fields[name] for name in names), public_only=public_only)
+    try:
+        return HttpEmbedder(*(fields[name] for name in names), public_only=public_only)
+    except KeyNotSendableError as error:
+        raise InvalidError("api_key", str(error)) from error
+    except EmbeddingError as error:
+        raise InvalidError("endpoint_url", str(error)) from error
 
 
 def _adopt() -> None:

@@ -398,8 +398,9 @@ def test_a_removed_endpoint_is_forgotten_with_its_key(ada, browser, endpoint):
         {"volume": "11"},
     ],
 )
-def test_an_endpoint_that_does_not_fit_is_not_stored(ada, browser, endpoint, wrong):
-    refused = browser.post("/providers", data=form(endpoint, **wrong))
+@pytest.mark.parametrize("path", ["/providers", "/providers/test"])
+def test_an_endpoint_that_does_not_fit_is_not_stored(ada, browser, endpoint, path, wrong):
+    refused = browser.post(path, data=form(endpoint, **wrong))
     assert refused.status_code == 422
     # Each beside its field, but for what no browser sends.
     told = wrong.keys() - {"provider_type", "volume"}

@@ -104,6 +104,9 @@ def test() -> Response:
         trial = try_out(form.fields())
     except ValidationError as error:
         return _desk(problems(error))
+    except InvalidError as error:
+        session().rollback()
+        return _desk({error.field: error.message})
     session().rollback()
     return _desk({}, trial=trial, status=HTTPStatus.OK)
 
