@@ -49,6 +49,8 @@ def newer(one: Scored, others: Iterable[Scored], policy: Policy, *, unrelated: f
             each
             for each in others
             if each.candidate.created_at > memory.created_at + SITTING
+            # What sums up what was known is later than that, and no news.
+            and each.candidate.type != "summary"
             and each.date_match >= one.date_match
             and each.candidate.vector is not None
             and each.candidate.vector.shape == memory.vector.shape

@@ -39,6 +39,7 @@ def order(*others, question=ASKED, policy=PLAIN, best=BEST):
         (later(2, days=-1), [1, 2]),
         (later(2, days=1 / 25), [1, 2]),
         (later(2, vector=FAR), [1, 2]),
+        (later(2, type="summary"), [1, 2]),
         (later(2, vector=None), [1, 2]),
         (later(2, vector=[1.0, 0.0, 0.0]), [1, 2]),
         (later(2, sureness=None), [1, 2]),
