@@ -384,7 +384,8 @@ def _widened(scored: Iterable[Scored], rows: dict[UUID, Row]) -> Iterable[Scored
             continue  # Forgotten, archived or moved between the two reads.
         memory = each.candidate
         try:
-            _, memory.text, memory.type, memory.role, memory.theme, tags, sources, memory.summary, vector, places = row
+            _, memory.text, memory.type, memory.role, memory.theme, tags, sources, *rest = row
+            memory.summary, memory.said_again, vector, places = rest
             memory.tags, memory.source_ids, memory.vector = tuple(tags), tuple(sources), from_binary(vector)
             memory.nearest = _nearest(memory.text, places)
         except (TypeError, ValueError):

@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
 
 from memory.embedding.likeness import cosine_of
+from memory.remember import SITTING
 from retrieval import times
 from retrieval.policy import Policy
 from retrieval.types import Score, Scored
 
 # By so much one stands before another: more than a tie, and too little to be seen in a score.
 STEP = 1e-4
-# What is stored in one sitting says several things of one matter, and not what has become of it.
-SITTING = timedelta(hours=1)
 _PAST = re.compile(
     r"""\b(?:
         (?:the|my|our|your|his|her|its|their|['\u2019]s)\s+(?:old|first|former|previous|earlier|original|initial)
@@ -38,17 +36,19 @@ def asks_for_the_past(question: str) -> bool:
 def newer(one: Scored, others: Iterable[Scored], policy: Policy, *, unrelated: float) -> list[Scored]:
     """Return those of `others` that may say what has become of what one says, the newest first.
 
-    They were stored later than in the same sitting, are of the time that is asked for if it is, and their vectors are
-    as near to its as `update_cosine`; `unrelated` is the cosine of unrelated texts.
+    They were stored after it was said last, and not in the same sitting: then several say several things of one matter.
+    They are of the time that is asked for if it is, and their vectors are as near to its as `update_cosine`, where
+    `unrelated` is the cosine of unrelated texts.
     """
     memory, least = one.candidate, cosine_of(policy.update_cosine, unrelated)
     if memory.vector is None:
         return []
+    said = memory.said_again or memory.created_at
     return sorted(
         (
             each
             for each in others
-            if each.candidate.created_at > memory.created_at + SITTING
+            if each.candidate.created_at > said + SITTING
             # What sums up what was known is later than that, and no news.
             and each.candidate.type != "summary"
             and each.date_match >= one.date_match

@@ -43,7 +43,8 @@ _MEMORY = Reading(
        left(m.text, 41) AS head, octet_length(m.text) AS size""",
     served="""m.space_id = %(space_id)s AND m.status = 'active'
   AND (m.expires_at IS NULL OR m.expires_at > %(now)s)""",
-    shown="m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary",
+    shown="""m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary,
+       CASE WHEN m.repeat_count > 0 OR m.version > 1 THEN m.updated_at END AS said_again""",
     # A summary that names a long memory as its source stands in for it, unless that says something else by now. The
     # length is asked inside, where it spares the scan: a condition of the join is tried on what the scan has brought.
     joined="""
@@ -79,7 +80,7 @@ _EPISODE = Reading(
     served="""(SELECT c.space_id = %(space_id)s AND c.archived_at IS NULL FROM conversations c
       WHERE c.user_id = m.user_id AND c.id = m.conversation_id)""",
     shown="""m.text, 'episode' AS type, 'user' AS role, NULL AS theme, '{{}}'::text[] AS tags,
-       ARRAY[m.conversation_id, m.message_id, m.reply_id]::text[] AS source_ids, NULL AS summary""",
+       ARRAY[m.conversation_id, m.message_id, m.reply_id]::text[] AS source_ids, NULL AS summary, NULL AS said_again""",
     joined="",
 )
 
@@ -93,7 +94,7 @@ _ENTITY = Reading(
     # One that nothing in force names has only its name.
     served="m.space_id = %(space_id)s AND m.mentions > 0",
     shown="""concat_ws(E'\\n', m.name, nullif(m.notes, '')) AS text, m.type, 'system' AS role, NULL AS theme,
-       '{{}}'::text[] AS tags, ARRAY[m.name] AS source_ids, NULL AS summary""",
+       '{{}}'::text[] AS tags, ARRAY[m.name] AS source_ids, NULL AS summary, NULL AS said_again""",
     joined="",
 )
 

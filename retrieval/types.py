@@ -29,7 +29,7 @@ class Candidate:
     begins with, `size` its length in bytes. `places` says which of the question's lexemes it has. `is_turn` tells that
     it was said in a talk, and so may mean little without what was said beside it. `sureness`, in [0, 1], is how likely
     it answers the question to who read both, None where nobody did. `nearest` are the passages of a long text
-    that come nearest to the question.
+    that come nearest to the question. `said_again` is when it was last touched, if it was repeated or its text changed.
     """
 
     id: UUID
@@ -43,6 +43,7 @@ class Candidate:
     source_ids: tuple[str, ...] = ()
     pinned: bool = False
     summary: str | None = None
+    said_again: datetime | None = None
     bm25: float = 0.0
     keyword_rank: int | None = None
     cosine: float | None = None

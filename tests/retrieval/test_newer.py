@@ -37,7 +37,7 @@ def order(*others, question=ASKED, policy=PLAIN, best=BEST):
     [
         (later(2), [2, 1]),
         (later(2, days=-1), [1, 2]),
-        (later(2, days=1 / 25), [1, 2]),
+        (later(2, days=1 / 50), [1, 2]),
         (later(2, vector=FAR), [1, 2]),
         (later(2, type="summary"), [1, 2]),
         (later(2, vector=None), [1, 2]),
@@ -70,6 +70,11 @@ def test_who_asks_for_the_past_has_it_first(question, found):
 def test_what_is_of_the_time_that_is_asked_for_stays_first():
     assert order(later(2), best=replace(BEST, date_match=1.0)) == [1, 2]
     assert order(replace(later(2), date_match=1.0), best=replace(BEST, date_match=1.0)) == [2, 1]
+
+
+def test_what_was_said_again_since_stays_first():
+    assert order(later(2), best=later(1, 0.5, days=0, vector=HERE, said_again=NOW + timedelta(days=2))) == [1, 2]
+    assert order(later(2), best=later(1, 0.5, days=0, vector=HERE, said_again=NOW + timedelta(hours=2))) == [2, 1]
 
 
 def test_the_newest_comes_first_and_the_rest_in_their_order():
@@ -115,3 +120,13 @@ def test_what_may_have_changed_is_read_though_the_best_was_enough(shelf):
     read = {hit.snippet: hit.ranked.scored.candidate.sureness for hit in hits}
     assert read[RATES[0]] >= 0.5 <= read[RATES[1]]
     assert read[RATES[2]] is None, "what does not answer loses nothing by being read for that"
+
+
+@pytest.mark.parametrize(
+    ("what", "first"), [("repeat_count = 1", RATES[0]), ("version = 2", RATES[0]), ("pinned = true", RATES[1])]
+)
+def test_the_database_tells_whether_it_was_said_again(shelf, what, first):
+    with shelf.session() as session:
+        said = text(f"UPDATE memories SET {what}, updated_at = :at WHERE user_id = :user AND text = :text")
+        session.execute(said, {"at": NOW + timedelta(days=9), "user": shelf.user_id, "text": RATES[0]})
+    assert shelf.found(ASKED, cosine=0.9, reader=shared_reader)[0] == first
