@@ -34,19 +34,18 @@ class Policy:
     likely it must be to answer, where it was read: with too few of enough evidence to read, others are read too.
 
     Among memories of one person something always seems a little alike, so nothing is found unless one candidate answers
-    what is asked (`retrieval.silence`). Notes in English are read together with the question, the best first and
-    alone, until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier that is
-    asked for, and what has it whole answers unread. At least the `reads` best are read and at most `most_reads`, no
-    further where the last two are as good as sure not to answer, unless each of several is wanted and one answers. One
-    must be at least `sure_reading` likely, or
-    `worded_reading` if its words have all that the question's words tell, or then even `topic_reading` where that only
-    names a thing or wants all of it; but `named_reading` where a name is asked for and it has nothing of the question
-    but that, or all but that; and any but the first one surer than that. Of a question for everything,
-    or for things of a kind, none ends the reading; and of one for everything, unless its words have all, one must be
-    `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread. Beside one that is
-    `alone_reading` likely, or has the identifier or all of mere key words, what shares no word with the question is
-    left out if its cosine is less than 0.45 of the best and does not reach `sure_cosine`, or if it lacks the
-    identifier; but nothing where everything, or things of a kind, are asked for.
+    what is asked (`retrieval.silence`). Notes in English are read together with the question, the best first and alone,
+    until one is `certain_reading` likely to answer it and that is enough; none that lacks an identifier that is asked
+    for, and what has it whole answers unread. At least the `reads` best are read and at most `most_reads`, no further
+    where the last two are as good as sure not to answer, unless each of several is wanted and one answers. One must be
+    at least `sure_reading` likely, or `worded_reading` if its words have all that the question's words tell, or then
+    even `topic_reading` where that only names a thing or wants all of it; but `named_reading` where a name is asked for
+    and it has nothing of the question but that, or all but that; and any but the first one surer than that. Of a
+    question for everything, or for things of a kind, none ends the reading; and of one for everything, unless its words
+    have all, one must be `list_reading` likely. What is not read after `reading_ms` milliseconds stays unread. Beside
+    one that is `alone_reading` likely, or has the identifier or all of mere key words, what shares no word with the
+    question is left out if its cosine is less than 0.45 of the best and does not reach `sure_cosine`, or if it lacks
+    the identifier; but nothing where everything, or things of a kind, are asked for.
 
     What is not read, as turns, other languages, or anything where `reads` is 0, must be about what is asked, and say an
     amount where the question wants one. It is about what is asked if it has the identifier that is asked for, with all
@@ -69,9 +68,9 @@ class Policy:
     where the question asks when and the memory says a time, `change_boost` where a note that shares a word with the
     question says that something is no longer as it was, `detail_boost` by how much a memory says at all.
     What is less likely to answer than another that was read loses `reading_weight` times the difference of their
-    log-odds; what was not read has the mean of what was. What was stored after the best, has a cosine to it of
-    `update_cosine` and is `update_reading` likely to answer, comes before it, unless the question asks for what was; it
-    is read for that where the best was enough.
+    log-odds; what was not read has the mean of what was. Before the best comes what was stored after it, has a cosine
+    to it of `update_cosine`, and is `certain_reading` likely to answer, or `update_reading` where it says that
+    something changed, unless the question asks for what was (`retrieval.newer`).
     """
 
     name: str = "balanced"
