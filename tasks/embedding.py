@@ -95,7 +95,8 @@ def sweep() -> int:
 def fill() -> int:
     """Do as the sweep does, and ask what rests at once: whoever asks by hand has mended it, or wants to know."""
     runtime().backfill.wake()
-    return sweep.call_local()  # type: ignore[no-any-return]
+    queued: int = sweep.call_local()
+    return queued
 
 
 @huey.periodic_task(crontab(minute="*/10"))

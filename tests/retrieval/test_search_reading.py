@@ -28,6 +28,12 @@ class ReadShelf(Shelf):
     def ask(self, question, **fields):
         return super().ask(question, **{"reader": shared_reader, **fields})
 
+    def reads(self, question, **policy):
+        """Return how many notes were read for a question."""
+        counted = Counted()
+        self.ask(question, cosine=0.9, policy=policy, reader=lambda: counted)
+        return counted.count
+
 
 class Counted:
     """The reader, how many likelihoods were asked of it, and how many at once."""
@@ -345,9 +351,7 @@ def test_reading_ends_with_a_pair_that_tells_nothing_and_no_sooner_than_wanted(r
     shelf = ReadShelf(runtime, ada, ("Rex will be nine in May", *REX))
 
     def read(**policy):
-        counted = Counted()
-        shelf.ask("How old is Rex?", cosine=0.9, policy={"certain_reading": 1.0, **policy}, reader=lambda: counted)
-        return counted.count
+        return shelf.reads("How old is Rex?", certain_reading=1.0, **policy)
 
     assert read(reads=2) == 4, "of the first two one is likely to answer, of the next none"
     assert read(reads=2, most_reads=2) == 2
@@ -401,25 +405,15 @@ def test_where_all_are_wanted_more_are_read_and_none_ends_it(runtime, ada):
 def test_where_things_of_a_kind_are_wanted_no_first_ends_the_reading(runtime, ada):
     shelf = ReadShelf(runtime, ada, ("Rex has a toy, a red rope", *REX))
 
-    def read(question):
-        counted = Counted()
-        shelf.ask(question, cosine=0.9, policy={"certain_reading": 0.1}, reader=lambda: counted)
-        return counted.count
-
-    assert read("Which toy does Rex have?") == 1
-    assert read("Which toys does Rex have?") >= NAMED["balanced"].reads
+    assert shelf.reads("Which toy does Rex have?", certain_reading=0.1) == 1
+    assert shelf.reads("Which toys does Rex have?", certain_reading=0.1) >= NAMED["balanced"].reads
 
 
 def test_where_one_of_a_kind_is_found_two_that_tell_nothing_do_not_end_the_reading(runtime, ada):
     shelf = ReadShelf(runtime, ada, ("Rex has a toy, a red rope", *REX))
 
-    def read(question):
-        counted = Counted()
-        shelf.ask(question, cosine=0.9, policy={"reads": 2}, reader=lambda: counted)
-        return counted.count
-
-    assert read("Which toys does Rex have?") == NAMED["balanced"].most_reads
-    assert read("Which boats does Rex have?") < NAMED["balanced"].most_reads, "there is none"
+    assert shelf.reads("Which toys does Rex have?", reads=2) == NAMED["balanced"].most_reads
+    assert shelf.reads("Which boats does Rex have?", reads=2) < NAMED["balanced"].most_reads, "there is none"
 
 
 def test_what_has_nothing_to_do_with_it_is_not_everything_about_it(runtime, ada):
