@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta, tzinfo
 
+from retrieval.calendar_parts import part_told
 from retrieval.dates import DateHint, Period, aware, hint_of, local, midnight, span_of, zone_of
 from retrieval.feasts import NAME as FEAST
 from retrieval.feasts import Feast, asked_in, year_of
@@ -31,6 +32,7 @@ _WHATEVER = frozenset(
     talked speak spoke discuss discussed mention mentioned learn learned learnt show list give find look summary
     summarise summarize sum recap overview please can could
     plan plans calendar agenda diary schedule appointment appointments deadline deadlines must done
+    earlier later so far got just
     """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
 )
 # With one of these a day or a month is the next: what was kept in the last is not meant.
@@ -229,7 +231,8 @@ def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) ->
             else [_a_week_on(first, zone_of(now), -1), last]
         )
     if first.named is None or last.named is None:
-        return [first, last] if first.start <= last.start else []
+        # Today is in the last days of a month already.
+        return [first, replace(last, start=max(first.start, last.start))] if first.start < last.end else []
     follows = first.named.year is not None and last.named.year is None
     near, moved = (first, last.named) if follows else (last, first.named)
     year = local(near.start, zone_of(now)).year
@@ -317,10 +320,11 @@ def _taken(
             hint = replace(hint, year=_year_meant(hint, named["lead"].lower(), now.date()))
         return hint, _without(rest, *year.span()) if year and apart else rest
     season = season_told(now, question, gone=gone) if seasons else None
-    if season is None and (year := YEAR.search(question)):
+    told = season or part_told(now, question, gone=gone, coming=coming)
+    if told is None and (year := YEAR.search(question)):
         return DateHint(year=int(year[1]), zone=zone), _without(question, *year.span())
-    if told := season or told_from(now, question, gone=gone, coming=coming):
-        return told[0], _without(question, *told[1].span())
+    if told := told or told_from(now, question, gone=gone, coming=coming):
+        return told[0], _without(question, *told[1])
     return None, question
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 _WEIGHTS = {"year": 1, "month": 2, "day": 1}
+MONTHS_OF = {"month": 1, "quarter": 3, "year": 12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,22 @@ def month_start(year: int, month: int) -> date:
     """The first day of a month; months outside 1-12 roll over into other years."""
     years, index = divmod(month - 1, 12)
     return date(year + years, index + 1, 1)
+
+
+def unit_days(today: date, unit: str, back: int) -> tuple[date, date]:
+    """The first day of a calendar day, week (from Monday), month, quarter or year, and the one behind its last.
+
+    It is `back` of them before that of `today`, or behind it where that is below 0. Raises `OverflowError` or
+    `ValueError` beyond the calendar.
+    """
+    if unit in {"day", "week"}:
+        length = timedelta(days=1 if unit == "day" else 7)
+        first = today - (timedelta(days=today.weekday()) if unit == "week" else timedelta(0)) - back * length
+        return first, first + length
+    months = MONTHS_OF[unit]
+    # Of the unit that today's month is in.
+    first = month_start(today.year, today.month - (today.month - 1) % months - back * months)
+    return first, month_start(first.year, first.month + months)
 
 
 def aware(moment: datetime) -> datetime:

@@ -12,31 +12,46 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from retrieval import weekdays
+from retrieval.calendar_parts import day_told
 from retrieval.closely import finds
-from retrieval.dates import DateHint, hint_of, month_start, zone_of
+from retrieval.dates import MONTHS_OF, DateHint, hint_of, month_start, unit_days, zone_of
 from retrieval.months import YEAR_TEXT
 
 # Northern hemisphere, by the first month of three.
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _STEPS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(_NUMBERS)}
-_STEP = rf"(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|month|year)s?"
-_AGO = re.compile(rf"\b{_STEP}\s+ago\b", re.IGNORECASE)
-_AHEAD = re.compile(rf"\bin\s+{_STEP}\b", re.IGNORECASE)
+# "In a quarter of an hour" is today.
+_STEP = rf"(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|fortnight|month|quarter(?!\s+of\b)|year)s?"
+_AGO = re.compile(rf"(?<!\bhalf\s)\b{_STEP}\s+ago\b", re.IGNORECASE)
+_AHEAD = re.compile(rf"\b(?:in\s+{_STEP}(?:['\u2019]?\s+time)?|{_STEP}\s+from\s+(?:now|today))\b", re.IGNORECASE)
+_DAYS = {"day": 1, "week": 7, "fortnight": 14}
 # As many as people mean by these, and a little more.
 _COUNTS = {word: number for number, word in enumerate(_NUMBERS) if number > 1} | {"couple of": 2, "few": 5}
-COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNTS)})"
+COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNTS)})".replace(" ", r"\s+")
 _WITHIN = re.compile(
-    rf"\b(?:(?:over|within)\s+(?:the\s+)?)?(?:(?:last|past|(?P<ahead>next|coming))\s+(?:{COUNT})"
-    r"\s+(?P<units>day|week|month|year)s|past\s+(?P<unit>week|month|year))\b(?!\s+(?:ago|of)\b)",
-    re.IGNORECASE,
+    rf"""\b(?:(?:over|within)\s+(?:the\s+)?)?(?:
+        (?:last|past|(?P<ahead>next|coming))\s+(?:{COUNT}\s+(?P<units>day|week|month|quarter|year)s|(?P<two>fortnight))
+      | past\s+(?P<unit>week|month|quarter|year))\b(?!\s+(?:ago|of)\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# Of minutes and hours no note tells another day.
+_CLOCK = re.compile(
+    rf"""\b(?:(?:(?:over|within|in)\s+(?:the\s+)?)?(?:last|past)\s+(?:{COUNT}\s+)?(?P<unit>hour|minute)s?
+      | (?P<ago>half\s+an|\d{{1,4}}|{"|".join(_STEPS)})\s+(?P<units>hour|minute)s?\s+ago)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_HALVES_AGO = re.compile(
+    rf"""\b(?:half\s+a\s+year|(?P<years>\d{{1,4}}|{"|".join(_STEPS)})\s+(?:years?\s+and\s+a\s+half|and\s+a\s+half\s+years))
+    \s+ago\b""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _RECENT = re.compile(
     r"\b(?:(?:the\s+)?(?P<day>(?:day\s+before\s+)?yesterday|today|(?:day\s+after\s+)?tomorrow)"
     r"(?:\s+(?:morning|afternoon|evening|night))?"
     # "My last year" is the last of all.
     r"|(?<!\bmy\s)(?<!\bour\s)(?<!\byour\s)(?<!\bhis\s)(?<!\bher\s)(?<!\btheir\s)"
-    r"(?P<which>last|this|next|coming)\s+(?P<unit>week|month|year))\b",
+    r"(?P<which>last|this|next|coming)\s+(?P<unit>week|month|quarter(?!\s+of\b)|year))\b",
     re.IGNORECASE,
 )
 _BACK = {"day before yesterday": 2, "yesterday": 1, "last": 1}
@@ -44,7 +59,7 @@ _BACK |= {"tomorrow": -1, "next": -1, "coming": -1, "day after tomorrow": -2}
 # In notes no other day than that on which they were kept: "Slept badly last night".
 _CLOSE = re.compile(
     r"\b(?:this\s+(?:morning|afternoon|evening)|tonight|(?P<night>last\s+night)"
-    r"|the\s+(?P<unit>week|month|year)\s+before\s+last)\b",
+    r"|the\s+(?P<unit>week|month|quarter|year)\s+(?P<beyond>before\s+last|after\s+next))\b",
     re.IGNORECASE,
 )
 _NAME_OF_SEASON = rf"(?P<name>{'|'.join(SEASONS)})\b"
@@ -60,10 +75,10 @@ _ABOUT_AGO = re.compile(r"\b(?:a\s+)?(few|couple\s+of)\s+(day|week|month|year)s\
 # A day of the week alone is one where nothing follows that it may be of: "the Monday meeting".
 _WEEKDAY = re.compile(
     rf"""(?<![\w-])(?P<at>(?:on|at|over)\s+(?:the\s+)?)?(?:the\s+)?(?:(?P<which>{weekdays.WHICH})\s+)?
-    (?P<day>{weekdays.NAME}|weekend)(?:,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week)?
+    (?P<day>{weekdays.NAME}|weekend)(?:\s+(?P<beyond>before\s+last|after\s+next)|,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week)?
     (?:\s+(?:morning|afternoon|evening|night))?
     (?![\w-]|['\u2019]s|\s+(?:of|before|after)\b)
-    (?(at)|(?(which)|(?(week)|(?=\s*(?:\Z|[?!.,;:\u2013-]|(?:and|or|to|till|until|through)\b)))))""",
+    (?(at)|(?(which)|(?(beyond)|(?(week)|(?=\s*(?:\Z|[?!.,;:\u2013-]|(?:and|or|to|till|until|through)\b))))))""",
     re.IGNORECASE | re.VERBOSE,
 )
 # Behind one of these it is any such day, or one that is counted from elsewhere.
@@ -76,10 +91,10 @@ _THE_LAST = re.compile(r"(?:(?:on|at|over)\s+)?the\s+(?:last|past)\b(?!\s+weeken
 # Characters that are looked at before one.
 _NEAR = 16
 # One of these is in whatever is told but a day of the week.
-_PLACES = re.compile("|".join(("yesterday|today|tomorrow|day|week|month|year", *SEASONS)))
+_PLACES = re.compile("|".join(("yesterday|today|tomorrow|day|week|fortnight|month|quarter|year", *SEASONS)))
 
 
-def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tuple[DateHint, re.Match[str]] | None:
+def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tuple[DateHint, tuple[int, int]] | None:
     """Return a span that a question tells from now, and where it does; None where it tells none.
 
     `gone` says that the question asks for what has been: a day of the week is one of the last seven then. Days
@@ -89,22 +104,24 @@ def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tupl
         counted = _ANY_SUCH.search(question[max(0, found.start() - _NEAR) : found.start()]) or _THE_LAST.match(found[0])
         hint = _weekday(found, now, gone=gone) if counted is None else None
         if hint is not None and (coming or hint.end is None or hint.end <= now):
-            return hint, found
+            return hint, found.span()
+    if (coming or gone) and (day := day_told(now, question, past=gone)):
+        return day
     for pattern, read in _WAYS:
         first = pattern.search(question)
         if first is not None and (hint := read(first, now)) is not None:
-            return hint, first
+            return hint, first.span()
     if (season := _SEASON.search(question)) and (coming or season["which"].lower() == "last"):
         hint = _season(season, now, gone=gone)
-        return (hint, season) if hint is not None else None
+        return (hint, season.span()) if hint is not None else None
     return None
 
 
-def season_told(now: datetime, question: str, *, gone: bool) -> tuple[DateHint, re.Match[str]] | None:
+def season_told(now: datetime, question: str, *, gone: bool) -> tuple[DateHint, tuple[int, int]] | None:
     """Return a season that a question names without "last" and the like, with its year or none, and where it does."""
     found = _IN_SEASON.search(question)
     hint = _season(found, now, gone=gone) if found is not None else None
-    return (hint, found) if found is not None and hint is not None else None
+    return (hint, found.span()) if found is not None and hint is not None else None
 
 
 def words_for(question: str) -> list[str]:
@@ -143,7 +160,29 @@ def _about_ago(found: re.Match[str], now: datetime) -> DateHint | None:
 
 
 def _ahead(found: re.Match[str], now: datetime) -> DateHint | None:
-    return _span(now, found[2].lower(), -_steps(found[1]))
+    return _span(now, (found[2] or found[4]).lower(), -_steps(found[1] or found[3]))
+
+
+def _halves_ago(found: re.Match[str], now: datetime) -> DateHint | None:
+    return _span(now, "month", 12 * _steps(found["years"] or "zero") + 6)
+
+
+def _clock(found: re.Match[str], now: datetime) -> DateHint | None:
+    """What lies so many minutes or hours back; "ago" from half as much again to half of that."""
+    unit, ago = (found["unit"] or found["units"]).lower(), (found["ago"] or "").lower()
+    of_one, moment = timedelta(**{f"{unit}s": 1}), now.astimezone(UTC)
+    try:
+        if not ago:
+            return DateHint(start=moment - _count(found["count"]) * of_one, end=moment)
+        back = (0.5 if ago.startswith("half") else _steps(ago)) * of_one
+        return DateHint(start=moment - 1.5 * back, end=moment - 0.5 * back) if back else None
+    except OverflowError:  # before year 1
+        return None
+
+
+def _count(said: str | None) -> int:
+    count = " ".join((said or "1").lower().split())
+    return int(count) if count.isdigit() else _COUNTS[count]
 
 
 def _steps(said: str) -> int:
@@ -152,15 +191,17 @@ def _steps(said: str) -> int:
 
 def _within(found: re.Match[str], now: datetime) -> DateHint | None:
     """The days since the one that was so many units before that of `now`, both included; ahead, from now on."""
-    count, today = (found["count"] or "1").lower(), now.date()
-    number = _COUNTS[" ".join(count.split())] if not count.isdigit() else int(count)
-    unit, ahead = (found["units"] or found["unit"]).lower(), found["ahead"] is not None
-    steps = number if ahead else -number
+    unit, ahead, today = (
+        (found["units"] or found["two"] or found["unit"]).lower(),
+        found["ahead"] is not None,
+        now.date(),
+    )
+    steps = _count(found["count"]) * (1 if ahead else -1)
     try:
-        if unit in {"day", "week"}:
-            other = today + timedelta(days=steps * (1 if unit == "day" else 7))
+        if days := _DAYS.get(unit):
+            other = today + timedelta(days=steps * days)
         else:
-            month = month_start(today.year, today.month + steps * (1 if unit == "month" else 12))
+            month = month_start(today.year, today.month + steps * MONTHS_OF[unit])
             # A month may lack the last days of this one.
             other = min(
                 month + timedelta(days=today.day - 1), month_start(month.year, month.month + 1) - timedelta(days=1)
@@ -179,24 +220,19 @@ def _recent(found: re.Match[str], now: datetime) -> DateHint | None:
 
 
 def _close(found: re.Match[str], now: datetime) -> DateHint | None:
-    """The week, month or year before the last; today; or of a night the evening and the morning after."""
+    """The unit before the last or after the next; today; or of a night the evening and the morning after."""
     if found["unit"] is not None:
-        return _span(now, found["unit"].lower(), 2)
+        return _span(now, found["unit"].lower(), 2 if found["beyond"].lower().startswith("before") else -2)
     today, before = _span(now, "day", 0), _span(now, "day", 1)
     return replace(today, start=before.start) if found["night"] and today and before else today
 
 
 def _span(now: datetime, unit: str, back: int) -> DateHint | None:
-    """The calendar day, week (from Monday), month or year, `back` of them before that of `now`, or behind it."""
-    today = now.date()
+    """The calendar unit `back` of them before that of `now`, or behind it; of fortnights a week."""
+    if unit == "fortnight":
+        unit, back = "week", 2 * back
     try:
-        if unit in {"day", "week"}:
-            length = timedelta(days=1 if unit == "day" else 7)
-            first = today - (timedelta(days=today.weekday()) if unit == "week" else timedelta(0)) - back * length
-            return hint_of(first, first + length, zone_of(now))
-        months = 1 if unit == "month" else 12
-        first = month_start(today.year, (today.month if unit == "month" else 1) - back * months)
-        return hint_of(first, month_start(first.year, first.month + months), zone_of(now))
+        return hint_of(*unit_days(now.date(), unit, back), zone_of(now))
     except (OverflowError, ValueError):  # before year 1: "9999 years ago" names no date
         return None
 
@@ -235,7 +271,7 @@ def _season(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | No
 def _weekday(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | None:
     name, which, today = found["day"].lower(), (found["which"] or "").lower(), now.date()
     weekend = name == "weekend"
-    if weekend and not (which or found["at"]):
+    if weekend and not (which or found["at"] or found["beyond"]):
         return None
     weekday = weekdays.WEEKEND if weekend else weekdays.DAYS.index(name)
     try:
@@ -243,7 +279,10 @@ def _weekday(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | N
             week = _BACK.get(found["week"].lower(), 0)
             first = today - timedelta(days=today.weekday() - weekday + 7 * week)
         else:
+            beyond = (found["beyond"] or "").split()
+            which = beyond[1].lower() if beyond else which
             first = weekdays.day_of(weekday, today, which, weekend=weekend, gone=gone)
+            first += timedelta(weeks={"last": -1, "next": 1}[which]) if beyond else timedelta(0)
         hint = hint_of(first, first + timedelta(days=2 if weekend else 1), zone_of(now))
     except OverflowError:
         return None
@@ -251,5 +290,11 @@ def _weekday(found: re.Match[str], now: datetime, *, gone: bool) -> DateHint | N
 
 
 # "Slept badly for the last three days" tells of each of them, and of none alone.
-_WAYS_OF_NOTES = ((_AGO, _ago), (_ABOUT_AGO, _about_ago), (_RECENT, _recent), (_AHEAD, _ahead))
-_WAYS = (*_WAYS_OF_NOTES[:2], (_WITHIN, _within), *_WAYS_OF_NOTES[2:], (_CLOSE, _close))
+_WAYS_OF_NOTES = (
+    (_AGO, _ago),
+    (_ABOUT_AGO, _about_ago),
+    (_HALVES_AGO, _halves_ago),
+    (_AHEAD, _ahead),
+    (_RECENT, _recent),
+)
+_WAYS = (*_WAYS_OF_NOTES[:3], (_WITHIN, _within), *_WAYS_OF_NOTES[3:], (_CLOSE, _close), (_CLOCK, _clock))
