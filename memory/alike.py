@@ -8,8 +8,8 @@ from heapq import nlargest
 from itertools import chain
 from operator import attrgetter
 
-from memory.difference import Shape, shape
 from memory.models import Memory
+from memory.prefilter import Frame, frame
 from memory.text import NEAR, bands, from_signed, hamming
 
 
@@ -38,12 +38,12 @@ class Alike:
         last = (memory for _, rows in self._near(simhash) for memory in rows.all[-most:])
         return nlargest(most, last, key=attrgetter("id"))
 
-    def of_one_shape(self, text: str, simhash: int) -> Iterator[Memory]:
-        """Yield the rows near a text, the nearest first and then the oldest, but those that its shape parts from it."""
+    def of_one_frame(self, text: str, simhash: int) -> Iterator[Memory]:
+        """Yield the rows near a text that their frames do not tell from it, the nearest first and then the oldest."""
         near = self._near(simhash)
         if not near:
             return
-        said = shape(text)
+        said = frame(text)
         for distance in sorted({distance for distance, _ in near}):
             fitting = (memory for away, rows in near if away == distance for memory in rows.fitting(said))
             yield from sorted(fitting, key=attrgetter("id"))
@@ -57,23 +57,23 @@ class Alike:
 
 
 class _Rows:
-    """Rows of one fingerprint, by their shapes once one of them was asked for."""
+    """Rows of one fingerprint, by their frames once one of them was asked for."""
 
     def __init__(self) -> None:
         self.all: list[Memory] = []
-        self._by_shape: dict[str, dict[tuple[str, ...], list[Memory]]] = {}
+        self._by_frame: dict[str, dict[tuple[str, ...], list[Memory]]] = {}
         self._sorted = 0
 
     def add(self, memory: Memory) -> None:
         self.all.append(memory)
 
-    def fitting(self, said: Shape) -> Iterator[Memory]:
-        """Yield the rows that may be one with a text of this shape: of its frame those alone with the same slots."""
+    def fitting(self, said: Frame) -> Iterator[Memory]:
+        """Yield the rows that may be one with what has this frame: where only slots differ, two are not one."""
         for memory in self.all[self._sorted :]:
-            frame, slots = shape(memory.text)
-            self._by_shape.setdefault(frame, {}).setdefault(slots, []).append(memory)
+            text, slots = frame(memory.text)
+            self._by_frame.setdefault(text, {}).setdefault(slots, []).append(memory)
         self._sorted = len(self.all)
-        yield from self._by_shape.get(said.frame, {}).get(said.slots, ())
-        for frame, by_slots in self._by_shape.items():
-            if frame != said.frame:
+        yield from self._by_frame.get(said.text, {}).get(said.slots, ())
+        for text, by_slots in self._by_frame.items():
+            if text != said.text:
                 yield from chain.from_iterable(by_slots.values())

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from memory.alike import Alike
 from memory.capacity import enforce_capacity
-from memory.difference import Gist, compare, gist, may_be_one, read, template
+from memory.difference import compare, read
 from memory.drafts import (
     DEFAULT_ROLE,
     DEFAULT_TYPE,
@@ -36,7 +36,9 @@ from memory.journal import record
 from memory.keys import Keys
 from memory.markers import is_marked, without_marked
 from memory.models import Memory, PossibleUpdate, Space
+from memory.prefilter import Sketch, may_be_one, sketch
 from memory.spaces import lock_space
+from memory.template import template
 from memory.text import (
     NEAR,
     bands,
@@ -158,7 +160,7 @@ class _Writer:
         self._alike = Alike()
         self._by_template: dict[bytes, deque[Memory]] = {}
         # Of a batch of a thousand likenesses each is compared with all before it: as words they would fill the memory.
-        self._gists: dict[str, Gist] = {}
+        self._sketches: dict[str, Sketch] = {}
         self._read = lru_cache(maxsize=_READ)(read)
         self._last: Memory | None = None
 
@@ -245,18 +247,18 @@ class _Writer:
 
     def _same(self, item: Prepared) -> Memory | None:
         """Return the nearest row that the draft repeats in other words; beyond a few that may be one with it, none."""
-        fitting = self._alike.of_one_shape(item.draft.text, item.simhash)
-        likely = (memory for memory in fitting if may_be_one(self._gist(memory), self._gist(item.draft)))
+        fitting = self._alike.of_one_frame(item.draft.text, item.simhash)
+        likely = (memory for memory in fitting if may_be_one(self._sketch(memory), self._sketch(item.draft)))
         # Texts that differ in a name alone can be made by the thousand, and each would be read anew for each other.
         return next((memory for memory in islice(likely, _READ) if self._differs(memory, item) is None), None)
 
     def _differs(self, memory: Memory, item: Prepared) -> str | None:
         return compare(self._read(memory.text), self._read(item.draft.text))
 
-    def _gist(self, said: Memory | Draft) -> Gist:
-        if said.text not in self._gists:
-            self._gists[said.text] = gist(self._read(said.text))
-        return self._gists[said.text]
+    def _sketch(self, said: Memory | Draft) -> Sketch:
+        if said.text not in self._sketches:
+            self._sketches[said.text] = sketch(self._read(said.text))
+        return self._sketches[said.text]
 
     def _rivals(self, item: Prepared, others: Iterable[Memory]) -> list[Neighbour]:
         """Return the newest few of what the draft may update: near rows, and rows of the same template.

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from memory.addresses import pages, spelled
 from memory.caseless import caseless, trimmed
-from memory.difference import digest_material
+from memory.distinguishing_marks import digest_material
 from memory.drafts import without_unseen
 from memory.driver import fetch
 from memory.ids import among

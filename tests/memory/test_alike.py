@@ -35,14 +35,14 @@ def texts(rows):
 
 def test_of_many_of_one_pattern_those_alone_are_yielded_that_tell_the_same_numbers(alike):
     said = RECEIPT.format(7, 3)
-    assert texts(alike.of_one_shape(said, HERE)) == [said, said.upper(), "Another text"]
+    assert texts(alike.of_one_frame(said, HERE)) == [said, said.upper(), "Another text"]
 
 
 def test_what_is_added_after_one_was_asked_for_is_yielded(alike):
     said = RECEIPT.format(21, 3)
-    assert texts(alike.of_one_shape(said, HERE)) == ["Another text"]
+    assert texts(alike.of_one_frame(said, HERE)) == ["Another text"]
     alike.add(Memory(id=new_id(), text=said, simhash=to_signed(HERE)))
-    assert texts(alike.of_one_shape(said, HERE)) == [said, "Another text"]
+    assert texts(alike.of_one_frame(said, HERE)) == [said, "Another text"]
 
 
 def test_the_newest_of_all_that_are_near_come_first(alike):
@@ -52,4 +52,4 @@ def test_the_newest_of_all_that_are_near_come_first(alike):
 
 def test_nothing_is_near_a_text_of_links_alone(alike):
     alike.add(Memory(id=new_id(), text="https://example.org/one", simhash=0))
-    assert alike.newest(0, 3) == texts(alike.of_one_shape("https://example.org/two", 0)) == []
+    assert alike.newest(0, 3) == texts(alike.of_one_frame("https://example.org/two", 0)) == []

@@ -5,7 +5,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memory.addresses import addresses
-from memory.difference import Marks, compare, differs, digest_material, distinguishing, gist, may_be_one, read, shape
+from memory.difference import compare, differs, read
+from memory.distinguishing_marks import Marks, digest_material, distinguishing
+from memory.prefilter import frame, may_be_one, sketch
 
 ASCII = st.text(alphabet=st.characters(max_codepoint=126), max_size=80)
 WORDS = """
@@ -279,14 +281,14 @@ SCRAPS = st.lists(st.sampled_from(WORDS), max_size=6)
 
 
 @given(SCRAPS, SCRAPS)
-def test_what_is_told_apart_by_its_gist_differs(a: list[str], b: list[str]) -> None:
+def test_what_is_told_apart_by_its_sketch_differs(a: list[str], b: list[str]) -> None:
     one, other = read(" ".join(a)), read(" ".join(b))
-    assert may_be_one(gist(one), gist(other)) or compare(one, other) is not None
+    assert may_be_one(sketch(one), sketch(other)) or compare(one, other) is not None
 
 
 def parts(one: str, other: str) -> bool:
-    here, there = shape(one), shape(other)
-    return here.frame == there.frame and here.slots != there.slots
+    here, there = frame(one), frame(other)
+    return here.text == there.text and here.slots != there.slots
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,7 @@ def parts(one: str, other: str) -> bool:
         ("The gym is closed on Mondays", "The gym is closed on Tuesdays"),
     ],
 )
-def test_other_numbers_and_days_part_texts_of_one_shape(one: str, other: str) -> None:
+def test_other_numbers_and_days_part_texts_of_one_frame(one: str, other: str) -> None:
     assert parts(one, other)
     assert differs(one, other)
 
@@ -322,8 +324,8 @@ def test_one_number_or_day_in_other_letters_parts_nothing(one: str, other: str) 
 
 
 @pytest.mark.parametrize("more", ["", " pip", " pip uv", " pip pip", " really"])
-def test_the_gist_does_not_part_what_may_be_one(more: str) -> None:
-    short, long = gist(read("I prefer uv")), gist(read(f"I prefer uv{more}"))
+def test_the_sketch_does_not_part_what_may_be_one(more: str) -> None:
+    short, long = sketch(read("I prefer uv")), sketch(read(f"I prefer uv{more}"))
     assert may_be_one(short, long)
     assert may_be_one(long, short)
 
@@ -342,8 +344,8 @@ def test_the_gist_does_not_part_what_may_be_one(more: str) -> None:
         "I mix it there a bit",
     ],
 )
-def test_the_gist_parts_what_differs(other: str) -> None:
-    assert not may_be_one(gist(read("I prefer uv")), gist(read(other)))
+def test_the_sketch_parts_what_differs(other: str) -> None:
+    assert not may_be_one(sketch(read("I prefer uv")), sketch(read(other)))
 
 
 @pytest.mark.parametrize("unit", ["[1,", "(a", "1,", "a-", "may ", "- ", "aA", "not ", "\n", "<", "!=. "])

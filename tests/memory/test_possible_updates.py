@@ -7,11 +7,12 @@ import time
 import pytest
 from sqlalchemy import text
 
-from memory.difference import compare, read, template
+from memory.difference import compare, read
 from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.remember import remember_many
+from memory.template import template
 
 LINK = "https://example.org/a/long/link"
 PAIRS = [
