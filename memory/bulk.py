@@ -15,10 +15,11 @@ from memory.capacity import expired_in, make_room
 from memory.drafts import MAX_TAGS
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
-from memory.forget import find_twin, forget_locked, hold_forgotten, restore_held
+from memory.forget import find_twin, forget_locked
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import EntityMention, Memory, PossibleUpdate, Space
+from memory.restore import hold_forgotten, restore_held
 from memory.spaces import get_space, lock_space, lock_spaces_of, lock_tied
 from memory.tombstones import graveyard
 

@@ -12,13 +12,13 @@ from sqlalchemy.orm import Session
 
 from memory.embedding.cache import drop_cached
 from memory.errors import NotFoundError
+from memory.forgotten_rows import LINKS, MARKS, texts_in
 from memory.ids import among
 from memory.journal import record, redact
 from memory.keys import Keys
 from memory.models import Forgotten, Tombstone
 from memory.notebooks.notebooks import drop_removed
 from memory.redaction import Needles
-from memory.revisions import LINKS, MARKS, texts_in
 from memory.session_state import drop_goals
 
 

@@ -19,10 +19,11 @@ from sqlalchemy import Text as SqlText
 from sqlalchemy.orm import Session
 
 from memory.caseless import caseless, trimmed, without_case
+from memory.forgotten_rows import texts_read
 from memory.ids import among
 from memory.models import Forgotten, Memory, ToolCall
 from memory.patterns import pattern
-from memory.revisions import texts_of, texts_read
+from memory.revisions import texts_of
 from memory.telling import moment, told_since
 
 # A shorter text stands in so many innocent sentences that searching for it would blank the whole record: it counts

@@ -9,8 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, cast, delete, func, select
-from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
+from sqlalchemy import delete, func, select
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
@@ -22,10 +21,6 @@ from memory.wordings import hand_wordings_over, wordings
 # An agent that rewrites a memory every minute must not fill the disk.
 MOST_KEPT = 100
 LARGEST_PAGE = 100
-# Beside the columns of a forgotten row: what tied it to other memories, and there the versions that it had, the other
-# words that it was said in, and the questions that it was marked as right for.
-LINKS = "_links"
-VERSIONS, WORDINGS, MARKS = "versions", "wordings", "recall_marks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,19 +163,6 @@ def texts_of(session: Session, user_id: UUID, memory_ids: Collection[UUID]) -> l
     before = session.scalars(select(Revision.text).where(*_of(user_id, memory_ids)).distinct())
     merged = wordings(session, user_id, memory_ids).values()
     return list(dict.fromkeys([*before, *(text for texts in merged for text in texts)]))
-
-
-def texts_in(row: Mapping[str, Any]) -> list[str]:
-    """Return every text that a forgotten row holds: what the memory said, what it said before, and what it merged."""
-    links = row.get(LINKS, {})
-    return [row["text"], *(version["text"] for version in links.get(VERSIONS, ())), *links.get(WORDINGS, ())]
-
-
-def texts_read(row: Any) -> ColumnElement[Any]:
-    """Return what reads `texts_in` of a column of forgotten rows: all else that they hold takes longer to read."""
-    paths = ("$.text", f"$.{LINKS}.{VERSIONS}[*].text", f"$.{LINKS}.{WORDINGS}[*]")
-    last, before, merged = (func.jsonb_path_query_array(row, cast(path, JSONPATH), type_=JSONB) for path in paths)
-    return last.op("||", return_type=JSONB())(before).op("||", return_type=JSONB())(merged)
 
 
 def packed(session: Session, user_id: UUID, memory_id: UUID) -> list[dict[str, Any]]:

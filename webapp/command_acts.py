@@ -11,8 +11,9 @@ from memory.bulk import forget_many, lock_memories
 from memory.capacity import make_room
 from memory.commands.parse import SURE, Intent
 from memory.errors import ConflictError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, hold_forgotten, restore_held
+from memory.forget import UNDO_WINDOW, forget
 from memory.models import Memory, Space
+from memory.restore import hold_forgotten, restore_held
 from memory.revisions import list_revisions
 from memory.spaces import update_space
 from memory.tombstones import lift

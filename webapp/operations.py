@@ -15,10 +15,11 @@ from memory.browse import Entry, get_entry
 from memory.bulk import set_status_many
 from memory.drafts import Draft
 from memory.errors import InvalidError, NotFoundError, RefusedError
-from memory.forget import Forgetting, Restorable, forget, list_restorable, restore
+from memory.forget import Forgetting, forget
 from memory.journal import record
 from memory.models import Space
 from memory.remember import prepare, remember_many
+from memory.restore import Restorable, list_restorable, restore
 from memory.spaces import DEFAULT_SPACE, get_space, lock_space_of, without_memory
 from memory.themes import delete_theme
 from memory.trace import Outcome, Trace

@@ -14,8 +14,9 @@ from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import DomainError
-from memory.forget import UNDO_WINDOW, forget, restore
+from memory.forget import UNDO_WINDOW, forget
 from memory.remember import remember_many
+from memory.restore import restore
 from memory.spaces import update_space
 from retrieval.policy import NAMED
 from retrieval.query import Query

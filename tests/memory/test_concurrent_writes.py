@@ -21,7 +21,7 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.cache import _digest, drop_cached
 from memory.erase import erase_user
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError, RefusedError
-from memory.forget import forget, restore, set_aside_expired
+from memory.forget import forget, set_aside_expired
 from memory.journal import record_tool_call
 from memory.letting_go import let_go
 from memory.message_drafts import MessageDraft
@@ -31,6 +31,7 @@ from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
 from memory.purge import purge
 from memory.remember import remember_many
+from memory.restore import restore
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import create_space, get_space, lock_space

@@ -20,9 +20,10 @@ from memory.enrichment.findings import Findings, Tag
 from memory.enrichment.read import read_texts
 from memory.enrichment.waiting import waiting_items
 from memory.entities import retag_entity
-from memory.forget import forget, restore
+from memory.forget import forget
 from memory.journal import record_tool_call
 from memory.llm import ChatModel
+from memory.restore import restore
 from memory.spaces import get_space, update_space
 
 LISBON = "Anna moved to Lisbon with her sister Beatrice"

@@ -11,8 +11,9 @@ from memory.bulk import move_many
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, list_restorable, restore, set_aside_expired
+from memory.forget import UNDO_WINDOW, set_aside_expired
 from memory.purge import purge
+from memory.restore import list_restorable, restore
 
 
 def purge_expired(session, book, now):

@@ -10,13 +10,14 @@ from sqlalchemy import text
 
 from memory.embedding.backfill import utc_now
 from memory.errors import NotFoundError
-from memory.forget import UNDO_WINDOW, forget, restore
+from memory.forget import UNDO_WINDOW, forget
 from memory.ids import new_id
 from memory.journal import record_tool_call
 from memory.letting_go import let_go
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
 from memory.purge import purge, redact_all
+from memory.restore import restore
 from memory.revisions import texts_of
 
 DERIVED = ("memories", "postings", "embeddings", "last_scores", "possible_updates")

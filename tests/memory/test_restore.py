@@ -13,10 +13,11 @@ from memory.bulk import forget_many, move_many, restore_many
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, NotFoundError
 from memory.export import export
-from memory.forget import UNDO_WINDOW, restore
+from memory.forget import UNDO_WINDOW
 from memory.models import Memory
 from memory.notebooks.marks import mark_right
 from memory.purge import purge
+from memory.restore import restore
 
 
 def columns(memory):

@@ -14,13 +14,15 @@ from memory.embedding.backfill import utc_now
 from memory.embedding.cache import _digest
 from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
 from memory.export import export
-from memory.forget import UNDO_WINDOW, forget, restore, set_aside_expired
+from memory.forget import UNDO_WINDOW, forget, set_aside_expired
+from memory.forgotten_rows import texts_in, texts_read
 from memory.journal import record_tool_call
 from memory.models import Forgotten
 from memory.notebooks import cells, notebooks
 from memory.purge import purge
 from memory.redaction import secrets_of
-from memory.revisions import MOST_KEPT, list_revisions, texts_in, texts_read
+from memory.restore import restore
+from memory.revisions import MOST_KEPT, list_revisions
 from memory.settle import settle_update
 from memory.space_removal import remove_space
 from memory.spaces import create_space

@@ -17,11 +17,12 @@ from memory.conversations import delete_conversation, open_conversation
 from memory.copies import register
 from memory.embedding.backfill import utc_now
 from memory.errors import InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, restore
+from memory.forget import UNDO_WINDOW, forget
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
 from memory.models import Conversation
 from memory.purge import purge
+from memory.restore import restore
 from memory.session_state import KEPT, LIFE, SessionStates, drop_states
 from memory.spaces import get_space
 

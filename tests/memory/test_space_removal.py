@@ -18,7 +18,7 @@ from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError
-from memory.forget import UNDO_WINDOW, forget, restore, set_aside_expired
+from memory.forget import UNDO_WINDOW, forget, set_aside_expired
 from memory.journal import record_tool_call
 from memory.message_drafts import MessageDraft
 from memory.messages import Scribe, append
@@ -27,6 +27,7 @@ from memory.notebooks.marks import mark_right
 from memory.purge import purge
 from memory.redaction import REDACTED
 from memory.remember import remember_many
+from memory.restore import restore
 from memory.space_removal import remove_space
 from memory.spaces import create_space, get_space, lock_space, lock_spaces
 from memory.tombstones import LIFETIME

@@ -14,10 +14,11 @@ from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import RefusedError
-from memory.forget import UNDO_WINDOW, restore
+from memory.forget import UNDO_WINDOW
 from memory.preferences import set_time_zone
 from memory.purge import purge
 from memory.remember import remember_many
+from memory.restore import restore
 
 LONG = "The quarterly planning meeting with the whole design team takes place in the large room at {} o'clock " + (
     "and everybody brings the notes from the last quarter so that we can compare them in peace and quiet " * 6

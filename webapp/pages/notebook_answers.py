@@ -10,9 +10,9 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from memory.forget import list_restorable
 from memory.incognito import closed_by_default
 from memory.models import Memory, Space, Theme
+from memory.restore import list_restorable
 from memory.spaces import list_spaces
 from retrieval.dates import Period
 from retrieval.policy import Policy

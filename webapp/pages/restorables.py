@@ -8,7 +8,7 @@ from uuid import UUID
 
 from memory import bulk
 from memory.commands.slips import Slip, seal
-from memory.forget import Restorable
+from memory.restore import Restorable
 from memory.spaces import space_names
 from webapp.context import credential, runtime, session
 from webapp.operations import told_restorables
