@@ -25,7 +25,7 @@ from evals.stock import Vectors, around, model_of
 from evals.throwaway import close
 from memory.accounts import find_user
 from memory.database import user_session
-from memory.revision import current_revision, head_revision
+from memory.schema_revision import current_revision, head_revision
 from tasks.runtime import Runtime, build
 
 F = TypeVar("F", bound=Callable[..., Any])

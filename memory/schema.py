@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 from memory.database import Databases
 from memory.keys import Keys
 from memory.models import Base
-from memory.revision import MIGRATIONS
+from memory.schema_revision import MIGRATIONS
 
 # Any number will do, as long as nothing else in this database locks it.
 MIGRATION_LOCK = 0x436F6D6D6F6E

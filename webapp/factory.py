@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from memory.database import engine_options, listen
-from memory.revision import MIGRATIONS
+from memory.schema_revision import MIGRATIONS
 from tasks.registry import configure
 from tasks.runtime import Runtime
 from webapp import csrf, errors, observe, pages

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ProgrammingError
 from memory import schema
 from memory.database import from_owner_url, make_engine
 from memory.models import Base
-from memory.revision import MIGRATIONS, current_revision, head_revision
+from memory.schema_revision import MIGRATIONS, current_revision, head_revision
 from memory.tool_calls import CHOSEN_BY
 
 OWNED = sorted(table.name for table in Base.metadata.sorted_tables if "user_id" in table.columns)

@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector, CollectorRegistry
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory.revision import current_revision, head_revision
+from memory.schema_revision import current_revision, head_revision
 from memory.telemetry import COUNTED, telemetry
 from tasks.app import Depth, depth
 from webapp.context import session, utc_now

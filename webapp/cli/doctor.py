@@ -21,7 +21,7 @@ from memory.embedding.http import HttpEmbedder
 from memory.enrichment.model import findings_by_model
 from memory.errors import DomainError, ServerError, ServerFolderError, first_line
 from memory.llm import ChatModelError, UselessAnswerError
-from memory.revision import current_revision, head_revision, is_newer
+from memory.schema_revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
 from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, has_key, has_role, refuses_password, unread_variables

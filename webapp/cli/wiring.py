@@ -18,7 +18,7 @@ from memory.database import CONNECTING
 from memory.errors import first_line
 from memory.keys import is_kept_of
 from memory.models import User
-from memory.revision import current_revision, head_revision, is_newer
+from memory.schema_revision import current_revision, head_revision, is_newer
 from tasks.store import Store, open_store
 
 NEWER = "a newer version of Commonplace has migrated it; install that one again"
