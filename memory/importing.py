@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
-from functools import cache
+from datetime import datetime
 from itertools import islice
-from types import GenericAlias
-from typing import Annotated, Any, BinaryIO
+from typing import Any
 from uuid import UUID
 
-import ijson
 import psycopg
 from psycopg import errors
-from pydantic import (
-    AfterValidator,
-    AwareDatetime,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    create_model,
-)
 from sqlalchemy import (
-    ARRAY,
-    Column,
     Index,
     PrimaryKeyConstraint,
     Table,
@@ -42,119 +25,23 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
-from memory.drafts import Draft, check_choice, check_text
 from memory.embedding.queue import enqueue_missing
 from memory.errors import ConflictError, InvalidError
-from memory.export import FORMAT, VERSION, columns_of, sections
-from memory.facts import MOST, Statement, settle
+from memory.export import columns_of, sections
+from memory.export_file import Document, Row, place_of
+from memory.facts import settle
+from memory.import_rows import CHECKS, Check, check_wordings, prepared
 from memory.journal import record
-from memory.models import TYPES, Base, Conversation, Entity, EntityMention, Memory, Message, Space, Tombstone
-from memory.notebooks.checks import check_title
-from memory.payloads import check_json
-from memory.preference_document import parse_kept
+from memory.models import Base, Conversation, Entity, EntityMention, Memory, Message, Space, Tombstone
 from memory.preferences import lock_versions
-from memory.remember import prepare
-from memory.spaces import EDITABLE, check_slug, create_space, lock_spaces, update_space
-from memory.text import text_digest
-from memory.wordings import MOST_KEPT
+from memory.spaces import EDITABLE, create_space, lock_spaces, update_space
 
 # What stays behind: tokens, whose secrets are not in the document, as the keys of providers are not; the models of the
 # server it comes from; and a chain of events that only that server's own record can vouch for.
 LEFT_BEHIND = frozenset({"audit_events", "audit_links", "embedding_models", "provider_settings", "tokens"})
 # An account that has a row of these has more than its settings, and the notebook that a first visit makes.
 _CONTENT = ("memories", "facts", "conversations", "themes", "preferences")
-# Counted anew, mostly by the database itself as rows come in.
-_COUNTED = {"conversations": {"message_count": 0, "total_tokens": 0, "episodes": 0, "tokens_indexed": 0}}
-# Came to the format later: a document of before is one that has none.
-_LATER = frozenset({"facts", "wordings"})
 _AT_ONCE = 500
-_LARGEST = 10**9
-# The parser names each value by all the values that it is in: a file of nothing but brackets would fill the memory of
-# the machine. What may be kept is nested far less.
-_DEEPEST = 5_000
-_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
-_EXACT = ijson.get_backend("python")
-_NO_JSON = (ijson.JSONError, UnicodeDecodeError, RecursionError)
-
-Row = dict[str, Any]
-Check = Callable[[Row], object]
-
-
-class Document:
-    """An export in a file that can be read more than once; it is never whole in memory.
-
-    Raises `InvalidError` on `file` for what is no export, is cut off, or was written by a newer version.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        if not file.seekable():
-            raise InvalidError("file", "must be a file that can be read more than once, no pipe")
-        self._file = file
-        self._parser = _EXACT if _has_half_pairs(file) else ijson
-        try:
-            head, names, lists = self._outline()
-        except _NO_JSON:
-            # Integers of more than 64 bits are JSON too, but not to the parser in C.
-            self._parser = _EXACT
-            try:
-                head, names, lists = self._outline()
-            except _NO_JSON:
-                raise InvalidError("file", "is cut off, or no JSON in UTF-8") from None
-        if head.get("format") != FORMAT:
-            raise InvalidError("file", "is no export of Commonplace")
-        if head.get("version") != VERSION:
-            raise InvalidError("file", f"is of version {head.get('version')!r} of the format; {VERSION} is known here")
-        if unknown := names - {*head, "exported_at", "user", *sections()}:
-            raise InvalidError(min(unknown), "is not known here: a newer version of Commonplace wrote the file")
-        for name in sections():
-            if name not in lists and (name in names or name not in _LATER):
-                raise InvalidError(name, "is no list" if name in names else "is missing")
-
-    def _outline(self) -> tuple[Row, set[str], set[str]]:
-        """Return what the document says of itself, its names, and those of its lists."""
-        self._file.seek(0)
-        head: Row = {}
-        names: set[str] = set()
-        lists: set[str] = set()
-        name, depth = None, 0
-        for event, value in self._parser.basic_parse(self._file, use_float=True):
-            if event in {"start_map", "start_array"}:
-                if depth == 1 and name is not None and event == "start_array":
-                    lists.add(name)
-                depth += 1
-                if depth > _DEEPEST:
-                    raise InvalidError("file", "is nested too deeply")
-            elif event in {"end_map", "end_array"}:
-                depth -= 1
-            elif depth == 1 and event == "map_key":
-                name = value
-                names.add(name)
-            elif depth == 1 and name in {"format", "version"}:
-                head[name] = value
-        return head, names, lists
-
-    def rows(self, section: str) -> Iterator[Row]:
-        """Yield the rows of a section as values of its columns; raises `InvalidError` on a field of a row."""
-        self._file.seek(0)
-        model = _model_of(section)
-        for number, row in enumerate(self._parser.items(self._file, f"{section}.item", use_float=True), 1):
-            try:
-                yield model.model_validate(row).model_dump()
-            except ValidationError as error:
-                wrong = error.errors(include_input=False, include_url=False)[0]
-                place = ".".join(str(each) for each in wrong["loc"])
-                raise InvalidError(_place(section, number, place), wrong["msg"].removeprefix("Value error, ")) from None
-
-
-def _has_half_pairs(file: BinaryIO) -> bool:
-    """Tell whether half a surrogate pair may be in a file: the parser in C would read a question mark."""
-    file.seek(0)
-    before = b""
-    while block := file.read(1 << 20):
-        if _HALF_PAIR.search(before + block):
-            return True
-        before = block[-5:]
-    return False
 
 
 def restored_tables() -> list[Table]:
@@ -186,7 +73,7 @@ def import_document(
     _keep_writers_away(session, user_id)
     _check_empty(session, user_id, now)
     spaces = _Spaces(session, user_id, soft_cap, check_policy, now, actor)
-    checks = {**_CHECKS, "cells": check_cell, "wordings": _check_wordings()}
+    checks = {**CHECKS, "cells": check_cell, "wordings": check_wordings()}
     counts: dict[str, int] = {}
     replaced: dict[UUID, UUID] = {}
     for table in restored_tables():
@@ -254,7 +141,7 @@ class _Spaces:
             try:
                 self._take(row)
             except InvalidError as error:
-                raise InvalidError(_place("spaces", number, error.field), error.message) from None
+                raise InvalidError(place_of("spaces", number, error.field), error.message) from None
         return len(self._ids)
 
     def _take(self, row: Row) -> None:
@@ -285,75 +172,12 @@ class _Spaces:
         for number, row in enumerate(rows, 1):
             if "space_id" in row:
                 if row["space_id"] not in self._ids:
-                    raise InvalidError(_place(section, number, "space_id"), "there is no such space in the document")
+                    raise InvalidError(place_of(section, number, "space_id"), "there is no such space in the document")
                 row["space_id"] = self._ids[row["space_id"]]
             try:
-                yield _prepared(section, row, check)
+                yield prepared(section, row, check)
             except InvalidError as error:
-                raise InvalidError(_place(section, number, error.field), error.message) from None
-
-
-def _prepared(section: str, row: Row, check: Check | None) -> Row:
-    """Return a row with what an export leaves out because it is worked out from the rest."""
-    row |= _COUNTED.get(section, {})
-    for name, value in row.items():
-        if isinstance(value, dict):
-            check_json(value, name, most=_LARGEST, for_index=name != "payload")
-    if "needs_embedding" in row:
-        row["needs_embedding"] = True
-    if check is not None:
-        check(row)
-    if section == "memories":
-        # Checks what is stored as the write path does.
-        tags, sources = tuple(row["tags"]), tuple(row["source_ids"])
-        draft = Draft(row["text"], row["type"], row["role"], tags, source_ids=sources, stored=True)
-        row |= {**prepare(draft).columns, "supersedes": None}
-    return row
-
-
-def _check_fact(row: Row) -> None:
-    said = Statement(row["subject"], row["predicate"], row["object"], row["confidence"])
-    row |= {**{name: getattr(said, name) for name in MOST}, **said.keys}
-
-
-def _check_pair(row: Row) -> None:
-    if row["memory_id"] == row["older_id"]:
-        raise InvalidError("older_id", "must be another memory")
-
-
-def _check_revision(row: Row) -> None:
-    _check_said(row)
-    check_choice("type", row["type"], TYPES)
-
-
-def _check_wordings() -> Check:
-    """Return what checks the wordings of one document, row by row."""
-    counts: Counter[UUID] = Counter()
-
-    def check(row: Row) -> None:
-        _check_said(row)
-        counts[row["memory_id"]] += 1
-        if counts[row["memory_id"]] > MOST_KEPT:
-            raise InvalidError("memory_id", f"must be the same in at most {MOST_KEPT} wordings")
-        row["text_digest"] = text_digest(row["text"])
-
-    return check
-
-
-def _check_said(row: Row) -> None:
-    # What says it goes blank with its memory: of an empty one, that is every empty text.
-    check_text(row["text"])
-
-
-# What the columns' types leave open, and pages rely on; each raises `InvalidError`.
-_CHECKS: dict[str, Check] = {
-    "themes": lambda row: check_slug(row["slug"]),
-    "revisions": _check_revision,
-    "notebooks": lambda row: check_title(row["title"]),
-    "preferences": lambda row: parse_kept(row["document"]),
-    "facts": _check_fact,
-    "possible_updates": _check_pair,
-}
+                raise InvalidError(place_of(section, number, error.field), error.message) from None
 
 
 def _insert(session: Session, table: Table, user_id: UUID, batch: list[Row], first: int) -> None:
@@ -370,7 +194,7 @@ def _insert(session: Session, table: Table, user_id: UUID, batch: list[Row], fir
             raise
         if len(batch) == 1:
             field, said = wrong
-            raise InvalidError(_place(table.name, first, field), said) from None
+            raise InvalidError(place_of(table.name, first, field), said) from None
         # Which row it is the database does not say: each half is tried by itself.
         middle = len(batch) // 2
         _insert(session, table, user_id, batch[:middle], first)
@@ -464,61 +288,3 @@ def _batches(rows: Iterable[Row]) -> Iterator[tuple[int, list[Row]]]:
     while batch := list(islice(rows, _AT_ONCE)):
         yield first, batch
         first += len(batch)
-
-
-def _place(section: str, number: int, field: str) -> str:
-    return f"{section}, row {number}" + (f", {field}" if field else "")
-
-
-@cache
-def _model_of(section: str) -> type[BaseModel]:
-    """Return the shape of a row: every column that the export writes, and no other."""
-    fields: dict[str, Any] = {}
-    for column in columns_of(Base.metadata.tables[section]):
-        kind = _kind(column)
-        fields[column.name] = (kind | None, None) if column.nullable else (kind, ...)
-    made: type[BaseModel] = create_model(section, __config__=ConfigDict(extra="forbid"), **fields)
-    return made
-
-
-def _storable(text: str) -> str:
-    if "\x00" in text:
-        raise ValueError("must not contain NUL bytes")
-    text.encode()  # Half a surrogate pair is a ValueError.
-    return text
-
-
-def _bytes(digits: object) -> bytes:
-    if not isinstance(digits, str):
-        raise ValueError("must be hexadecimal digits")
-    return bytes.fromhex(digits)
-
-
-def _said(moment: object) -> object:
-    if not isinstance(moment, str):
-        raise ValueError("must be a date and a time as text")
-    return moment
-
-
-def _in_utc(moment: datetime) -> datetime:
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        raise ValueError("must be between the years 1 and 9999") from None
-
-
-_KINDS: dict[type, Any] = {
-    int: Annotated[int, Field(ge=0, le=_LARGEST)],
-    str: Annotated[str, AfterValidator(_storable)],
-    datetime: Annotated[AwareDatetime, BeforeValidator(_said), AfterValidator(_in_utc)],
-    bytes: Annotated[bytes, BeforeValidator(_bytes)],
-    dict: dict[str, Any],
-}
-
-
-def _kind(column: Column[Any]) -> Any:
-    if isinstance(column.type, ARRAY):
-        item = column.type.item_type.python_type
-        return GenericAlias(list, (_KINDS.get(item, item),))
-    python_type = column.type.python_type
-    return _KINDS.get(python_type, python_type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session, aliased
 
 from memory.cursors import from_cursor, to_cursor
 from memory.errors import InvalidError, NotFoundError
-from memory.fact_texts import with_facts
-from memory.models import Conversation, Entity, Fact, Memory, Space, Token, ToolCall
-from memory.redaction import REDACTED, UNNAMED, Secrets, secrets_of
+from memory.models import Conversation, Space, Token, ToolCall
+from memory.redaction import secrets_of
+from memory.shown_calls import ShownCall, as_shown
 
 OPERATIONS = ("search", "read", "create", "update", "delete")
 # Operations that hand a memory to whoever asked.
@@ -66,43 +66,10 @@ class CallFilters:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call as it may be shown: what it told of a memory that is forgotten is blank, before it is purged as well.
-
-    So is what it told of a space that is closed to who asks.
-    """
-
-    call: ToolCall
-    arguments: Any
-    result: Any
-    error: str | None
-    query_hash: str | None
-    affected_paths: Sequence[str]
-    token: Token | None
-    # Its names that say what is forgotten.
-    hidden: Collection[str] = ()
-
-    @property
-    def tool(self) -> str:
-        """Return the name of the tool."""
-        return UNNAMED if self.call.tool in self.hidden else self.call.tool
-
-    @property
-    def operation(self) -> str | None:
-        """Return what the tool did."""
-        return UNNAMED if self.call.operation in self.hidden else self.call.operation
-
-    @property
-    def correlation_id(self) -> str:
-        """Return the id of the request that the call came in."""
-        return UNNAMED if self.call.correlation_id in self.hidden else self.call.correlation_id
-
-
-@dataclass(frozen=True, slots=True)
 class CallPage:
     """Some calls, newest first, and the cursor of the next page (None at the end)."""
 
-    calls: Sequence[Call]
+    calls: Sequence[ShownCall]
     next_cursor: str | None
 
 
@@ -153,10 +120,12 @@ def list_calls(
     Of calls in the spaces with the slugs `outside` no words are shown, and none is found by its paths.
     """
     shown, next_cursor = _page(session, user_id, filters, limit, cursor, outside)
-    return CallPage(_all_as_shown(session, user_id, shown, now, outside), next_cursor)
+    return CallPage(as_shown(session, user_id, shown, now, outside), next_cursor)
 
 
-def get_call(session: Session, user_id: UUID, call_id: UUID, *, now: datetime, outside: Collection[str] = ()) -> Call:
+def get_call(
+    session: Session, user_id: UUID, call_id: UUID, *, now: datetime, outside: Collection[str] = ()
+) -> ShownCall:
     """Return one call as it may be shown, without its words if it was made in one of the spaces `outside`.
 
     Raises `NotFoundError`.
@@ -164,7 +133,7 @@ def get_call(session: Session, user_id: UUID, call_id: UUID, *, now: datetime, o
     call = session.get(ToolCall, (user_id, call_id))
     if call is None:
         raise NotFoundError("there is no such call")
-    return _all_as_shown(session, user_id, [call], now, outside)[0]
+    return as_shown(session, user_id, [call], now, outside)[0]
 
 
 def affected_paths(
@@ -222,7 +191,7 @@ def uses(
     """
     filters = CallFilters(operations=RECEIVING, affected_id=memory_id, success=True, origin="server", token_id=token_id)
     shown, next_cursor = _page(session, user_id, filters, limit, cursor)
-    calls = _all_as_shown(session, user_id, shown, now, ())
+    calls = as_shown(session, user_id, shown, now, ())
     page = [
         Use(each.call, each.call.affected_ids.index(memory_id) + 1, each.token, each.correlation_id, each.query_hash)
         for each in calls
@@ -345,66 +314,3 @@ def _on_path(calls: Any, path: str) -> Any:
         return calls.affected_paths.any_() == path
     each = func.unnest(calls.affected_paths).column_valued("each")
     return select(each).where(func.starts_with(each, path)).exists()
-
-
-def _tokens(session: Session, user_id: UUID, calls: Sequence[ToolCall]) -> dict[UUID | None, Token]:
-    ids = {call.token_id for call in calls if call.token_id is not None}
-    if not ids:
-        return {}
-    statement = select(Token).where(Token.user_id == user_id, Token.id.in_(ids))
-    return {token.id: token for token in session.scalars(statement)}
-
-
-def _all_as_shown(
-    session: Session, user_id: UUID, calls: Sequence[ToolCall], now: datetime, outside: Collection[str]
-) -> list[Call]:
-    secrets, tokens = with_facts(session, secrets_of(session, user_id, now)), _tokens(session, user_id, calls)
-    closed = _made_in(session, user_id, calls, tokens, outside)
-    return [
-        Call(call, {}, None, None, None, (), tokens.get(call.token_id), secrets.named_by(call) if secrets else ())
-        if call.id in closed
-        else _as_shown(call, tokens.get(call.token_id), secrets)
-        for call in calls
-    ]
-
-
-def _made_in(
-    session: Session,
-    user_id: UUID,
-    calls: Sequence[ToolCall],
-    tokens: Mapping[UUID | None, Token],
-    slugs: Collection[str],
-) -> set[UUID]:
-    """Return the ids of those calls that were made in spaces, or that name what is in one of them now."""
-    if not slugs:
-        return set()
-    spaces = set(session.scalars(select(Space.id).where(Space.user_id == user_id, Space.slug.in_(slugs))))
-    named = {call.id: {*call.affected_ids, call.conversation_id, _asked_in(call)} - {None} for call in calls}
-    ids, inside = set().union(*named.values()), set[UUID]()
-    for kind in (Memory, Entity, Fact, Conversation):
-        there = (kind.user_id == user_id, kind.id.in_(ids), kind.space_id.in_(spaces))
-        inside.update(session.scalars(select(kind.id).where(*there)))
-
-    def is_inside(call: ToolCall) -> bool:
-        token = tokens.get(call.token_id)
-        said = call.origin == "server" and isinstance(call.arguments, dict) and call.arguments.get("space") in slugs
-        return said or (token is not None and token.space_id in spaces) or not inside.isdisjoint(named[call.id])
-
-    return {call.id for call in calls if is_inside(call)}
-
-
-def _asked_in(call: ToolCall) -> UUID | None:
-    """Return the conversation that a search was made as."""
-    try:
-        return UUID(call.arguments["conversation"])
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-
-
-def _as_shown(call: ToolCall, token: Token | None, secrets: Secrets | None) -> Call:
-    hidden = secrets.named_by(call) if secrets is not None else ()
-    if secrets is None or not secrets.told_by(call):
-        return Call(call, call.arguments, call.result, call.error, call.query_hash, call.affected_paths, token, hidden)
-    asked = None if secrets.said_by(call) else call.query_hash
-    paths = [path for path in call.affected_paths if not secrets.needles.in_text(path)]
-    return Call(call, REDACTED, REDACTED, None, asked, paths, token, hidden)

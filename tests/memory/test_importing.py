@@ -21,10 +21,11 @@ from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, InvalidError
 from memory.export import export, export_at_once, sections
+from memory.export_file import Document
 from memory.facts import Statement, state
 from memory.forget import forget
 from memory.ids import new_id
-from memory.importing import LEFT_BEHIND, Document, import_document, restored_tables
+from memory.importing import LEFT_BEHIND, import_document, restored_tables
 from memory.notebooks.marks import mark_right
 from memory.notebooks.notebooks import create_notebook
 from memory.preferences import prompt, save

@@ -13,7 +13,8 @@ from pydantic_core import PydanticCustomError
 
 from memory.external_calls import CallDraft, Links, record_calls
 from memory.models import Token, ToolCall
-from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, Call, CallFilters, Use, affected_paths, list_calls
+from memory.shown_calls import ShownCall
+from memory.tool_calls import LARGEST_PAGE, MOST_PATHS, CallFilters, Use, affected_paths, list_calls
 from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
 from webapp.api.schemas import Cursor, Happened, Line, Moment, Query, Strict, moment
@@ -228,7 +229,7 @@ def _is_hidden() -> bool:
     return is_incognito(space_for(None) if credential().space_id else None)
 
 
-def _call_json(call: Call) -> dict[str, Any]:
+def _call_json(call: ShownCall) -> dict[str, Any]:
     return {
         **_outline(call.call, call.token),
         "tool": call.tool,

@@ -16,7 +16,8 @@ from pydantic import BaseModel, BeforeValidator, Field
 from memory.audit import EventFilters, Verification, list_events, to_head, verify
 from memory.errors import InvalidError
 from memory.models import ToolCall
-from memory.tool_calls import OPERATIONS, Call, CallFilters, UsePage, affected_paths, get_call, list_calls, uses
+from memory.shown_calls import ShownCall
+from memory.tool_calls import OPERATIONS, CallFilters, UsePage, affected_paths, get_call, list_calls, uses
 from retrieval.dates import midnight
 from webapp.api.schemas import Line
 from webapp.context import credential, local_now, session, utc_now, zone
@@ -256,7 +257,7 @@ def _frame(form: CallsForm) -> dict[str, Any]:
     }
 
 
-def _places(calls: Sequence[Call]) -> Places:
+def _places(calls: Sequence[ShownCall]) -> Places:
     return Places([each.call.conversation_id for each in calls], [each.call.message_id for each in calls])
 
 
