@@ -18,7 +18,7 @@ from memory.embedding.indexes import maintain_indexes
 from memory.embedding.models import active_model, note_success
 from memory.ids import new_id
 from memory.models import Embedding, EmbeddingModel, Memory, Space
-from memory.remember import prepare
+from memory.prepared import prepare
 from memory.spaces import create_space
 from memory.text import to_signed
 from retrieval.candidates import EXACT_SCAN_LIMIT

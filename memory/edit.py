@@ -19,7 +19,8 @@ from memory.forget import UNDO_WINDOW, find_twin, get_memory
 from memory.journal import record
 from memory.keys import Keys
 from memory.models import AuditEvent, Memory, Space
-from memory.remember import Prepared, apply_pinning_policy, prepare
+from memory.prepared import Prepared, prepare
+from memory.remember import apply_pinning_policy
 from memory.revisions import VERSIONED, content_of, get_revision, keep, to_bring_back
 from memory.spaces import check_slug, lock_space_of, lock_spaces_of
 from memory.succession import reaches

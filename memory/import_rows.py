@@ -14,7 +14,7 @@ from memory.models import TYPES
 from memory.notebooks.checks import check_title
 from memory.payloads import check_json
 from memory.preference_document import parse_kept
-from memory.remember import prepare
+from memory.prepared import prepare
 from memory.spaces import check_slug
 from memory.text import text_digest
 from memory.wordings import MOST_KEPT

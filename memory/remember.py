@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache
-from itertools import islice
-from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, ColumnElement, and_, cast, func, or_, select
-from sqlalchemy.dialects.postgresql import BIT
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from memory.alike import Alike
 from memory.capacity import enforce_capacity
-from memory.difference import compare, read
 from memory.drafts import (
     DEFAULT_ROLE,
     DEFAULT_TYPE,
@@ -29,27 +23,15 @@ from memory.drafts import (
     merged_words,
 )
 from memory.embedding.queue import enqueue
-from memory.forget import set_aside
 from memory.ids import new_id
 from memory.importance import LASTING_TYPES, Importance, Term, assess, repeat_boost
 from memory.journal import record
 from memory.keys import Keys
 from memory.markers import is_marked, without_marked
 from memory.models import Memory, PossibleUpdate, Space
-from memory.prefilter import Sketch, may_be_one, sketch
+from memory.neighbourhood import Neighbourhood
+from memory.prepared import Prepared, prepare
 from memory.spaces import lock_space
-from memory.template import template
-from memory.text import (
-    NEAR,
-    bands,
-    folded_digest,
-    from_signed,
-    hamming,
-    normalise,
-    simhash64,
-    text_digest,
-    to_signed,
-)
 from memory.themes import ensure_themes
 from memory.tombstones import Graveyard, graveyard, refusal
 from memory.trace import Neighbour, Outcome, Trace
@@ -57,44 +39,12 @@ from memory.wordings import Merged, keep_wordings
 
 # Between two memories of one sitting no more time passes than this.
 SITTING = timedelta(minutes=30)
-# A question that the user must decide is worth asking about the latest few, not about hundreds.
-MOST_LINKS = 3
-# Whole texts that a draft is held against, the nearest that it may repeat and the newest that it may update, and that a
-# batch keeps at hand.
-_READ = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A draft with everything that can be worked out without the database."""
-
-    draft: Draft
-    normalised: str
-    simhash: int
-    digest: bytes
-    template: bytes | None
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """Return the columns of a memory by which its repeats are found."""
-        return {"text_digest": self.digest, "template_digest": self.template, "simhash": to_signed(self.simhash)}
-
-
-def prepare(draft: Draft) -> Prepared:
-    """Normalise and fingerprint a draft."""
-    normalised = normalise(draft.text)
-    return Prepared(draft, normalised, simhash64(normalised), text_digest(draft.text), _template_digest(draft.text))
 
 
 def _own_words(draft: Draft) -> Draft:
     """Return the draft without recalled text that stands marked in it, or as it is if that leaves nothing."""
     rest = without_marked(draft.text)
     return draft if rest in {"", draft.text} else replace(draft, text=rest)
-
-
-def _template_digest(text: str) -> bytes | None:
-    words = template(text)
-    return None if words is None else folded_digest(words)
 
 
 def remember(
@@ -146,7 +96,7 @@ def remember_many(
 
 
 class _Writer:
-    """One locked space and the rows that a batch may meet in it, those that the batch adds included."""
+    """Merges and inserts the drafts of a batch in one locked space."""
 
     def __init__(self, session: Session, space: Space, now: datetime) -> None:
         self.session = session
@@ -156,75 +106,18 @@ class _Writer:
         self.created: list[Memory] = []
         # What is said in other words than the memory that it merges into.
         self.merged: list[Merged] = []
-        self._by_digest: dict[bytes, Memory] = {}
-        self._alike = Alike()
-        self._by_template: dict[bytes, deque[Memory]] = {}
-        # Of a batch of a thousand likenesses each is compared with all before it: as words they would fill the memory.
-        self._sketches: dict[str, Sketch] = {}
-        self._read = lru_cache(maxsize=_READ)(read)
+        self._neighbourhood = Neighbourhood(session, space, now)
         self._last: Memory | None = None
 
     def load(self, items: Sequence[Prepared]) -> None:
-        """Fetch every row that a draft may meet: by digest, by one of the four bands, by template."""
-        near = self._load_near(items)
-        # What has expired is not said again by who says the same: with it, what it said before would come back.
-        expired = set_aside(self.session, self.space.user_id, near, self.now)
-        for memory in near:
-            if memory.id not in expired:
-                self._remember_row(memory)
-        for memory in self._load_alike(items):
-            self._remember_template(memory)
+        """Fetch every row that a draft may meet, and the one that was stored last."""
+        self._neighbourhood.load(items)
         self._last = self._load_last()
 
     def _load_last(self) -> Memory | None:
         """Return the row that was stored last in the space: ids are in the order of their making."""
         scope = (Memory.user_id == self.space.user_id, Memory.space_id == self.space.id)
         return self.session.scalar(select(Memory).where(*scope).order_by(Memory.id.desc()).limit(1))
-
-    def _load_near(self, items: Sequence[Prepared]) -> Sequence[Memory]:
-        columns = (Memory.band0, Memory.band1, Memory.band2, Memory.band3)
-        hashes = {item.simhash for item in items if item.simhash}
-        wanted = [{bands(each)[n] for each in hashes} for n in range(4)]
-        shared = or_(*(column.in_(values) for column, values in zip(columns, wanted, strict=True)))
-        statement = select(Memory).where(
-            Memory.user_id == self.space.user_id,
-            Memory.space_id == self.space.id,
-            Memory.status == "active",
-            or_(Memory.text_digest.in_([item.digest for item in items]), and_(shared, _is_near(hashes))),
-        )
-        found = self.session.scalars(statement.execution_options(populate_existing=True))
-        return sorted(found, key=attrgetter("id"))
-
-    def _load_alike(self, items: Sequence[Prepared]) -> Iterable[Memory]:
-        """Return the newest few rows of each template, the oldest first, however many share it."""
-        templates = {item.template for item in items if item.template is not None}
-        if not templates:
-            return ()
-        place = func.row_number().over(partition_by=Memory.template_digest, order_by=Memory.id.desc())
-        placed = (
-            select(Memory.id, place.label("place"))
-            .where(
-                Memory.user_id == self.space.user_id,
-                Memory.space_id == self.space.id,
-                Memory.status == "active",
-                Memory.template_digest.in_(sorted(templates)),
-            )
-            .subquery()
-        )
-        newest = self.session.scalars(select(placed.c.id).where(placed.c.place <= MOST_LINKS)).all()
-        if not newest:
-            return ()
-        # By id in a second look: joined in the first, the whole rows would be sorted along.
-        wanted = select(Memory).where(Memory.user_id == self.space.user_id, Memory.id.in_(newest)).order_by(Memory.id)
-        return self.session.scalars(wanted)
-
-    def _remember_row(self, memory: Memory) -> None:
-        self._by_digest[memory.text_digest] = memory
-        self._alike.add(memory)
-
-    def _remember_template(self, memory: Memory) -> None:
-        if memory.template_digest is not None:
-            self._by_template.setdefault(memory.template_digest, deque(maxlen=MOST_LINKS)).append(memory)
 
     def refuse(self, item: Prepared, stones: Graveyard) -> Outcome | None:
         """Return why a prepared draft is not stored here, None where it is."""
@@ -236,44 +129,8 @@ class _Writer:
 
     def write(self, item: Prepared) -> Outcome:
         """Merge or insert one prepared draft."""
-        exact = self._by_digest.get(item.digest)
-        same = exact or self._same(item)
-        # One more, where that is the one which is merged into.
-        others = [memory for memory in self._alike.newest(item.simhash, _READ + 1) if memory is not same]
-        if same is None:
-            return self._insert(item, self._rivals(item, [*others, *self._by_template.get(item.template or b"", ())]))
-        merged = Neighbour(same.id, _distance(same, item), same is exact, None)
-        return self._merge(same, item, [merged, *self._rivals(item, others)])
-
-    def _same(self, item: Prepared) -> Memory | None:
-        """Return the nearest row that the draft repeats in other words; beyond a few that may be one with it, none."""
-        fitting = self._alike.of_one_frame(item.draft.text, item.simhash)
-        likely = (memory for memory in fitting if may_be_one(self._sketch(memory), self._sketch(item.draft)))
-        # Texts that differ in a name alone can be made by the thousand, and each would be read anew for each other.
-        return next((memory for memory in islice(likely, _READ) if self._differs(memory, item) is None), None)
-
-    def _differs(self, memory: Memory, item: Prepared) -> str | None:
-        return compare(self._read(memory.text), self._read(item.draft.text))
-
-    def _sketch(self, said: Memory | Draft) -> Sketch:
-        if said.text not in self._sketches:
-            self._sketches[said.text] = sketch(self._read(said.text))
-        return self._sketches[said.text]
-
-    def _rivals(self, item: Prepared, others: Iterable[Memory]) -> list[Neighbour]:
-        """Return the newest few of what the draft may update: near rows, and rows of the same template.
-
-        SimHash sees short texts that differ in one word as far apart; their template is the same.
-        """
-        found: list[Neighbour] = []
-        newest = sorted({memory.id: memory for memory in others}.values(), key=attrgetter("id"), reverse=True)
-        # What is merged may differ from none of hundreds: these are not all read for that.
-        for memory in newest[:_READ]:
-            if len(found) == MOST_LINKS:
-                break
-            if (differs_in := self._differs(memory, item)) is not None:
-                found.append(Neighbour(memory.id, _distance(memory, item), exact=False, differs_in=differs_in))
-        return found
+        same, neighbours = self._neighbourhood.meet(item)
+        return self._insert(item, neighbours) if same is None else self._merge(same, item, neighbours)
 
     def _previous(self, memory: Memory) -> UUID | None:
         """Return what was stored just before, when it belongs to the same sitting: a turn answers the turn before."""
@@ -336,8 +193,7 @@ class _Writer:
         memory.previous_id = self._previous(memory)
         self._last = memory
         self.created.append(memory)
-        self._remember_row(memory)
-        self._remember_template(memory)
+        self._neighbourhood.add(memory)
         for neighbour in neighbours:
             self._link(memory, neighbour)
         reason = "new" if not neighbours else "like an older memory, but it differs: kept as a possible update"
@@ -381,17 +237,6 @@ class _Writer:
                 created_at=self.now,
             )
         )
-
-
-def _is_near(hashes: Collection[int]) -> ColumnElement[bool]:
-    """Return what is true of the rows near one of these: of texts made by one pattern thousands share a band."""
-    one = func.unnest(cast([to_signed(each) for each in hashes], ARRAY(BigInteger))).column_valued("one")
-    differing = func.bit_count(cast(Memory.simhash.bitwise_xor(one), BIT(64)))
-    return select(one).where(differing <= NEAR).exists()
-
-
-def _distance(memory: Memory, item: Prepared) -> int:
-    return hamming(from_signed(memory.simhash), item.simhash)
 
 
 def apply_pinning_policy(memory: Memory) -> None:

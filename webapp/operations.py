@@ -18,7 +18,8 @@ from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import Forgetting, forget
 from memory.journal import record
 from memory.models import Space
-from memory.remember import prepare, remember_many
+from memory.prepared import prepare
+from memory.remember import remember_many
 from memory.restore import Restorable, list_restorable, restore
 from memory.spaces import DEFAULT_SPACE, get_space, lock_space_of, without_memory
 from memory.themes import delete_theme

@@ -163,8 +163,8 @@ def test_a_merge_reads_few_of_all_that_it_is_near_to(book, monkeypatch):
     for n in range(20):
         assert book.write(f"{words} about q{chr(97 + n)}").outcome == "created"
     texts: list[str] = []
-    monkeypatch.setattr("memory.remember.read", lambda text: texts.append(text) or read(text))
-    monkeypatch.setattr("memory.remember.may_be_one", lambda *_: True)
+    monkeypatch.setattr("memory.neighbourhood.read", lambda text: texts.append(text) or read(text))
+    monkeypatch.setattr("memory.neighbourhood.may_be_one", lambda *_: True)
     assert book.write(words).outcome == "merged"
     assert len(texts) < 12
 
@@ -174,8 +174,8 @@ def test_what_repeats_none_is_held_against_few_of_all_that_it_may_repeat(book, m
     for n in range(40):
         assert book.write(f"{words} about q{chr(97 + n // 26)}{chr(97 + n % 26)}").outcome == "created"
     texts: list[str] = []
-    monkeypatch.setattr("memory.remember.compare", lambda *those: texts.append("") or compare(*those))
-    monkeypatch.setattr("memory.remember.may_be_one", lambda *_: True)
+    monkeypatch.setattr("memory.neighbourhood.compare", lambda *those: texts.append("") or compare(*those))
+    monkeypatch.setattr("memory.neighbourhood.may_be_one", lambda *_: True)
     assert book.write(f"{words} about qzz").outcome == "created"
     assert len(texts) < 20
 
