@@ -30,7 +30,7 @@ from retrieval.slips import (
     stems_of,
     unknown_words,
 )
-from retrieval.statements import formed_statement, holding_statement, vocabulary_statement
+from retrieval.spelling_statements import formed_statement, holding_statement, vocabulary_statement
 
 # So many forms of a number are tried, in so many texts that have parts of it; so many words that are not there, and so
 # many that are like one.

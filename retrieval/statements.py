@@ -6,106 +6,11 @@ SQLAlchemy's own form of them costs twice as much time in the client. Long lists
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache, lru_cache
 
-from memory.shelves import ENTITIES, EPISODES, MEMORIES, Shelf
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How one kind of item is read, as SQL over a row `m` of it.
-
-    `statistics` selects the number of items in scope and their mean length in lexemes; `narrows` is what a caller may
-    narrow the items by; `ranked` is what ranking needs; `served` says whether the item may still be shown; `shown` is
-    what is shown of it, `joined` the tables that takes.
-    """
-
-    statistics: str
-    narrows: str
-    ranked: str
-    served: str
-    shown: str
-    joined: str
-
-
-_MEMORY = Reading(
-    statistics="""
-    SELECT s.documents::float8 AS n, s.tokens::float8 / greatest(s.documents, 1) AS mean_length
-    FROM spaces s WHERE s.user_id = %(user_id)s AND s.id = %(space_id)s""",
-    narrows="""
-    AND (%(types)s::text[] IS NULL OR m.type = ANY(%(types)s::text[]))
-    AND (%(created_after)s::timestamptz IS NULL OR m.created_at >= %(created_after)s::timestamptz)
-    AND (%(theme)s::text IS NULL OR m.theme_id = (
-        SELECT t.id FROM themes t WHERE t.user_id = %(user_id)s AND t.slug = %(theme)s::text))""",
-    ranked="""m.importance, m.pinned, m.previous_id,
-       m.source_message_id IS NOT NULL AS is_said,
-       left(m.text, 41) AS head, octet_length(m.text) AS size""",
-    served="""m.space_id = %(space_id)s AND m.status = 'active'
-  AND (m.expires_at IS NULL OR m.expires_at > %(now)s)""",
-    shown="""m.text, m.type, m.role, t.slug AS theme, m.tags, m.source_ids, s.text AS summary,
-       CASE WHEN m.repeat_count > 0 OR m.version > 1 THEN m.updated_at END AS said_again""",
-    # A summary that names a long memory as its source stands in for it, unless that says something else by now. The
-    # length is asked inside, where it spares the scan: a condition of the join is tried on what the scan has brought.
-    joined="""
-LEFT JOIN themes t ON t.user_id = m.user_id AND t.id = m.theme_id
-LEFT JOIN LATERAL (
-    SELECT y.text FROM memories y
-    WHERE y.user_id = m.user_id AND y.space_id = m.space_id AND y.type = 'summary' AND y.status = 'active'
-      AND y.id <> m.id AND y.source_ids @> ARRAY[m.id::text] AND octet_length(m.text) > %(long_text)s
-      AND (y.expires_at IS NULL OR y.expires_at > %(now)s)
-      AND coalesce((
-          SELECT max(r.replaced_at) FROM revisions r
-          WHERE r.user_id = m.user_id AND r.memory_id = m.id AND 'text' = ANY(r.fields)
-      ) <= greatest(uuid_extract_timestamp(y.id), (
-          SELECT max(r.replaced_at) FROM revisions r
-          WHERE r.user_id = y.user_id AND r.memory_id = y.id AND 'text' = ANY(r.fields)
-      )), true)
-    ORDER BY y.id DESC LIMIT 1
-) s ON true""",
-)
-
-_RECENT = """
-    AND (%(created_after)s::timestamptz IS NULL OR m.created_at >= %(created_after)s::timestamptz)"""
-
-_EPISODE = Reading(
-    statistics="""
-    SELECT sum(x.episodes)::float8 AS n, sum(x.tokens_indexed)::float8 / greatest(sum(x.episodes), 1) AS mean_length
-    FROM (SELECT c.*, c.id AS scope_id FROM conversations c WHERE c.user_id = %(user_id)s) x WHERE {in_scope}""",
-    narrows=_RECENT,
-    ranked="""0.0::float8 AS importance, false AS pinned, m.previous_id,
-       false AS is_said, NULL AS head, octet_length(m.text) AS size""",
-    # Each looks up its conversation by the key. A condition on the space would be one more way into the conversations,
-    # which the planner holds for next to none: all that is listed would be compared with all of them.
-    served="""(SELECT c.space_id = %(space_id)s AND c.archived_at IS NULL FROM conversations c
-      WHERE c.user_id = m.user_id AND c.id = m.conversation_id)""",
-    shown="""m.text, 'episode' AS type, 'user' AS role, NULL AS theme, '{{}}'::text[] AS tags,
-       ARRAY[m.conversation_id, m.message_id, m.reply_id]::text[] AS source_ids, NULL AS summary, NULL AS said_again""",
-    joined="",
-)
-
-_ENTITY = Reading(
-    statistics="""
-    SELECT count(*)::float8 AS n, coalesce(avg(length(m.tsv)), 0)::float8 AS mean_length
-    FROM entities m WHERE m.user_id = %(user_id)s AND m.space_id = %(space_id)s""",
-    narrows=_RECENT,
-    ranked="""0.0::float8 AS importance, false AS pinned, NULL::uuid AS previous_id,
-       false AS is_said, NULL AS head, 0 AS size""",
-    # One that nothing in force names has only its name.
-    served="m.space_id = %(space_id)s AND m.mentions > 0",
-    shown="""concat_ws(E'\\n', m.name, nullif(m.notes, '')) AS text, m.type, 'system' AS role, NULL AS theme,
-       '{{}}'::text[] AS tags, ARRAY[m.name] AS source_ids, NULL AS summary, NULL AS said_again""",
-    joined="",
-)
-
-_READINGS = {MEMORIES: _MEMORY, EPISODES: _EPISODE, ENTITIES: _ENTITY}
-
-_NARROWED = "JOIN {items} m ON m.user_id = x.user_id AND m.id = x.{item}{narrows}"
-
-# Keeps the planner to one look into the index for each word: taking user and space to have nothing to do with one
-# another, it holds a space among those of many users for next to empty, and would read all that it has. Not where the
-# scope is many conversations, which each word would look up anew.
-_APIECE = " OFFSET 0"
+from memory.shelves import MEMORIES, Shelf
+from retrieval.shelf_sql import filled
 
 # The distance itself is selected, not the cosine: an expression that is also the sort key is worked out once a row.
 # A vector that is there is ready, and that is cheaper to ask of every row than what its state says.
@@ -276,45 +181,6 @@ WHERE m.user_id = %(user_id)s AND {served}{narrows}
 ORDER BY abs(extract(epoch FROM k.kept - %(start)s)), m.id LIMIT %(most)s
 """
 
-# The words of a scope with a first letter, or with one that only other languages have, and how many items have each.
-# Two ranges and not one condition: each is read from the index alone, where both together would read the table.
-_VOCABULARY = """
-SELECT x.lexeme, count(*) FROM {postings} x
-WHERE x.user_id = %(user_id)s AND {in_scope} AND {worded}
-  AND x.lexeme >= %(first)s COLLATE "C" AND x.lexeme < %(after)s COLLATE "C"
-GROUP BY x.lexeme
-UNION ALL
-SELECT x.lexeme, count(*) FROM {postings} x
-WHERE x.user_id = %(user_id)s AND {in_scope} AND {worded}
-  AND x.lexeme >= U&'\\00C0' COLLATE "C" AND x.lexeme < U&'\\0250' COLLATE "C"
-GROUP BY x.lexeme
-"""
-_WORDED = """char_length(x.lexeme) BETWEEN %(shortest)s AND %(longest)s
-  AND (NOT %(accented)s OR octet_length(x.lexeme) > char_length(x.lexeme))"""
-
-# The lexemes of a scope that some forms of words have, by the places of these: to the index the parts of "air-fryer"
-# are words too. Asked for as one list they are found in one walk of the index, each by itself in four times as long.
-_FORMED = """
-WITH formed AS MATERIALIZED (
-    SELECT f.place, q.lexeme COLLATE "C" AS lexeme
-    FROM unnest(%(forms)s::text[], %(by_parts)s::bool[]) WITH ORDINALITY AS f(form, by_parts, place)
-    CROSS JOIN LATERAL unnest(to_tsvector('english'::regconfig, f.form)) q
-    WHERE f.by_parts OR position(' ' IN f.form) = 0 OR q.lexeme ~ '[-.]'
-)
-SELECT f.place, f.lexeme FROM formed f JOIN (
-    SELECT DISTINCT x.lexeme FROM {postings} x
-    WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme = ANY(ARRAY(SELECT f.lexeme FROM formed f))
-) held USING (lexeme) ORDER BY f.place, f.lexeme
-"""
-
-# The words of a scope that have one of some parts and are not that part alone: they are all read.
-_HOLDING = """
-SELECT x.lexeme FROM {postings} x
-WHERE x.user_id = %(user_id)s AND {in_scope} AND x.lexeme LIKE ANY(%(parts)s::text[])
-  AND x.lexeme ~ '[^[:alnum:]]'
-GROUP BY x.lexeme ORDER BY count(*) DESC, x.lexeme LIMIT %(most)s
-"""
-
 # The items that have a name whose signs the index does not keep. Where it keeps the letters, as of "C#", those that
 # have them are read, and those that have them written out, as "csharp"; of "AT&T" it keeps nothing, and all are, most
 # of them for the sign alone. All ids come, in one row even where there are none: what is not among them lacks the name,
@@ -400,26 +266,26 @@ WITH there AS MATERIALIZED (
 @cache
 def keyword_statement(shelf: Shelf, *, filtered: bool) -> str:
     """BM25 over the postings of the scope: the best items, with the question's words and their idf."""
-    return _filled(_KEYWORD, shelf, filtered=filtered)
+    return filled(_KEYWORD, shelf, filtered=filtered)
 
 
 @cache
 def with_all_statement(shelf: Shelf, *, filtered: bool) -> str:
     """The latest items that have all words of a text."""
-    return _filled(_WITH_ALL, shelf, filtered=filtered)
+    return filled(_WITH_ALL, shelf, filtered=filtered)
 
 
 @cache
 def pictured_statement(shelf: Shelf, *, filtered: bool) -> str:
     """BM25 of the items that have each of some pictures, with how often."""
-    return _filled(_PICTURED, shelf, filtered=filtered)
+    return filled(_PICTURED, shelf, filtered=filtered)
 
 
 @cache
 def signed_statement(shelf: Shelf, *, filtered: bool) -> str:
     """The items that have a name with signs, the latest first, with the numbers that BM25 takes of it."""
     said = "(m.text || ' ' || tags_text(m.tags))" if shelf is MEMORIES else shelf.text
-    return _filled(_SIGNED, shelf, filtered=filtered, said=said)
+    return filled(_SIGNED, shelf, filtered=filtered, said=said)
 
 
 @cache
@@ -427,7 +293,7 @@ def pool_statement(shelf: Shelf, *, filtered: bool, beside: bool) -> str:
     """The candidates of both legs, with `beside` also the neighbours of the best, of shelves that know neighbours."""
     words = {"nearest_passage": _NEAREST_PASSAGE.format(row="e")}
     words["beside"] = _BESIDE.format_map(asdict(shelf)) if beside else ""
-    return _filled(_POOL, shelf, filtered=filtered, **words)
+    return filled(_POOL, shelf, filtered=filtered, **words)
 
 
 @lru_cache(maxsize=1024)
@@ -438,7 +304,7 @@ def exact_statement(shelf: Shelf, depth: int, *, filtered: bool, passages: bool 
     each question anew.
     """
     words = {"vector": "x.vector", "model": "%(model_id)s", "depth": str(int(depth))}
-    near = _filled(_NEAREST, shelf, filtered=filtered, **words)
+    near = filled(_NEAREST, shelf, filtered=filtered, **words)
     return _with_passages(shelf, near, filtered=filtered, **words) if passages else near
 
 
@@ -452,61 +318,34 @@ def approximate_statement(
     our own tables, as a UUID and an integer.
     """
     words = {"vector": f"x.vector::halfvec({int(dimensions)})", "model": f"'{model_id}'", "depth": str(int(depth))}
-    near = _filled(_NEAREST, shelf, filtered=filtered, **words)
-    return _with_passages(shelf, near, filtered=filtered, **words) if passages else _filled(_SORTED, shelf, near=near)
+    near = filled(_NEAREST, shelf, filtered=filtered, **words)
+    return _with_passages(shelf, near, filtered=filtered, **words) if passages else filled(_SORTED, shelf, near=near)
 
 
 def _with_passages(shelf: Shelf, near: str, *, filtered: bool, **words: str) -> str:
     nearest = _NEAREST_PASSAGE.format(row="x")
-    return _filled(_WITH_PASSAGES, shelf, filtered=filtered, near=near, nearest_passage=nearest, **words)
+    return filled(_WITH_PASSAGES, shelf, filtered=filtered, near=near, nearest_passage=nearest, **words)
 
 
 @cache
 def spelled_statement(shelf: Shelf, *, filtered: bool) -> str:
     """The items that have most of some lexemes, by the weights of these, with their texts."""
-    return _filled(_SPELLED, shelf, filtered=filtered)
+    return filled(_SPELLED, shelf, filtered=filtered)
 
 
 @cache
 def kept_near_statement(*, filtered: bool) -> str:
     """The memories that have a word of one of some queries and were kept in the time of that, with their texts."""
-    return _filled(_KEPT_NEAR, MEMORIES, filtered=filtered)
-
-
-@cache
-def vocabulary_statement(shelf: Shelf) -> str:
-    """The lexemes of a scope with a first letter, and in how many items each is."""
-    return _filled(_VOCABULARY, shelf, worded=_WORDED)
-
-
-@cache
-def formed_statement(shelf: Shelf) -> str:
-    """The lexemes of a scope that some forms of words have."""
-    return _filled(_FORMED, shelf)
-
-
-@cache
-def holding_statement(shelf: Shelf) -> str:
-    """The lexemes of a scope that are patterns' and have a sign."""
-    return _filled(_HOLDING, shelf)
+    return filled(_KEPT_NEAR, MEMORIES, filtered=filtered)
 
 
 @cache
 def of_the_time_statement(*, filtered: bool) -> str:
     """The latest memories of a time."""
-    return _filled(_OF_THE_TIME, MEMORIES, filtered=filtered)
+    return filled(_OF_THE_TIME, MEMORIES, filtered=filtered)
 
 
 @cache
 def wide_statement(shelf: Shelf, *, saving: bool) -> str:
     """The items themselves, with their vectors by the searched model; `saving` also writes memories' last scores."""
-    return (_SAVING if saving else "") + _filled(_WIDE, shelf)
-
-
-def _filled(template: str, shelf: Shelf, *, filtered: bool = False, **words: str) -> str:
-    names = {**asdict(shelf), "apiece": "" if shelf is EPISODES else _APIECE, **words}
-    reading = {key: value.format_map(names) for key, value in asdict(_READINGS[shelf]).items()}
-    if not filtered:
-        reading["narrows"] = ""
-    reading["narrowed"] = _NARROWED.format_map({**names, **reading}) if filtered else ""
-    return template.format_map({**names, **reading})
+    return (_SAVING if saving else "") + filled(_WIDE, shelf)
