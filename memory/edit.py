@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -32,6 +33,30 @@ from memory.tombstones import graveyard, refusal
 _DRAFT_FIELDS = ("text", "type", "tags", "source_ids", "theme", "importance", "expires_at", "manually_saved")
 _OTHER_FIELDS = ("status", "pinned", "supersedes")
 _CLEARABLE = frozenset({"theme", "expires_at", "supersedes"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Freed:
+    """A memory that nothing supersedes any more, and the status that it has again: the one from before."""
+
+    memory: Memory
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A change that nothing refuses, before any of it is done.
+
+    `draft` has the fields that were checked, and `rewritten` the new text with its fingerprints, None if it stays;
+    `status` is the memory's after the change, `older` what it will supersede, and `freed` what it did.
+    """
+
+    changes: Mapping[str, Any]
+    draft: Draft
+    rewritten: Prepared | None
+    status: str
+    older: Memory | None
+    freed: _Freed | None
 
 
 def pin(
@@ -138,36 +163,12 @@ def update(
         space = lock_space_of(session, memory, *others, says=text_digest(draft.text))
     if not space.memory_enabled and VERSIONED.intersection(changes):
         raise RefusedError("memory_off", f"memory is off in the space {space.slug!r}: what it holds stays as it is")
-    older = _superseded(session, memory, older_id, now) if older_id else None
-    freed = _freed(session, memory) if "supersedes" in changes and older is None else None
-    # All that may refuse comes before the first change: a caller that goes on must not store half of one.
-    rewritten = _fingerprinted(session, space, memory, draft, keys, now) if "text" in changes else None
-    status = changes.get("status") or memory.status
-    _refuse_twin(session, memory, rewritten, status, now, field="text" if rewritten else "status")
-    if freed is not None:
-        _refuse_twin(session, freed[0], None, freed[1], now, field="supersedes")
-        if freed[1] == "active":
-            _refuse_forgotten(session, space, freed[0].text, freed[0].simhash, keys, now)
-    if rewritten is None and changes.get("status") == "active" != memory.status:
-        _refuse_forgotten(session, space, memory.text, memory.simhash, keys, now)
-    woken = _woken(memory, status, freed)
+    plan = _planned(session, space, memory, draft, changes, keys, now)
+    woken = _woken(memory, plan)
     before, were, was = content_of(session, memory), _values(memory, changes), memory.status
-    gained = _gained_by_saving(session, space, memory, changes)
-    linked = _link(memory, older, freed, now) if "supersedes" in changes else {}
-    memory.importance = max(0.0, memory.importance + gained.get("gained", 0.0))
-    _apply(session, space, memory, draft, changes, now, actor)
-    memory.updated_at = now
-    if rewritten is not None:
-        # What was corrected is not to be found in any copy.
-        drop_cached(session, user_id, [memory.text], keys)
-        _rewrite(session, memory, rewritten, now)
-    session.flush()
+    told = _carry_out(session, space, memory, plan, keys, now=now, actor=actor)
     keep(session, memory, before, now=now, actor=actor, restored=restored)
-    fields = [name for name, value in _values(memory, changes).items() if value != were[name]]
-    if "manually_saved" in changes and "manually_saved" not in fields:
-        # That it was said again tells an unpinning that it was not the pin alone.
-        fields.append("manually_saved")
-    details = {"fields": sorted(fields), **linked, **gained, **({"restored": restored} if restored is not None else {})}
+    details = {"fields": _differing(memory, were), **told, **({"restored": restored} if restored is not None else {})}
     if was == "superseded" != memory.status:
         # What takes that back is to leave it so again, and not archived.
         details["from"] = was
@@ -177,9 +178,52 @@ def update(
     return memory
 
 
-def _woken(memory: Memory, status: str, freed: tuple[Memory, str] | None) -> list[UUID]:
+def _planned(
+    session: Session, space: Space, memory: Memory, draft: Draft, changes: Mapping[str, Any], keys: Keys, now: datetime
+) -> _Plan:
+    """Return what a change will do, or refuse it: a caller that goes on must not store half of one."""
+    older_id = changes.get("supersedes")
+    older = _superseded(session, memory, older_id, now) if older_id else None
+    freed = _freed(session, memory) if "supersedes" in changes and older is None else None
+    rewritten = _fingerprinted(session, space, memory, draft, keys, now) if "text" in changes else None
+    status = changes.get("status") or memory.status
+    _refuse_twin(session, memory, rewritten, status, now, field="text" if rewritten else "status")
+    if freed is not None:
+        _refuse_twin(session, freed.memory, None, freed.status, now, field="supersedes")
+        if freed.status == "active":
+            _refuse_forgotten(session, space, freed.memory.text, freed.memory.simhash, keys, now)
+    if rewritten is None and changes.get("status") == "active" != memory.status:
+        _refuse_forgotten(session, space, memory.text, memory.simhash, keys, now)
+    return _Plan(changes, draft, rewritten, status, older, freed)
+
+
+def _carry_out(
+    session: Session, space: Space, memory: Memory, plan: _Plan, keys: Keys, *, now: datetime, actor: str
+) -> dict[str, Any]:
+    """Change a memory as it was planned; returns what the record is to tell beside the fields."""
+    gained = _gained_by_saving(session, space, memory, plan.changes)
+    linked = _link(memory, plan, now) if "supersedes" in plan.changes else {}
+    memory.importance = max(0.0, memory.importance + gained.get("gained", 0.0))
+    _apply(session, space, memory, plan, now, actor)
+    memory.updated_at = now
+    if plan.rewritten is not None:
+        # What was corrected is not to be found in any copy.
+        drop_cached(session, memory.user_id, [memory.text], keys)
+        _rewrite(session, memory, plan.rewritten, now)
+    session.flush()
+    return {**linked, **gained}
+
+
+def _differing(memory: Memory, were: Mapping[str, Any]) -> list[str]:
+    """Return the names of the fields that a change has changed, in order; `were` are the values before it."""
+    fields = {name for name, value in _values(memory, were).items() if value != were[name]}
+    # That it was said again tells an unpinning that it was not the pin alone.
+    return sorted(fields | ({"manually_saved"} & were.keys()))
+
+
+def _woken(memory: Memory, plan: _Plan) -> list[UUID]:
     """Return what a change makes active: the memory, or what it no longer supersedes."""
-    became = [(memory, status), *([freed] if freed else [])]
+    became = [(memory, plan.status), *([(plan.freed.memory, plan.freed.status)] if plan.freed else [])]
     return [each.id for each, new in became if new == "active" != each.status]
 
 
@@ -272,15 +316,8 @@ def _rewrite(session: Session, memory: Memory, item: Prepared, now: datetime) ->
     enqueue(session, memory.user_id, [memory.id], now)
 
 
-def _apply(
-    session: Session,
-    space: Space,
-    memory: Memory,
-    draft: Draft,
-    changes: Mapping[str, Any],
-    now: datetime,
-    actor: str,
-) -> None:
+def _apply(session: Session, space: Space, memory: Memory, plan: _Plan, now: datetime, actor: str) -> None:
+    draft, changes = plan.draft, plan.changes
     # Forms and older versions bring the type along; only one that is another may pin what somebody has unpinned.
     wished = "manually_saved" in changes or changes.get("type", memory.type) != memory.type
     for name in ("type", "expires_at", "manually_saved"):
@@ -313,8 +350,8 @@ def _superseded(session: Session, memory: Memory, older_id: UUID, now: datetime)
     return older
 
 
-def _freed(session: Session, memory: Memory) -> tuple[Memory, str] | None:
-    """Return what no memory but this one supersedes, with the status that it had before; None where there is none."""
+def _freed(session: Session, memory: Memory) -> _Freed | None:
+    """Return what no memory but this one supersedes; None where there is none."""
     # It is locked with the memory.
     older = session.get(Memory, (memory.user_id, memory.supersedes)) if memory.supersedes is not None else None
     if older is None or older.status != "superseded":
@@ -334,14 +371,17 @@ def _freed(session: Session, memory: Memory) -> tuple[Memory, str] | None:
         )
         .order_by(AuditEvent.created_at.desc(), AuditEvent.id.desc())
     )
-    return older, "archived" if session.scalar(was.limit(1)) == "archived" else "active"
+    return _Freed(older, "archived" if session.scalar(was.limit(1)) == "archived" else "active")
 
 
-def _link(memory: Memory, older: Memory | None, freed: tuple[Memory, str] | None, now: datetime) -> dict[str, Any]:
+def _link(memory: Memory, plan: _Plan, now: datetime) -> dict[str, Any]:
     """Let a memory supersede another one or none; returns what the record is to tell of it."""
-    memory.supersedes = older.id if older is not None else None
-    other, status = (older, "superseded") if older is not None else freed or (None, "")
-    if other is None:
+    memory.supersedes = plan.older.id if plan.older is not None else None
+    if plan.older is not None:
+        other, status = plan.older, "superseded"
+    elif plan.freed is not None:
+        other, status = plan.freed.memory, plan.freed.status
+    else:
         return {}
     was, other.status, other.updated_at = other.status, status, now
     return {"older": str(other.id), "was": was, "became": status} if was != status else {}
