@@ -56,6 +56,14 @@ def space_for(slug: str | None) -> Space:
     return own
 
 
+def space_in_address(slug: str) -> Space:
+    """Return the space that an address names; raises `NotFoundError`, as no field is wrong then."""
+    try:
+        return space_for(slug)
+    except InvalidError as error:
+        raise NotFoundError(error.message) from None
+
+
 def scope_for(slug: str | None) -> Space | None:
     """Return the space that a list is of: the one that is named, the implied, or None for all.
 

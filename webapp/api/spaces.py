@@ -9,8 +9,7 @@ from typing import Any, Literal
 from flask import Response, abort, jsonify, make_response
 from pydantic import Field
 
-from memory.errors import InvalidError, NotFoundError
-from memory.models import Space
+from memory.errors import InvalidError
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import create_space, page_spaces, update_space
@@ -21,7 +20,7 @@ from webapp.api.schemas import Cursor, Line, Query, SpaceBody, SpacePatch, Space
 from webapp.context import credential, runtime, session, utc_now
 from webapp.errors import problem
 from webapp.guards import needs, require_scope
-from webapp.operations import refuse_in_incognito, space_for
+from webapp.operations import refuse_in_incognito, space_for, space_in_address
 
 bp = api_blueprint("spaces", "Namespaces that do not see one another", "/v1/spaces")
 
@@ -74,15 +73,7 @@ def create(body: SpaceBody) -> Response:
 @needs("read")
 def read(path: SpacePath) -> Response:
     """Answer a space with its settings."""
-    return jsonify(space_json(_space_at(path.slug)))
-
-
-def _space_at(slug: str) -> Space:
-    """Return the space at this address, 404 where a field would be wrong elsewhere."""
-    try:
-        return space_for(slug)
-    except InvalidError as error:
-        raise NotFoundError(error.message) from None
+    return jsonify(space_json(space_in_address(path.slug)))
 
 
 @bp.patch("/<slug>", summary="Change a space", responses={"200": SpaceAnswer})
@@ -92,7 +83,7 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
     changes = body.model_dump(exclude_unset=True)
     if not changes:
         raise InvalidError("body", "must change at least one field")
-    slug, who = _space_at(path.slug).slug, credential()
+    slug, who = space_in_address(path.slug).slug, credential()
     if "name" in changes:
         # Switches can be set while incognito, and a name is somebody's words.
         refuse_in_incognito(space_for(None).id)
@@ -111,7 +102,7 @@ def patch(path: SpacePath, body: SpacePatch) -> Response:
 @needs("read")
 def contents(path: SpacePath) -> Response:
     """Answer how much is in a space, how many of each thing each choice touches, and the word to `expect`."""
-    space = _space_at(path.slug)
+    space = space_in_address(path.slug)
     _refuse_confined()
     shown = asdict(contents_of(session(), credential().user_id, space, keys=runtime().keys, now=utc_now()))
     digest = shown.pop("digest")
@@ -125,7 +116,7 @@ def delete(path: SpacePath, query: RemovalQuery) -> Response:
 
     Forgetting needs the scope forget as well. Entities go with the space, and its tokens are revoked.
     """
-    slug = _space_at(path.slug).slug
+    slug = space_in_address(path.slug).slug
     _refuse_confined()
     if query.contents == "forget":
         require_scope("forget")

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from flask import Response, abort, flash, make_response, redirect, request, url_for
+from flask import Response, flash, make_response, redirect, request, url_for
 from sqlalchemy.orm import Session
 
 from memory.jobs import count_building, list_stuck
@@ -23,7 +23,7 @@ from webapp.pages.visitor import guarded
 from webapp.pages.words import ago, counted
 from webapp.providers import reader_failure
 
-bp = guarded("admin")
+bp = guarded("admin", admins_only=True)
 
 # A page of them stays light.
 PAGE = 50
@@ -33,12 +33,6 @@ DEEP_BACKLOG = 10_000
 MANY_FAILURES = 0.05
 # A worker reads as many in a few seconds, or in half an hour where a language model does.
 MANY_UNREAD = 1000
-
-
-@bp.before_request
-def _admins_only() -> None:
-    if "admin" not in credential().scopes:
-        abort(HTTPStatus.FORBIDDEN, "only admins see this page")
 
 
 @bp.get("/admin")

@@ -10,6 +10,7 @@ from memory.models import TYPES
 from webapp.htmx import at_address, render, wants_fragment
 from webapp.operations import is_incognito, space_for
 from webapp.pages.bulk import offer
+from webapp.pages.closed import closed_page
 from webapp.pages.forms import BrowseForm, parse
 from webapp.pages.queries import choices, listing
 from webapp.pages.restorables import restorables
@@ -24,7 +25,7 @@ def index() -> Response:
     """List a page of memories, by words as they are typed; with a cursor, htmx gets the further page alone."""
     form = parse(BrowseForm, request.args)
     if is_incognito(space_for(form.space) if form.space else None):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     fragment = "memories/_page.html" if form.cursor else "memories/_list.html"
     page = render(
         "memories/index.html",

@@ -15,6 +15,7 @@ from webapp.context import credential, session
 from webapp.conversations import change_thread, delete_thread, visible_thread
 from webapp.htmx import at_address, render, swap_or_go
 from webapp.operations import is_incognito, space_for
+from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
 from webapp.pages.queries import offered_spaces
 from webapp.pages.reading import (
@@ -58,7 +59,7 @@ def show(conversation_id: UUID) -> Response:
     """Read a stretch of a conversation; htmx gets the messages alone."""
     thread = visible_thread(conversation_id)
     if _closed(thread):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     return _page("conversations/_messages.html", thread, parse(ReadingForm, request.args))
 
 
@@ -67,7 +68,7 @@ def message(conversation_id: UUID, sequence: int) -> Response:
     """Read one message whole, and as it was sent."""
     thread = visible_thread(conversation_id)
     if _closed(thread):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     reading, payload = read_whole(thread, sequence)
     return render(
         "conversations/message.html",
@@ -87,7 +88,7 @@ def episodes(conversation_id: UUID) -> Response:
     """List what a search for turns finds here; with a cursor, htmx gets the further page alone."""
     thread = visible_thread(conversation_id)
     if _closed(thread):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     form = parse(EpisodesForm, request.args)
     listing = list_episodes(session(), credential().user_id, conversation_id, limit=EPISODES, cursor=form.cursor)
     return render("conversations/episodes.html", "conversations/_episodes.html", thread=thread, listing=listing)
@@ -126,7 +127,7 @@ def ask(conversation_id: UUID) -> Response:
     """Say what a deletion takes along, and what stays, before it is done."""
     thread = visible_thread(conversation_id)
     if _closed(thread):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     return make_response(render_template("conversations/delete.html", thread=thread, memories=count_learned(thread)))
 
 

@@ -32,6 +32,7 @@ from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
 from webapp.htmx import at_address, render
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_at, space_for
+from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
 from webapp.pages.places import Places
 from webapp.pages.queries import Offered, offered, offered_spaces
@@ -92,7 +93,7 @@ def index() -> Response:
     form = parse(EntitiesForm, request.args)
     scope = space_for(form.space) if form.space else None
     if is_incognito(scope):
-        return _closed()
+        return closed_page()
     fragment = "entities/_page.html" if form.cursor else "entities/_list.html"
     listing = _listing(form, scope)
     page = render("entities/index.html", fragment, form=form, listing=listing, pool=DEFAULT_SPACE)
@@ -108,7 +109,7 @@ def show(entity_id: UUID) -> Response:
     form = parse(MentionsForm, request.args)
     named = get_entity(session(), credential().user_id, entity_id, now=utc_now())
     if is_incognito(_space(named)):
-        return _closed()
+        return closed_page()
     fragment = "entities/_mentions.html" if form.cursor else "entities/_entity.html"
     return render("entities/entity.html", fragment, form=form, opened=_opened(named, form.cursor))
 
@@ -142,10 +143,6 @@ def delete(entity_id: UUID) -> Response:
     session().commit()
     flash(f"{name} is deleted. The texts that name it stay.")
     return _go(url_for("entities.index", space=space))
-
-
-def _closed() -> Response:
-    return render("memories/closed.html", "memories/_closed.html")
 
 
 def _go(url: str) -> Response:

@@ -19,6 +19,7 @@ from webapp.context import utc_now, zone
 from webapp.facts import correct_fact, delete_fact, find_facts, readable_fact, state_fact
 from webapp.htmx import render
 from webapp.operations import is_incognito, space_for
+from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
 from webapp.pages.queries import Offered, offered_spaces
 from webapp.pages.visitor import guarded
@@ -96,7 +97,7 @@ def index() -> Response:
     """List a page of facts, the latest first; with a cursor, htmx gets the further page alone."""
     form = parse(FactsForm, request.args)
     if is_incognito(space_for(form.space) if form.space else None):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     return render("facts/index.html", "facts/_page.html", **_context(form))
 
 

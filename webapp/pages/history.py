@@ -17,6 +17,7 @@ from memory.revisions import content_of, get_revision, list_revisions, to_bring_
 from webapp.context import credential, session
 from webapp.htmx import render
 from webapp.operations import is_incognito, restore_version, space_for, visible_entry
+from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
 from webapp.pages.visitor import guarded
 from webapp.pages.word_diff import Piece, compare_words
@@ -95,7 +96,7 @@ def index(memory_id: UUID) -> Response:
     """List what a memory said before, newest first."""
     form, entry = parse(VersionsForm, request.args), visible_entry(memory_id)
     if is_incognito(space_for(entry.space)):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     past = past_of(entry, form.before)
     return render("memories/history.html", "memories/_history.html", entry=entry, past=past, form=form)
 
@@ -105,7 +106,7 @@ def show(memory_id: UUID, number: int) -> Response:
     """Show one version whole, and how the memory differs from it as it stands."""
     entry = visible_entry(memory_id)
     if is_incognito(space_for(entry.space)):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     version = get_revision(session(), credential().user_id, memory_id, number)
     fields = to_bring_back(session(), version)
     step = _step(version, asdict(content_of(session(), entry.memory)), fields, ALONE)

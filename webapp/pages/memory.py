@@ -32,6 +32,7 @@ from webapp.operations import (
     visible_entry,
 )
 from webapp.pages.beside import beside_list
+from webapp.pages.closed import closed_page
 from webapp.pages.forms import RememberForm, begun_with, by_lines, last_day_of, parse
 from webapp.pages.history import past_of
 from webapp.pages.queries import opened
@@ -70,7 +71,7 @@ def show(memory_id: UUID) -> Response:
     except NotFoundError:
         return _forgotten(memory_id)
     if is_incognito(space_for(found.entry.space)):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     return render(
         "memories/memory.html",
         "memories/_memory.html",
@@ -89,7 +90,7 @@ def _forgotten(memory_id: UUID) -> Response:
         raise NotFoundError("there is no such memory")
     space = session().get(Space, (credential().user_id, forgotten.space_id))
     if is_incognito(space):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     return render("memories/restorable.html", "memories/_restorable.html", forgotten=forgotten)
 
 
@@ -137,7 +138,7 @@ def ask_replace(memory_id: UUID, other_id: UUID) -> Response:
     """Ask whether a memory is to replace another."""
     entry, other = visible_entry(memory_id), visible_entry(other_id)
     if any(is_incognito(space_for(each.space)) for each in (entry, other)):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     return make_response(render_template("memories/replace.html", entry=entry, other=other))
 
 
@@ -172,7 +173,7 @@ def ask(memory_id: UUID) -> Response:
     except NotFoundError:
         return _forgotten(memory_id)
     if is_incognito(space_for(entry.space)):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     return _form(entry)
 
 

@@ -20,6 +20,7 @@ from webapp.context import credential, session, utc_now
 from webapp.htmx import render
 from webapp.operations import is_incognito, refuse_in_incognito, space_for
 from webapp.pages import forms
+from webapp.pages.closed import closed_page
 from webapp.pages.line_diff import Line, compare
 from webapp.pages.visitor import guarded
 from webapp.pages.words import counted
@@ -110,7 +111,7 @@ def index() -> Response:
     """Show the document in force, ready to be changed; with `before`, htmx gets the further versions alone."""
     form = forms.parse(EditorForm, request.args)
     if _is_closed():
-        return _closed()
+        return closed_page()
     row = preferences.current(session(), credential().user_id)
     document = EXAMPLE if form.example and row is None else row.document if row else ""
     desk = _desk(document, row, before=form.before)
@@ -151,7 +152,7 @@ def save() -> Response:
 def look() -> Response:
     """Show what an agent would get of the document, without keeping it."""
     if _is_closed():
-        return _closed()
+        return closed_page()
     row = preferences.current(session(), credential().user_id)
     desk = _desk(_posted(row), row, based_on=request.form.get("based_on", type=int))
     return render("preferences/index.html", "preferences/_preview.html", desk=desk, form=EditorForm())
@@ -161,7 +162,7 @@ def look() -> Response:
 def show(version: int) -> Response:
     """Show a version, and in what it differs from the one in force."""
     if _is_closed():
-        return _closed()
+        return closed_page()
     user_id = credential().user_id
     row, current = preferences.get_version(session(), user_id, version), preferences.current(session(), user_id)
     assert current is not None
@@ -214,10 +215,6 @@ def _deleted(version: int | None) -> Response:
 
 def _is_closed() -> bool:
     return is_incognito(space_for(None))
-
-
-def _closed() -> Response:
-    return render("memories/closed.html", "memories/_closed.html")
 
 
 def _unsaved(desk: Desk, status: int = HTTPStatus.UNPROCESSABLE_ENTITY) -> Response:

@@ -16,6 +16,7 @@ from retrieval.policy import NAMED
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render
 from webapp.operations import is_incognito, space_at, space_for, visible_entry
+from webapp.pages.closed import closed_page
 from webapp.pages.visitor import guarded
 
 bp = guarded("recalls")
@@ -96,7 +97,7 @@ def neighbours(memory_id: UUID) -> Response:
     """Show the few memories of the same space whose vectors come nearest."""
     entry = visible_entry(memory_id)
     if is_incognito(space_for(entry.space)):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     compared = _compared(entry)
     near = [each for each in compared if each.cosine >= NEAR_COSINE]
     return render("memories/neighbours.html", "memories/_neighbours.html", entry=entry, near=near, compared=compared)

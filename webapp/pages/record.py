@@ -23,6 +23,7 @@ from webapp.api.schemas import Line
 from webapp.context import credential, local_now, session, utc_now, zone
 from webapp.htmx import render
 from webapp.operations import incognito_spaces, is_incognito, space_for, visible_entry
+from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
 from webapp.pages.places import Places
 from webapp.pages.visitor import guarded
@@ -163,7 +164,7 @@ def index() -> Response:
     """List tool calls, newest first; with a cursor, htmx gets the further page alone."""
     form = parse(CallsForm, request.args)
     if is_incognito(None):
-        return _closed()
+        return closed_page()
     page = list_calls(
         session(),
         credential().user_id,
@@ -182,7 +183,7 @@ def paths() -> Response:
     """List every path that the calls affected, once and in order."""
     form = parse(CallsForm, request.args)
     if is_incognito(None):
-        return _closed()
+        return closed_page()
     found = affected_paths(
         session(),
         credential().user_id,
@@ -201,7 +202,7 @@ def paths() -> Response:
 def call(call_id: UUID) -> Response:
     """Show one call with all that it said."""
     if is_incognito(None):
-        return _closed()
+        return closed_page()
     found = get_call(session(), credential().user_id, call_id, now=utc_now(), outside=incognito_spaces())
     places = _places([found])
     return render("record/call.html", "record/_call.html", call=found, places=places, whole=True, shortened=SHORTENED)
@@ -227,7 +228,7 @@ def memory_uses(memory_id: UUID) -> Response:
     form = parse(UsesForm, request.args)
     entry = visible_entry(memory_id)
     if is_incognito(space_for(entry.space)):
-        return _closed()
+        return closed_page()
     used = used_in(memory_id, form.cursor)
     return render("record/uses.html", "record/_uses.html", entry=entry, memory_id=memory_id, used=used, form=form)
 
@@ -237,10 +238,6 @@ def used_in(memory_id: UUID, cursor: str | None = None) -> Used:
     page = uses(session(), credential().user_id, memory_id, now=utc_now(), limit=USES_PAGE, cursor=cursor)
     calls = [use.call for use in page.uses]
     return Used(page, Places([each.conversation_id for each in calls], [each.message_id for each in calls]))
-
-
-def _closed() -> Response:
-    return render("memories/closed.html", "memories/_closed.html")
 
 
 def _frame(form: CallsForm) -> dict[str, Any]:

@@ -7,20 +7,14 @@ from http import HTTPStatus
 from flask import Response, abort, request
 
 from evals.runs import Run, differences, latest, load, names
-from webapp.context import credential, runtime
+from webapp.context import runtime
 from webapp.htmx import render
 from webapp.pages.visitor import guarded
 
-bp = guarded("runs")
+bp = guarded("runs", admins_only=True)
 
 MOST_RUNS = 60
 SIDE_BY_SIDE = 4
-
-
-@bp.before_request
-def _admins_only() -> None:
-    if "admin" not in credential().scopes:
-        abort(HTTPStatus.FORBIDDEN, "only admins see this page")
 
 
 @bp.get("/admin/runs")

@@ -10,7 +10,7 @@ from flask import Response, flash, make_response, redirect, render_template, req
 from pydantic import ValidationError
 
 from memory.capacity import beyond
-from memory.errors import ConflictError, InvalidError, NotFoundError, RefusedError
+from memory.errors import ConflictError, InvalidError, RefusedError
 from memory.models import Space
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
@@ -18,7 +18,7 @@ from memory.spaces import DEFAULT_SPACE, create_space, page_spaces, update_space
 from retrieval.policy import FUSIONS, PolicyError
 from webapp.context import credential, runtime, session, utc_now
 from webapp.htmx import render, wants_fragment
-from webapp.operations import refuse_in_incognito, space_for
+from webapp.operations import refuse_in_incognito, space_for, space_in_address
 from webapp.pages.forms import parse
 from webapp.pages.notebook_forms import SLIDERS, WEIGHTS, scale_of
 from webapp.pages.space_forms import (
@@ -84,13 +84,13 @@ def add() -> Response:
 @bp.get("/spaces/<slug>")
 def show(slug: str) -> Response:
     """Show a space with its settings."""
-    return _room(_space_at(slug))
+    return _room(space_in_address(slug))
 
 
 @bp.post("/spaces/<slug>")
 def change(slug: str) -> Response:
     """Save the settings; the form comes back where a field does not fit."""
-    space, who = _space_at(slug), credential()
+    space, who = space_in_address(slug), credential()
     try:
         form = parse(SettingsForm, request.form)
         changes = form.changes(space)
@@ -105,10 +105,10 @@ def change(slug: str) -> Response:
     except InvalidError as error:
         session().rollback()
         found = {error.field: error.message}
-        return _room(_space_at(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
+        return _room(space_in_address(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
     except RefusedError:
         found = {"name": UNKEPT}
-        return _room(_space_at(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
+        return _room(space_in_address(slug), HTTPStatus.UNPROCESSABLE_ENTITY, given=request.form, problem=found)
     return _saved(slug, "settings")
 
 
@@ -124,7 +124,7 @@ def _ask_about_cap(space: Space, soft_cap: int) -> None:
 @bp.post("/spaces/<slug>/weights")
 def weigh(slug: str) -> Response:
     """Save how the space ranks, or let it rank as spaces begin; the form comes back where a number does not fit."""
-    space, who = _space_at(slug), credential()
+    space, who = space_in_address(slug), credential()
     try:
         kept = {} if "reset" in request.form else parse(WeightsForm, request.form).over(space)
     except ValidationError as error:
@@ -140,7 +140,7 @@ def weigh(slug: str) -> Response:
 def _saved(slug: str, what: str) -> Response:
     session().commit()
     if wants_fragment():
-        return _room(_space_at(slug), saved=what)
+        return _room(space_in_address(slug), saved=what)
     flash("Saved.")
     return _to(slug)
 
@@ -148,13 +148,13 @@ def _saved(slug: str, what: str) -> Response:
 @bp.get("/spaces/<slug>/delete")
 def ask(slug: str) -> Response:
     """Say what is in a space, and what each choice does with it."""
-    return _farewell(_space_at(slug))
+    return _farewell(space_in_address(slug))
 
 
 @bp.post("/spaces/<slug>/delete")
 def delete(slug: str) -> Response:
     """Remove a space as it was looked at; when it has changed since, ask again."""
-    space, who = _space_at(slug), credential()
+    space, who = space_in_address(slug), credential()
     name, choice = space.name, request.form.get("contents", "")
     if choice not in CHOICES:
         return _farewell(space, HTTPStatus.UNPROCESSABLE_ENTITY, "Choose what becomes of what is in it.")
@@ -172,18 +172,10 @@ def delete(slug: str) -> Response:
     except (ConflictError, RefusedError) as error:
         session().rollback()
         said = str(error)
-        return _farewell(_space_at(slug), HTTPStatus.CONFLICT, f"{said[:1].upper()}{said[1:]}.")
+        return _farewell(space_in_address(slug), HTTPStatus.CONFLICT, f"{said[:1].upper()}{said[1:]}.")
     session().commit()
     flash(f"The space {name} is removed: {', '.join(fates(done)) or 'nothing was in it'}.")
     return make_response(redirect(url_for("spaces.index"), HTTPStatus.SEE_OTHER))
-
-
-def _space_at(slug: str) -> Space:
-    """Return the space at this address; raises `NotFoundError`."""
-    try:
-        return space_for(slug)
-    except InvalidError as error:
-        raise NotFoundError(error.message) from None
 
 
 def _to(slug: str) -> Response:

@@ -14,8 +14,8 @@ from memory.models import Theme
 from memory.themes import create_theme, describe_theme, get_theme, list_themes
 from webapp.api.schemas import Line
 from webapp.context import credential, session, utc_now
-from webapp.htmx import render
 from webapp.operations import drop_theme, incognito_spaces, is_incognito, refuse_in_incognito, space_for
+from webapp.pages.closed import closed_page
 from webapp.pages.forms import ShownForm, parse
 from webapp.pages.space_forms import address_of
 from webapp.pages.spaces import UNKEPT
@@ -45,7 +45,7 @@ class ThemeForm(ShownForm):
 def index() -> Response:
     """List themes, the fullest first, with a form to add one, or to describe the one that `change` names."""
     if is_incognito(None):
-        return render("memories/closed.html", "memories/_closed.html")
+        return closed_page()
     slug = request.args.get("change", "").replace("\x00", "")
     changing = get_theme(session(), credential().user_id, slug, outside=incognito_spaces()) if slug else None
     return _shelf(changing=changing)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from uuid import UUID
 
-from flask import Blueprint, Response, current_app, flash, g, request, url_for
+from flask import Blueprint, Response, abort, current_app, flash, g, request, url_for
 from flask import session as cookie
 from sqlalchemy import exists, select
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -64,11 +64,18 @@ class Visitor:
     embedded_elsewhere: bool
 
 
-def guarded(name: str) -> Blueprint:
-    """Return a blueprint whose pages need a login."""
+def guarded(name: str, *, admins_only: bool = False) -> Blueprint:
+    """Return a blueprint whose pages need a login, with `admins_only` an admin's."""
     bp = Blueprint(name, "webapp.pages")
     bp.before_request(login_required)
+    if admins_only:
+        bp.before_request(_refuse_others)
     return bp
+
+
+def _refuse_others() -> None:
+    if "admin" not in credential().scopes:
+        abort(HTTPStatus.FORBIDDEN, "only admins see this page")
 
 
 def login_required() -> Response | None:
