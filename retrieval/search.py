@@ -152,12 +152,7 @@ class _Run:
             return self._again(dense, written)
         model_id = dense.model_id if dense is not None else None
         phrases = quoted(question) or shown
-        with self.course.timed("join"):
-            # Among many that have the words, those that have the phrase need not be the best by either leg.
-            also = self.source.with_all(" ".join(phrases)) if phrases and "keyword" in policy.legs else ()
-            pool = self.source.pool(worded, near, model_id, also)
-        if near.vector is not None and many_wait(self.source, near, pool):
-            self.course.degraded.append(WAITING)
+        pool = self._joined(worded, near, model_id, phrases)
         with self.course.timed("rank"):
             bound, now = worded.question.bound, self.source.now
             asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
@@ -177,15 +172,28 @@ class _Run:
             if may_respell and (written := self._respelled(question, worded, thorough=True)) is not None:
                 return self._again(dense, written)
             self.withheld, weighed = min(len(scored), query.limit), []
-        weighed = hearing.shown(weighed)
+        return self._cut(self._best_of(hearing.shown(weighed), question, near.unrelated), len(pool))
+
+    def _joined(self, worded: Worded, near: Near, model_id: UUID | None, phrases: Sequence[str]) -> list[Candidate]:
+        """Return the candidates of both legs as one pool, and note whether many of them have no vector yet."""
+        with self.course.timed("join"):
+            # Among many that have the words, those that have the phrase need not be the best by either leg.
+            quoting = phrases and "keyword" in self.source.policy.legs
+            pool = self.source.pool(worded, near, model_id, self.source.with_all(" ".join(phrases)) if quoting else ())
+        if near.vector is not None and many_wait(self.source, near, pool):
+            self.course.degraded.append(WAITING)
+        return pool
+
+    def _best_of(self, weighed: Sequence[Scored], question: str, unrelated: float) -> list[Ranked]:
+        """Rank what was read once more, and choose the best that are not much alike; note whether there are more."""
+        query, policy = self.source.query, self.source.policy
         with self.course.timed("rank"):
             # Only then the best of them: who wants one alone wants what answers, wherever it stood before it was read.
-            weighed = look_again(weighed, policy, question=question, now=self.source.now)
-            lam, unrelated = policy.mmr_lambda, near.unrelated
-            weighed = newest_first(weighed, policy, question=question, unrelated=unrelated)[: POOL * query.limit]
-            ranked = diversify(weighed, limit=query.limit, lam=lam, unrelated=unrelated)
-        self.more = len(weighed) > len(ranked)
-        return self._cut(ranked, len(pool))
+            again = look_again(weighed, policy, question=question, now=self.source.now)
+            latest = newest_first(again, policy, question=question, unrelated=unrelated)[: POOL * query.limit]
+            ranked = diversify(latest, limit=query.limit, lam=policy.mmr_lambda, unrelated=unrelated)
+        self.more = len(latest) > len(ranked)
+        return ranked
 
     def _is_unreadable(self, question: str, dense: Dense | None) -> bool:
         """Tell whether a question can be searched for by its words, and the model cannot read its script."""
