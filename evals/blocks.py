@@ -40,9 +40,9 @@ def read_file(path: Path) -> list[Block]:
     return _blocks_of([path])
 
 
-def read_known_blocks(since: str, folder: Path = FOLDER) -> list[Block]:
+def read_known_blocks(since: str) -> list[Block]:
     """Return the blocks of the files before one; raises as `read_blocks` does."""
-    return _blocks_of(path for path in sorted(folder.glob("*.txt")) if path.stem < since)
+    return _blocks_of(path for path in sorted(FOLDER.glob("*.txt")) if path.stem < since)
 
 
 def _blocks_of(paths: Iterable[Path]) -> list[Block]:

@@ -95,12 +95,12 @@ class Notes:
         return self._random.sample(asked, count)
 
 
-def recombined(conversations: Sequence[Conversation], count: int, seed: int = 0) -> list[str]:
+def recombined(conversations: Sequence[Conversation], count: int) -> list[str]:
     """Return `count` different memories: the turns as they are, then halves of two turns put together.
 
     Raises `MeasureError` where there are fewer.
     """
-    chance = random.Random(seed)
+    chance = random.Random(0)
     turns = [memory_text(turn) for each in conversations for turn in each.turns if turn.text.strip()]
     # A space keeps one of those that differ in case or white space alone.
     made = {folded(turn): turn for turn in turns}

@@ -56,18 +56,11 @@ def nearest(blocks: Sequence[Block]) -> list[Pair]:
     ]
 
 
-def follow(
-    learner: Learner,
-    before: Learner,
-    pairs: Sequence[Pair],
-    *,
-    seed: int = 0,
-    on_step: OnStep,
-) -> None:
+def follow(learner: Learner, before: Learner, pairs: Sequence[Pair], *, on_step: OnStep) -> None:
     """Train a learner for one round over the pairs to give what another with as many layers gives."""
     weights = [each for each in learner.parameters() if each.requires_grad]
     steps = Steps(weights, _RATE, total := -(-len(pairs) // BATCH))
-    for done, batch in enumerate(in_batches(pairs, lambda pair: pair, random.Random(seed)), 1):
+    for done, batch in enumerate(in_batches(pairs, lambda pair: pair, random.Random(0)), 1):
         made = learner.tokens(batch)
         with half_bits():
             with torch.no_grad():

@@ -26,7 +26,7 @@ def refusal(
     """
     try:
         Draft(text, type=kind, source_ids=(source_id,), created_at=created_at)
-        check_not_ahead("created_at", created_at, datetime.now(UTC))
+        check_not_ahead(created_at, datetime.now(UTC))
     except InvalidError as error:
         return f"{names.get(error.field, error.field)}: {error.message}"
     return None

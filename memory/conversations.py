@@ -104,7 +104,7 @@ def open_conversation(
     """
     values = _checked({"title": title, "extra": extra or {}})
     check_moment("created_at", created_at)
-    check_not_ahead("created_at", created_at, now)
+    check_not_ahead(created_at, now)
     if external_id is not None:
         check_name(external_id, "external_id")
         found = _resume(session, user_id, external_id, space.id, within)

@@ -95,11 +95,11 @@ def check_text(text: str, field: str = "text", *, most: int = MAX_TEXT_BYTES) ->
         raise InvalidError(field, f"must be at most {most} bytes of UTF-8, not {size}")
 
 
-def check_batch(field: str, drafts: Sequence[Draft]) -> None:
+def check_batch(drafts: Sequence[Draft]) -> None:
     """Refuse drafts with more text than is stored at once."""
     size = sum(len(draft.text.encode()) for draft in drafts)
     if size > MAX_BATCH_BYTES:
-        raise InvalidError(field, f"must have at most {MAX_BATCH_BYTES} bytes of text together, not {size}")
+        raise InvalidError("entries", f"must have at most {MAX_BATCH_BYTES} bytes of text together, not {size}")
 
 
 def check_choice(field: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -141,13 +141,13 @@ def check_moment(field: str, value: datetime | None) -> None:
         raise InvalidError(field, "must be within the years 1 to 9999 in UTC") from None
 
 
-def check_not_ahead(field: str, value: datetime | None, now: datetime) -> None:
-    """Refuse a time that is still to come: it would be the latest of all for as long as it takes.
+def check_not_ahead(created_at: datetime | None, now: datetime) -> None:
+    """Refuse a `created_at` that is still to come: it would be the latest of all for as long as it takes.
 
     A day is left to clocks that are wrong, and to moments that were written down in another zone.
     """
-    if value is not None and value - now > AHEAD:
-        raise InvalidError(field, "must not be more than a day in the future")
+    if created_at is not None and created_at - now > AHEAD:
+        raise InvalidError("created_at", "must not be more than a day in the future")
 
 
 def merged_words(old: list[str], new: tuple[str, ...], most: int) -> list[str]:

@@ -95,7 +95,7 @@ def append_locked(
 ) -> Appended:
     """As `append`, to a conversation that is locked; `space` is the slug of its locked space, if any is to remember."""
     for draft in drafts:
-        check_not_ahead("created_at", draft.created_at, scribe.now)
+        check_not_ahead(draft.created_at, scribe.now)
     writer = _Writer(session, conversation, scribe)
     stored = writer.keep(drafts)
     fresh = [item.message for item in stored if item.outcome != "duplicate"]

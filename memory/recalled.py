@@ -111,23 +111,16 @@ class _Run:
 
 
 def strip_recalled(
-    session: Session,
-    user_id: UUID,
-    text: str,
-    *,
-    now: datetime,
-    since: datetime | None = None,
-    within: UUID | None = None,
+    session: Session, user_id: UUID, text: str, *, now: datetime, since: datetime | None = None
 ) -> Stripped:
     """Return the text without what this server recalled for the user since then, by default in the last 24 hours.
 
     Recalled text is what the markers of an assembled block enclose, however quoted or cut; lines, list items, runs
     of lines and JSON answers with the digest of a memory that a tool call returned; and lines that begin as such a
     memory does for 40 characters or more, as where a budget has cut it. The rest stays as it was said; it is "" if
-    nothing is left. Whose writing is confined to the space `within` is told nothing of any other: what is recalled
-    there stays.
+    nothing is left.
     """
-    return strip_all_recalled(session, user_id, [text], now=now, since=since, within=within)[0]
+    return strip_all_recalled(session, user_id, [text], now=now, since=since)[0]
 
 
 def strip_all_recalled(
@@ -139,7 +132,10 @@ def strip_all_recalled(
     since: datetime | None = None,
     within: UUID | None = None,
 ) -> list[Stripped]:
-    """Return each text as `strip_recalled` does, in a few statements however many they are."""
+    """Return each text as `strip_recalled` does, in a few statements however many they are.
+
+    Whose writing is confined to the space `within` is told nothing of any other: what is recalled there stays.
+    """
     rests = [without_marked(text) for text in texts]
     when = {"user_id": user_id, "since": since or now - WINDOW, "now": now, "within": within}
     calls = session.scalars(_CALLS, when).all() if any(rest.strip() for rest in rests) else ()

@@ -73,7 +73,7 @@ def remember_many(
     its markers is left out, and a draft that is nothing else is refused.
     """
     for draft in drafts:
-        check_not_ahead("created_at", draft.created_at, now)
+        check_not_ahead(draft.created_at, now)
     prepared = [prepare(_own_words(draft)) for draft in drafts]
     locked = lock_space(session, user_id, space)
     if not locked.memory_enabled:

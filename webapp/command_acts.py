@@ -170,8 +170,7 @@ def _locked(asked: Asked, ids: Sequence[UUID]) -> Sequence[Item]:
     return listed([item.id for item in seen])
 
 
-def _memory_off(asked: Asked, ids: Sequence[UUID], space: str | None, *, enabled: bool = False) -> CommandResult:
-    del ids
+def _switch_memory(asked: Asked, space: str | None, *, enabled: bool) -> CommandResult:
     target = space_for(space) if space else space_of(asked)
     was, slug = target.memory_enabled, target.slug
     update_space(session(), asked.user_id, slug, {"memory_enabled": enabled}, now=utc_now(), actor=credential().actor)
@@ -183,8 +182,14 @@ def _memory_off(asked: Asked, ids: Sequence[UUID], space: str | None, *, enabled
     )
 
 
+def _memory_off(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
+    del ids
+    return _switch_memory(asked, space, enabled=False)
+
+
 def _memory_on(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:
-    return _memory_off(asked, ids, space, enabled=True)
+    del ids
+    return _switch_memory(asked, space, enabled=True)
 
 
 def _incognito_start(asked: Asked, ids: Sequence[UUID], space: str | None) -> CommandResult:

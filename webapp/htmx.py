@@ -28,15 +28,15 @@ def render(page: str, fragment: str, status: int = HTTPStatus.OK, *, title: str 
     return response
 
 
-def at_address(response: Response, url: str, *, instead_of: str = "", typed: bool = False) -> Response:
+def at_address(response: Response, url: str, *, typed: bool = False) -> Response:
     """Let the browser stand at `url` once it shows the fragment: a step of its own, to which Back returns.
 
-    While the page has the same value of the parameter `instead_of`, the address is replaced: another setting makes no
-    step. With `typed`, while it has any value: typing on makes no more steps.
+    While the page has the same question, the parameter `q`, the address is replaced: another setting makes no step.
+    With `typed`, while it has any: typing on makes no more steps.
     """
     if wants_fragment():
         before, after = (
-            parse_qs(_split(each).query).get(instead_of, [""])[0] for each in (request.htmx.current_url or "", url)
+            parse_qs(_split(each).query).get("q", [""])[0] for each in (request.htmx.current_url or "", url)
         )
         replaced = before and (typed or before == after)
         response.headers["HX-Replace-Url" if replaced else "HX-Push-Url"] = url

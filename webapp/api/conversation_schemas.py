@@ -257,7 +257,7 @@ def _at(where: str, given: dict[str, Any]) -> MessageDraft:
     try:
         draft = MessageDraft(**given, where=where)
         # Storing checks it too, but knows no numbers.
-        check_not_ahead("created_at", draft.created_at, utc_now())
+        check_not_ahead(draft.created_at, utc_now())
         return draft
     except InvalidError as error:
         raise InvalidError(f"{where}.{error.field}", error.message) from error

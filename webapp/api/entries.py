@@ -108,7 +108,7 @@ def create_batch(body: BatchBody) -> Response:
             drafts.append(entry.to_draft())
         except InvalidError as error:
             raise InvalidError(f"entries.{number}.{error.field}", error.message) from error
-    check_batch("entries", drafts)
+    check_batch(drafts)
     for number in unknown_sources(drafts):
         raise InvalidError(f"entries.{number}.source_message_id", NO_SOURCE)
     outcomes = store(drafts, space)

@@ -96,7 +96,7 @@ def _ahead(value: datetime) -> datetime:
 def _happened(value: datetime) -> datetime:
     """Return a moment that is not far ahead: what is said to be of then would be the latest until then."""
     try:
-        check_not_ahead("created_at", value, utc_now())
+        check_not_ahead(value, utc_now())
     except InvalidError as error:
         raise PydanticCustomError("ahead", "{told}", {"told": error.message}) from None
     return value

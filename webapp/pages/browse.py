@@ -43,4 +43,4 @@ def index() -> Response:
     if form.cursor:
         return page
     given: dict[str, Any] = {**form.chosen()}
-    return at_address(page, url_for("browse.index", **given), instead_of="q", typed=True)
+    return at_address(page, url_for("browse.index", **given), typed=True)

@@ -51,7 +51,7 @@ def index() -> Response:
     if listing.closed or form.cursor:
         return shown
     given: dict[str, Any] = {**form.chosen()}
-    return at_address(shown, url_for("conversations.index", **given), instead_of="q", typed=True)
+    return at_address(shown, url_for("conversations.index", **given), typed=True)
 
 
 @bp.get("/conversations/<uuid:conversation_id>")

@@ -100,7 +100,7 @@ def index() -> Response:
     if form.cursor:
         return page
     given: dict[str, Any] = {**form.chosen()}
-    return at_address(page, url_for("entities.index", **given), instead_of="q", typed=True)
+    return at_address(page, url_for("entities.index", **given), typed=True)
 
 
 @bp.get("/entities/<uuid:entity_id>")

@@ -93,7 +93,7 @@ def _tags(space: Space | None) -> Chart:
     rows = figures.tags(session(), _me(), _id(space), closed=closed, now=local_now())
     shut = closed if space is None else closed & {space.id}
     said = "" if not shut else f"Without {counted(len(shut), 'space')} in which incognito is on."
-    return _by_name(NAMES["tags"], said, "Tag", "memories", rows)
+    return _by_name(NAMES["tags"], said, "Tag", rows)
 
 
 def _repeats(_space: Space | None) -> Chart:
@@ -106,7 +106,7 @@ def _repeats(_space: Space | None) -> Chart:
 
 def _backlog(_space: Space | None) -> Chart:
     rows = figures.backlog(session(), _me(), now=local_now())
-    return _by_name(NAMES["backlog"], "", "Vector", "memories", rows if any(count for _, count in rows) else ())
+    return _by_name(NAMES["backlog"], "", "Vector", rows if any(count for _, count in rows) else ())
 
 
 def _latency(_space: Space | None) -> Chart:
@@ -127,9 +127,9 @@ def _over_time(
     return Chart(title, said, "time", "From", series, points)
 
 
-def _by_name(title: str, said: str, axis_name: str, counted: str, rows: Sequence[tuple[str, int]]) -> Chart:
+def _by_name(title: str, said: str, axis_name: str, rows: Sequence[tuple[str, int]]) -> Chart:
     points = [Row(place, name, (count,)) for place, (name, count) in enumerate(rows)]
-    return Chart(title, said, "names", axis_name, (Series(counted, "relevance", "bars"),), points)
+    return Chart(title, said, "names", axis_name, (Series("memories", "relevance", "bars"),), points)
 
 
 def _me() -> UUID:

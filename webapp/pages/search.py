@@ -56,7 +56,7 @@ def index() -> Response:
     # Who empties the field is about to ask something else; what is asked while incognito is kept nowhere.
     if not form.q or was_incognito(form.space):
         return page
-    return at_address(page, url_for("search.index", **form.chosen()), instead_of="q")
+    return at_address(page, url_for("search.index", **form.chosen()))
 
 
 def _is_full(question: str) -> bool:
