@@ -96,6 +96,12 @@ def test_the_page_about_the_search_has_every_module_of_it() -> None:
     assert set(re.findall(r"`(\w+\.(?:py|npz))`", DOCS["search.md"])) == modules
 
 
+def test_the_page_of_decisions_begins_with_a_list_of_them() -> None:
+    listed, *_ = DOCS["decisions.md"].partition("\n## ")
+    decisions = re.findall(r"^## (.+)$", DOCS["decisions.md"], re.MULTILINE)
+    assert sorted(re.findall(r"\[(.+?)\]\(#", listed)) == sorted(decisions)
+
+
 def lines_of_commands(text: str) -> Iterator[str]:
     """Yield what stands in backticks and in the lines of blocks, from the name of a command on."""
     for number, part in enumerate(re.split(r"^```.*$", text, flags=re.MULTILINE)):
