@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from memory.ids import among
 from memory.models import Fact
-from memory.redaction import Needles, Secrets
+from memory.needles import Needles
+from memory.redaction import Secrets
 
 _AT_ONCE = 1000
 

@@ -20,7 +20,8 @@ from memory.journal import record, redact
 from memory.keys import Keys
 from memory.markers import is_marked
 from memory.models import Conversation, Fact, Message, Space
-from memory.redaction import Needles, Secrets, secrets_of
+from memory.needles import Needles
+from memory.redaction import Secrets, secrets_of
 from memory.scripts import UNSPACED
 from memory.spaces import lock_spaces
 from memory.telling import begin_to_tell

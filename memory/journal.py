@@ -16,8 +16,9 @@ from memory.driver import Ids, fetch
 from memory.fact_texts import drop_facts, facts_saying
 from memory.ids import new_id
 from memory.models import AuditEvent, ToolCall
+from memory.needles import Needles
 from memory.notebooks.blanking import blank
-from memory.redaction import Calls, Needles
+from memory.redaction import Calls
 from memory.telling import may_tell, wait_for_tellers
 
 _DOCUMENTS = ("arguments", "result")

@@ -17,8 +17,8 @@ from memory.ids import among
 from memory.journal import record, redact
 from memory.keys import Keys
 from memory.models import Forgotten, Tombstone
+from memory.needles import Needles
 from memory.notebooks.notebooks import drop_removed
-from memory.redaction import Needles
 from memory.session_state import drop_goals
 
 

@@ -15,7 +15,8 @@ from sqlalchemy.orm import Session
 
 from memory.drafts import MAX_TEXT_BYTES
 from memory.keys import Keys
-from memory.redaction import REDACTED, SHORTEST_WITHIN, UNNAMED
+from memory.needles import SHORTEST_WITHIN
+from memory.redaction import REDACTED, UNNAMED
 from memory.telling import begin_to_tell
 from memory.text import normalise, simhash64
 from memory.tombstones import final_graveyard

@@ -25,7 +25,8 @@ from memory.errors import InvalidError, NotFoundError
 from memory.ids import among
 from memory.journal import record
 from memory.models import Conversation, Message, SessionState
-from memory.redaction import Needles, secrets_of
+from memory.needles import Needles
+from memory.redaction import secrets_of
 from memory.redis_link import RedisLink
 from memory.telling import begin_to_tell
 from memory.transcript import weighed

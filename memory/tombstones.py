@@ -24,7 +24,7 @@ from memory.driver import fetch
 from memory.ids import among
 from memory.keys import Keys
 from memory.models import Forgotten, Memory, Tombstone
-from memory.redaction import decoded
+from memory.needles import decoded
 from memory.text import NEAR, bands, from_signed, hamming, normalise, simhash64, text_digest, to_signed
 from memory.time_zones import short_name, user_zone
 

@@ -9,7 +9,8 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from memory.models import Cell, Notebook, RecallMark
-from memory.redaction import REDACTED, Needles, Secrets
+from memory.needles import Needles
+from memory.redaction import REDACTED, Secrets
 
 UNTITLED = "Untitled"
 BLANK_CELL: dict[str, Any] = {"input": REDACTED, "output": None, "duration_ms": None, "ran_at": None}

@@ -20,8 +20,8 @@ from memory.embedding.backfill import utc_now
 from memory.ids import new_id
 from memory.journal import record_tool_call, redact
 from memory.models import ToolCall
+from memory.needles import MOST_ASKED, SHORTEST_WITHIN, Needles
 from memory.purge import redact_all
-from memory.redaction import MOST_ASKED, SHORTEST_WITHIN, Needles
 
 SECRET = 'Ada said "never\n\tagain" in C:\\Zürich'
 BLANK = {"redacted": True}
