@@ -1,38 +1,23 @@
-"""The preferences document: Markdown with YAML front matter, read so that every complaint names its line."""
+"""The preferences document: Markdown with YAML front matter, checked against a schema."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
 import frontmatter
 import yaml
-from frontmatter.default_handlers import YAMLHandler
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from memory.drafts import check_text
 from memory.errors import InvalidError
+from memory.front_matter import BOUNDARY, Complaint, FrontMatter, KeyPath, PreferencesError, StrictLoader
 from memory.time_zones import DEFAULT_ZONE, names
 
-# A person's preferences nest two levels deep; what nests deeper was written to exhaust a parser.
-DEEPEST = 16
 LONGEST_VALUE = 500
-# Longer numbers are kept as they were written: a database holds no integer of 4,000 digits that JSON can carry.
-LONGEST_NUMBER = 18
-
 _NO_ZONE = "is not a time zone; write one such as Europe/Berlin"
-
-Path: TypeAlias = tuple[str, ...]
-
-_BOUNDARY = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)
-# What a document may be made of; a tag of any other kind asks a parser to build something.
-_KINDS = ("map", "seq", "str", "null", "bool", "int", "float", "timestamp", "value", "merge")
-_TAGS = {f"tag:yaml.org,2002:{kind}": kind for kind in _KINDS}
 
 
 class _Section(BaseModel):
@@ -87,29 +72,6 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
-    """What is wrong with a field. `line` is that of the document, from 1; None where it is about the whole."""
-
-    field: str
-    line: int | None
-    message: str
-
-    def __str__(self) -> str:
-        where = f"line {self.line}: " if self.line is not None else ""
-        return f"{where}{self.field}: {self.message}"
-
-
-class PreferencesError(InvalidError):
-    """A document that cannot be used, with everything that is wrong with it, in the order of the lines."""
-
-    def __init__(self, complaints: list[Complaint]) -> None:
-        first = complaints[0]
-        where = f"line {first.line}: " if first.line is not None else ""
-        super().__init__(first.field, f"{where}{first.message}")
-        self.complaints = tuple(complaints)
-
-
-@dataclass(frozen=True, slots=True)
 class Parsed:
     """A valid document: what its front matter says, unknown keys included, and its body."""
 
@@ -140,14 +102,14 @@ def parse_kept(document: str) -> Parsed:
     return _validated(given, body, lines)
 
 
-def _read(document: str) -> tuple[dict[str, Any], str, Mapping[Path, int]]:
+def _read(document: str) -> tuple[dict[str, Any], str, Mapping[KeyPath, int]]:
     """Return what a document gives before it is checked against the schema, its body, and the line of each key."""
     try:
         check_text(document, "document")
     except InvalidError as error:
         raise PreferencesError([Complaint(error.field, None, error.message)]) from None
     text = _plain_lines(document)
-    handler = _Handler(first_line=1 + _blank_lines(text))
+    handler = FrontMatter(first_line=1 + _blank_lines(text))
     given, body = frontmatter.parse(text, handler=handler)
     return given, body, handler.lines
 
@@ -187,17 +149,17 @@ def _plain_lines(document: str) -> str:
 
 
 def _with_zone_written(text: str, name: str) -> str:
-    opening = _BOUNDARY.match(text, len(text) - len(text.lstrip()))
+    opening = BOUNDARY.match(text, len(text) - len(text.lstrip()))
     if opening is None:
         return f"---\ntime_zone: {name}\n---\n\n{text}"
-    start, closing = opening.end(), _BOUNDARY.search(text, opening.end())
+    start, closing = opening.end(), BOUNDARY.search(text, opening.end())
     end = closing.start() if closing is not None else len(text)
     return f"{text[:start]}{_head_with_zone(text[start:end], name)}{text[end:]}"
 
 
 def _head_with_zone(head: str, name: str) -> str:
     """Return front matter, from behind its first line of dashes, with the zone in its place or at its end."""
-    root = yaml.compose(head, Loader=_Loader)
+    root = yaml.compose(head, Loader=StrictLoader)
     if not isinstance(root, yaml.MappingNode):
         return f"{head}time_zone: {name}\n"
     for key, value in root.value:
@@ -216,7 +178,7 @@ def _blank_lines(text: str) -> int:
     return text[: len(text) - len(text.lstrip())].count("\n")
 
 
-def _validated(given: dict[str, Any], body: str, lines: Mapping[Path, int]) -> Parsed:
+def _validated(given: dict[str, Any], body: str, lines: Mapping[KeyPath, int]) -> Parsed:
     try:
         structured = Structured.model_validate(_filled_in(given))
     except ValidationError as error:
@@ -235,8 +197,8 @@ def _filled_in(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _complaint(error: Any, lines: Mapping[Path, int]) -> Complaint:
-    path: Path = tuple(str(part) for part in error["loc"])
+def _complaint(error: Any, lines: Mapping[KeyPath, int]) -> Complaint:
+    path: KeyPath = tuple(str(part) for part in error["loc"])
     message = str(error["msg"]).replace("Input should be", "must be").replace("String should have", "must have")
     if error["type"] == "string_type":
         message = "must be text; put it in quotes"
@@ -247,138 +209,10 @@ def _complaint(error: Any, lines: Mapping[Path, int]) -> Complaint:
     return Complaint(".".join(path), lines.get(path), message)
 
 
-def _unknown(values: Mapping[str, Any], section: type[BaseModel], above: Path = ()) -> Iterator[Path]:
+def _unknown(values: Mapping[str, Any], section: type[BaseModel], above: KeyPath = ()) -> Iterator[KeyPath]:
     for name, value in values.items():
         field = section.model_fields.get(name)
         if field is None:
             yield (*above, name)
         elif isinstance(value, dict):
             yield from _unknown(value, cast(type[BaseModel], field.annotation), (*above, name))
-
-
-class _Handler(YAMLHandler):
-    """Reads YAML into JSON values for `frontmatter`, and keeps the line of every key."""
-
-    def __init__(self, first_line: int) -> None:
-        super().__init__(fm_boundary=_BOUNDARY)
-        self.lines: dict[Path, int] = {}
-        self._first_line = first_line
-
-    def split(self, text: str) -> tuple[str, str]:
-        """Return the front matter and the body; `ValueError` tells `frontmatter` that all of it is body."""
-        if not _BOUNDARY.match(text):
-            raise ValueError("no front matter")
-        if len(_BOUNDARY.findall(text)) < 2:
-            raise self._error(self._first_line, "the front matter has no closing line of three dashes")
-        return super().split(text)
-
-    def load(self, fm: str, **_kwargs: object) -> dict[str, Any]:
-        """Return the front matter as JSON values."""
-        try:
-            root = yaml.compose(fm, Loader=_Loader)
-        except yaml.MarkedYAMLError as error:
-            raise self._error(self._first_line + _offset(error), f"not YAML: {error.problem}") from None
-        except yaml.reader.ReaderError as error:
-            line = self._first_line + fm[: error.position].count("\n")
-            raise self._error(line, "not YAML: a control character") from None
-        if root is None:
-            return {}
-        if not isinstance(root, yaml.MappingNode):
-            raise self._error(self._line(root), "the front matter must be lines of the form key: value")
-        return self._mapping(root, ())
-
-    def _value(self, node: yaml.Node, path: Path) -> Any:
-        if node.tag not in _TAGS:
-            raise self._error(self._line(node), f"the tag {node.tag[:60]!r} is not known here", path)
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
-        if isinstance(node, yaml.SequenceNode):
-            return [self._value(each, path) for each in node.value]
-        return self._scalar(node, path)
-
-    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise self._error(self._line(key), "a key must be a word", path)
-            name = self._storable(key, path)
-            here = (*path, name)
-            if name in values:
-                raise self._error(self._line(key), f"is already in line {self.lines[here]}", here)
-            self.lines[here] = self._line(key)
-            values[name] = self._value(value, here)
-        return values
-
-    def _scalar(self, node: yaml.Node, path: Path) -> Any:
-        written = self._storable(node, path)
-        try:
-            return _plain(_TAGS[node.tag], written)
-        except ValueError:
-            raise self._error(self._line(node), "is not what its tag says", path) from None
-
-    def _storable(self, node: yaml.Node, path: Path) -> str:
-        """Return the text of a scalar; its escapes may spell what no database keeps."""
-        value: str = node.value
-        try:
-            check_text(f"{value}.")
-        except InvalidError as error:
-            raise self._error(self._line(node), error.message, path) from None
-        return value
-
-    def _line(self, node: yaml.Node) -> int:
-        return self._first_line + int(node.start_mark.line)
-
-    def _error(self, line: int, message: str, path: Path = ("document",)) -> PreferencesError:
-        return PreferencesError([Complaint(".".join(path) or "document", line, message)])
-
-
-class _Loader(yaml.SafeLoader):
-    """Composes nodes, but none by an alias, and none too deep: a few lines could stand for gigabytes."""
-
-    depth = 0
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Return the next node."""
-        event = self.peek_event()  # type: ignore[no-untyped-call]
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise yaml.composer.ComposerError(None, None, "anchors and aliases are not allowed here", event.start_mark)
-        if self.depth == DEEPEST:
-            raise yaml.composer.ComposerError(None, None, "nested too deeply", event.start_mark)
-        self.depth += 1
-        node: yaml.Node | None = super().compose_node(parent, index)
-        self.depth -= 1
-        return node
-
-
-def _offset(error: yaml.MarkedYAMLError) -> int:
-    """Return the line that is to blame: of a word that ends too late or never, where it begins."""
-    scanning = (error.context or "").startswith("while scanning")
-    mark = (error.context_mark if scanning else None) or error.problem_mark
-    return int(mark.line) if mark else 0
-
-
-def _plain(kind: str, written: str) -> Any:
-    """Return a scalar as JSON has it; dates and other things that JSON lacks stay as they were written."""
-    if kind == "null":
-        return None
-    if kind == "bool":
-        return _truth(written)
-    if kind in {"int", "float"} and len(written) <= LONGEST_NUMBER:
-        return _number(kind, written)
-    return written
-
-
-def _truth(written: str) -> bool:
-    try:
-        return yaml.SafeLoader.bool_values[written.lower()]
-    except KeyError:
-        raise ValueError(written) from None
-
-
-def _number(kind: str, written: str) -> int | float | str:
-    """Return a number in decimal notation; YAML also knows 1_000, 0x1f, 007 and 12:30, which stay as written."""
-    with suppress(ValueError):
-        number = int(written) if kind == "int" else float(written)
-        if math.isfinite(number) and (kind == "float" or str(number) == written):
-            return number
-    return written

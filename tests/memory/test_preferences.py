@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import text
 
 from memory.errors import ConflictError, NotFoundError
-from memory.preference_document import PreferencesError, parse
+from memory.front_matter import PreferencesError
+from memory.preference_document import parse
 from memory.preferences import (
     current,
     delete_versions,

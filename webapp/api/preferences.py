@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field
 
 from memory import preferences
 from memory.errors import NotFoundError, RefusedError
+from memory.front_matter import PreferencesError
 from memory.models import Preferences
-from memory.preference_document import PreferencesError, parse_kept
+from memory.preference_document import parse_kept
 from retrieval.tokens import count
 from webapp.api.account_answers import (
     DeletedPreferencesAnswer,

@@ -15,7 +15,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from memory import preferences as domain
 from memory.database import user_session
 from memory.drafts import MAX_TEXT_BYTES
-from memory.preference_document import Complaint, PreferencesError, parse_kept
+from memory.front_matter import Complaint, PreferencesError
+from memory.preference_document import parse_kept
 from tasks.store import Store
 from webapp.cli.wiring import migrated_store, user_named
 

@@ -12,8 +12,9 @@ from pydantic import BaseModel, Field
 
 from memory import preferences
 from memory.errors import RefusedError
+from memory.front_matter import Complaint, PreferencesError
 from memory.models import Preferences
-from memory.preference_document import Complaint, Place, PreferencesError, parse
+from memory.preference_document import Place, parse
 from memory.preferences import Version
 from retrieval.tokens import count
 from webapp.context import credential, session, utc_now
