@@ -163,7 +163,7 @@ def drop(book: Book) -> Any:
     """Forget a memory."""
 
     def _drop(memory_id: UUID, undo: timedelta | None = None, **named: Any) -> Any:
-        return book.do(forget, memory_id, keys=book.runtime.keys, undo=undo, **named)
+        return book.do(forget, memory_id, undo=undo, **named)
 
     return _drop
 
@@ -173,7 +173,7 @@ def change(book: Book) -> Any:
     """Change what is stored of a memory."""
 
     def _change(memory_id: UUID, **changes: Any) -> Any:
-        return book.do(update, memory_id, changes, keys=book.runtime.keys)
+        return book.do(update, memory_id, changes)
 
     return _change
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from memory.drafts import Draft
 from memory.embedding import queue
 from memory.embedding.backfill import Backfill, utc_now
 from memory.embedding.models import active_model
 from memory.embedding.providers import Providers, save_setting
-from memory.remember import remember_many
 
 TEXTS = ["Ada keeps bees", "The bridge opens in spring", "Tea grows on the hills", "Our cat sleeps all day"]
 
@@ -65,18 +63,7 @@ class Work:
             save_setting(session, self.book.user_id, fields, keys=self.book.runtime.keys, now=self.clock())
 
     def write(self, *texts: str) -> list[Any]:
-        drafts = [Draft(words) for words in texts or TEXTS]
-        with self.book.session() as session:
-            outcomes = remember_many(
-                session,
-                self.book.user_id,
-                "default",
-                drafts,
-                keys=self.book.runtime.keys,
-                now=self.clock(),
-                actor="test",
-            )
-        return [outcome.id for outcome in outcomes]
+        return [outcome.id for outcome in self.book.write_many(texts or TEXTS, now=self.clock())]
 
     def claim(self, most: int = 100) -> list[queue.Job]:
         with self.book.session() as session:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from inspect import signature
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from memory.database import user_session
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.models import Memory
-from memory.remember import remember
+from memory.remember import remember, remember_many
 from memory.space_contents import Contents, contents_of
 from memory.spaces import get_space
 from memory.trace import Outcome
@@ -36,9 +37,21 @@ class Book:
                 session, self.user_id, space, draft, keys=self.runtime.keys, now=now or utc_now(), actor="test"
             )
 
+    def write_many(
+        self, drafts: Iterable[Draft | str], space: str = "default", now: datetime | None = None
+    ) -> list[Outcome]:
+        """Remember drafts, or texts, as one batch."""
+        batch = [Draft(each) if isinstance(each, str) else each for each in drafts]
+        return self.do(remember_many, space, batch, now=now or utc_now())
+
     def do(self, action: Callable[..., Any], *args: Any, **named: Any) -> Any:
-        """Call a domain function in a transaction of its own; `now` and `actor` are filled in."""
+        """Call a domain function in a transaction of its own.
+
+        `now` and `actor` are filled in, and so are `keys` where it takes them.
+        """
         named = {"now": utc_now(), "actor": "test", **named}
+        if "keys" in signature(action).parameters:
+            named.setdefault("keys", self.runtime.keys)
         with self.session() as session:
             result = action(session, self.user_id, *args, **named)
             session.flush()

@@ -340,7 +340,7 @@ def test_a_check_beside_writers_sees_a_whole_chain(runtime, book):
 
 def test_the_chain_holds_after_a_forget(book, check):
     memory_id = book.write("The flowerpot is where the key is").id
-    book.do(forget, memory_id, keys=book.runtime.keys)
+    book.do(forget, memory_id)
     assert check().ok
 
 

@@ -37,7 +37,7 @@ def test_a_long_text_gets_a_vector_for_each_of_its_passages_too(local):
     assert len(found) == len(expected) > 3
     assert np.abs(np.stack([each.to_numpy() for each in found]) - expected).max() < 1e-3
     assert list(stored.values()) == [None]
-    local.book.do(update, memory_id, {"text": "Short now"}, keys=local.book.runtime.keys, now=local.clock())
+    local.book.do(update, memory_id, {"text": "Short now"}, now=local.clock())
     assert local.book.all("SELECT passages FROM embeddings WHERE state = 'pending'") == [None]
     local.backfill.run()
     assert local.book.all("SELECT passages FROM embeddings") == [None, None]

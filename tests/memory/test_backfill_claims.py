@@ -23,9 +23,7 @@ def test_a_text_that_changes_while_it_is_embedded_keeps_waiting(work, provider):
 
     def edit_meanwhile(body: dict[str, Any]) -> dict[str, Any]:
         provider.answer = eight_wide
-        work.book.do(
-            update, memory_id, {"text": "Another text entirely"}, keys=work.book.runtime.keys, now=work.clock()
-        )
+        work.book.do(update, memory_id, {"text": "Another text entirely"}, now=work.clock())
         return eight_wide(body)
 
     provider.answer = edit_meanwhile
@@ -38,7 +36,7 @@ def test_what_is_wrong_with_a_text_that_changes_meanwhile_is_not_said_of_the_new
 
     def refuse_late(_body: dict[str, Any]) -> dict[str, Any]:
         provider.answer = eight_wide
-        work.book.do(update, memory_id, {"text": "A good one"}, keys=work.book.runtime.keys, now=work.clock())
+        work.book.do(update, memory_id, {"text": "A good one"}, now=work.clock())
         return {"no": "vectors"}
 
     provider.answer = refuse_late
@@ -49,7 +47,7 @@ def test_what_is_wrong_with_a_text_that_changes_meanwhile_is_not_said_of_the_new
 def test_a_text_that_changed_meanwhile_gets_its_own_vector(work, provider):
     (memory_id,) = work.write("The first text of all")
     jobs = (work.backfill.sweep(), work.claim())[1]
-    work.book.do(update, memory_id, {"text": "A new text"}, keys=work.book.runtime.keys, now=work.clock())
+    work.book.do(update, memory_id, {"text": "A new text"}, now=work.clock())
     with work.book.session() as session:
         queue.store(session, jobs, [queue.Made(np.ones(8), np.empty((0, 8)))], work.clock())
     work.backfill.run()

@@ -50,7 +50,7 @@ def shelf(book, second_space):
     book.write("one", type="fact", tags=("a", "b"), source_ids=("s1",), theme="home", created_at=THEN)
     book.write("two", type="note", tags=("b",), manually_saved=True, created_at=THEN + timedelta(days=1))
     pinned = book.write("three", created_at=THEN + timedelta(days=2)).id
-    book.do(update, pinned, {"pinned": True}, keys=book.runtime.keys)
+    book.do(update, pinned, {"pinned": True})
     book.write("four", space=second_space, created_at=THEN + timedelta(days=3))
 
 
@@ -171,7 +171,7 @@ def test_what_is_on_one_page_is_not_counted_once_more(shelf, book):
 
 def test_only_active_memories_are_listed_unless_others_are_asked_for(shelf, book, texts):
     memory_id = book.one("SELECT id FROM memories WHERE text = 'one'")
-    book.do(update, memory_id, {"status": "archived"}, keys=book.runtime.keys)
+    book.do(update, memory_id, {"status": "archived"})
     assert ("one" in texts(), texts(status="archived"), len(texts(status=None))) == (False, ["one"], 4)
 
 

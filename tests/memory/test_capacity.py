@@ -78,7 +78,7 @@ def test_what_is_made_active_again_leaves_the_space_within_its_cap(book, cap, ho
 def test_what_is_brought_back_leaves_the_space_within_its_cap(book, cap, many):
     cap(3)
     ids = [book.write(words).id for words in WORDS[:3]]
-    book.do(forget_many, ids[:2], keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget_many, ids[:2], undo=UNDO_WINDOW)
     later = [book.write(words).id for words in WORDS[3:5]]
     for memory_id, total in zip((ids[2], *later), (3, 2, 1), strict=True):
         score(book, memory_id, total)
@@ -97,7 +97,7 @@ def test_what_is_archived_takes_no_room_where_it_is_moved(book, cap, second_spac
     as_it_is = {"keys": book.runtime.keys, "now": utc_now(), "actor": "t"}
     with book.session() as session:
         update(session, book.user_id, moved, {"status": "archived"}, **as_it_is)
-    assert book.do(move_many, [moved], "default", keys=book.runtime.keys) == {second_space: [moved]}
+    assert book.do(move_many, [moved], "default") == {second_space: [moved]}
 
 
 def test_with_memory_off_nothing_is_trimmed_for_what_is_made_active(book, cap):
@@ -164,7 +164,7 @@ def test_what_has_expired_keeps_nothing_out(book, cap, second_space):
     cap(1)
     book.write("apples", expires_at=utc_now() - timedelta(minutes=1))
     moved = book.write("bridges", space=second_space).id
-    assert book.do(move_many, [moved], "default", keys=book.runtime.keys) == {second_space: [moved]}
+    assert book.do(move_many, [moved], "default") == {second_space: [moved]}
 
 
 @pytest.mark.parametrize("held", [{"manually_saved": True}, {"type": "preference", "manually_saved": True}])
@@ -179,7 +179,7 @@ def test_what_the_user_holds_on_to_is_never_trimmed(book, cap, held):
 
 def test_a_pinned_memory_is_never_trimmed(book, cap):
     kept = book.write("apples", created_at=utc_now() - timedelta(days=900)).id
-    book.do(update, kept, {"pinned": True}, keys=book.runtime.keys)
+    book.do(update, kept, {"pinned": True})
     cap(1)
     book.write("bridges")
     assert book.load(kept) is not None
@@ -310,29 +310,19 @@ def random_step(book, dice, known):
     steps = {
         "write": lambda: known.append(book.write(words, space=space).id),
         "batch": lambda: known.extend(batch(book, space, [f"{words} {n}" for n in range(4)])),
-        "edit": lambda: book.do(update, which, {"text": words, "tags": [words[:5]]}, keys=book.runtime.keys),
-        "archive": lambda: book.do(update, which, {"status": "archived"}, keys=book.runtime.keys),
-        "revive": lambda: book.do(update, which, {"status": "active"}, keys=book.runtime.keys),
-        "forget": lambda: book.do(forget, which, keys=book.runtime.keys, undo=UNDO_WINDOW),
+        "edit": lambda: book.do(update, which, {"text": words, "tags": [words[:5]]}),
+        "archive": lambda: book.do(update, which, {"status": "archived"}),
+        "revive": lambda: book.do(update, which, {"status": "active"}),
+        "forget": lambda: book.do(forget, which, undo=UNDO_WINDOW),
         "restore": lambda: book.do(restore, which),
-        "supersede": lambda: book.do(update, which, {"supersedes": dice.choice(known)}, keys=book.runtime.keys),
+        "supersede": lambda: book.do(update, which, {"supersedes": dice.choice(known)}),
     }
     with suppress(DomainError):
         steps[dice.choice(list(steps) if which else ["write"])]()
 
 
 def batch(book, space, words):
-    with book.session() as session:
-        outcomes = remember_many(
-            session,
-            book.user_id,
-            space,
-            [Draft(each) for each in words],
-            keys=book.runtime.keys,
-            now=utc_now(),
-            actor="t",
-        )
-    return [outcome.id for outcome in outcomes if outcome.id]
+    return [outcome.id for outcome in book.write_many(words, space) if outcome.id]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -347,5 +337,5 @@ def test_counters_and_postings_always_equal_a_recount(book, cap, second_space, s
 
 def test_an_empty_space_counts_nothing(book):
     memory_id = book.write("apples and bridges").id
-    book.do(forget, memory_id, keys=book.runtime.keys)
+    book.do(forget, memory_id)
     assert book.one("SELECT documents + tokens FROM spaces") == 0

@@ -30,7 +30,6 @@ from memory.models import Forgotten
 from memory.notebooks import cells, notebooks
 from memory.notebooks.marks import mark_right
 from memory.purge import purge
-from memory.remember import remember_many
 from memory.restore import restore
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
@@ -44,11 +43,7 @@ UNDO = timedelta(minutes=10)
 @pytest.fixture
 def batch(book):
     def _batch(*texts, space="default", **fields):
-        drafts = [Draft(words, **fields) for words in texts]
-        with book.session() as session:
-            return remember_many(
-                session, book.user_id, space, drafts, keys=book.runtime.keys, now=utc_now(), actor="test"
-            )
+        return book.write_many([Draft(words, **fields) for words in texts], space)
 
     return _batch
 
@@ -100,11 +95,7 @@ def test_themes_in_any_order_do_not_block_each_other(book, batch, second_space):
     themes = [f"theme-{n}" for n in range(12)]
 
     def write(space, names):
-        with book.session() as session:
-            drafts = [Draft(f"A note about {name} in {space}", theme=name) for name in names]
-            return remember_many(
-                session, book.user_id, space, drafts, keys=book.runtime.keys, now=utc_now(), actor="test"
-            )
+        return book.write_many([Draft(f"A note about {name} in {space}", theme=name) for name in names], space)
 
     results = at_once(lambda: write("default", themes), lambda: write(second_space, themes[::-1]))
     assert unexpected(results) == []
@@ -131,9 +122,7 @@ def test_a_theme_is_described_while_it_is_deleted(book, beside):
 @pytest.mark.parametrize("round_", range(5))
 def test_forgetting_and_repeating_at_once_never_leaves_half(book, round_):
     memory_id = book.write("The meeting is in room seven").id
-    results = at_once(
-        lambda: book.do(forget, memory_id, keys=book.runtime.keys), lambda: book.write("The meeting is in room seven")
-    )
+    results = at_once(lambda: book.do(forget, memory_id), lambda: book.write("The meeting is in room seven"))
     assert unexpected(results) == []
     # Either order ends without the memory: forgotten after the merge, or refused by the tombstone.
     assert (book.load(memory_id), book.one("SELECT count(*) FROM memories")) == (None, 0)
@@ -141,7 +130,7 @@ def test_forgetting_and_repeating_at_once_never_leaves_half(book, round_):
 
 def test_a_memory_is_forgotten_by_one_of_many(book):
     memory_id = book.write("The meeting is in room seven").id
-    results = at_once(*[lambda: book.do(forget, memory_id, keys=book.runtime.keys)] * 6)
+    results = at_once(*[lambda: book.do(forget, memory_id)] * 6)
     assert unexpected(results) == []
     assert sum(isinstance(result, DomainError) for result in results) == 5
 
@@ -149,7 +138,7 @@ def test_a_memory_is_forgotten_by_one_of_many(book):
 def test_edits_into_one_text_let_one_through(book):
     ids = [book.write(f"Draft {words}").id for words in ("alpha", "beta", "gamma", "delta")]
     change = {"text": "The final wording"}
-    results = at_once(*[lambda i=i: book.do(update, i, change, keys=book.runtime.keys) for i in ids])
+    results = at_once(*[lambda i=i: book.do(update, i, change) for i in ids])
     assert unexpected(results) == []
     assert sum(isinstance(result, DomainError) for result in results) == 3
 
@@ -167,8 +156,8 @@ def test_many_kinds_of_writers_do_not_deadlock(book, batch):
     results = at_once(
         lambda: batch(*(f"Fact of the day number {n}" for n in reversed(range(30)))),
         trim,
-        *[lambda i=i: book.do(forget, i, keys=book.runtime.keys) for i in ids[::7]],
-        *[lambda i=i: book.do(update, i, {"tags": ["x"]}, keys=book.runtime.keys) for i in ids[::5]],
+        *[lambda i=i: book.do(forget, i) for i in ids[::7]],
+        *[lambda i=i: book.do(update, i, {"tags": ["x"]}) for i in ids[::5]],
     )
     assert unexpected(results) == []
 
@@ -207,9 +196,7 @@ goes = pytest.mark.parametrize("how", ["removed", "moved"])
 @goes
 def test_what_is_forgotten_while_it_moves_is_forgotten_where_it_is(book, beside, leave, second_space, how):
     memory_id = book.write(SAID, space=second_space).id
-    done = beside(
-        lambda session: leave[how](session, memory_id), lambda: book.do(forget, memory_id, keys=book.runtime.keys)
-    )
+    done = beside(lambda session: leave[how](session, memory_id), lambda: book.do(forget, memory_id))
     assert unexpected([done]) == []
     assert book.load(memory_id) is None
     assert book.write(SAID).refusal == "tombstone"
@@ -220,7 +207,7 @@ def test_what_many_are_forgotten_with_is_forgotten_where_it_is(book, beside, lea
     memory_id = book.write(SAID, space=second_space).id
     done = beside(
         lambda session: leave[how](session, memory_id),
-        lambda: book.do(forget_many, [memory_id], keys=book.runtime.keys, undo=UNDO),
+        lambda: book.do(forget_many, [memory_id], undo=UNDO),
     )
     assert done == [memory_id]
     assert book.write(SAID).refusal == "tombstone"
@@ -229,11 +216,11 @@ def test_what_many_are_forgotten_with_is_forgotten_where_it_is(book, beside, lea
 @goes
 def test_what_is_changed_while_it_moves_is_refused_what_was_forgotten_there(book, beside, leave, second_space, how):
     gone = book.write("The meeting is in the attic").id
-    book.do(forget, gone, keys=book.runtime.keys)
+    book.do(forget, gone)
     memory_id = book.write(SAID, space=second_space).id
     done = beside(
         lambda session: leave[how](session, memory_id),
-        lambda: book.do(update, memory_id, {"text": "The meeting is in the attic"}, keys=book.runtime.keys),
+        lambda: book.do(update, memory_id, {"text": "The meeting is in the attic"}),
     )
     assert (type(done), getattr(done, "reason", "")) == (RefusedError, "tombstone")
     assert book.load(memory_id).text == SAID
@@ -244,7 +231,7 @@ def test_what_is_changed_while_it_moves_is_changed(book, beside, leave, second_s
     memory_id = book.write(SAID, space=second_space).id
     done = beside(
         lambda session: leave[how](session, memory_id),
-        lambda: book.do(update, memory_id, {"tags": ["x"]}, keys=book.runtime.keys),
+        lambda: book.do(update, memory_id, {"tags": ["x"]}),
     )
     assert unexpected([done]) == []
     with book.session() as session:
@@ -259,7 +246,7 @@ def test_what_is_forgotten_with_its_space_while_somebody_waits_is_not_found(book
     more = [{"tags": ["x"]}] if action is update else []
     done = beside(
         lambda session: leave["forgotten"](session, memory_id),
-        lambda: book.do(action, memory_id, *more, keys=book.runtime.keys),
+        lambda: book.do(action, memory_id, *more),
     )
     assert isinstance(done, NotFoundError)
 
@@ -268,7 +255,7 @@ def test_nothing_is_moved_into_a_space_that_goes_meanwhile(book, beside, leave, 
     memory_id = book.write(SAID).id
     done = beside(
         lambda session: leave["removed"](session, None),
-        lambda: book.do(move_many, [memory_id], second_space, keys=book.runtime.keys),
+        lambda: book.do(move_many, [memory_id], second_space),
     )
     assert isinstance(done, InvalidError)
     assert book.load(memory_id) is not None
@@ -305,9 +292,9 @@ def gone(book):
     def _gone(*texts, space="default"):
         ids = [book.write(words, space=space).id for words in texts]
         for older, newer in pairwise(ids):
-            book.do(update, newer, {"supersedes": older}, keys=book.runtime.keys)
+            book.do(update, newer, {"supersedes": older})
         for memory_id in reversed(ids):
-            book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO)
+            book.do(forget, memory_id, undo=UNDO)
         return ids
 
     return _gone
@@ -379,14 +366,14 @@ def test_purges_whose_marks_name_each_other_do_not_wait_for_each_other(book, gon
         for memory_id, words in zip(ids, reversed(texts), strict=True):
             mark_right(session, book.user_id, f"Is it so? {words}", memory_id, now=utc_now())
     for memory_id in ids:
-        book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO)
+        book.do(forget, memory_id, undo=UNDO)
 
     def sweep(session):
         return purge(session, book.user_id, keys=book.runtime.keys, now=utc_now() + UNDO, most=1)
 
     def other():
         if most is None:
-            return book.do(let_go, ids[1], keys=book.runtime.keys)
+            return book.do(let_go, ids[1])
         with book.session() as session:
             return sweep(session)
 
@@ -420,7 +407,7 @@ def test_what_is_let_go_waits_for_no_writer_of_its_space(book, gone, expired):
     (memory_id,) = gone(SAID)
     with book.session() as session:
         lock_space(session, book.user_id, "default")
-        assert at_once(lambda: book.do(let_go, memory_id, keys=book.runtime.keys)) == [None]
+        assert at_once(lambda: book.do(let_go, memory_id)) == [None]
         with pytest.raises(NotFoundError):
             restore(session, book.user_id, memory_id, now=utc_now(), actor="test")
     assert book.one("SELECT count(*) FROM forgotten") == 0
@@ -450,7 +437,7 @@ def test_a_note_is_written_while_what_it_says_is_forgotten(book, beside, page):
     memory_id = book.write(SAID).id
     done = beside(
         lambda session: notebooks.lock_notebook(session, book.user_id, page[0]),
-        lambda: book.do(forget, memory_id, keys=book.runtime.keys),
+        lambda: book.do(forget, memory_id),
         write_note(book, page, "Bring the projector"),
     )
     assert unexpected([done]) == []
@@ -463,7 +450,7 @@ def test_a_note_that_says_what_is_being_forgotten_is_blanked(book, beside, page)
         write_note(book, page, "Nothing yet")(session)
     done = beside(
         write_note(book, page, f"{SAID}, again"),
-        lambda: book.do(forget, memory_id, keys=book.runtime.keys),
+        lambda: book.do(forget, memory_id),
     )
     assert unexpected([done]) == []
     assert notes(book) == ([None], ["Untitled"])

@@ -143,7 +143,7 @@ def test_a_text_of_another_space_is_no_conflict(book, change, memory_id, second_
 
 
 def test_a_forgotten_text_is_refused(book, change, memory_id):
-    book.do(forget, book.write("Ada keeps goats").id, keys=book.runtime.keys)
+    book.do(forget, book.write("Ada keeps goats").id)
     with pytest.raises(RefusedError):
         change(memory_id, text="Ada keeps goats")
     assert book.load(memory_id).text == "Ada keeps bees behind the house"
@@ -231,7 +231,7 @@ def _memory(book, *, on):
 
 
 def _pinned_by_a_change(book, memory_id):
-    return book.do(update, memory_id, {"pinned": True}, keys=book.runtime.keys)
+    return book.do(update, memory_id, {"pinned": True})
 
 
 @pytest.mark.parametrize("act", [lambda book, memory_id: book.do(pin, memory_id, pinned=True), _pinned_by_a_change])
@@ -282,7 +282,7 @@ def unpinned(book):
 def test_an_unpinned_memory_stays_unpinned_when_something_else_changes(book, change, unpinned):
     change(unpinned, tags=["tea"])
     change(unpinned, text="I prefer tea at noon", type="preference")
-    book.do(bring_back, unpinned, 1, keys=book.runtime.keys)
+    book.do(bring_back, unpinned, 1)
     assert not book.load(unpinned).pinned
 
 
@@ -293,7 +293,7 @@ def test_an_unpinned_memory_stays_unpinned_when_it_is_said_again(book, unpinned)
 
 def test_a_strangers_memory_cannot_be_changed(bobs_book, memory_id):
     with pytest.raises(NotFoundError):
-        bobs_book.do(update, memory_id, {"tags": ["x"]}, keys=bobs_book.runtime.keys)
+        bobs_book.do(update, memory_id, {"tags": ["x"]})
 
 
 def test_a_strangers_memory_cannot_be_pinned(bobs_book, memory_id):

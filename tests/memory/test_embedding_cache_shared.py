@@ -283,7 +283,7 @@ def test_a_corrected_memory_leaves_no_vector_of_what_it_said(reader):
     memory_id = reader.write("Ada keeps bees behind the house")
     reader.embed()
     changes = {"text": "Ada keeps bees on the roof"}
-    reader.book.do(update, memory_id, changes, keys=reader.runtime.keys)
+    reader.book.do(update, memory_id, changes)
     assert reader.kept() == 0
 
 

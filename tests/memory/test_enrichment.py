@@ -141,7 +141,7 @@ def test_importance_of_what_lasts_by_its_type_gains_as_well(desk):
 @pytest.mark.parametrize(("saved", "weighs"), [(False, 0.2), (True, 0.7)])
 def test_importance_of_what_was_given_its_type_later_gains_as_well(desk, saved, weighs):
     memory_id = desk.book.write(LISBON, manually_saved=saved).id
-    desk.book.do(update, memory_id, {"type": "preference"}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"type": "preference"})
     desk.read()
     assert desk.book.load(memory_id).importance == pytest.approx(weighs)
 
@@ -154,7 +154,7 @@ def test_importance_stays_at_one(desk):
 def test_importance_gains_once_however_often_it_is_read(desk):
     memory = read(desk, LISBON)
     for text in ("Anna moved to Porto", "Anna moved to Faro"):
-        desk.book.do(update, memory.id, {"text": text}, keys=desk.book.runtime.keys)
+        desk.book.do(update, memory.id, {"text": text})
         desk.read()
     assert desk.book.load(memory.id).importance == pytest.approx(0.2)
 
@@ -178,7 +178,7 @@ def test_repeats_count_beside_it(desk):
 
 def test_a_changed_text_is_read_again(desk):
     memory = read(desk, LISBON)
-    desk.book.do(update, memory.id, {"text": "Clara moved to Oslo"}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory.id, {"text": "Clara moved to Oslo"})
     desk.read()
     tags = desk.book.load(memory.id).derived_tags
     assert "oslo" in tags
@@ -210,7 +210,7 @@ def test_a_memory_that_is_moved_while_it_is_read_is_read_again_where_it_is(desk)
     memory_id = desk.book.write(LISBON, space="trip").id
 
     def reader(texts, model):
-        desk.book.do(move_many, [memory_id], "work", keys=desk.book.runtime.keys)
+        desk.book.do(move_many, [memory_id], "work")
         return read_texts(texts, model)
 
     Enricher(desk.book.runtime.sessions, utc_now, reader=reader).enrich_user(desk.user_id)
@@ -240,7 +240,7 @@ def _sent(endpoint):
 def test_what_is_forgotten_while_the_model_reads_another_is_not_sent_to_it(desk):
     older, newer = desk.book.write("The code of the gate is 4711"), desk.book.write(LISBON)
     with chat_endpoint() as endpoint:
-        endpoint.meanwhile = lambda: desk.book.do(forget, older.id, keys=desk.book.runtime.keys)
+        endpoint.meanwhile = lambda: desk.book.do(forget, older.id)
         assert _asks_a_model(desk, endpoint).enrich_user(desk.user_id) == 1
         assert _sent(endpoint) == [LISBON]
     assert desk.book.load(newer.id).enriched_version == 1
@@ -352,7 +352,7 @@ def test_those_whose_texts_must_wait_keep_nobody_waiting(desk, others):
 
 def test_a_restored_memory_is_read_again_and_gains_no_importance(desk):
     memory = read(desk, LISBON)
-    desk.book.do(forget, memory.id, keys=desk.book.runtime.keys, undo=timedelta(minutes=5))
+    desk.book.do(forget, memory.id, undo=timedelta(minutes=5))
     desk.book.do(restore, memory.id)
     assert desk.read() == 1
     assert desk.book.load(memory.id).importance == pytest.approx(0.2)
@@ -397,7 +397,7 @@ def test_a_text_read_again_mentions_nobody_twice_and_keeps_the_entity(desk):
     memory_id = desk.book.write("My sister Beatrice called", space="trip").id
     desk.read()
     entity_id = desk.book.one("SELECT id FROM entities")
-    desk.book.do(update, memory_id, {"text": "My sister Beatrice called twice"}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"text": "My sister Beatrice called twice"})
     desk.read()
     assert desk.book.all("SELECT id FROM entities") == [entity_id]
     assert desk.book.all("SELECT notes FROM entities") == ["My sister Beatrice called twice"]
@@ -409,7 +409,7 @@ def test_a_corrected_text_takes_its_old_sentence_out_of_an_entity_that_was_moved
     memory_id = desk.book.write("My sister Beatrice was ill", space="trip").id
     desk.read()
     desk.book.do(retag_entity, desk.book.one("SELECT id FROM entities"), "work")
-    desk.book.do(update, memory_id, {"text": "My sister Beatrice is well"}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"text": "My sister Beatrice is well"})
     desk.read()
     assert (desk.entities("trip"), desk.entities("work")) == ({"Beatrice": "person"}, {})
 
@@ -418,7 +418,7 @@ def test_an_entity_that_nothing_names_any_more_goes(desk):
     desk.space("trip")
     memory_id = desk.book.write("My sister Beatrice called", space="trip").id
     desk.read()
-    desk.book.do(update, memory_id, {"text": "Nobody called"}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"text": "Nobody called"})
     desk.read()
     assert desk.entities() == {}
 
@@ -428,7 +428,7 @@ def test_forgetting_a_memory_takes_its_sentences_along(desk):
     desk.book.write("I told Beatrice about the ferry", space="trip")
     memory_id = desk.book.write("My sister Beatrice was ill", space="trip").id
     desk.read()
-    desk.book.do(forget, memory_id, keys=desk.book.runtime.keys)
+    desk.book.do(forget, memory_id)
     assert desk.book.all("SELECT notes FROM entities") == ["I told Beatrice about the ferry"]
 
 
@@ -489,7 +489,7 @@ def test_deleting_a_conversation_takes_its_entities_along(desk):
     conversation = desk.conversation("trip")
     desk.turn(conversation, "My sister Beatrice called.")
     desk.read()
-    desk.book.do(delete_conversation, conversation, keys=desk.book.runtime.keys)
+    desk.book.do(delete_conversation, conversation)
     assert desk.entities() == {}
 
 

@@ -154,7 +154,7 @@ def test_forgetting_while_others_are_named_blocks_nobody(desk):
         except OperationalError as error:
             failures.append(error)
 
-    actions = [lambda m=m: desk.book.do(forget, m, keys=desk.book.runtime.keys) for m in ids]
+    actions = [lambda m=m: desk.book.do(forget, m) for m in ids]
     actions += [lambda: tell(desk, name("Cleo"), name("Bob"), name("Ann")) for _ in range(6)]
     threads = [threading.Thread(target=run, args=[action]) for action in actions]
     for thread in threads:
@@ -295,7 +295,7 @@ def test_a_text_read_after_the_move_names_a_new_entity_where_it_stands(desk):
     retag(desk, "Ann", "work")
     tell(desk, name("Ann"), space="trip")
     assert sorted(listed(desk)[0]) == [("Ann", "trip", 1), ("Ann", "work", 1)]
-    desk.book.do(forget, memory_id, keys=desk.book.runtime.keys)
+    desk.book.do(forget, memory_id)
     assert listed(desk)[0] == [("Ann", "trip", 1)]
 
 
@@ -332,16 +332,16 @@ def notes(desk, word, space="trip"):
 def test_notes_leave_out_what_is_not_active_until_it_is_again(desk, status):
     memory_id = tell(desk, name("Ann", sentence="Ann dances."))
     tell(desk, name("Ann", sentence="Ann sings."))
-    desk.book.do(update, memory_id, {"status": status}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"status": status})
     assert notes(desk, "Ann") == ["Ann sings."]
     assert listed(desk)[0] == [("Ann", "trip", 1)]
-    desk.book.do(update, memory_id, {"status": "active"}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"status": "active"})
     assert notes(desk, "Ann") == ["Ann dances.", "Ann sings."]
 
 
 def test_what_is_archived_already_adds_no_note(desk):
     memory_id = desk.book.write("a text", space="trip").id
-    desk.book.do(update, memory_id, {"status": "archived"}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"status": "archived"})
     tell(desk, name("Ann"), memory_id=memory_id)
     assert notes(desk, "Ann") == []
     assert listed(desk)[0] == []
@@ -350,14 +350,14 @@ def test_what_is_archived_already_adds_no_note(desk):
 def test_what_is_to_expire_stands_in_no_notes(desk):
     memory_id = tell(desk, name("Ann", sentence="Ann dances."))
     tell(desk, name("Ann", sentence="Ann sings."))
-    desk.book.do(update, memory_id, {"expires_at": utc_now() + timedelta(days=1)}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"expires_at": utc_now() + timedelta(days=1)})
     assert notes(desk, "Ann") == ["Ann sings."]
 
 
 def test_an_entity_that_only_expired_texts_name_is_not_there(desk):
     memory_id = tell(desk, name("Ann"))
     expiry = utc_now() + timedelta(days=1)
-    desk.book.do(update, memory_id, {"expires_at": expiry}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"expires_at": expiry})
     ann = entity_id(desk, "Ann")
     with desk.book.session() as session:
         assert get_entity(session, desk.user_id, ann, now=expiry - timedelta(seconds=1)).entity.name == "Ann"
@@ -370,6 +370,6 @@ def test_the_vector_of_notes_that_changed_is_made_again(desk):
     memory_id = tell(desk, name("Ann", sentence="Ann dances."))
     tell(desk, name("Ann", sentence="Ann sings."))
     embed_all(desk.book)
-    desk.book.do(update, memory_id, {"status": "archived"}, keys=desk.book.runtime.keys)
+    desk.book.do(update, memory_id, {"status": "archived"})
     assert desk.book.one("SELECT needs_embedding FROM entities")
     assert desk.book.one("SELECT count(*) FROM entity_embeddings") == 0

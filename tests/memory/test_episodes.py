@@ -313,8 +313,8 @@ def test_cached_vectors_of_its_episodes_go_with_it(chat, book, second_space, wit
         with book.session() as session:
             session.get(Conversation, (book.user_id, chat.id)).space_id = get_space(session, book.user_id, "second").id
         expect = book.contents(second_space).digest
-        book.do(remove_space, second_space, "forget", expect=expect, keys=book.runtime.keys)
+        book.do(remove_space, second_space, "forget", expect=expect)
     else:
-        book.do(delete_conversation, chat.id, keys=book.runtime.keys)
+        book.do(delete_conversation, chat.id)
     with book.session() as session:
         assert list(shared.fetch(session, drawer, texts, utc_now())) == texts[1:]

@@ -25,7 +25,7 @@ from memory.spaces import get_space
 def filled(book):
     """A user with a little of everything, some of it on its way out."""
     ids = [book.write(f"Ada keeps the brass {thing} in the attic").id for thing in ("lamp", "bell", "key")]
-    book.do(forget, ids[0], keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, ids[0], undo=UNDO_WINDOW)
     with book.session() as session:
         record_tool_call(
             session,

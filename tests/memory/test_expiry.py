@@ -52,7 +52,7 @@ def lapsed(book):
         fields = {"now": then, "expires_at": utc_now() - timedelta(minutes=1)}
         memory_id = book.write(before or said, space, **fields).id
         if before is not None:
-            book.do(update, memory_id, {"text": said, "pinned": True}, keys=book.runtime.keys, now=then)
+            book.do(update, memory_id, {"text": said, "pinned": True}, now=then)
         return memory_id
 
     return _lapsed
@@ -86,7 +86,7 @@ def test_what_has_expired_keeps_no_text_away(book, drop, change, lapsed, second_
     change(edited, text="The door is blue")
     change(shelved, status="active")
     book.do(restore, gone)
-    assert book.do(move_many, [moving], second_space, keys=book.runtime.keys) == {"default": [moving]}
+    assert book.do(move_many, [moving], second_space) == {"default": [moving]}
     assert set(book.all("SELECT id FROM memories")) == {edited, shelved, gone, moving}
 
 

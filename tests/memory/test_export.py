@@ -80,7 +80,7 @@ def test_what_is_forgotten_is_in_no_part_of_it(book):
     call(book, "where is the pearl ring of Ada")
     call(book, "jewels", [memory_id])
     call(book, "bread")
-    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, memory_id, undo=UNDO_WINDOW)
     document = taken(book)
     assert "Ada hides" not in json.dumps(document)
     assert [each["arguments"] for each in document["tool_calls"]][1:] == [{"redacted": True}, {"query": "bread"}]
@@ -101,7 +101,7 @@ def test_nothing_that_was_typed_says_what_is_not_to_be_told(book, forgotten):
         for question in (f"Where?  {secret}", "Where is bread?"):
             mark_right(session, book.user_id, question, right, now=now)
     if forgotten:
-        book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+        book.do(forget, memory_id, undo=UNDO_WINDOW)
     document = taken(book, now if forgotten else now + timedelta(hours=2))
     assert "pearl" not in json.dumps(document).lower()
     assert {cell["notebook_id"] for cell in document["cells"]} == {str(page.id)}
@@ -121,8 +121,8 @@ def test_what_tells_of_something_expired_is_not_in_it(book):
     older = book.write("The passport is kept in London, box 12", expires_at=utc_now() + timedelta(hours=1))
     book.write("The passport is kept in London, box 13")
     heir = book.write("The passport has moved to Paris")
-    book.do(update, heir.id, {"supersedes": older.id, "status": "active"}, keys=book.runtime.keys)
-    book.do(update, older.id, {"status": "active"}, keys=book.runtime.keys)
+    book.do(update, heir.id, {"supersedes": older.id, "status": "active"})
+    book.do(update, older.id, {"status": "active"})
     with book.session() as session:
         mark_right(session, book.user_id, "Where is the passport?", older.id, now=utc_now())
     Desk(book).read()

@@ -158,7 +158,7 @@ def test_letting_go_of_one_leaves_what_else_is_due_to_the_worker(book, drop):
     gone, due = book.write(SECRET).id, book.write("Bea feeds the cat on Sundays").id
     drop(gone, undo=UNDO_WINDOW)
     drop(due, undo=UNDO_WINDOW, now=utc_now() - 2 * UNDO_WINDOW)
-    book.do(let_go, gone, keys=book.runtime.keys)
+    book.do(let_go, gone)
     assert book.one("SELECT array_agg(id) FROM forgotten") == [due]
 
 
@@ -176,7 +176,7 @@ def test_more_may_be_forgotten_at_once_than_a_statement_has_parameters(book, dro
 def test_a_stranger_cannot_forget(book, bobs_book):
     memory_id = book.write(SECRET).id
     with pytest.raises(NotFoundError):
-        bobs_book.do(forget, memory_id, keys=book.runtime.keys)
+        bobs_book.do(forget, memory_id)
 
 
 def test_a_stranger_cannot_restore(book, bobs_book, drop):

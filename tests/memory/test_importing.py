@@ -106,14 +106,14 @@ def full(runtime, new_person):
     studio = desk.space("studio", name="Studio", policy={"alpha": 0.5}, retention_days=90)
     rent = book.write("The rent is 640 euros a month", space="studio", theme="home", tags=("rent",))
     higher = book.write("The rent is 690 euros a month", space="studio", theme="home")
-    book.do(update, higher.id, {"supersedes": rent.id}, keys=book.runtime.keys)
-    book.do(update, higher.id, {"text": "The rent is 695 euros a month now"}, keys=book.runtime.keys)
+    book.do(update, higher.id, {"supersedes": rent.id})
+    book.do(update, higher.id, {"text": "The rent is 695 euros a month now"})
     book.write("The code of the door is 4711", expires_at=utc_now() + timedelta(days=3))
     seats = book.write("Ada wants aisle seats", type="preference", manually_saved=True)
     desk.turn(desk.conversation("studio"), "Benedita Ferreira hangs our prints in Lisbon.", "In June, at her gallery.")
     desk.read()
     for place in ("Lisbon", "Porto"):
-        book.do(state, studio, Statement("Benedita", "lives in", place), keys=book.runtime.keys)
+        book.do(state, studio, Statement("Benedita", "lives in", place))
     with book.session() as session:
         steps = [("note", {"text": "# Before the exhibition"}), ("recall", {"q": "What is the rent?"})]
         create_notebook(session, book.user_id, "Notes", now=utc_now(), actor="test", steps=steps)
@@ -137,7 +137,7 @@ def test_a_document_from_before_there_was_a_section_comes_in(full, bobs_book, la
 def test_what_comes_in_is_contradicted_by_what_is_stated_then(full, bobs_book):
     bring_in(bobs_book, exported(full))
     space = bobs_book.one("SELECT id FROM spaces WHERE slug = 'studio'")
-    bobs_book.do(state, space, Statement("benedita", "Lives in", "Faro"), keys=bobs_book.runtime.keys)
+    bobs_book.do(state, space, Statement("benedita", "Lives in", "Faro"))
     still = [fact["object"] for fact in exported(bobs_book)["facts"] if fact["valid_until"] is None]
     assert still == ["Faro"]
 
@@ -177,7 +177,7 @@ def test_what_is_written_while_an_export_is_made_does_not_spoil_it(book, bobs_bo
     while '"conversations"' not in "".join(taken):
         taken.append(next(pieces))
     later = book.write("Ada sold a jar of honey on Monday")
-    book.do(update, later.id, {"text": "Ada sold a jar of honey on Tuesday"}, keys=book.runtime.keys)
+    book.do(update, later.id, {"text": "Ada sold a jar of honey on Tuesday"})
     bring_in(bobs_book, "".join([*taken, *pieces]))
     assert bobs_book.all("SELECT text FROM memories") == ["Ada keeps bees on the roof"]
 
@@ -242,14 +242,14 @@ def test_who_has_something_gets_nothing(full, bobs_book):
 
 def test_who_has_but_a_fact_gets_nothing(full, bobs_book):
     home = bobs_book.one("SELECT id FROM spaces")
-    bobs_book.do(state, home, Statement("Benedita", "lives in", "Faro"), keys=bobs_book.runtime.keys)
+    bobs_book.do(state, home, Statement("Benedita", "lives in", "Faro"))
     with pytest.raises(ConflictError, match="this account has facts already"):
         bring_in(bobs_book, exported(full))
 
 
 def test_nothing_brings_back_what_was_just_forgotten(full, bobs_book):
     memory_id = bobs_book.write("Ada wants aisle seats").id
-    bobs_book.do(forget, memory_id, keys=bobs_book.runtime.keys, undo=None)
+    bobs_book.do(forget, memory_id, undo=None)
     with pytest.raises(ConflictError, match="forgotten in this account less than 24 hours ago"):
         bring_in(bobs_book, exported(full))
     assert bobs_book.all("SELECT text FROM memories") == []

@@ -13,7 +13,6 @@ from memory.drafts import Draft
 from memory.edit import bring_back
 from memory.embedding.backfill import utc_now
 from memory.forget import forget, set_aside_expired
-from memory.remember import remember_many
 
 _TAKEN = text("SELECT id FROM memories WHERE user_id = :user_id AND id = :id FOR NO KEY UPDATE SKIP LOCKED")
 _WAITS = text(
@@ -39,15 +38,15 @@ def say_both(book, lapse):
     lapsed, kept = book.write("The lamp is lit").id, book.write("The bell is loud").id
     lapse(lapsed)
     drafts = [Draft("The bell is loud"), Draft("The lamp is lit")]
-    return lapsed, kept, lambda: book.do(remember_many, "default", drafts, keys=book.runtime.keys)
+    return lapsed, kept, lambda: book.write_many(drafts)
 
 
 @pytest.fixture
 def say_again_around_a_refusal(book):
     first, last, gone = (book.write(words).id for words in ("The lamp is lit", "The bell is loud", "Tea is at four"))
-    book.do(forget, gone, keys=book.runtime.keys)
+    book.do(forget, gone)
     drafts = [Draft(words) for words in ("The bell is loud", "Tea is at four", "The lamp is lit")]
-    return first, last, lambda: book.do(remember_many, "default", drafts, keys=book.runtime.keys)
+    return first, last, lambda: book.write_many(drafts)
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def bring_a_version_back(book, lapse, change):
     change(kept, text="The lamp is out")
     change(other, text="The lamp is lit")
     lapse(other)
-    return other, kept, lambda: book.do(bring_back, kept, 1, keys=book.runtime.keys)
+    return other, kept, lambda: book.do(bring_back, kept, 1)
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def free_what_was_replaced(book, change):
 def forget_what_is_replaced(book, change):
     newer, older = book.write("The lamp is lit").id, book.write("The lamp is out").id
     change(newer, supersedes=older)
-    return newer, older, lambda: book.do(forget, older, keys=book.runtime.keys)
+    return newer, older, lambda: book.do(forget, older)
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def make_many_active(book, change, lapse):
     return (
         lapsed,
         other,
-        lambda: book.do(set_status_many, [one, other], "active", keys=book.runtime.keys),
+        lambda: book.do(set_status_many, [one, other], "active"),
     )
 
 
@@ -111,7 +110,7 @@ def move_to_what_has_expired(book, lapse, second_space):
     one, lapsed = book.write("The lamp is lit").id, book.write("The lamp is lit", space=second_space).id
     other = book.write("The bell is loud").id
     lapse(lapsed)
-    return lapsed, other, lambda: book.do(move_many, [one, other], second_space, keys=book.runtime.keys)
+    return lapsed, other, lambda: book.do(move_many, [one, other], second_space)
 
 
 @pytest.fixture
@@ -122,7 +121,7 @@ def bring_many_back(book, change):
     for newer, older in zip((last, first), gone, strict=True):
         change(newer, supersedes=older)
     for memory_id in gone:
-        book.do(forget, memory_id, keys=book.runtime.keys, undo=timedelta(minutes=10))
+        book.do(forget, memory_id, undo=timedelta(minutes=10))
     return first, last, lambda: book.do(restore_many, gone)
 
 

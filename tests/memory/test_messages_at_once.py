@@ -133,7 +133,7 @@ def test_deleting_beside_writers_of_every_kind_blocks_nobody(book, second_space)
 
     def forget_all():
         for note in notes:
-            book.do(forget, note, keys=book.runtime.keys)
+            book.do(forget, note)
 
     results = at_once(
         *[lambda talk=talk: client(talk) for talk in talks],
@@ -165,7 +165,7 @@ def as_the_embedder_locks(book, action):
 
 def test_a_deletion_locks_as_the_embedder_does(book, talk):
     said(book, talk, MessageDraft("user", "The spare key", remember=True), MessageDraft("assistant", "Noted"))
-    assert as_the_embedder_locks(book, lambda: book.do(delete_conversation, talk, keys=book.runtime.keys)) == []
+    assert as_the_embedder_locks(book, lambda: book.do(delete_conversation, talk)) == []
     assert book.one("SELECT count(*) FROM episodes") == 0
 
 

@@ -230,7 +230,7 @@ def test_a_mark_is_kept_once_and_taken_back(book, act):
 def test_a_mark_goes_with_its_memory(book, act):
     memory_id = book.write("The bakery closes on Mondays").id
     act(mark_right, "When does it close?", memory_id)
-    book.do(forget, memory_id, keys=book.runtime.keys, undo=FORGET_WINDOW)
+    book.do(forget, memory_id, undo=FORGET_WINDOW)
     assert book.one("SELECT count(*) FROM recall_marks") == 0
 
 
@@ -250,7 +250,7 @@ def test_what_a_forgotten_memory_said_is_blank_in_whatever_form(book, act, page,
     act(cells.add_cell, page, "note", {"text": f"Again: {form(text)}"})
     act(mark_right, f"{form(text)}?", other)
     titled = book.do(notebooks.create_notebook, form(text)).id
-    book.do(forget, memory_id, keys=book.runtime.keys)
+    book.do(forget, memory_id)
     assert [cell.input for cell in act(cells.list_cells, page)] == [{"redacted": True}]
     assert book.one("SELECT count(*) FROM recall_marks") == 0
     assert book.one("SELECT title FROM notebooks WHERE id = :id", id=titled) == "Untitled"

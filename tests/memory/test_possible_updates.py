@@ -10,8 +10,6 @@ from sqlalchemy import text
 from memory.difference import compare, read
 from memory.drafts import Draft
 from memory.edit import update
-from memory.embedding.backfill import utc_now
-from memory.remember import remember_many
 from memory.template import template
 
 LINK = "https://example.org/a/long/link"
@@ -95,11 +93,7 @@ def test_only_the_newest_three_are_linked(book):
 
 
 def test_a_batch_links_within_itself(book):
-    drafts = [Draft(f"The dentist is at {hour} o'clock") for hour in range(1, 7)]
-    with book.session() as session:
-        outcomes = remember_many(
-            session, book.user_id, "default", drafts, keys=book.runtime.keys, now=utc_now(), actor="t"
-        )
+    outcomes = book.write_many(f"The dentist is at {hour} o'clock" for hour in range(1, 7))
     assert [len(outcome.trace.possible_update_of) for outcome in outcomes] == [0, 1, 2, 3, 3, 3]
 
 
@@ -118,13 +112,13 @@ def test_another_space_is_not_linked(book, second_space):
 
 def test_what_is_no_longer_active_is_not_linked(book):
     older = book.write("The dentist is at 3pm on Friday").id
-    book.do(update, older, {"status": "archived"}, keys=book.runtime.keys)
+    book.do(update, older, {"status": "archived"})
     assert book.write("The dentist is at 4pm on Friday").trace.possible_update_of == ()
 
 
 def test_an_edited_text_has_a_new_template(book):
     memory_id = book.write("Something else entirely was written here").id
-    book.do(update, memory_id, {"text": "The dentist is at 3pm on Friday"}, keys=book.runtime.keys)
+    book.do(update, memory_id, {"text": "The dentist is at 3pm on Friday"})
     assert book.write("The dentist is at 4pm on Friday").trace.possible_update_of == (memory_id,)
 
 
@@ -205,9 +199,6 @@ def _work(book, drafts):
 def _seconds(book, drafts):
     """Write a batch, all of which must be new, and return how long that took."""
     started = time.perf_counter()
-    with book.session() as session:
-        outcomes = remember_many(
-            session, book.user_id, "default", drafts, keys=book.runtime.keys, now=utc_now(), actor="t"
-        )
+    outcomes = book.write_many(drafts)
     assert {outcome.outcome for outcome in outcomes} == {"created"}
     return time.perf_counter() - started

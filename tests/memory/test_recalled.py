@@ -291,7 +291,7 @@ def test_what_another_user_recalled_is_said(desk, bobs_book):
 
 def test_a_forgotten_memory_is_not_known_by_its_text(desk, runtime):
     (memory_id,) = desk.recall(TEA)
-    desk.book.do(forget, memory_id, keys=runtime.keys)
+    desk.book.do(forget, memory_id)
     assert desk.heard(TEA) == Stripped(TEA, False)
 
 

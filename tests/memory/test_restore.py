@@ -118,7 +118,7 @@ def test_two_ties_of_the_same_two_come_back(book, drop, change, pair, forgotten,
 
 def test_many_come_back_with_what_ties_them(book, pair):
     ids, before = pair
-    book.do(forget_many, ids, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget_many, ids, undo=UNDO_WINDOW)
     assert book.do(restore_many, ids) == list(ids)
     assert ties(book) == before != []
 
@@ -185,7 +185,7 @@ def test_what_was_made_active_meanwhile_holds_beside_what_comes_back(book, drop,
 @pytest.mark.parametrize("forgotten", [0, 1])
 def test_a_chain_is_not_tied_again_to_what_has_left_the_space(book, drop, chain, second_space, forgotten):
     drop(chain[forgotten], UNDO_WINDOW)
-    book.do(move_many, [chain[1 - forgotten]], second_space, keys=book.runtime.keys)
+    book.do(move_many, [chain[1 - forgotten]], second_space)
     book.do(restore, chain[forgotten])
     assert book.all("SELECT supersedes FROM memories") == [None, None]
 
@@ -194,7 +194,7 @@ def test_a_chain_is_not_tied_again_to_what_has_left_the_space(book, drop, chain,
 def test_a_possible_update_is_none_of_what_has_left_the_space(book, drop, pair, second_space, forgotten):
     ids, _ = pair
     drop(ids[forgotten], UNDO_WINDOW)
-    assert book.do(move_many, [ids[1 - forgotten]], second_space, keys=book.runtime.keys)
+    assert book.do(move_many, [ids[1 - forgotten]], second_space)
     book.do(restore, ids[forgotten])
     assert ties(book) == []
 

@@ -86,7 +86,7 @@ def test_what_is_pinned_stays_until_it_is_not(book, age):
 
 def test_what_was_changed_meanwhile_stays(book, age):
     memory_id = book.write("Ada keeps bees").id
-    book.do(update, memory_id, {"tags": ["bees"]}, keys=book.runtime.keys, now=utc_now() + timedelta(days=30))
+    book.do(update, memory_id, {"tags": ["bees"]}, now=utc_now() + timedelta(days=30))
     assert age() == []
 
 
@@ -130,7 +130,7 @@ def test_what_is_active_again_has_its_time_again(book, age):
     memory_id = book.write("Ada keeps bees").id
     age()
     then = utc_now() + LATER
-    book.do(update, memory_id, {"status": "active"}, keys=book.runtime.keys, now=then)
+    book.do(update, memory_id, {"status": "active"}, now=then)
     assert age(LATER + timedelta(days=1)) == []
     assert age(2 * LATER) == [memory_id]
 

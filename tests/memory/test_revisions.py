@@ -34,7 +34,7 @@ FIRST, SECOND, THIRD = "Ada keeps bees", "Ada keeps goats", "Ada keeps a donkey"
 @pytest.fixture
 def change(book):
     def _change(memory_id, actor="test", **changes):
-        return book.do(update, memory_id, changes, keys=book.runtime.keys, actor=actor)
+        return book.do(update, memory_id, changes, actor=actor)
 
     return _change
 
@@ -42,7 +42,7 @@ def change(book):
 @pytest.fixture
 def back(book):
     def _back(memory_id, number, **named):
-        return book.do(bring_back, memory_id, number, keys=book.runtime.keys, **named)
+        return book.do(bring_back, memory_id, number, **named)
 
     return _back
 
@@ -107,7 +107,7 @@ def test_what_says_the_same_makes_no_version(memory_id, change, past, field, val
 
 
 def test_a_tag_for_many_makes_a_version_of_each(book, memory_id, past):
-    book.do(tag_many, [memory_id], "garden", on=True, keys=book.runtime.keys)
+    book.do(tag_many, [memory_id], "garden", on=True)
     assert past(memory_id) == [(1, FIRST, ["tags"])]
 
 
@@ -120,7 +120,7 @@ def test_a_refused_change_makes_no_version(book, memory_id, change, past):
 
 def test_a_decided_update_makes_no_version_of_the_words(book, past):
     older, newer = (book.write(f"The office is on floor {floor} of the old mill").id for floor in (3, 4))
-    book.do(settle_update, newer, older, "this", keys=book.runtime.keys)
+    book.do(settle_update, newer, older, "this")
     assert (past(older), past(newer)) == ([], [])
 
 
@@ -221,7 +221,7 @@ def test_a_text_that_another_memory_has_is_not_restored(book, memory_id, change,
 
 def test_a_text_that_was_forgotten_is_not_restored(book, memory_id, change, back):
     change(memory_id, text=SECOND)
-    book.do(forget, book.write(FIRST).id, keys=book.runtime.keys)
+    book.do(forget, book.write(FIRST).id)
     with pytest.raises(RefusedError):
         back(memory_id, 1)
 
@@ -236,7 +236,7 @@ def test_a_version_that_is_not_there_cannot_be_restored(memory_id, change, back,
 def test_a_stranger_restores_nothing(bobs_book, memory_id, change):
     change(memory_id, text=SECOND)
     with pytest.raises(NotFoundError):
-        bobs_book.do(bring_back, memory_id, 1, keys=bobs_book.runtime.keys)
+        bobs_book.do(bring_back, memory_id, 1)
 
 
 # --- forgetting ---
@@ -274,7 +274,7 @@ def test_a_forgotten_memory_takes_its_past_along(book, owner, change, told):
     change(memory_id, text="Ada hides the spoon in the oven", tags=["quillon-tag"])
     change(memory_id, text="Ada hides nothing", tags=[])
     told("Ada hides the quillon in the oven")
-    book.do(forget, memory_id, keys=book.runtime.keys)
+    book.do(forget, memory_id)
     assert "quillon" not in everything(owner)
     assert book.one("SELECT count(*) FROM cached_embeddings") == 0
 
@@ -283,7 +283,7 @@ def test_the_past_is_out_of_sight_at_once_and_gone_when_the_undo_closes(book, ow
     memory_id = book.write("Ada hides the rapier in the oven").id
     change(memory_id, text="Ada hides nothing")
     told("Ada hides the rapier in the oven")
-    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, memory_id, undo=UNDO_WINDOW)
     assert book.one("SELECT count(*) FROM revisions") == 0
     with book.session() as session:
         assert secrets_of(session, book.user_id, utc_now()).needles.in_text("ada hides the RAPIER in the oven")
@@ -296,7 +296,7 @@ def test_the_database_reads_the_texts_that_a_forgotten_row_has(book, change):
     memory_id, other = book.write("Ada hides the rapier in the oven").id, book.write("Bees swarm in May").id
     change(memory_id, text="Ada hides nothing")
     for each in (memory_id, other):
-        book.do(forget, each, keys=book.runtime.keys, undo=UNDO_WINDOW)
+        book.do(forget, each, undo=UNDO_WINDOW)
     book.one("UPDATE forgotten SET row = row - '_links' WHERE id = :id RETURNING 1", id=other)
     with book.session() as session:
         found = session.execute(select(texts_read(Forgotten.row), Forgotten.row).order_by(Forgotten.id)).all()
@@ -322,11 +322,11 @@ def test_a_space_that_is_forgotten_takes_the_past_along(book, owner, change, tol
     kept, gone = (book.write(f"Ada hides the {word} in the oven", space="attic").id for word in ("cutlass", "foil"))
     for memory_id in (kept, gone):
         change(memory_id, text=f"Ada hides nothing {memory_id}")
-    book.do(forget, gone, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, gone, undo=UNDO_WINDOW)
     told("Ada hides the cutlass in the oven")
     told("Ada hides the foil in the oven")
     expect = book.contents("attic").digest
-    book.do(remove_space, "attic", "forget", expect=expect, keys=book.runtime.keys)
+    book.do(remove_space, "attic", "forget", expect=expect)
     left = everything(owner)
     assert ("cutlass" in left, " foil " in left) == (False, False)
 
@@ -338,10 +338,10 @@ def test_a_memory_that_joins_its_twin_brings_its_past_along(book, owner, change,
     for memory_id in (pool, joining):
         change(memory_id, text="Ada hides nothing")
     expect = book.contents("attic").digest
-    book.do(remove_space, "attic", "move", expect=expect, keys=book.runtime.keys)
+    book.do(remove_space, "attic", "move", expect=expect)
     assert [text for _, text, _ in past(pool)] == ["Ada hides the falchion", "Ada hides the estoc"]
     told("Ada hides the falchion")
-    book.do(forget, pool, keys=book.runtime.keys)
+    book.do(forget, pool)
     left = everything(owner)
     assert ("falchion" in left, "estoc" in left) == (False, False)
 
@@ -351,14 +351,14 @@ def test_an_undone_forgetting_brings_the_past_back(book, memory_id, change, back
     change(memory_id, text=THIRD, tags=["donkey"])
     back(memory_id, 1)
     before = book.all("SELECT to_jsonb(r) FROM revisions r ORDER BY number")
-    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, memory_id, undo=UNDO_WINDOW)
     book.do(restore, memory_id)
     assert book.all("SELECT to_jsonb(r) FROM revisions r ORDER BY number") == before
     assert back(memory_id, 2).text == SECOND
 
 
 def test_a_memory_that_was_forgotten_before_versions_were_kept_comes_back(book, memory_id):
-    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, memory_id, undo=UNDO_WINDOW)
     with book.session() as session:
         session.execute(text("UPDATE forgotten SET row = row #- '{_links,versions}'"))
     assert book.do(restore, memory_id).text == FIRST

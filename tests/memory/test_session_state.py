@@ -127,9 +127,9 @@ def test_a_goal_goes_with_the_memory_that_it_says(desk: Desk, goal: str) -> None
     desk.say("hello")
     assert desk.said() == ["hello"]
     desk.aim(goal)
-    desk.book.do(forget, desk.book.write("Something else").id, keys=desk.book.runtime.keys)
+    desk.book.do(forget, desk.book.write("Something else").id)
     assert desk.goal() == goal
-    desk.book.do(forget, memory_id, keys=desk.book.runtime.keys)
+    desk.book.do(forget, memory_id)
     assert (desk.goal(), desk.said()) == (None, ["hello"])
 
 

@@ -8,13 +8,12 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from at_once import waits
+from at_once import at_once, waits
 from sqlalchemy import event, text
 from sqlalchemy.exc import IntegrityError
 
 from memory.accounts import create_token
 from memory.conversations import open_conversation
-from memory.drafts import Draft
 from memory.edit import update
 from memory.embedding.backfill import utc_now
 from memory.errors import ConflictError, DomainError, InvalidError, NotFoundError
@@ -26,7 +25,6 @@ from memory.models import Conversation, Memory
 from memory.notebooks.marks import mark_right
 from memory.purge import purge
 from memory.redaction import REDACTED
-from memory.remember import remember_many
 from memory.restore import restore
 from memory.space_removal import remove_space
 from memory.spaces import create_space, get_space, lock_space, lock_spaces
@@ -45,7 +43,7 @@ def _space(second_space):
 def remove(book):
     def _remove(choice="move", word=None, slug="second", **named):
         expect = word or book.contents("second").digest
-        return book.do(remove_space, slug, choice, expect=expect, keys=book.runtime.keys, **named)
+        return book.do(remove_space, slug, choice, expect=expect, **named)
 
     return _remove
 
@@ -209,7 +207,7 @@ def test_many_twins_take_as_many_statements_as_few(book):
 def test_tombstones_stand_in_the_pool_for_their_day(book, remove):
     now, before = utc_now(), "The meeting is on the roof"
     changed = book.write(before, space="second").id
-    book.do(update, changed, {"text": TEXT}, keys=book.runtime.keys)
+    book.do(update, changed, {"text": TEXT})
     remove("forget")
     assert [book.write(said, now=now).refusal for said in (TEXT, before)] == ["tombstone"] * 2
     assert book.write(TEXT, now=utc_now() + LIFETIME).outcome == "created"
@@ -234,7 +232,7 @@ def test_what_the_pool_says_may_be_said_again_there(book, remove, change):
 
 
 def forget_in_the_pool(book, said=TEXT):
-    book.do(forget, book.write(said).id, keys=book.runtime.keys)
+    book.do(forget, book.write(said).id)
 
 
 def test_what_was_forgotten_in_the_pool_is_archived_there(book, remove):
@@ -264,7 +262,7 @@ def test_nothing_is_archived_where_nothing_like_it_was_forgotten(book, remove):
 
 
 def test_what_was_forgotten_a_day_ago_may_come_with_its_space(book, remove):
-    book.do(forget, book.write(TEXT).id, keys=book.runtime.keys, now=utc_now() - LIFETIME)
+    book.do(forget, book.write(TEXT).id, now=utc_now() - LIFETIME)
     kept = book.write(TEXT, space="second").id
     remove()
     assert book.load(kept).status == "active"
@@ -297,7 +295,7 @@ def lapse(book, space):
     then = utc_now() - timedelta(hours=1)
     fields = {"now": then, "expires_at": utc_now() - timedelta(minutes=1)}
     memory_id = book.write("The meeting is in the cellar", space, **fields).id
-    book.do(update, memory_id, {"text": TEXT, "pinned": True}, keys=book.runtime.keys, now=then)
+    book.do(update, memory_id, {"text": TEXT, "pinned": True}, now=then)
     return memory_id
 
 
@@ -337,7 +335,7 @@ def test_what_has_expired_in_both_spaces_stays_so(book, remove):
 
 
 def test_a_removal_is_asked_again_once_what_was_forgotten_in_the_pool_may_come(book, remove):
-    book.do(forget, book.write(TEXT).id, keys=book.runtime.keys, now=utc_now() - LIFETIME + timedelta(seconds=60))
+    book.do(forget, book.write(TEXT).id, now=utc_now() - LIFETIME + timedelta(seconds=60))
     book.write(TEXT, space="second")
     word = book.contents("second").digest
     with pytest.raises(ConflictError, match="has changed"):
@@ -347,7 +345,7 @@ def test_a_removal_is_asked_again_once_what_was_forgotten_in_the_pool_may_come(b
 def test_what_was_forgotten_in_both_spaces_is_restored_into_the_archive(book, remove):
     forget_in_the_pool(book)
     memory_id = book.write(TEXT, space="second").id
-    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, memory_id, undo=UNDO_WINDOW)
     remove()
     assert book.do(restore, memory_id).status == "archived"
 
@@ -357,7 +355,7 @@ def test_marks_that_say_what_is_forgotten_with_the_space_do_not_come_back(book, 
     memory_id = book.write("The garden gate is green").id
     with book.session() as session:
         mark_right(session, book.user_id, f"Is it so? {TEXT}", memory_id, now=utc_now())
-    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, memory_id, undo=UNDO_WINDOW)
     remove("forget")
     book.do(restore, memory_id)
     assert book.one("SELECT count(*) FROM recall_marks") == 0
@@ -373,7 +371,7 @@ def test_what_of_many_is_not_purged_with_the_space_is_gone_all_the_same(book, re
     with book.session() as session:
         record_tool_call(session, book.user_id, **told, duration_ms=1.0, success=True)
     ids = [book.write(said, space="second").id for said in (TEXT, "The lawn is mown on Fridays")]
-    book.do(forget, ids[1], keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, ids[1], undo=UNDO_WINDOW)
     remove("forget")
     assert (book.one("SELECT count(*) FROM memories"), book.one("SELECT count(*) FROM tombstones")) == (0, 2)
     assert book.all("SELECT count FROM audit_events WHERE action = 'memory.purged'") == []
@@ -462,7 +460,7 @@ def test_what_has_expired_since_it_was_forgotten_is_not_counted_as_restorable_an
     now = utc_now() - timedelta(minutes=1)
     for said, expires_at in ((TEXT, now + timedelta(seconds=1)), ("The lamp is lit", None)):
         gone = book.write(said, space="second", expires_at=expires_at).id
-        book.do(forget, gone, keys=book.runtime.keys, undo=UNDO_WINDOW, now=now)
+        book.do(forget, gone, undo=UNDO_WINDOW, now=now)
     found = book.contents("second")
     assert (found.restorable, found.plans["forget"]["restorable_dropped"]) == (1, 1)
     assert remove("forget", found.digest)["restorable_dropped"] == 1
@@ -502,31 +500,6 @@ def test_a_removal_that_is_taken_back_leaves_everything(book, twins, choice):
 # --- at the same moment -----------------------------------------------------------------------------------------------
 
 
-def at_once(*tasks):
-    """Run all from the same moment; return what each returned or raised."""
-    barrier, results = threading.Barrier(len(tasks)), [None] * len(tasks)
-
-    def run(place, task):
-        barrier.wait()
-        try:
-            results[place] = task()
-        except Exception as error:
-            results[place] = error
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(tasks)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return results
-
-
-def write_batch(book, space, texts):
-    with book.session() as session:
-        drafts = [Draft(text) for text in texts]
-        return remember_many(session, book.user_id, space, drafts, keys=book.runtime.keys, now=utc_now(), actor="test")
-
-
 def converse(book, space):
     with book.session() as session:
         opened, _ = open_conversation(
@@ -543,13 +516,13 @@ def say(book, conversation_id):
 
 @pytest.mark.parametrize("choice", ["move", "archive", "forget"])
 def test_writers_of_a_space_that_goes_come_before_it_or_find_it_gone(book, remove, choice):
-    write_batch(book, "second", [f"Fact of the day number {n}" for n in range(20)])
+    book.write_many([f"Fact of the day number {n}" for n in range(20)], "second")
     talk = converse(book, "second")
     results = at_once(
         lambda: remove(choice),
         lambda: remove(choice),
-        lambda: write_batch(book, "second", ["Something else entirely"]),
-        lambda: write_batch(book, "default", [f"Fact of the day number {n}" for n in range(20)]),
+        lambda: book.write_many(["Something else entirely"], "second"),
+        lambda: book.write_many([f"Fact of the day number {n}" for n in range(20)]),
         lambda: converse(book, "second"),
         lambda: say(book, talk),
     )

@@ -55,11 +55,11 @@ def retell(session, book, conversation_id):
 
 
 def forget_at_once(book, memory_id):
-    return lambda: book.do(forget, memory_id, keys=book.runtime.keys)
+    return lambda: book.do(forget, memory_id)
 
 
 def purge_later(book, memory_id):
-    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, memory_id, undo=UNDO_WINDOW)
 
     def sweep():
         with book.session() as session:
@@ -121,7 +121,7 @@ def test_who_waits_to_tell_of_a_conversation_holds_up_nobody_who_forgets(book, o
         session.execute(text("SELECT FROM conversations FOR UPDATE"))
         thread.start()
         assert waits(owner)
-        (done,) = at_once(lambda: book.do(forget, memory_id, keys=book.runtime.keys))
+        (done,) = at_once(lambda: book.do(forget, memory_id))
     thread.join(60)
     assert (done.id, book.all(ARGUMENTS)) == (memory_id, [REDACTED])
 

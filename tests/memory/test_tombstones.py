@@ -34,7 +34,7 @@ def test_the_same_text_is_refused_for_a_day(book, drop):
 def test_what_is_refused_brings_no_theme(book, drop):
     drop(book.write(SECRET).id)
     drafts = [Draft(text=SECRET, theme="keys"), Draft(text="The tiles are sage green", theme="house")]
-    outcomes = book.do(remember_many, "default", drafts, keys=book.runtime.keys)
+    outcomes = book.do(remember_many, "default", drafts)
     assert [outcome.outcome for outcome in outcomes] == ["refused", "created"]
     assert book.all("SELECT slug FROM themes") == ["house"]
 
@@ -56,7 +56,7 @@ def test_another_copy_of_what_was_forgotten_is_not_made_active_for_a_day(book, d
         change(kept, status="active")
     assert change(kept, tags=["keys"]).status == "archived"
     later = utc_now() + timedelta(hours=25)
-    assert book.do(update, kept, {"status": "active"}, keys=book.runtime.keys, now=later).status == "active"
+    assert book.do(update, kept, {"status": "active"}, now=later).status == "active"
 
 
 def test_another_copy_of_what_was_forgotten_does_not_come_back_once_nothing_supersedes_it(book, drop, change):

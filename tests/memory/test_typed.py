@@ -190,7 +190,7 @@ def test_what_stands_inside_a_word_of_the_index_is_found(inside, words, texts, a
     if archived:
         with inside.session() as session:
             ids = list_ids(session, inside.user_id, Filters(), most=9, now=utc_now())
-        inside.do(set_status_many, ids, "archived", keys=inside.runtime.keys)
+        inside.do(set_status_many, ids, "archived")
     assert found(inside, words, status="archived" if archived else "active") == texts
     assert found(inside, words, status=None) == texts
 
@@ -231,7 +231,7 @@ def test_ids_for_many_fit_the_words(shelf):
 def test_what_is_archived_is_found_where_it_is_asked_for(filled, words):
     with filled.session() as session:
         ids = list_ids(session, filled.user_id, Filters(words="hazel"), most=1, now=utc_now())
-    filled.do(set_status_many, ids, "archived", keys=filled.runtime.keys)
+    filled.do(set_status_many, ids, "archived")
     assert found(filled, words) == set()
     assert found(filled, words, status="archived") == {ALLERGY}
     assert found(filled, words, status=None) == {ALLERGY}
@@ -239,13 +239,13 @@ def test_what_is_archived_is_found_where_it_is_asked_for(filled, words):
 
 def test_a_corrected_text_is_found_by_its_new_words(book):
     memory_id = book.write("Ada keeps bees").id
-    book.do(update, memory_id, {"text": "Ada keeps goats"}, keys=book.runtime.keys)
+    book.do(update, memory_id, {"text": "Ada keeps goats"})
     assert (found(book, "bee"), found(book, "goa")) == (set(), {"Ada keeps goats"})
 
 
 def test_a_forgotten_memory_is_not_found(book):
     memory_id = book.write("Ada keeps bees").id
-    book.do(forget, memory_id, keys=book.runtime.keys, undo=UNDO_WINDOW)
+    book.do(forget, memory_id, undo=UNDO_WINDOW)
     assert found(book, "bee") == set()
     assert found(book, "bee", status=None) == set()
 
