@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from memory.embedding.likeness import cosine_of
 from memory.shelves import MEMORIES
@@ -29,12 +28,13 @@ from retrieval.candidates import Source
 from retrieval.course import Course
 from retrieval.dates import zone_of
 from retrieval.from_then import tells_no_other
-from retrieval.newer import newer, overtakes
 from retrieval.passage import EMPTY
 from retrieval.query import Dense
 from retrieval.silence import Judge
 from retrieval.speakers import is_talk
+from retrieval.times import Era, as_asked_then, era_of
 from retrieval.types import Scored, Vector
+from retrieval.versions import overtakes, versions
 
 if TYPE_CHECKING:
     from retrieval.reading import Reader
@@ -146,33 +146,53 @@ class Hearing:
         until = time.monotonic() + policy.reading_ms / 1000
         try:
             found = reader.each(asked, seconds=policy.reading_ms / 1000, whole=whole, at_once=at_once)
+            count = 0
             for count, (each, sureness) in enumerate(zip(notes, found, strict=True), 1):
                 each.candidate.sureness = sureness
                 if self._is_enough(notes[:count]):
-                    rest = {each.candidate.id: pair for each, pair in zip(notes[count:], asked[count:], strict=True)}
-                    self._read_newer(reader, each, notes[count:], rest, until)
-                    return [each for each in best if each.candidate.id not in rest]
+                    break
+            rest = {each.candidate.id for each in notes[count:]}
+            self._read_versions(reader, notes, count, asked, until)
+            return [each for each in best if each.candidate.id not in rest]
         except TimeoutError:
             self.course.degraded.append(UNREAD)
         except Exception:  # Whatever a runtime raises: a search goes on without.
             logger.exception("a note was not read")
         return best
 
-    def _read_newer(
-        self, reader: Reader, one: Scored, rest: Sequence[Scored], asked: Mapping[UUID, tuple[str, str]], until: float
+    def _read_versions(
+        self, reader: Reader, notes: Sequence[Scored], count: int, asked: Sequence[tuple[str, str]], until: float
     ) -> None:
-        """Note of the rest how likely those answer that may say what has become of what the one says, if it answers."""
-        policy = self.source.policy
-        if (one.candidate.sureness or 0.0) < policy.certain_reading:
+        """Note how likely those answer that say the same as the first `count`, of the time that is asked for.
+
+        That is what is newer than the one that answers, or what is older than any of them.
+        """
+        policy, era = self.source.policy, era_of(self.question)
+        if era is None:
             return
+        if era is Era.NOW:
+            last = notes[max(0, count - 1) : count]
+            ones: Sequence[Scored] = [
+                each for each in last if (each.candidate.sureness or 0.0) >= policy.certain_reading
+            ]
+            others, question = notes[count:], ""
+        else:
+            # The note of that time did not know that it would be replaced. Only here it is asked so: for silence what
+            # still holds is not "my old rate".
+            ones, others, question = notes[: min(count, policy.reads)], notes, as_asked_then(self.question)
         unrelated = self.dense.unrelated if self.dense is not None else 0.0
-        notes = newer(one, rest, policy, unrelated=unrelated)[: max(0, policy.reads - 1)]
-        seconds = max(0.0, until - time.monotonic())
-        found = reader.each((asked[each.candidate.id] for each in notes), seconds=seconds, at_once=(len(notes),))
-        for each, sureness in zip(notes, found, strict=True):
+        found = {
+            each.candidate.id for one in ones for each in versions(one, others, policy, era=era, unrelated=unrelated)
+        }
+        some = [(each, pair) for each, pair in zip(notes, asked, strict=True) if each.candidate.id in found]
+        if not (some := some[: max(0, policy.reads - 1)]):
+            return
+        pairs = [(question or asking, text) for _, (asking, text) in some]
+        likely = reader.each(pairs, seconds=max(0.0, until - time.monotonic()), at_once=(len(some),))
+        for (each, _), sureness in zip(some, likely, strict=True):
             # What has changed is often told in other words than it is asked for. So it loses nothing by being read.
-            if overtakes(each, sureness, policy):
-                each.candidate.sureness = sureness
+            if overtakes(each, sureness, policy, era=era):
+                each.candidate.sureness = max(sureness or 0.0, each.candidate.sureness or 0.0)
 
     def _asked_of(self, notes: Sequence[Scored]) -> Iterator[str]:
         """Give what each note is read for: of what was kept at the time that is asked for, all but that time.

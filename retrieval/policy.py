@@ -70,7 +70,7 @@ class Policy:
     What is less likely to answer than another that was read loses `reading_weight` times the difference of their
     log-odds; what was not read has the mean of what was. Before the best comes what was stored after it, has a cosine
     to it of `update_cosine`, and is `certain_reading` likely to answer, or `update_reading` where it says that
-    something changed, unless the question asks for what was (`retrieval.newer`).
+    something changed; where the question asks for what was, what was stored before it (`retrieval.versions`).
     """
 
     name: str = "balanced"

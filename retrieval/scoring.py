@@ -140,7 +140,7 @@ def rank_by_time(
 def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: datetime) -> list[Scored]:
     """Rank the few whose texts are read once more.
 
-    A question for a time is answered by what says one, and any question by what has become of a thing before what was.
+    A question for a time is answered by what says one, and any but for what was by what has become of a thing first.
     What was read and does not answer stands back behind what does, and so does what has another number than the thing
     that is asked for. What nobody read stands between, by the mean of what was read: it may say that the answer has
     changed.
@@ -148,13 +148,14 @@ def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: 
     read = [log_odds(each.candidate.sureness) for each in scored if each.candidate.sureness is not None]
     likeliest, usual = max(read, default=0.0), sum(read) / max(1, len(read))
     when = policy.time_boost > 0 and times.asks_when(question)
+    change = policy.change_boost > 0 and times.era_of(question) is times.Era.NOW
     again = []
     for each in scored:
         sureness = each.candidate.sureness
         if sureness is None and each.asked is not None and each.asked.names_another(each.candidate.text):
             sureness = SHOWN_EARLY
         behind = policy.reading_weight * (likeliest - (usual if sureness is None else log_odds(sureness)))
-        again.append(_again(each, policy, now, when=when, behind=behind))
+        again.append(_again(each, policy, now, when=when, change=change, behind=behind))
     return in_order(again)
 
 
@@ -163,12 +164,12 @@ def in_order(scored: Sequence[Scored]) -> list[Scored]:
     return sorted(scored, key=lambda each: (-each.standing, each.candidate.id))
 
 
-def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, behind: float) -> Scored:
+def _again(each: Scored, policy: Policy, now: datetime, *, when: bool, change: bool, behind: float) -> Scored:
     memory = each.candidate
     timed = when and times.says_when(memory.text)
     # In a talk everybody says "now" and "since": there it tells nothing.
     alone = memory.speaker is None and each.coverage > 0
-    changed = policy.change_boost > 0 and alone and times.says_change(memory.text)
+    changed = change and alone and times.says_change(memory.text)
     if not timed and not changed and behind == 0:
         return each
     boosted = each.score.relevance + policy.time_boost * timed + policy.change_boost * changed

@@ -28,7 +28,6 @@ from retrieval.from_now import words_for
 from retrieval.from_then import untold
 from retrieval.hearing import Hearing
 from retrieval.mmr import select as diversify
-from retrieval.newer import newest_first
 from retrieval.phrases import quoted, says
 from retrieval.policy import Policy
 from retrieval.query import MAX_QUERY, Dense, Hit, Query, Result
@@ -37,6 +36,7 @@ from retrieval.scoring import in_talk, look_again, rank, rank_by_time
 from retrieval.told_days import READ
 from retrieval.types import Candidate, Ranked, Scored, Vector
 from retrieval.unspaced import is_unspaced, telling
+from retrieval.versions import asked_for_first
 
 if TYPE_CHECKING:
     from retrieval.reading import Reader
@@ -190,9 +190,9 @@ class _Run:
         with self.course.timed("rank"):
             # Only then the best of them: who wants one alone wants what answers, wherever it stood before it was read.
             again = look_again(weighed, policy, question=question, now=self.source.now)
-            latest = newest_first(again, policy, question=question, unrelated=unrelated)[: POOL * query.limit]
-            ranked = diversify(latest, limit=query.limit, lam=policy.mmr_lambda, unrelated=unrelated)
-        self.more = len(latest) > len(ranked)
+            best = asked_for_first(again, policy, question=question, unrelated=unrelated)[: POOL * query.limit]
+            ranked = diversify(best, limit=query.limit, lam=policy.mmr_lambda, unrelated=unrelated)
+        self.more = len(best) > len(ranked)
         return ranked
 
     def _is_unreadable(self, question: str, dense: Dense | None) -> bool:

@@ -76,7 +76,7 @@ class Scored:
     that the question names who said it, `time_match` that it says a time where the question asks for one,
     `change_match` that it says what has changed. `reading_penalty` is what reading took from its total, as another
     reads more like an answer, and `beyond` what it would have taken besides, had there been more relevance to take.
-    `update_boost` is what its total gained to stand before an older one of the same.
+    `update_boost` is what its total gained to stand before another version of the same.
     `lacks_code` tells that an identifier is asked for that another candidate has, and this one does not. `is_faint`
     tells that its evidence is not enough, and it is there to be read. `asked` is what the question is about, None where
     nothing asked for that.

@@ -52,5 +52,8 @@ def test_so_have_the_talks_and_what_is_put_together() -> None:
     for name in ("agents.jsonl", "agents_2.jsonl"):
         _, answered, silent = counted(load(UNSEEN.parent / name))
         assert f"{name}`, {answered} questions that notes answer, {silent} that none does" in DOCS
+    _, asked, _ = counted(load(UNSEEN.parent / "versions.jsonl"))
+    was, now = (int(each) for each in re.findall(r"(\d+)\s+questions for what was and (\d+) for what is", DOCS)[0])
+    assert asked == was + now
     one = together(load(golden.BUNDLED))
     assert f"`: {one.size} memories of one person, {len(one.questions)} questions." in DOCS

@@ -285,14 +285,14 @@ def test_what_puts_a_hit_before_the_next_one_is_what_decided(lam: float) -> None
     assert told[2].likeness == (0.0 if lam == 1 else pytest.approx((1 - lam) / (lam or 1)))
 
 
-def test_what_is_newer_and_of_the_same_says_that_it_stands_there_for_that() -> None:
-    memory = Candidate(UUID(int=1), "a", "note", "user", datetime(2024, 1, 1, tzinfo=UTC), 0.5)
+@pytest.mark.parametrize(("years", "told"), [((2025, 2024), "newer"), ((2024, 2025), "older")])
+def test_another_version_of_the_same_says_that_it_stands_there_for_that(years, told) -> None:
+    memories = [Candidate(UUID(int=1), "a", "note", "user", datetime(year, 1, 1, tzinfo=UTC), 0.5) for year in years]
     hits = [
         Hit(Ranked(Scored(memory, Score(0.5, 0.5, 0.5, 0.5), 0.5, 0.0, 0.0, update_boost=gain), 0.0, rank), "a")
-        for rank, gain in enumerate((0.2, 0.0), 1)
+        for rank, (memory, gain) in enumerate(zip(memories, (0.2, 0.0), strict=True), 1)
     ]
-    told = explain(Result(tuple(hits), Policy())).hits
-    assert told[0].lead == "Before the next as it is newer, and of the same"
+    assert explain(Result(tuple(hits), Policy())).hits[0].lead == f"Before the next as it is {told}, and of the same"
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ class ExplanationAnswer(BaseModel):
         "loses as much as the mean of what was."
     )
     update_boost: float = Field(
-        description="What the score gained to stand before an older memory of the same, as this one answers too."
+        description="What the score gained to stand before an older memory of the same, as this one answers too; or "
+        "before a newer one, where the question asks for what was."
     )
     mmr_penalty: float = Field(description="What its likeness to better hits took when they were ordered.")
 

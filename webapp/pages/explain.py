@@ -166,7 +166,8 @@ LEAST_PART = 0.005
 def _lead(hit: Hit, after: Hit, policy: Policy) -> str:
     """Say what put a hit before the next one: the difference of each part as it counts in the total."""
     if hit.ranked.scored.update_boost > 0:
-        return "Before the next as it is newer, and of the same"
+        is_newer = hit.ranked.scored.candidate.created_at > after.ranked.scored.candidate.created_at
+        return f"Before the next as it is {'newer' if is_newer else 'older'}, and of the same"
     score, other = hit.ranked.scored.score, after.ranked.scored.score
     parts = {"likeness": _likeness(after, policy) - _likeness(hit, policy)}
     if policy.mmr_lambda > 0:
@@ -261,7 +262,7 @@ def _moved_down(hit: Hit, policy: Policy) -> Iterator[str]:
     scored = hit.ranked.scored
     if scored.lacks_code:
         yield "moved down as it lacks the number or name that another has"
-    # What is newer than the best of the same was given that back.
+    # The version of the best that is asked for was given that back.
     if scored.reading_penalty >= MOVED and scored.update_boost == 0:
         yield f"moved down by {scored.reading_penalty:.2f} as another reads more like an answer"
     if (likeness := _likeness(hit, policy)) >= MOVED:

@@ -1,4 +1,4 @@
-"""Of two notes of the same that both answer, the newer one comes first."""
+"""Of two notes of the same that both answer the newer one comes first, or the older one where what was is asked for."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from retrieval_builders import NOW, scored
 from shelf import DIMENSIONS, Shelf
 from sqlalchemy import text
 
-from retrieval.newer import newest_first
 from retrieval.policy import Policy
 from retrieval.reading import shared_reader
+from retrieval.versions import asked_for_first
 
 PLAIN = Policy(beta=0.0, gamma=0.0)
 ASKED = "What is the hourly rate?"
@@ -28,7 +28,7 @@ BEST = later(1, 0.5, days=0, vector=HERE)
 
 
 def order(*others, question=ASKED, policy=PLAIN, best=BEST):
-    found = newest_first([best, *others], policy, question=question, unrelated=0.0)
+    found = asked_for_first([best, *others], policy, question=question, unrelated=0.0)
     return [each.candidate.id.int for each in found]
 
 
@@ -52,19 +52,59 @@ def test_what_is_newer_of_the_same_and_answers_comes_first(other, found):
     assert order(other) == found
 
 
+AS_RANKED = [3, 4, 2, 1, 5]
+NEWEST = [4, 3, 2, 1, 5]
+JUST_BEFORE = [2, 1, 3, 4, 5]
+OLDEST = [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("question", "found"),
     [
-        ("How old is Rex?", [2, 1]),
-        ("What did I take before breakfast?", [2, 1]),
-        ("What was my old rate?", [1, 2]),
-        ("What was Ada's first rate?", [1, 2]),
-        ("What did I charge before?", [1, 2]),
-        ("Who had it originally?", [1, 2]),
+        ("How old is Rex?", NEWEST),
+        ("What did I take before breakfast?", NEWEST),
+        ("What did I do before Monday?", NEWEST),
+        ("What happened the year before?", NEWEST),
+        ("What did I use to open it?", NEWEST),
+        ("What was my old rate?", JUST_BEFORE),
+        ("What did I charge before?", JUST_BEFORE),
+        ("Who was my manager before Petr?", JUST_BEFORE),
+        ("Who led the choir previously?", JUST_BEFORE),
+        ("Where did we use to live?", JUST_BEFORE),
+        ("Who had it originally?", OLDEST),
+        ("What was the original plan?", OLDEST),
+        ("When was the first lesson?", AS_RANKED),
+        ("Where is the old printer?", AS_RANKED),
+        ("Has she won before?", AS_RANKED),
+        ("Who is it now, and who was it before?", AS_RANKED),
     ],
 )
-def test_who_asks_for_the_past_has_it_first(question, found):
-    assert order(later(2), question=question) == found
+def test_the_version_that_a_question_asks_for_comes_first(question, found):
+    best = later(3, 0.5, days=0, vector=HERE)
+    others = [later(4, 0.4, days=1), later(2, 0.3, days=-1), later(1, 0.2, days=-2), later(5, 0.1, vector=FAR)]
+    assert order(*others, question=question, best=best) == found
+
+
+@pytest.mark.parametrize(
+    ("best", "other", "found"),
+    [
+        ({}, {}, [2, 1]),
+        ({}, {"sureness": 0.3}, [2, 1]),
+        ({}, {"sureness": 0.2}, [1, 2]),
+        ({}, {"sureness": None}, [1, 2]),
+        ({}, {"vector": FAR}, [1, 2]),
+        ({}, {"days": -1 / 50}, [1, 2]),
+        ({}, {"said_again": NOW + timedelta(days=1)}, [1, 2]),
+        ({"type": "summary"}, {}, [1, 2]),
+        ({"text": "It was 60 until May"}, {}, [1, 2]),
+    ],
+    ids=["", "likely", "not likely", "unread", "another", "at once", "said again", "summed up", "tells the past"],
+)
+def test_what_was_comes_first_where_it_is_asked_for(best, other, found):
+    other = later(2, **{"days": -1, **other})
+    assert (
+        order(other, question="What was my old rate?", best=later(1, 0.5, days=0, **{"vector": HERE, **best})) == found
+    )
 
 
 def test_what_is_of_the_time_that_is_asked_for_stays_first():
@@ -85,7 +125,7 @@ def test_the_newest_comes_first_and_the_rest_in_their_order():
 def test_its_score_says_what_it_gained(total):
     """Also where importance and pins gave the other more than any relevance is."""
     best = later(1, total, days=0, vector=HERE)
-    first, second = newest_first([best, later(2)], PLAIN, question=ASKED, unrelated=0.0)
+    first, second = asked_for_first([best, later(2)], PLAIN, question=ASKED, unrelated=0.0)
     assert first.score.total == pytest.approx(min(total, 1.0), abs=0.001)
     assert first.score.relevance == pytest.approx(first.score.total)
     assert first.update_boost == pytest.approx(first.score.total - 0.3)
@@ -107,11 +147,16 @@ def shelf(runtime, ada):
     vectors[:, 0] = 1.0, 0.8, 0.8
     vectors[1, 1] = vectors[2, 2] = 0.6
     made = Shelf(runtime, ada, RATES, vectors)
-    with made.session() as session:
-        for days, each in enumerate(RATES):
-            moved = text("UPDATE memories SET created_at = :at WHERE user_id = :user AND text = :text")
-            session.execute(moved, {"at": NOW + timedelta(days=days), "user": ada.id, "text": each})
+    stored(made, *RATES)
     return made
+
+
+def stored(shelf, *texts):
+    """Say that texts were stored one after the other, a day apart."""
+    moved = text("UPDATE memories SET created_at = :at WHERE user_id = :user AND text = :text")
+    with shelf.session() as session:
+        for days, each in enumerate(texts):
+            session.execute(moved, {"at": NOW + timedelta(days=days), "user": shelf.user_id, "text": each})
 
 
 def test_what_may_have_changed_is_read_though_the_best_was_enough(shelf):
@@ -130,3 +175,13 @@ def test_the_database_tells_whether_it_was_said_again(shelf, what, first):
         said = text(f"UPDATE memories SET {what}, updated_at = :at WHERE user_id = :user AND text = :text")
         session.execute(said, {"at": NOW + timedelta(days=9), "user": shelf.user_id, "text": RATES[0]})
     assert shelf.found(ASKED, cosine=0.9, reader=shared_reader)[0] == first
+
+
+def test_what_was_is_read_as_it_was_asked_then(shelf):
+    """No note that was written while it was so tells that it was before."""
+    stored(shelf, RATES[1], RATES[2], RATES[0])
+    asked = "What was the hourly rate before?"
+    read = {hit.snippet: hit.ranked.scored.candidate.sureness for hit in shelf.ask(asked, reader=shared_reader).hits}
+    assert [*read][:2] == [RATES[1], RATES[0]]
+    assert read[RATES[1]] > 0.9
+    assert read[RATES[0]] < 0.5
