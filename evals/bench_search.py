@@ -143,7 +143,7 @@ class _Bench:
                 exact = {row[0] for row in owner.execute(_BARE, values).fetchmany(NEAREST)}
                 with user_session(self.runtime.sessions, self.user_id) as session:
                     query = Query(self.user_id, self.space_id, question, scope_size=self.memories)
-                    near = Source(session, query, NAMED["balanced"], self.now).nearest(dense, vector)
+                    near = Source(session, query, NAMED["balanced"], self.now).semantic_leg(dense, vector)
                 shares.append(len(exact & set(islice(near.cosines, NEAREST))) / len(exact))
         return round(mean(shares), 4)
 

@@ -41,7 +41,7 @@ from retrieval.statements import (
 )
 from retrieval.told_days import lexemes_of, says
 from retrieval.types import Candidate, Scored, Vector
-from retrieval.words import LONGEST, Question, Said, score
+from retrieval.words import LONGEST, Question, TermCounts, score
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ WAITING_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class SemanticLeg:
     """The semantic leg: cosines in order of rank, best first, on the scale where `unrelated` is 0."""
 
     vector: Vector | None
@@ -85,7 +85,7 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
-class Worded:
+class KeywordLeg:
     """The keyword leg: what it listed in order of rank, best first, and the question's words.
 
     Of words that the index does not have, `counts` has by their places how often each item has them.
@@ -96,8 +96,8 @@ class Worded:
     counts: Mapping[int, Mapping[UUID, int]] = field(default_factory=dict)
 
 
-NOTHING_NEAR = Near(None, {})
-NOTHING_WORDED = Worded([], Question())
+NO_SEMANTIC_LEG = SemanticLeg(None, {})
+NO_KEYWORD_LEG = KeywordLeg([], Question())
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Source:
     policy: Policy
     now: datetime
 
-    def nearest(self, dense: Dense, vector: Vector) -> Near:
+    def semantic_leg(self, dense: Dense, vector: Vector) -> SemanticLeg:
         """Run the semantic leg: exact while the scope is small, by HNSW above."""
         query = self.query
         values = {**self.scope(), "vector": HalfVector(vector), "model_id": dense.model_id}
@@ -122,7 +122,7 @@ class Source:
         rows = fetch(self.session, statement, values)
         unrelated = dense.unrelated
         cosines = {item_id: likeness(1.0 - distance, unrelated) for item_id, _scope, distance in rows}
-        return Near(vector, cosines, unrelated)
+        return SemanticLeg(vector, cosines, unrelated)
 
     def _widen_hnsw(self) -> None:
         """Let the index look at more rows than are asked for, where that is more than every connection's setting.
@@ -136,15 +136,15 @@ class Source:
             setting = text("SELECT set_config('hnsw.ef_search', :ef, true)")
             self.session.execute(setting, {"ef": str(min(1000, wanted))})
 
-    def worded(self, question: str) -> Worded:
+    def keyword_leg(self, question: str) -> KeywordLeg:
         """Run the keyword leg; what has only the letters of a name with signs, as of "C#", does not have that."""
         names = signed(question)
         if not names:
-            return self._worded(question)
+            return self._keyword_leg(question)
         found = {name: held for name, pattern in names.items() if (held := self._signed(name, pattern)) is not None}
         if not found:
-            return self._worded(question)
-        rest = self._worded(unsigned(question, found), deeper=DEEPER)
+            return self._keyword_leg(question)
+        rest = self._keyword_leg(unsigned(question, found), deeper=DEEPER)
         ids, counts, idfs, lengths = ([*each] for each in zip(*found.values(), strict=True))
         told = Question(
             [*rest.question.lexemes, *found],
@@ -153,7 +153,7 @@ class Source:
             [*rest.question.counts, *counts],
         )
         places = dict(enumerate((dict.fromkeys(each, 1) for each in ids), len(rest.question.lexemes)))
-        return Worded(_together(dict.fromkeys(chain(*ids)), rest.ids, self.depth), told, places)
+        return KeywordLeg(_together(dict.fromkeys(chain(*ids)), rest.ids, self.depth), told, places)
 
     def _signed(self, name: str, pattern: str) -> tuple[list[UUID], float, float, float] | None:
         """Return what has a name with signs, in how many items it is, its idf and the mean length of all.
@@ -170,16 +170,16 @@ class Source:
         ids, count, idf, length = rows[0]
         return ids or [], count, idf, length
 
-    def _worded(self, question: str, *, deeper: int = 1) -> Worded:
+    def _keyword_leg(self, question: str, *, deeper: int = 1) -> KeywordLeg:
         values = {**self.scope(), **self._damping(), "question": question}
         values["depth"] *= deeper
         rows = fetch(self.session, keyword_statement(self.query.shelf, filtered=self.query.filtered), values)
         if not rows:
-            return NOTHING_WORDED
+            return NO_KEYWORD_LEG
         _, *said = rows[0]
-        return Worded([row[0] for row in rows], Question(*said))
+        return KeywordLeg([row[0] for row in rows], Question(*said))
 
-    def pictured(self, pictures: Sequence[str]) -> Worded:
+    def pictured(self, pictures: Sequence[str]) -> KeywordLeg:
         """Run the keyword leg for what has each of some pictures: all together are the question's one word."""
         values = {
             **self.scope(),
@@ -190,10 +190,10 @@ class Source:
         }
         rows = fetch(self.session, pictured_statement(self.query.shelf, filtered=self.query.filtered), values)
         if not rows:
-            return NOTHING_WORDED
+            return NO_KEYWORD_LEG
         _, _, found, idf, mean_length = rows[0]
         question = Question(["".join(pictures)], [idf], mean_length, [found])
-        return Worded([row[0] for row in rows], question, {0: {row[0]: int(row[1]) for row in rows}})
+        return KeywordLeg([row[0] for row in rows], question, {0: {row[0]: int(row[1]) for row in rows}})
 
     def _damping(self) -> dict[str, float]:
         return {"k1": self.policy.k1, "b": self.policy.b, "longest": LONGEST}
@@ -241,19 +241,21 @@ class Source:
         }
         return fetch(self.session, spelled_statement(self.query.shelf, filtered=self.query.filtered), values)
 
-    def pool(self, worded: Worded, near: Near, model_id: UUID | None, also: Sequence[UUID] = ()) -> list[Candidate]:
+    def pool(
+        self, keyword: KeywordLeg, semantic: SemanticLeg, model_id: UUID | None, also: Sequence[UUID] = ()
+    ) -> list[Candidate]:
         """Return the candidates of both legs and the neighbours of the best of them, without their texts.
 
         `also` are further candidates, which no leg listed.
         """
-        shelf, policy, question = self.query.shelf, self.policy, worded.question
+        shelf, policy, question = self.query.shelf, self.policy, keyword.question
         values = {
             **self.scope(),
-            "listed": Ids(dict.fromkeys([*worded.ids, *near.cosines, *also])),
-            "best": Ids([*worded.ids[:BEST], *islice(near.cosines, BEST)]),
-            "near": Ids(near.cosines),
+            "listed": Ids(dict.fromkeys([*keyword.ids, *semantic.cosines, *also])),
+            "best": Ids([*keyword.ids[:BEST], *islice(semantic.cosines, BEST)]),
+            "near": Ids(semantic.cosines),
             "lexemes": question.lexemes,
-            "vector": HalfVector(near.vector) if near.vector is not None else None,
+            "vector": HalfVector(semantic.vector) if semantic.vector is not None else None,
             "model_id": model_id,
             "now": self.now,
         }
@@ -265,15 +267,15 @@ class Source:
             # Exchanges of a talk, though they are not ranked with the ones beside them.
             for candidate, *_ in read:
                 candidate.is_turn = True
-        for place, counts in worded.counts.items():
+        for place, counts in keyword.counts.items():
             for candidate, said, _ in read:
                 if (often := counts.get(candidate.id)) is not None:
                     candidate.places = said.places = (*said.places, place)
                     said.counts = (*said.counts, often)
         scores = zip(*(each.tolist() for each in score([said for _, said, _ in read], question, policy)), strict=True)
-        places = [{item_id: place for place, item_id in enumerate(leg, 1)} for leg in (worded.ids, near.cosines)]
+        places = [{item_id: place for place, item_id in enumerate(leg, 1)} for leg in (keyword.ids, semantic.cosines)]
         return [
-            _placed(candidate, distance, bm25, near, *places)
+            _placed(candidate, distance, bm25, semantic, *places)
             for (candidate, _, distance), bm25 in zip(read, scores, strict=True)
         ]
 
@@ -333,13 +335,13 @@ def _together(named: Collection[UUID], worded: Sequence[UUID], depth: int) -> li
     return [*islice(chain(both, filter(None, chain.from_iterable(alone))), depth)]
 
 
-def many_wait(source: Source, near: Near, pool: Sequence[Candidate]) -> bool:
+def many_wait(source: Source, semantic: SemanticLeg, pool: Sequence[Candidate]) -> bool:
     """Tell whether a notable share of what was searched has no vector yet, as far as that shows without asking.
 
     A semantic leg with room left lists all memories that have one. Where it is full, or does not look at the whole
     space, what the keyword leg listed is a sample: that leg does not know of vectors.
     """
-    query, found = source.query, len(near.cosines)
+    query, found = source.query, len(semantic.cosines)
     whole = query.shelf is MEMORIES and not query.filtered
     if whole and found < source.depth:
         waiting, of = query.scope_size - found, query.scope_size
@@ -349,7 +351,7 @@ def many_wait(source: Source, near: Near, pool: Sequence[Candidate]) -> bool:
     return waiting >= max(FEW_WAIT, WAITING_SHARE * of)
 
 
-def _read(row: Row, speakers: Collection[str]) -> tuple[Candidate, Said, float | None]:
+def _read(row: Row, speakers: Collection[str]) -> tuple[Candidate, TermCounts, float | None]:
     """Return a row of the pool as a candidate, what it says of the question, and its distance where that was told."""
     item_id, created_at, importance, pinned, previous_id, is_said, head, size, places, counts, length, distance = row
     name = speaker_of(head)
@@ -357,7 +359,7 @@ def _read(row: Row, speakers: Collection[str]) -> tuple[Candidate, Said, float |
     speaker = name if is_said or name in speakers else None
     candidate = Candidate(item_id, "", "", "", created_at, importance, pinned=pinned, speaker=speaker, size=size)
     candidate.places, candidate.is_turn = places or (), is_said or speaker is not None
-    said = Said(item_id, previous_id, candidate.places, counts or (), length, candidate.is_turn)
+    said = TermCounts(item_id, previous_id, candidate.places, counts or (), length, candidate.is_turn)
     return candidate, said, distance
 
 
@@ -365,14 +367,14 @@ def _placed(
     candidate: Candidate,
     distance: float | None,
     bm25: tuple[float, float],
-    near: Near,
-    keyword: dict[UUID, int],
-    semantic: dict[UUID, int],
+    semantic: SemanticLeg,
+    keyword_ranks: dict[UUID, int],
+    semantic_ranks: dict[UUID, int],
 ) -> Candidate:
     """Add what the legs made of a candidate."""
     candidate.bm25, candidate.bm25_around = bm25
-    candidate.keyword_rank, candidate.semantic_rank = keyword.get(candidate.id), semantic.get(candidate.id)
-    candidate.cosine = near.cosine(candidate.id, distance)
+    candidate.keyword_rank, candidate.semantic_rank = keyword_ranks.get(candidate.id), semantic_ranks.get(candidate.id)
+    candidate.cosine = semantic.cosine(candidate.id, distance)
     return candidate
 
 

@@ -20,7 +20,7 @@ from retrieval import asked_days
 from retrieval.about import NOTHING_ASKED, meant, understand
 from retrieval.answers import asks_who, pictures, says_nothing, unquoted, unsigned
 from retrieval.budget import fit
-from retrieval.candidates import NOTHING_NEAR, NOTHING_WORDED, Near, Source, Worded, many_wait
+from retrieval.candidates import NO_KEYWORD_LEG, NO_SEMANTIC_LEG, KeywordLeg, SemanticLeg, Source, many_wait
 from retrieval.course import Course
 from retrieval.dates import Period
 from retrieval.decompose import parts_of
@@ -147,15 +147,15 @@ class _Run:
                 return found
             self.course.warnings.append("no memory is of that time")
             may_respell = False
-        worded, near = self._legs(dense, question)
-        if may_respell and (written := self._respelled(question, worded)) is not None:
+        keyword, semantic = self._legs(dense, question)
+        if may_respell and (written := self._respelled(question, keyword)) is not None:
             return self._again(dense, written)
         model_id = dense.model_id if dense is not None else None
         phrases = quoted(question) or shown
-        pool = self._joined(worded, near, model_id, phrases)
+        pool = self._joined(keyword, semantic, model_id, phrases)
         with self.course.timed("rank"):
-            bound, now = worded.question.bound, self.source.now
-            asked = understand(question, worded.question) if "keyword" in policy.legs else NOTHING_ASKED
+            bound, now = keyword.question.bound, self.source.now
+            asked = understand(question, keyword.question) if "keyword" in policy.legs else NOTHING_ASKED
             hearing = Hearing.of(question, asked, self.source, dense, self.course, talk=in_talk(pool))
             # What is read may answer however little speaks for it; but who somebody is tells what has the name.
             fewest = policy.reads_at_most if hearing.may_read and not phrases and not asks_who(question) else 0
@@ -163,24 +163,27 @@ class _Run:
         scored = [each for each in kept if not each.is_faint]
         with self.course.timed("fetch"):
             few = len(scored) if phrases else max(POOL * query.limit, policy.reads_at_most)
-            weighed = self._widen(kept[:few], model_id, near.vector)
+            weighed = self._widen(kept[:few], model_id, semantic.vector)
         may_be_silent = hearing.judge.is_asked_for
         words = words_for(question) if period is not None and may_be_silent else None
         weighed = _saying(weighed, phrases, words)
         heard = scored if words is None else [each for each in weighed if not each.is_faint]
         if may_be_silent and not phrases and not (weighed and hearing.is_answered(self.reader, heard, weighed)):
-            if may_respell and (written := self._respelled(question, worded, thorough=True)) is not None:
+            if may_respell and (written := self._respelled(question, keyword, thorough=True)) is not None:
                 return self._again(dense, written)
             self.withheld, weighed = min(len(scored), query.limit), []
-        return self._cut(self._best_of(hearing.shown(weighed), question, near.unrelated), len(pool))
+        return self._cut(self._best_of(hearing.shown(weighed), question, semantic.unrelated), len(pool))
 
-    def _joined(self, worded: Worded, near: Near, model_id: UUID | None, phrases: Sequence[str]) -> list[Candidate]:
+    def _joined(
+        self, keyword: KeywordLeg, semantic: SemanticLeg, model_id: UUID | None, phrases: Sequence[str]
+    ) -> list[Candidate]:
         """Return the candidates of both legs as one pool, and note whether many of them have no vector yet."""
         with self.course.timed("join"):
             # Among many that have the words, those that have the phrase need not be the best by either leg.
             quoting = phrases and "keyword" in self.source.policy.legs
-            pool = self.source.pool(worded, near, model_id, self.source.with_all(" ".join(phrases)) if quoting else ())
-        if near.vector is not None and many_wait(self.source, near, pool):
+            also = self.source.with_all(" ".join(phrases)) if quoting else ()
+            pool = self.source.pool(keyword, semantic, model_id, also)
+        if semantic.vector is not None and many_wait(self.source, semantic, pool):
             self.course.degraded.append(WAITING)
         return pool
 
@@ -208,13 +211,14 @@ class _Run:
         self.source = replace(self.source, query=replace(self.source.query, text=question))
         return self._search(dense, question, may_respell=False)
 
-    def _respelled(self, question: str, worded: Worded, *, thorough: bool = False) -> str | None:
+    def _respelled(self, question: str, keyword: KeywordLeg, *, thorough: bool = False) -> str | None:
         """Return the question with its words as they are written in what is searched; None where they are so."""
         policy = self.source.policy
         if not policy.respellings or "keyword" not in policy.legs or quoted(question):
             return None
         with self.course.timed("respell"):
-            known = [each for each, count in zip(worded.question.lexemes, worded.question.counts, strict=True) if count]
+            words = keyword.question
+            known = [each for each, count in zip(words.lexemes, words.counts, strict=True) if count]
             spellings = respelled(self.source, unsigned(question, known), known, thorough=thorough)
         # Answers are kept, and what is told with them must not outlive the memory that it stands in: so not how.
         self.course.warnings += [f"“{each.asked}” is spelled otherwise here" for each in spellings]
@@ -235,7 +239,7 @@ class _Run:
         with self.course.timed("keyword"):
             named = self.source.naming(period) if "keyword" in policy.legs else frozenset[UUID]()
         with self.course.timed("join"):
-            pool = self.source.pool(NOTHING_WORDED, NOTHING_NEAR, None, also=[*self._ids_of(period), *named])
+            pool = self.source.pool(NO_KEYWORD_LEG, NO_SEMANTIC_LEG, None, also=[*self._ids_of(period), *named])
         with self.course.timed("rank"):
             scored = rank_by_time(pool, policy, period, named=named, now=now)
         with self.course.timed("fetch"):
@@ -265,17 +269,17 @@ class _Run:
             more=self.more,
         )
 
-    def _legs(self, dense: Dense | None, question: str) -> tuple[Worded, Near]:
+    def _legs(self, dense: Dense | None, question: str) -> tuple[KeywordLeg, SemanticLeg]:
         """Run the policy's legs."""
         legs = self.source.policy.legs
-        near = self._semantic(dense, meant(question)) if "semantic" in legs else NOTHING_NEAR
-        return self._keyword(question if "keyword" in legs else ""), near
+        semantic = self._semantic(dense, meant(question)) if "semantic" in legs else NO_SEMANTIC_LEG
+        return self._keyword(question if "keyword" in legs else ""), semantic
 
-    def _keyword(self, words: str) -> Worded:
+    def _keyword(self, words: str) -> KeywordLeg:
         with self.course.timed("keyword"):
             if shown := pictures(words):
                 return self.source.pictured(shown)
-            return self.source.worded(telling(words)) if words else NOTHING_WORDED
+            return self.source.keyword_leg(telling(words)) if words else NO_KEYWORD_LEG
 
     def _question(self) -> str:
         """Return the question as the legs can take it: at most 8,192 characters, nothing that SQL refuses."""
@@ -286,21 +290,21 @@ class _Run:
             logger.warning("a query was cut to %d characters", MAX_QUERY)
         return one_form(question[:MAX_QUERY].replace("\x00", " ").encode("utf-8", "replace").decode())
 
-    def _semantic(self, dense: Dense | None, question: str) -> Near:
+    def _semantic(self, dense: Dense | None, question: str) -> SemanticLeg:
         """Run the semantic leg; whatever stops it leaves the keyword leg to answer alone, and says so."""
         vector = self.course.embed(dense, question)
         if dense is None or vector is None:
-            return NOTHING_NEAR
+            return NO_SEMANTIC_LEG
         with self.course.timed("semantic"):
             try:
-                return self.source.nearest(dense, vector)
+                return self.source.semantic_leg(dense, vector)
             except DBAPIError as error:
                 if error.connection_invalidated:
                     raise
                 logger.exception("the semantic leg failed")
                 self.source.session.rollback()
                 self.course.degraded.append("semantic")
-                return NOTHING_NEAR
+                return NO_SEMANTIC_LEG
 
     def _widen(self, scored: Sequence[Scored], model_id: UUID | None, asked: Vector | None) -> list[Scored]:
         """Read what is shown and write the last scores; who changes these at this moment must not cost the answer."""

@@ -32,7 +32,7 @@ _OF_EACH = re.compile(r"\s+of\s+(?:the|each|every)\s+month", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class NamedWeekday:
     """A day of the week that a text names from `start` to `end`; `which` is "last", "next" and the like, or "".
 
     `weekday` is from 0, Monday, on. `weekly` says that none is meant alone, `weekend` that it is one with the Sunday
@@ -68,7 +68,7 @@ def day_of(weekday: int, today: date, which: str, *, weekend: bool = False, gone
     return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
 
 
-def said_in(text: str) -> Iterator[Said]:
+def said_in(text: str) -> Iterator[NamedWeekday]:
     """Give the days of the week that a text names.
 
     >>> [(each.weekday, each.weekly) for each in said_in("Dentist on Tuesday, choir on Mondays, open Wed-Fri 9 to 12")]
@@ -80,12 +80,13 @@ def said_in(text: str) -> Iterator[Said]:
         weekend = name.startswith("weekend")
         weekly = bool(each["each"] or each["many"]) or len(name) < len("monday") or _OF_EACH.match(text, each.end())
         weekday = WEEKEND if weekend else _index(name)
-        yield Said(*each.span(), weekday, (each["which"] or "").lower(), bool(weekly), weekend)
+        yield NamedWeekday(*each.span(), weekday, (each["which"] or "").lower(), bool(weekly), weekend)
     for one, other in pairwise(found):
         if _FROM_TO.fullmatch(text, one.end(), other.start()):
             first, last = _index(one["name"].lower()), _index(other["name"].lower())
             yield from (
-                Said(one.start(), other.end(), (first + each) % 7, weekly=True) for each in range(1, (last - first) % 7)
+                NamedWeekday(one.start(), other.end(), (first + each) % 7, weekly=True)
+                for each in range(1, (last - first) % 7)
             )
 
 

@@ -38,7 +38,7 @@ class Question:
 
 
 @dataclass(slots=True)
-class Said:
+class TermCounts:
     """What an item says of the question: how often it has each of the lexemes (by their places), and its length.
 
     `is_turn` tells that it is a turn of a talk, which is understood by the turns beside it; a note stands alone.
@@ -52,7 +52,7 @@ class Said:
     is_turn: bool
 
 
-def score(items: Sequence[Said], question: Question, policy: Policy) -> tuple[Floats, Floats]:
+def score(items: Sequence[TermCounts], question: Question, policy: Policy) -> tuple[Floats, Floats]:
     """Return the BM25 scores of the items alone and with their neighbours, both of shape (len(items),), at least 0.
 
     A word of the turn before or after counts `policy.context_weight` times as often as one of the turn's own, and so
@@ -81,7 +81,7 @@ def score(items: Sequence[Said], question: Question, policy: Policy) -> tuple[Fl
     return alone, _bm25(around_counts, around_lengths, means, question, policy)
 
 
-def _beside(items: Sequence[Said]) -> list[tuple[int, int]]:
+def _beside(items: Sequence[TermCounts]) -> list[tuple[int, int]]:
     """Return the places of each turn and of the one before it, where that is among them."""
     places = {item.id: place for place, item in enumerate(items) if item.is_turn}
     followed = ((place, item.previous_id) for place, item in enumerate(items) if item.is_turn)

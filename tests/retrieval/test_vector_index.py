@@ -51,7 +51,7 @@ class Place:
                 # So few rows are cheap to sort, and the planner would.
                 session.execute(text("SET LOCAL enable_sort = off"))
             source = Source(session, query, NAMED["balanced"], NOW)
-            return list(source.nearest(Dense(self.model_id, DIMENSIONS, None), vector).cosines)
+            return list(source.semantic_leg(Dense(self.model_id, DIMENSIONS, None), vector).cosines)
 
     def plan(self, vector):
         """Return how the database looks for the nearest."""
@@ -110,7 +110,7 @@ def test_more_is_kept_in_view_where_more_would_be_missed(place, rows, fields, vi
     query = Query(place.user_id, place.space_id, "", scope_size=rows, **fields)
     with user_session(place.runtime.sessions, place.user_id) as session:
         source = Source(session, query, NAMED["balanced"], NOW)
-        source.nearest(Dense(place.model_id, DIMENSIONS, None), place.centres[0])
+        source.semantic_leg(Dense(place.model_id, DIMENSIONS, None), place.centres[0])
         assert session.scalar(text("SELECT current_setting('hnsw.ef_search')::int")) == view
 
 

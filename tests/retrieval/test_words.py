@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from retrieval import times
 from retrieval.policy import Policy
-from retrieval.words import Question, Said, score
+from retrieval.words import Question, TermCounts, score
 
 TEA = Question(["milk", "tea"], [2.0, 1.0], mean_length=4.0)
 
@@ -17,7 +17,7 @@ TEA = Question(["milk", "tea"], [2.0, 1.0], mean_length=4.0)
 def said(number, counts, *, after=None, length=4.0, is_turn=True):
     places = [place for place, count in enumerate(counts) if count]
     previous = UUID(int=after) if after is not None else None
-    return Said(UUID(int=number), previous, places, [counts[place] for place in places], length, is_turn)
+    return TermCounts(UUID(int=number), previous, places, [counts[place] for place in places], length, is_turn)
 
 
 def test_bm25_by_hand():
