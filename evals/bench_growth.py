@@ -12,7 +12,7 @@ from uuid import UUID
 from evals import bench_search
 from evals.bench_search import SearchBench
 from evals.corpus import WordModel
-from evals.stock import Vectors, around, settle, stock
+from evals.stock import Vectors, around, bring_to_rest, stock
 from evals.tables import table
 from evals.throwaway import add_user
 from tasks.runtime import Runtime
@@ -73,11 +73,11 @@ def crowd(
 
     def add(number: int) -> tuple[UUID, UUID]:
         user_id = add_user(runtime, f"one-of-many-{number}@example.org", now)
-        space_id = stock(runtime, user_id, texts, now=now, vectors=vectors, settled=False, on_progress=on_progress)
+        space_id = stock(runtime, user_id, texts, now=now, vectors=vectors, at_rest=False, on_progress=on_progress)
         return user_id, space_id
 
     def measure(so_far: int) -> Point:
-        settle(runtime)
+        bring_to_rest(runtime)
         found = bench_search.bench_search(runtime, user_id, space_id, questions, memories=memories, now=now)
         return Point(so_far, memories, found)
 

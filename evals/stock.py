@@ -41,12 +41,12 @@ def stock(
     now: datetime,
     vectors: Vectors | None = None,
     room: int = 0,
-    settled: bool = True,
+    at_rest: bool = True,
     on_progress: Progress = lambda _rows: None,
 ) -> UUID:
     """Store different texts in a new space, embedded; return the space's id.
 
-    The space holds `room` more. At the end the database is brought to rest, by `settle`, unless `settled` is False.
+    The space holds `room` more. At the end the database is brought to rest, unless `at_rest` is False.
 
     `vectors`, of shape (len(texts), dimensions), stand for embeddings that would take minutes; without them the
     user's model makes the real ones. `on_progress` is told how many rows were stored, then how many embedded.
@@ -65,12 +65,12 @@ def stock(
                 _store_vectors(session, rows, vectors[start : start + BATCH])
         on_progress(len(batch))
     runtime.backfill.run(on_progress)
-    if settled:
-        settle(runtime)
+    if at_rest:
+        bring_to_rest(runtime)
     return space.id
 
 
-def settle(runtime: Runtime) -> None:
+def bring_to_rest(runtime: Runtime) -> None:
     """Do what autovacuum and the worker would do in time, so that plans and indexes are those of a database at rest."""
     owner: Engine = make_engine(runtime.databases.owner, pool_size=1)
     with owner.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

@@ -109,7 +109,7 @@ def key_of(words: str) -> str:
 
 
 # As few rows as contradict one another: `due` is when the next of them begins.
-_SETTLE = text("""
+_END_CONTRADICTED = text("""
 UPDATE facts f SET valid_until = n.due
 FROM (
     SELECT id, lead(valid_from) OVER (PARTITION BY subject_key, predicate_key ORDER BY valid_from, id) AS due
@@ -122,7 +122,9 @@ RETURNING f.id
 """)
 
 
-def settle(session: Session, user_id: UUID, space_id: UUID, key: tuple[str, str] | None = None) -> Sequence[UUID]:
+def end_contradicted(
+    session: Session, user_id: UUID, space_id: UUID, key: tuple[str, str] | None = None
+) -> Sequence[UUID]:
     """End each single fact of a locked space when the next of its subject and predicate begins; return which changed.
 
     With a `key`, of this subject and predicate alone.
@@ -130,7 +132,7 @@ def settle(session: Session, user_id: UUID, space_id: UUID, key: tuple[str, str]
     subject, predicate = key or (None, None)
     session.flush()
     values = {"user_id": user_id, "space_id": space_id, "subject": subject, "predicate": predicate}
-    changed = session.scalars(_SETTLE, values).all()
+    changed = session.scalars(_END_CONTRADICTED, values).all()
     for fact in [each for each in session if isinstance(each, Fact)]:
         session.expire(fact)
     return changed
@@ -175,7 +177,7 @@ def state(
         created_at=now,
     )
     session.add(fact)
-    ended = _settled(session, fact)
+    ended = _ended_by(session, fact)
     details = {"ended": [str(each) for each in ended]}
     record(session, user_id, "fact.stated", actor=actor, now=now, subject_id=fact.id, details=details)
     session.flush()
@@ -201,13 +203,13 @@ def _refuse(session: Session, user_id: UUID, space_id: UUID, said: Statement, ke
         raise RefusedError("tombstone", "this says what was forgotten, and can still be brought back for minutes")
 
 
-def _settled(session: Session, fact: Fact) -> Sequence[UUID]:
-    """Settle what a single fact contradicts; return which others ended, or ended earlier."""
+def _ended_by(session: Session, fact: Fact) -> Sequence[UUID]:
+    """Let a single fact end what it contradicts; return which others ended, or ended earlier."""
     session.flush()
     if not fact.single:
         return ()
     key = (fact.subject_key, fact.predicate_key)
-    return [each for each in settle(session, fact.user_id, fact.space_id, key) if each != fact.id]
+    return [each for each in end_contradicted(session, fact.user_id, fact.space_id, key) if each != fact.id]
 
 
 def _check_message(session: Session, user_id: UUID, space_id: UUID, message_id: UUID) -> None:
@@ -330,7 +332,7 @@ def correct_fact(
         return Stated(fact, created=False, ended=())
     for name, value in {**new, **said.keys}.items():
         setattr(fact, name, value)
-    ended = _settled(session, fact)
+    ended = _ended_by(session, fact)
     details = {"fields": fields, "ended": [str(each) for each in ended]}
     record(session, user_id, "fact.corrected", actor=actor, now=now, subject_id=fact_id, details=details)
     session.flush()
@@ -392,4 +394,4 @@ def move_facts(
         until = func.greatest(Fact.valid_from, func.least(Fact.valid_until, ended))
         session.execute(moved.values(valid_until=until, single=False))
     session.execute(moved.values(space_id=target_id))
-    settle(session, user_id, target_id)
+    end_contradicted(session, user_id, target_id)

@@ -29,7 +29,7 @@ from memory.embedding.queue import enqueue_missing
 from memory.errors import ConflictError, InvalidError
 from memory.export import columns_of, sections
 from memory.export_file import Document, Row, place_of
-from memory.facts import settle
+from memory.facts import end_contradicted
 from memory.import_rows import CHECKS, Check, check_wordings, prepared
 from memory.journal import record
 from memory.models import Base, Conversation, Entity, EntityMention, Memory, Message, Space, Tombstone
@@ -89,7 +89,7 @@ def import_document(
             counts[table.name] += len(batch)
             on_rows(len(batch))
     for space_id in spaces.ids():
-        settle(session, user_id, space_id)
+        end_contradicted(session, user_id, space_id)
     _link(session, user_id, replaced)
     _count_messages(session, user_id)
     _drop_unnamed(session, user_id)

@@ -153,7 +153,7 @@ def _chosen(
         return chosen
     room = wish.token_budget - reserve
     chosen = fitting(reversed(chosen), room, most)
-    return chosen if recaps is None else _settled(chosen, recaps, int(room * OPENING))
+    return chosen if recaps is None else _last_opened(chosen, recaps, int(room * OPENING))
 
 
 def _exchange(newest: Iterable[Group]) -> Iterator[Group]:
@@ -167,7 +167,7 @@ def _exchange(newest: Iterable[Group]) -> Iterator[Group]:
         yield group
 
 
-def _settled(chosen: list[Group], recaps: Iterable[Recap], opening: int) -> list[Group]:
+def _last_opened(chosen: list[Group], recaps: Iterable[Recap], opening: int) -> list[Group]:
     """Return the window as it was when the model last wrote of what is before it, a new one when that is too long ago.
 
     `opening` is the number of tokens at which a window opens.

@@ -49,7 +49,7 @@ class Shelf:
     def __init__(self, runtime, person, texts, vectors=None):
         self.runtime, self.user_id, self.size = runtime, person.id, len(texts)
         self.vectors = np.eye(DIMENSIONS, dtype=np.float32)[: self.size] if vectors is None else vectors
-        self.space_id = stock(runtime, person.id, texts, now=NOW, vectors=self.vectors, settled=False)
+        self.space_id = stock(runtime, person.id, texts, now=NOW, vectors=self.vectors, at_rest=False)
         with self.session() as session:
             self.model_id = model_of(session, self.user_id).id
 

@@ -31,7 +31,7 @@ def space(runtime, new_person, database_url):
     words, vectors = WordModel(seed=3), np.random.default_rng(3).standard_normal((EACH, 384)).astype(np.float32)
     persons = [new_person("ada", soft_cap=EACH) for _ in range(USERS)]
     spaces = [
-        stock(runtime, each.id, words.texts(EACH), now=utc_now(), vectors=vectors, settled=False) for each in persons
+        stock(runtime, each.id, words.texts(EACH), now=utc_now(), vectors=vectors, at_rest=False) for each in persons
     ]
     with psycopg.connect(database_url, autocommit=True) as owner:
         owner.execute("ANALYZE memories, embeddings, postings")
