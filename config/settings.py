@@ -37,7 +37,7 @@ class DataFolderError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that the environment decides. Numbers that change ranking live in `retrieval.Policy` instead."""
+    """Everything that the environment decides. Numbers that change ranking live in `retrieval.policy` instead."""
 
     home: Path
     database_url: str | None

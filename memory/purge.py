@@ -72,16 +72,13 @@ def purge_held(
     own marks tell of are these.
     """
     said = {row.id: texts_in(row.row) for row in due}
-    needles = Needles(text for texts in said.values() for text in texts)
+    needles = _needles_of(said)
     saying = _saying(session, user_id, said, needles)
     marked = _lock_marked(session, user_id, saying, wait=False)
     if held := saying.keys() - {forgotten.id for forgotten in marked}:
         questions = [question for each in held for question in saying[each]]
-        for row in due:
-            its = Needles(said[row.id])
-            if any(its.in_text(question) for question in questions):
-                del said[row.id]
-        needles = Needles(text for texts in said.values() for text in texts)
+        said = {each: texts for each, texts in said.items() if not any(map(Needles(texts).in_text, questions))}
+        needles = _needles_of(said)
     # In one go, as each locks what it blanks in the order that everyone does.
     _blank(session, list(said), needles, marked, conversation_ids, facts_of)
     if not said:
@@ -98,6 +95,10 @@ def purge_held(
     details = {"forgotten": len(gone) - expired, "expired": expired}
     record(session, user_id, "memory.purged", actor="system", now=now, count=len(gone), details=details)
     return len(gone)
+
+
+def _needles_of(said: Mapping[UUID, Sequence[str]]) -> Needles:
+    return Needles(text for texts in said.values() for text in texts)
 
 
 def redact_all(session: Session, user_id: UUID, memory_ids: Sequence[UUID], texts: Sequence[str]) -> None:
