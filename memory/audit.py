@@ -17,7 +17,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
-from memory.cursors import from_cursor, to_cursor
+from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.errors import InvalidError
 from memory.models import AuditEvent, AuditLink
 
@@ -171,8 +171,7 @@ def list_events(
     session: Session, user_id: UUID, filters: EventFilters, *, limit: int = 50, cursor: str | None = None
 ) -> EventPage:
     """Return a page of events by (created_at, id), newest first; raises `InvalidError` for a bad limit or cursor."""
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    check_limit(limit, LARGEST_PAGE)
     statement = _filtered(select(AuditEvent).where(AuditEvent.user_id == user_id), filters)
     if cursor is not None:
         statement = statement.where(tuple_(AuditEvent.created_at, AuditEvent.id) < from_cursor(cursor))

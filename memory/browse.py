@@ -12,9 +12,8 @@ from sqlalchemy import ColumnElement, Select, Uuid, any_, func, select, tuple_
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session
 
-from memory.cursors import from_cursor, to_cursor
+from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.driver import fetch
-from memory.errors import InvalidError
 from memory.models import (
     Conversation,
     Embedding,
@@ -121,8 +120,7 @@ def list_counted(
 def _page(
     session: Session, user_id: UUID, conditions: Conditions, *, limit: int, cursor: str | None, now: datetime
 ) -> Page:
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    check_limit(limit, LARGEST_PAGE)
     statement = _entries(user_id, now).where(*conditions)
     if cursor is not None:
         statement = statement.where(tuple_(Memory.created_at, Memory.id) < from_cursor(cursor))

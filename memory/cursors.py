@@ -1,4 +1,4 @@
-"""Where a page ends: the keys of its last row, as a word that a client hands back."""
+"""Pages of a list: how long one may be, and where it ends, as a word that a client hands back."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from datetime import datetime
 from uuid import UUID
 
 from memory.errors import InvalidError
+
+
+def check_limit(limit: int, largest: int) -> None:
+    """Refuse a page of no rows, or of more than `largest`."""
+    if not 1 <= limit <= largest:
+        raise InvalidError("limit", f"must be between 1 and {largest}")
 
 
 def to_cursor(moment: datetime, row_id: UUID) -> str:

@@ -13,6 +13,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
+from memory.cursors import check_limit
 from memory.enrichment.findings import name_key
 from memory.errors import InvalidError, NotFoundError
 from memory.journal import record
@@ -89,7 +90,7 @@ def list_entities(
     session: Session, user_id: UUID, filters: EntityFilters, *, limit: int, cursor: str | None, now: datetime
 ) -> NamedPage:
     """Return a page of entities by (mentions, id), the most mentioned first; raises `InvalidError`."""
-    _check_limit(limit)
+    check_limit(limit, LARGEST_PAGE)
     statement = _entities(user_id, now)
     if filters.space_id is not None:
         statement = statement.where(Entity.space_id == filters.space_id)
@@ -114,11 +115,6 @@ def _entities(user_id: UUID, now: datetime) -> Select[Entity, str]:
     statement = select(Entity, Space.slug).join(Space, joined).where(Entity.user_id == user_id, in_force(now))
     # Triggers rewrite entities behind the session's back.
     return statement.execution_options(populate_existing=True)
-
-
-def _check_limit(limit: int) -> None:
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
 
 
 def _to_cursor(entity: Entity) -> str:
@@ -147,7 +143,7 @@ def list_mentions(
     session: Session, user_id: UUID, entity_id: UUID, *, limit: int, cursor: str | None, now: datetime
 ) -> MentionPage:
     """Return a page of an entity's mentions that are in force, the newest first; raises `InvalidError`."""
-    _check_limit(limit)
+    check_limit(limit, LARGEST_PAGE)
     statement = (
         select(EntityMention, Conversation, Episode.message_id, Episode.reply_id)
         .outerjoin(Episode, (Episode.user_id == EntityMention.user_id) & (Episode.id == EntityMention.episode_id))

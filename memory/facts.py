@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Select, case, false, func, literal, or_, s
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from memory.caseless import caseless
-from memory.cursors import from_cursor, to_cursor
+from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.drafts import is_unseen
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.fact_texts import sentence
@@ -245,8 +245,7 @@ def list_facts(
 
     One that says what a memory said which could still be brought back is left out, and that page is shorter.
     """
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    check_limit(limit, LARGEST_PAGE)
     statement = _facts(user_id)
     if filters.space_id is not None:
         statement = statement.where(Fact.space_id == filters.space_id)

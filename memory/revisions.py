@@ -13,7 +13,8 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.inspection import inspect
 from sqlalchemy.orm import Session
 
-from memory.errors import InvalidError, NotFoundError
+from memory.cursors import check_limit
+from memory.errors import NotFoundError
 from memory.ids import among
 from memory.models import Memory, Revision, Theme
 from memory.wordings import hand_wordings_over, wordings
@@ -106,8 +107,7 @@ def list_revisions(
 
     Raises `InvalidError` for a limit beyond 100.
     """
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    check_limit(limit, LARGEST_PAGE)
     statement = select(Revision).where(*_of(user_id, [memory_id]))
     if before is not None:
         statement = statement.where(Revision.number < before)

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from memory.conversations import found_within
-from memory.cursors import from_cursor, to_cursor
+from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.errors import InvalidError
 from memory.models import Conversation, Message, Space
 
@@ -100,8 +100,7 @@ def list_conversations(
     session: Session, user_id: UUID, filters: Filters, *, limit: int, cursor: str | None
 ) -> ThreadPage:
     """Return a page of conversations by (updated_at, id), the latest first; raises `InvalidError`."""
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    check_limit(limit, LARGEST_PAGE)
     statement = _filtered(_threads(user_id), filters)
     if filters.words:
         # As one value: a statement has room for 65,535 of them.

@@ -12,8 +12,8 @@ from sqlalchemy import ColumnElement, Select, Text, Uuid, any_, collate, column,
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Session, aliased
 
-from memory.cursors import from_cursor, to_cursor
-from memory.errors import InvalidError, NotFoundError
+from memory.cursors import check_limit, from_cursor, to_cursor
+from memory.errors import NotFoundError
 from memory.models import Conversation, Space, Token, ToolCall
 from memory.redaction import secrets_of
 from memory.shown_calls import ShownCall, as_shown
@@ -150,7 +150,7 @@ def affected_paths(
 
     Calls in conversations of the spaces with the slugs `outside`, or by tokens of theirs, are left out.
     """
-    _check_limit(limit, MOST_PATHS)
+    check_limit(limit, MOST_PATHS)
     calls = _calls_of(filters)
     # By bytes, whatever the database's locale: `after` is compared in the same way.
     path = collate(func.unnest(calls.affected_paths, type_=Text()).column_valued("path", joins_implicitly=True), "C")
@@ -208,7 +208,7 @@ def _page(
     outside: Collection[str] = (),
 ) -> tuple[Sequence[ToolCall], str | None]:
     """Return a page of calls by (created_at, id), newest first, and the cursor of the next."""
-    _check_limit(limit, LARGEST_PAGE)
+    check_limit(limit, LARGEST_PAGE)
     calls = _calls_of(filters)
     # Of the calls that name an id the keys alone come first, as what they asked and answered is long.
     chosen = calls if filters.affected_id is None else calls.id
@@ -228,11 +228,6 @@ def _in_order(session: Session, user_id: UUID, ids: Sequence[UUID]) -> Sequence[
     mine = select(ToolCall).where(ToolCall.user_id == user_id, ToolCall.id.in_(ids))
     calls = {call.id: call for call in session.scalars(mine)}
     return [calls[call_id] for call_id in ids]
-
-
-def _check_limit(limit: int, largest: int) -> None:
-    if not 1 <= limit <= largest:
-        raise InvalidError("limit", f"must be between 1 and {largest}")
 
 
 def _calls_of(filters: CallFilters) -> Any:

@@ -9,7 +9,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Subquery, Text, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased, undefer
 
-from memory.errors import InvalidError, NotFoundError
+from memory.cursors import check_limit
+from memory.errors import NotFoundError
 from memory.models import Conversation, Episode, Message
 from memory.payloads import LARGEST_PAYLOAD
 
@@ -39,8 +40,7 @@ def list_messages(
 
     It ends before `limit` where it has as much as one message may have.
     """
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    check_limit(limit, LARGEST_PAGE)
     conditions = [Message.user_id == user_id, Message.conversation_id == conversation_id]
     if cursor is not None:
         conditions.append(Message.sequence < cursor if newest_first else Message.sequence > cursor)
@@ -111,8 +111,7 @@ def list_episodes(
     session: Session, user_id: UUID, conversation_id: UUID, *, limit: int, cursor: int | None = None
 ) -> EpisodePage:
     """Return a page of the episodes that begin after the sequence number `cursor`; raises `InvalidError`."""
-    if not 1 <= limit <= LARGEST_PAGE:
-        raise InvalidError("limit", f"must be between 1 and {LARGEST_PAGE}")
+    check_limit(limit, LARGEST_PAGE)
     begins = (Message.user_id == Episode.user_id) & (Message.id == Episode.message_id)
     reply = aliased(Message)
     replies = (reply.user_id == Episode.user_id) & (reply.id == Episode.reply_id)
