@@ -24,6 +24,7 @@ from memory.ids import new_id
 from memory.journal import record
 from memory.models import AuditEvent, Token, User
 from memory.spaces import DEFAULT_SPACE, create_space, get_space
+from memory.unsynchronised import run_unsynchronised
 
 SCOPES = ("read", "write", "forget", "admin", "service")
 SHORTEST_PASSWORD = 10
@@ -231,7 +232,7 @@ def _touch(session: Session, token: Token, now: datetime) -> None:
         # Whoever holds the row says when it was used, or closes it: nobody waits for another request of the token.
         free = select(Token.id).where(*mine).with_for_update(skip_locked=True, key_share=True).scalar_subquery()
         statement = update(Token).where(Token.user_id == token.user_id, Token.id == free)
-        session.execute(statement.values(last_used_at=now).execution_options(synchronize_session=False))
+        run_unsynchronised(session, statement.values(last_used_at=now))
 
 
 def find_token(session: Session, given: str) -> Token:

@@ -21,6 +21,7 @@ from memory.models import Conversation, EntityMention, Episode, Memory, Message,
 from memory.payloads import check_json
 from memory.session_state import drop_states
 from memory.spaces import lock_spaces
+from memory.unsynchronised import run_unsynchronised
 
 LONGEST_NAME = 256
 LONGEST_TITLE = 500
@@ -268,7 +269,7 @@ def delete_conversation(
     unlinked = _unlink_memories(session, conversation, within)
     release_calls(session, [conversation_id])
     episodes = drop_episodes(session, user_id, [conversation_id], keys)
-    session.execute(_quietly(delete(Message).where(*_said_in(conversation))))
+    run_unsynchronised(session, delete(Message).where(*_said_in(conversation)))
     drop_states(session, user_id, [conversation_id])
     done = Deletion(conversation.message_count, episodes, unlinked)
     session.expire(conversation)
@@ -292,8 +293,8 @@ def drop_episodes(session: Session, user_id: UUID, conversation_ids: Collection[
     drop_cached(session, user_id, texts.values(), keys)
     # Not by a list of them: a statement has room for 65,535 values.
     named = (EntityMention.user_id == user_id, EntityMention.episode_id.in_(select(Episode.id).where(*mine)))
-    session.execute(_quietly(delete(EntityMention).where(*named)))
-    session.execute(_quietly(delete(Episode).where(*mine)))
+    run_unsynchronised(session, delete(EntityMention).where(*named))
+    run_unsynchronised(session, delete(Episode).where(*mine))
     return len(texts)
 
 
@@ -303,14 +304,9 @@ def _unlink_memories(session: Session, conversation: Conversation, within: UUID 
     learned = (Memory.user_id == conversation.user_id, Memory.source_message_id.in_(said))
     held = select(Memory.space_id).where(*learned).order_by(Memory.id).with_for_update()
     places = session.scalars(held).all()
-    session.execute(_quietly(update(Memory).where(*learned).values(source_message_id=None)))
+    run_unsynchronised(session, update(Memory).where(*learned).values(source_message_id=None))
     return sum(within in {None, place} for place in places)
 
 
 def _said_in(conversation: Conversation) -> tuple[ColumnElement[bool], ...]:
     return Message.user_id == conversation.user_id, Message.conversation_id == conversation.id
-
-
-def _quietly(statement: Any) -> Any:
-    # Nothing of it is in the session, or will be looked at again.
-    return statement.execution_options(synchronize_session=False)

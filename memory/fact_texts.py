@@ -14,6 +14,7 @@ from memory.ids import among
 from memory.models import Fact
 from memory.needles import Needles
 from memory.redaction import Secrets
+from memory.unsynchronised import run_unsynchronised
 
 _AT_ONCE = 1000
 
@@ -51,7 +52,7 @@ def drop_facts(session: Session, needles: Needles, space_id: UUID | None = None)
         found = (Fact.user_id == func.app_user(), among(Fact.id, said))
         # In one order, as two may forget what the same facts say.
         session.execute(select(Fact.id).where(*found).order_by(Fact.id).with_for_update())
-        session.execute(delete(Fact).where(*found).execution_options(synchronize_session=False))
+        run_unsynchronised(session, delete(Fact).where(*found))
     return said
 
 

@@ -27,6 +27,7 @@ from memory.spaces import lock_spaces
 from memory.telling import begin_to_tell
 from memory.text import normalise, simhash64
 from memory.tombstones import graveyard, refusal
+from memory.unsynchronised import run_unsynchronised
 
 LARGEST_PAGE = 200
 # A name stands in a text by itself, but for scripts that have no blanks between words.
@@ -388,9 +389,9 @@ def move_facts(
     With `ended` all that are true then end at that moment, and stand beside what is there: it goes on as it is.
     """
     mine = (Fact.user_id == user_id, Fact.space_id == space_id)
-    moved = update(Fact).where(*mine).execution_options(synchronize_session=False)
+    moved = update(Fact).where(*mine)
     if ended is not None:
         until = func.greatest(Fact.valid_from, func.least(Fact.valid_until, ended))
-        session.execute(moved.values(valid_until=until, single=False))
-    session.execute(moved.values(space_id=target_id))
+        run_unsynchronised(session, moved.values(valid_until=until, single=False))
+    run_unsynchronised(session, moved.values(space_id=target_id))
     end_contradicted(session, user_id, target_id)

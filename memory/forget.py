@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import delete, insert, select, update
@@ -22,6 +21,7 @@ from memory.purge import purge_held, redact_all
 from memory.revisions import texts_of
 from memory.spaces import lock_space_of, lock_spaces, lock_tied
 from memory.tombstones import bury, undo_until
+from memory.unsynchronised import run_unsynchronised
 
 UNDO_WINDOW = timedelta(minutes=10)
 # So many are looked for in what else tells of them while their space is locked.
@@ -141,7 +141,7 @@ def forget_all(
     bury(session, said, keys, now, user_id=user_id, space_id=space_id)
     ids = [*rows, *restorable]
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))
-    _quietly(session, update(Forgotten).where(*mine).values(purge_at=now))
+    run_unsynchronised(session, update(Forgotten).where(*mine).values(purge_at=now))
     here = select(Forgotten).where(*mine).order_by(Forgotten.id).execution_options(populate_existing=True)
     due = session.scalars(here).all() if len(ids) <= PURGED_AT_ONCE else ()
     purge_held(session, user_id, due, keys=keys, now=now, conversation_ids=conversation_ids, facts_of=facts_of)
@@ -183,13 +183,8 @@ def _set_aside(session: Session, user_id: UUID, memories: Sequence[Memory], now:
     due = [{"user_id": user_id, "id": memory_id, "row": row, "purge_at": now} for memory_id, row in rows.items()]
     session.execute(insert(Forgotten), due)
     # In one statement: one for each of thousands takes three times as long.
-    _quietly(session, delete(Memory).where(Memory.user_id == user_id, among(Memory.id, rows)))
+    run_unsynchronised(session, delete(Memory).where(Memory.user_id == user_id, among(Memory.id, rows)))
     return rows
-
-
-def _quietly(session: Session, statement: Any) -> None:
-    # Nothing of it is in the session, or will be looked at again.
-    session.execute(statement.execution_options(synchronize_session=False))
 
 
 def _expired(session: Session, user_id: UUID, now: datetime, most: int | None) -> Sequence[Memory]:

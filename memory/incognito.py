@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from memory.errors import InvalidError
 from memory.journal import record
 from memory.models import IncognitoSession, Space
+from memory.unsynchronised import run_unsynchronised
 
 LONGEST_KEY = 200
 
@@ -81,7 +82,7 @@ def _drop_silent(session: Session, user_id: UUID) -> None:
     # What another transaction holds is left for the next end: two that end at once would wait for each other.
     keys = select(IncognitoSession.session_key).where(*mine).with_for_update(skip_locked=True)
     gone = delete(IncognitoSession).where(IncognitoSession.user_id == user_id, IncognitoSession.session_key.in_(keys))
-    session.execute(gone.execution_options(synchronize_session=False))
+    run_unsynchronised(session, gone)
     session.expire_all()
 
 

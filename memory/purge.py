@@ -20,6 +20,7 @@ from memory.models import Forgotten, Tombstone
 from memory.needles import Needles
 from memory.notebooks.notebooks import drop_removed
 from memory.session_state import drop_goals
+from memory.unsynchronised import run_unsynchronised
 
 
 def purge(session: Session, user_id: UUID, *, keys: Keys, now: datetime, most: int | None = None) -> int:
@@ -90,7 +91,7 @@ def purge_held(
     for row in gone:
         session.expunge(row)
     removed = delete(Forgotten).where(Forgotten.user_id == user_id, among(Forgotten.id, said))
-    session.execute(removed.execution_options(synchronize_session=False))
+    run_unsynchronised(session, removed)
     expired = sum(map(_has_expired, gone))
     details = {"forgotten": len(gone) - expired, "expired": expired}
     record(session, user_id, "memory.purged", actor="system", now=now, count=len(gone), details=details)

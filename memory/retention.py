@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from memory.journal import record
 from memory.models import Memory
 from memory.spaces import lock_spaces
+from memory.unsynchronised import run_unsynchronised
 
 BATCH = 200
 
@@ -72,7 +73,7 @@ def age_out(
     aged = [memory_id for memory_id in old if memory_id not in wanted]
     if aged:
         mine = update(Memory).where(Memory.user_id == user_id, Memory.id.in_(aged))
-        session.execute(mine.values(status="archived", updated_at=now).execution_options(synchronize_session=False))
+        run_unsynchronised(session, mine.values(status="archived", updated_at=now))
         details = {"space": space.slug, "retention_days": space.retention_days, "ids": [str(each) for each in aged]}
         record(session, user_id, "memory.aged_out", actor="system", now=now, count=len(aged), details=details)
     return Aged(aged, old[-1] if len(old) == most else None)

@@ -17,6 +17,7 @@ from memory.cursors import check_limit
 from memory.errors import NotFoundError
 from memory.ids import among
 from memory.models import Memory, Revision, Theme
+from memory.unsynchronised import run_unsynchronised
 from memory.wordings import hand_wordings_over, wordings
 
 # An agent that rewrites a memory every minute must not fill the disk.
@@ -88,7 +89,7 @@ def keep(
     )
     session.add(revision)
     old = (*_of(memory.user_id, [memory.id]), Revision.number <= number - MOST_KEPT)
-    session.execute(delete(Revision).where(*old).execution_options(synchronize_session=False))
+    run_unsynchronised(session, delete(Revision).where(*old))
     return revision
 
 

@@ -15,6 +15,7 @@ from memory.ids import among
 from memory.models import Memory, PossibleUpdate, RecallMark
 from memory.revisions import hand_over
 from memory.succession import reaches
+from memory.unsynchronised import run_unsynchronised
 
 
 def merge_twins(session: Session, user_id: UUID, twins: Mapping[UUID, UUID], now: datetime) -> None:
@@ -96,4 +97,4 @@ def _move_followers(session: Session, user_id: UUID, twins: Mapping[UUID, UUID])
     pairs = func.unnest(*ends).table_valued(column("old", Uuid), column("new", Uuid), name="pairs").render_derived()
     mine = (Memory.user_id == user_id, Memory.previous_id == pairs.c.old, Memory.id != pairs.c.new)
     followers = update(Memory).where(*mine).values(previous_id=pairs.c.new)
-    session.execute(followers.execution_options(synchronize_session=False))
+    run_unsynchronised(session, followers)

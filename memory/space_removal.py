@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import case, delete, func, select, update
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.dml import UpdateBase
 
 from memory.capacity import enforce_capacity
 from memory.conversations import drop_episodes
@@ -35,6 +36,7 @@ from memory.space_contents import Inside, barred, count, look, unpurged
 from memory.space_merge import merge_twins
 from memory.spaces import DEFAULT_SPACE, get_space, list_spaces, lock_spaces, lock_spaces_of
 from memory.tombstones import Graveyard, graveyard
+from memory.unsynchronised import run_unsynchronised
 
 CHOICES = ("move", "archive", "forget")
 _AT_ONCE = 50
@@ -226,8 +228,8 @@ class _Removal:
         record(session, user_id, "space.removed", actor=self.actor, now=self.now, subject_id=space_id, details=details)
         session.flush()
 
-    def _run(self, statement: Any) -> None:
-        self.session.execute(statement.execution_options(synchronize_session=False))
+    def _run(self, statement: UpdateBase) -> None:
+        run_unsynchronised(self.session, statement)
 
     def _move_memories(self, active_as: str) -> None:
         """Take memories to the pool; the active ones are to be `active_as` there."""

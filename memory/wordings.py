@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from memory.ids import among
 from memory.models import Wording
+from memory.unsynchronised import run_unsynchronised
 
 # As many as versions are kept: an agent that says a memory in ever other words must not fill the disk.
 MOST_KEPT = 100
@@ -50,7 +51,7 @@ def _drop_oldest(session: Session, user_id: UUID, memory_ids: Collection[UUID]) 
     placed = select(Wording.memory_id, Wording.text_digest, place).where(*_of(user_id, memory_ids)).subquery()
     old = (placed.c.memory_id == Wording.memory_id, placed.c.text_digest == Wording.text_digest)
     dropped = delete(Wording).where(Wording.user_id == user_id, *old, placed.c.place > MOST_KEPT)
-    session.execute(dropped.execution_options(synchronize_session=False))
+    run_unsynchronised(session, dropped)
 
 
 def hand_wordings_over(session: Session, user_id: UUID, twins: Mapping[UUID, UUID]) -> None:
