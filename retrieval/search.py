@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from memory.scripts import one_form
 from memory.shelves import MEMORIES
-from retrieval import asked_days
+from retrieval import asked_period
 from retrieval.about import NOTHING_ASKED, meant, understand
 from retrieval.answers import asks_who, pictures, says_nothing, unquoted, unsigned
 from retrieval.budget import fit
@@ -231,7 +231,7 @@ class _Run:
         # Quotes mean the words, those of a date too; and what asks for words asks for more than a time.
         if unquoted(question) != question:
             return None
-        return asked_days.alone(question, self.source.now)
+        return asked_period.alone(question, self.source.now)
 
     def _of_the_time(self, period: Period) -> Result:
         """Bring what is of a time, and what speaks of it: who asks for nothing else means all that there is."""

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_builders import NOW
 
-from retrieval.asked_days import alone, parse
+from retrieval.asked_days import parse
+from retrieval.asked_period import alone
 from retrieval.dates import DateHint, Period, match
 from retrieval.told_days import says_another
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from retrieval.asked_days import alone
+from retrieval.asked_period import alone
 from retrieval.from_then import tells, untold
 
 # A Tuesday.

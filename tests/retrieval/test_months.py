@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from shelf import Shelf
 
-from retrieval.asked_days import alone, parse
+from retrieval.asked_days import parse
+from retrieval.asked_period import alone
 from retrieval.months import ABROAD
 from retrieval.told_days import told_in
 

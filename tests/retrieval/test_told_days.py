@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from retrieval.asked_days import alone
+from retrieval.asked_period import alone
 from retrieval.months import with_months
 from retrieval.told_days import says, told_in
 

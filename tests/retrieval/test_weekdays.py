@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from shelf import Shelf
 
-from retrieval.asked_days import alone, parse
+from retrieval.asked_days import parse
+from retrieval.asked_period import alone
 from retrieval.dates import local
 from retrieval.told_days import says
 from retrieval.weekdays import said_in

@@ -1,0 +1,245 @@
+"""The time that a question asks for where it asks for nothing else, of one date in it or of several.
+
+Days are those of the zone of `now`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
+
+from retrieval.asked_days import GONE, WORD, feast_hint, place_of, take_date, words_of
+from retrieval.dates import DateHint, Period, aware, local, midnight, span_of, zone_of
+from retrieval.feasts import NAME as FEAST
+from retrieval.feasts import Feast, asked_in
+from retrieval.months import MONTH, YEAR, YEAR_TEXT, with_months
+from retrieval.namesakes import named_month
+from retrieval.weekdays import NAME
+
+# A question of these and a date asks for whatever there is of that time.
+_WHATEVER = frozenset(
+    """
+    what which who when how did do does is are was were be been have has had i we you my our me us the user a an of in
+    on at from for to by during around about that this it there and any anything everything something all every thing
+    s things else happen happens happened happening will planned due scheduled am doing
+    coming go going went come came up new news note notes noted memory memories remember
+    remembered recall store stored save saved write wrote written record recorded add added say said tell told talk
+    talked speak spoke discuss discussed mention mentioned learn learned learnt show list give find look summary
+    summarise summarize sum recap overview please can could
+    plan plans calendar agenda diary schedule appointment appointments deadline deadlines must done
+    earlier later so far got just
+    """.split()  # noqa: SIM905  # A list of a hundred quoted words cannot be read.
+)
+# With one of these a day or a month is the next: what was kept in the last is not meant.
+_TO_COME = frozenset({"happens", "happening", "will", "planned", "due", "scheduled", "coming"})
+# With one of these a day of the week is the last: what was kept or said then is asked for.
+_KEPT = frozenset(
+    """
+    went came new news note notes noted memory memories remembered recall store stored save saved write wrote written
+    record recorded added said told talked spoke discussed mentioned learned learnt summary summarise summarize sum
+    recap been
+    """.split()  # noqa: SIM905  # A list of quoted words cannot be read.
+)
+# With one of these alone a day or a month is the nearer of the next and the last: "Anything in December?"
+_PRESENT = frozenset(
+    """
+    is are am s any anything something do have plan plans calendar agenda diary schedule appointment appointments
+    deadline deadlines
+    """.split()  # noqa: SIM905  # As above.
+)
+# What may stand between two dates; one of the second makes all that lies between them meant.
+_BETWEEN_DATES = frozenset({"or", "both", "between", "through", "until", "till"})
+_RANGE = re.compile(
+    rf"\b(?:between|to|through|until|till)\b|\s[-\u2013]\s|{MONTH}[-\u2013]\d|\d[-\u2013]{MONTH}", re.IGNORECASE
+)
+# Here two dates are meant, and one that is not read makes the other mean nothing.
+_TWO = re.compile(r"\bbetween\b|\bfrom\b.*\b(?:to|till|until|through)\b", re.IGNORECASE)
+_NOW = re.compile(r"\b(between|from)\s+now\b", re.IGNORECASE)
+# All from then to today.
+_SINCE = re.compile(r"\bsince\b", re.IGNORECASE)
+# All from today to then: "What is due by Friday?", and not "planned by June".
+_UNTIL = re.compile(r"\bby\b|\buntil\b|\btill\b", re.IGNORECASE)
+_TO_DO = re.compile(r"\b(?:due|deadlines?|to\s+do|must\s+be\s+done)\b", re.IGNORECASE)
+# Behind another month or a feast "May" is one too, and "March": "in April and May", "from Easter to May".
+_MONTH_BEFORE = re.compile(
+    rf"((?:\b(?:in|during|between|from|of)|,)\s+(?:{MONTH}\.?|{FEAST})(?:\s+{YEAR_TEXT})?,?\s+(?:and|or|to|through)\s+)(?=(?-i:May|Mar(?:ch)?)\b(?!['\u2019]))",
+    re.IGNORECASE,
+)
+# So many dates of one question are looked at.
+_MOST_DATES = 4
+_FROM = re.compile(
+    rf"\bfrom\s+(?:the\s+|last\s+)?(?:{NAME}|weekend)\b(?!.*\b(?:to|till|until|through)\b)", re.IGNORECASE
+)
+# It is nothing new.
+_NEW_YEAR = re.compile(r"\bnew\s+year", re.IGNORECASE)
+_BY = re.compile(r"\bby\s+(?:the\s+)?(?:early|mid|late|beginning|start|middle|end|first|last)\b", re.IGNORECASE)
+_ELSEWHERE = frozenset({"since", "until", "till", "by", "before", "after"})
+
+
+def alone(question: str, now: datetime) -> Period | None:
+    """Return the time of a question that asks for nothing else, None where it asks for more or names no date.
+
+    A day or a month without its year is the latest that has begun by `now`, or the next where the question speaks of
+    what is to come; the nearer of both where it speaks of what is. A day of the week is the next, or the last where the
+    question speaks of what has been. Of several dates each is meant, and what lies between where the question says so,
+    or from one to today where it asks for what has been since then, or from today where for what is to be done by it.
+    """
+    since, moment = _SINCE.search(question) is not None, aware(now)
+    question = f"{_SINCE.sub('from', question).rstrip(' ?!.')} to today" if since else question
+    until = _is_until(question)
+    question = _UNTIL.sub("from today until", question) if until else question
+    question = _NOW.sub(r"\1 today", _MONTH_BEFORE.sub(r"\1in ", with_months(question)))
+    named = named_month(question)
+    elsewhere = named is not None and (named["lead"] or "").lower() in _ELSEWHERE and not until
+    if elsewhere or _BY.search(question):
+        return None
+    placed: list[tuple[int, Period]] = []
+    before = question
+    words = words_of(question)
+    to_come, gone = (_is_to_come(words) and not since) or until, _is_gone(question) or since
+    present = not to_come and not gone and not _PRESENT.isdisjoint(words)
+    hint, rest = take_date(question, moment, gone=gone)
+    while hint is not None:
+        if len(placed) == _MOST_DATES or (period := _read(hint, moment, to_come=to_come, present=present)) is None:
+            return None
+        placed.append((place_of(rest, before), period))
+        before = rest
+        hint, rest = take_date(rest, moment, gone=gone)
+    found = [period for _, period in sorted(placed, key=lambda each: each[0])]
+    closed = _RANGE.search(question) is not None
+    if closed and len(found) == 2 and len(YEAR.findall(question)) < 2:
+        first, last = found
+        found = _in_turn(first, last, asked_in(question), moment)
+        if to_come and not YEAR.search(question) and last.named is not None and _is_mostly_over(found, first, moment):
+            # Then the next is meant: in November, from March to December.
+            on = _period(replace(last.named, year=local(last.start, zone_of(moment)).year + 1), moment, to_come=False)
+            found = [first, on] if on is not None else []
+    left = WORD.findall(rest.casefold())
+    # "What did June say?" asks for a person, "What is planned for June?" for a month.
+    bare = not to_come and named is not None and not any(named[part] for part in ("lead", "before", "after", "year"))
+    whatever = _WHATEVER if len(found) < 2 else _WHATEVER | _BETWEEN_DATES
+    half = len(found) != 2 if since else len(found) < 2 and _TWO.search(question) is not None
+    if not found or half or not whatever.issuperset(left) or (bare and left and not (closed and len(found) == 2)):
+        return None
+    # What is so each week is no news of a day that is over.
+    period = _joined([replace(each, weekday=None) if each.start <= moment else each for each in found], closed=closed)
+    return replace(period, to_come=to_come or period.start > moment or (present and period.end > moment))
+
+
+def _is_until(question: str) -> bool:
+    """Tell whether a question asks for what is to be done from today to some day."""
+    asked = _UNTIL.search(question) is not None and _TO_DO.search(question) is not None
+    return asked and not _is_gone(question) and _TWO.search(question) is None
+
+
+def _is_to_come(words: frozenset[str]) -> bool:
+    return not _TO_COME.isdisjoint(words) and GONE.isdisjoint(words)
+
+
+def _is_gone(question: str) -> bool:
+    """Tell whether a question speaks of what has been, or was kept."""
+    words = words_of(_NEW_YEAR.sub(" ", question))
+    return not _is_to_come(words) and (not (GONE | _KEPT).isdisjoint(words) or _FROM.search(question) is not None)
+
+
+def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) -> list[Period]:
+    """Return the ends of a range, of which that without its year is next to the other: 30 December to 2 January.
+
+    So is the last day of the week next to the first: Monday to Friday; and a `feast` that moves, if that is the first.
+    None are returned where no year near the other's has such a day.
+    """
+    if feast is not None and feast.month is None and first.named is not None and last.start < first.start:
+        # That moves and is the last.
+        after = feast_hint(feast, first.start.astimezone(zone_of(now)), gone=False)
+        found = _period(after, now, to_come=False) if after is not None else None
+        return [first, found] if found is not None else []
+    dated = feast is not None and feast.year is not None and last.named is not None and last.named.year is None
+    if feast is not None and feast.month is None and last.named is not None and (dated or last.start < first.start):
+        if feast.year is not None:
+            behind = _period(replace(last.named, year=feast.year), now, to_come=False)
+            return [first, behind] if behind is not None else []
+        before = feast_hint(feast, last.start.astimezone(zone_of(now)), gone=True)
+        found = _period(before, now, to_come=False) if before is not None else None
+        return [found, last] if found is not None else []
+    if first.weekday is not None and last.weekday is not None and last.start < first.start:
+        return (
+            [first, _a_week_on(last, zone_of(now))]
+            if first.start > now
+            else [_a_week_on(first, zone_of(now), -1), last]
+        )
+    if first.named is None or last.named is None:
+        # Today is in the last days of a month already.
+        return [first, replace(last, start=max(first.start, last.start))] if first.start < last.end else []
+    follows = first.named.year is not None and last.named.year is None
+    near, moved = (first, last.named) if follows else (last, first.named)
+    year = local(near.start, zone_of(now)).year
+    for beside in (year, year + (1 if follows else -1)):
+        found = _period(replace(moved, year=beside), now, to_come=False)
+        if found is not None and (first.start <= found.start if follows else found.start <= last.start):
+            return [first, found] if follows else [found, last]
+    return []
+
+
+def _is_mostly_over(ends: Sequence[Period], first: Period, now: datetime) -> bool:
+    """Tell whether more of a range is over than to come, which begins before the `first` day that is to come."""
+    return bool(ends) and ends[0].start < first.start and now - ends[0].start > ends[1].end - now
+
+
+def _read(hint: DateHint, now: datetime, *, to_come: bool, present: bool) -> Period | None:
+    """Return the time that a hint means, at `present` the nearer of the next and the last."""
+    last = _period(hint, now, to_come=to_come)
+    if not present or hint.year is not None or last is None:
+        return last
+    coming = _period(hint, now, to_come=True)
+    return coming if coming is not None and coming.start - now <= now - last.end else last
+
+
+def _a_week_on(period: Period, zone: tzinfo, weeks: int = 1) -> Period:
+    start, end = (local(each, zone).date() + timedelta(weeks=weeks) for each in (period.start, period.end))
+    return replace(period, start=midnight(start, zone), end=midnight(end, zone))
+
+
+def _period(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
+    if hint.start is not None and hint.end is not None:
+        return Period(hint.start, hint.end, weekday=hint.weekday)
+    try:
+        found = _nearest(hint, now, to_come=to_come)
+        return _week_of(found, zone_of(now)) if found is not None and hint.week else found
+    except (OverflowError, ValueError):  # 31 June, or beyond the calendar
+        return None
+
+
+def _week_of(period: Period, zone: tzinfo) -> Period | None:
+    """Return the week, from Monday, in which a day is. Raises `OverflowError` beyond the calendar."""
+    day = local(period.start, zone).date()
+    monday = day - timedelta(days=day.weekday())
+    span = span_of(monday, monday + timedelta(weeks=1), zone)
+    return Period(*span) if span else None
+
+
+def _joined(periods: list[Period], *, closed: bool) -> Period:
+    """Return one period of several: of all that lies between the first and the last where it is `closed`."""
+    if len(periods) == 1:
+        return periods[0]
+    ordered = sorted(periods, key=lambda each: (each.start, each.end))
+    start, end = ordered[0].start, max(each.end for each in ordered)
+    return Period(start, end, parts=() if closed else tuple(ordered))
+
+
+def _nearest(hint: DateHint, now: datetime, *, to_come: bool) -> Period | None:
+    """Return the latest span that has the parts of a hint and has begun, or the first that has not ended."""
+    step = 1 if to_come else -1
+    # 29 February is in every eighth year at least.
+    years = [hint.year] if hint.year is not None else [now.year + step * each for each in range(9)]
+    zone = zone_of(now)
+    for year in years:
+        if (days := hint.days(year)) is None:
+            continue
+        start, end = days
+        if hint.year is not None or (end > now.date() if to_come else start <= now.date()):
+            span = span_of(start, end, zone)
+            # What notes say of other years is to come no more.
+            return Period(*span, replace(hint, year=year) if to_come else hint) if span else None
+    return None
