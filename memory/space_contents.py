@@ -228,30 +228,15 @@ def _digest(item_id: Any, *states: Any) -> ColumnElement[str | None]:
 
 
 def _plans(
-    session: Session,
-    space: Space,
-    pool: Space,
-    stones: Graveyard,
-    loose: int,
-    total: Mapping[str, int],
-    now: datetime,
+    session: Session, space: Space, pool: Space, stones: Graveyard, loose: int, total: Mapping[str, int], now: datetime
 ) -> Plans:
-    # In place of what has expired in the pool comes what says the same.
-    twins = [row for row in _twins(session, space, pool, now) if not row.twin_lapsed]
-    merged = {row.id for row in twins}
-    kept_away = [row for row in barred(session, space, stones) if row.id not in merged]
-    coming = total["active"] - len(twins) - len(kept_away)
-    loose_coming = loose - sum(not row.held for row in (*twins, *kept_away))
-    expired, loose_expired = _expired(session, space, [row.id for row in (*twins, *kept_away)], now)
-    gone = {_DROPPED: total["entities"], "tokens_revoked": total["tokens"]}
+    """Return how many of each thing each choice touches, by the names that a removal answers with."""
     taken = select(func.count()).select_from(_renamed(space, pool).order_by(None).subquery())
     renamed = {"conversations_renamed": session.scalar(taken) or 0}
+    gone = {_DROPPED: total["entities"], "tokens_revoked": total["tokens"]}
     return {
         "move": {
-            "memories_moved": total["memories"] - len(twins),
-            "memories_merged": len(twins),
-            "memories_trimmed": _trimmed(session, pool, twins, loose_coming - loose_expired, coming - expired, now),
-            **({"memories_archived": len(kept_away)} if kept_away else {}),
+            **_moved(session, space, pool, stones, loose, total, now),
             "conversations_moved": total["conversations"],
             **renamed,
             "facts_moved": total["facts"],
@@ -275,6 +260,25 @@ def _plans(
             "facts_deleted": total["facts"],
             **gone,
         },
+    }
+
+
+def _moved(
+    session: Session, space: Space, pool: Space, stones: Graveyard, loose: int, total: Mapping[str, int], now: datetime
+) -> dict[str, int]:
+    """Return what becomes of memories that are moved: merged, archived, and what goes for them as the pool is full."""
+    # In place of what has expired in the pool comes what says the same.
+    twins = [row for row in _twins(session, space, pool, now) if not row.twin_lapsed]
+    merged = {row.id for row in twins}
+    kept_away = [row for row in barred(session, space, stones) if row.id not in merged]
+    coming = total["active"] - len(twins) - len(kept_away)
+    loose_coming = loose - sum(not row.held for row in (*twins, *kept_away))
+    expired, loose_expired = _expired(session, space, [row.id for row in (*twins, *kept_away)], now)
+    return {
+        "memories_moved": total["memories"] - len(twins),
+        "memories_merged": len(twins),
+        "memories_trimmed": _trimmed(session, pool, twins, loose_coming - loose_expired, coming - expired, now),
+        **({"memories_archived": len(kept_away)} if kept_away else {}),
     }
 
 
