@@ -1,4 +1,4 @@
-"""Clients that begin a request and say no more."""
+"""Clients that begin a request and say no more, and clients that never hang up."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ pytestmark = pytest.mark.slow
 FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 HALF_A_BODY = b"POST /login HTTP/1.1\r\nHost: here\r\n" + FORM + b"Content-Length: 100\r\n\r\nemail="
 HALF_A_HEAD = b"GET /login HTTP/1.1\r\nHost:"
+# After the answer the connection is to end.
+LAST = b"GET /healthz HTTP/1.0\r\n\r\n"
 
 
 def test_they_do_not_keep_others_out(runtime, home, database_url) -> None:
     with serving(runtime, home, database_url) as port:
+        # Each of them is waited for, for two seconds, and not one after the other.
+        staying = [socket.create_connection(("127.0.0.1", port), timeout=THREADS / 2) for _ in range(THREADS)]
+        for each in staying:
+            each.sendall(LAST)
+        assert staying[-1].recv(12) == b"HTTP/1.0 200"
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(THREADS)]
         for number, each in enumerate(silent):
             each.sendall(HALF_A_BODY if number % 2 else HALF_A_HEAD)

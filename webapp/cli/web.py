@@ -23,7 +23,7 @@ from gunicorn.http.errors import (
 )
 from gunicorn.http.message import Request
 from gunicorn.http.parser import RequestParser
-from gunicorn.util import write_nonblock
+from gunicorn.util import close_graceful, write_nonblock
 from gunicorn.workers.gthread import ThreadWorker
 
 import config
@@ -132,6 +132,20 @@ class _Worker(ThreadWorker):
         """Give a connection to a thread. Writing has no such limit: it may take long to read an export."""
         conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _NO_LONGER)
         super().enqueue_req(conn)
+
+    def handle(self, conn: Any) -> Any:
+        """Answer what a client asks, and wait here until it has hung up where the connection ends with that.
+
+        Else the loop that takes new connections would wait, and one client that asks and does not hang up keep all
+        others out for two seconds.
+        """
+        kept = super().handle(conn)
+        if not kept:
+            with suppress(OSError):
+                close_graceful(conn.sock.dup())
+                # The loop, which ends it, has nothing to wait for any more.
+                conn.sock.shutdown(socket.SHUT_RD)
+        return kept
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         """Answer a request that could not be read: nothing of what it says is logged."""
