@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import os
 import re
 import socket
 import struct
+import time
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
@@ -45,10 +48,11 @@ from webapp.pages.headers import HEADERS, POLICY
 THREADS = 16
 # How long a taken port is waited for: the workers of a server that was killed hold it until they notice.
 PATIENCE = 5.0  # seconds
-# How long a thread waits for the next bytes of a request. Without an end, a handful of clients that announce a body and
-# send none of it would hold them all.
+# How long a thread waits until a client sends more, or takes more of an answer. Without an end, a handful of clients
+# that announce a body and send none of it, or read nothing of what they asked for, would hold them all.
 LONGEST_SILENCE = 15  # seconds
-_NO_LONGER = struct.pack("ll", LONGEST_SILENCE, 0)
+# Nor does it wait much longer than that in all for who sends or takes less: a byte now and then is no better than none.
+SLOWEST = 1_000  # bytes a second
 # The longest that gunicorn reads; a question of `LONGEST_QUESTION` characters fits, except in scripts that an address
 # writes with nine for each. The headers hold the address of the page before.
 LONGEST_LINE, LONGEST_HEADER = 8_190, 16_380
@@ -112,10 +116,55 @@ def web(host: str, port: int, held: bool) -> None:
             "accesslog": None,
             "loglevel": "warning",
             "control_socket_disable": True,
+            # That would wait without an end for who reads nothing; see `PacedSocket`.
+            "sendfile": False,
             # Headers of proxies count as `COMMONPLACE_TRUSTED_PROXIES` says, and from this machine no more than else.
             "forwarded_allow_ips": "",
         }
     ).run()
+
+
+class PacedSocket(socket.socket):
+    """A connection that gives up on who is silent for `LONGEST_SILENCE`, or slower than `SLOWEST` for longer than that.
+
+    What waits raises `BlockingIOError` then. Who lends it a time-out of its own decides itself how long to wait: see
+    `webapp.streams.patience`.
+    """
+
+    silence: float = LONGEST_SILENCE
+    _waited = 0.0
+    _moved = 0
+
+    def begin(self) -> None:
+        """Count anew, for the next request."""
+        self._waited, self._moved = 0.0, 0
+        seconds, rest = divmod(self.silence, 1)
+        for side in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            self.setsockopt(socket.SOL_SOCKET, side, struct.pack("ll", int(seconds), int(rest * 1e6)))
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        """Return what comes next, as `socket.recv` does."""
+        began = time.monotonic()
+        came = super().recv(size, flags)
+        self._keep_pace(began, len(came))
+        return came
+
+    def sendall(self, data: Any, flags: int = 0) -> None:
+        """Send all of it. The library's own would wait for each part anew, without an end."""
+        left = memoryview(data)
+        while left:
+            began = time.monotonic()
+            sent = super().send(left, flags)
+            self._keep_pace(began, sent)
+            left = left[sent:]
+
+    def _keep_pace(self, began: float, moved: int) -> None:
+        if self.gettimeout() is not None:
+            return
+        self._waited += time.monotonic() - began
+        self._moved += moved
+        if self._waited > self.silence + self._moved / SLOWEST:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
 class _Worker(ThreadWorker):
@@ -129,8 +178,10 @@ class _Worker(ThreadWorker):
             super().run()
 
     def enqueue_req(self, conn: Any) -> None:
-        """Give a connection to a thread. Writing has no such limit: it may take long to read an export."""
-        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _NO_LONGER)
+        """Give a connection to a thread, which waits for the client no longer than `PacedSocket` does."""
+        if not isinstance(conn.sock, PacedSocket):
+            conn.sock = PacedSocket(fileno=conn.sock.detach())
+        conn.sock.begin()
         super().enqueue_req(conn)
 
     def handle(self, conn: Any) -> Any:
@@ -225,7 +276,7 @@ def _answer(client: socket.socket, status: HTTPStatus, kind: str, body: bytes) -
 
 
 def _is_no_silence(record: logging.LogRecord) -> bool:
-    """Leave out of the log that a client began a request and said no more, which gunicorn tells by a long trace."""
+    """Leave out of the log that a client was silent or too slow, which gunicorn tells by a long trace."""
     return not (record.exc_info and isinstance(record.exc_info[1], BlockingIOError))
 
 
