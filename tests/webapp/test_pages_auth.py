@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from pages_browser import at_browser, new_address
 
 from memory.embedding.backfill import utc_now
-from webapp.pages.tries import PER_ACCOUNT, PER_ADDRESS, too_many
+from webapp.pages.tries import COOKIE, PER_ACCOUNT, PER_ADDRESS, too_many
 from webapp.pages.visitor import local_path
 
 
@@ -96,6 +96,22 @@ def test_too_many_tries_at_one_account_are_stopped(door: FlaskClient, ada) -> No
     assert response.status_code == 429
     assert "Wait five minutes" in response.text
     assert int(response.headers["Retry-After"]) == 300
+
+
+def test_who_guesses_elsewhere_does_not_keep_a_browser_out_that_has_logged_in(app: Flask, door, ada, bob) -> None:
+    _log_in(door, ada.email)
+    known, of_another = (each.get_cookie(COOKIE).value for each in (door, at_browser(app, bob)))
+    now = utc_now()
+    with app.app_context():
+        said = ["", of_another] * PER_ACCOUNT
+        guesses = [too_many(ada.email, new_address(), now, each) for each in said[: PER_ACCOUNT + 1]]
+    assert guesses == [False] * PER_ACCOUNT + [True]
+    assert _log_in(door, ada.email).status_code == 303
+    assert door.post("/account/password", data={"old": "wrong"}).status_code == 422
+    with app.app_context():
+        # It may guess no more often than others; the one of the page counts.
+        guesses = [too_many(ada.email, new_address(), now, known) for _ in range(PER_ACCOUNT)]
+    assert guesses == [False] * (PER_ACCOUNT - 1) + [True]
 
 
 @pytest.mark.parametrize("spelling", [str.upper, str.title, " {} ".format])

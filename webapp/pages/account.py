@@ -16,7 +16,7 @@ from memory.time_zones import meant, places
 from webapp.accounts import erase_account, export_response
 from webapp.context import credential, session, utc_now
 from webapp.operations import refuse_in_incognito, space_for
-from webapp.pages.tries import WINDOW, give_back, too_many
+from webapp.pages.tries import COOKIE, WINDOW, give_back, too_many
 from webapp.pages.visitor import guarded, sign_in, sign_out
 
 bp = guarded("account")
@@ -52,10 +52,11 @@ def password() -> Response:
     """Change the password; every other browser is logged out, and this one goes on."""
     user, now = session().get_one(User, credential().user_id), utc_now()
     old, new = request.form.get("old", ""), request.form.get("password", "")
-    if too_many(user.email, request.remote_addr, now):
+    tried = (user.email, request.remote_addr, now, request.cookies.get(COOKIE, ""))
+    if too_many(*tried):
         return _limited("old")
     if new != request.form.get("again", ""):
-        give_back(user.email, request.remote_addr, now)
+        give_back(*tried)
         session().commit()
         return _desk({"again": "is not the same as the new password"})
     try:
@@ -64,10 +65,10 @@ def password() -> Response:
         session().rollback()
         if error.field != "old":
             # Who knows the old one guesses nothing.
-            give_back(user.email, request.remote_addr, now)
+            give_back(*tried)
             session().commit()
         return _desk({error.field: error.message})
-    give_back(user.email, request.remote_addr, now)
+    give_back(*tried)
     session().commit()
     _stay_signed_in()
     flash("The password is changed. Every other browser is logged out.")
@@ -93,7 +94,7 @@ def erase() -> Response:
     user, now = session().get_one(User, credential().user_id), utc_now()
     if request.form.get("sentence", "").strip().lower() != SENTENCE:
         return _desk({"sentence": f"must be “{SENTENCE}”, word for word"})
-    if too_many(user.email, request.remote_addr, now):
+    if too_many(user.email, request.remote_addr, now, request.cookies.get(COOKIE, "")):
         return _limited("erase_password")
     if not is_password(session().get_one(User, credential().user_id), request.form.get("password", "")):
         return _desk({"erase_password": "is not your password"})

@@ -10,7 +10,7 @@ from memory.accounts import check_password
 from memory.journal import record
 from webapp.context import session, utc_now
 from webapp.demo_login import is_demo, is_open_at
-from webapp.pages.tries import WINDOW, give_back, too_many
+from webapp.pages.tries import COOKIE, WINDOW, give_back, know_again, too_many
 from webapp.pages.visitor import local_path, log_out, sign_in
 from webapp.this_machine import comes_from_here
 
@@ -31,23 +31,25 @@ def login() -> Response:
 def check() -> Response:
     """Open a session and go where the visitor was going."""
     email, now = request.form.get("email", "").replace("\x00", ""), utc_now()
-    password = request.form.get("password", "")
+    password, browser = request.form.get("password", ""), request.cookies.get(COOKIE, "")
     # Who asks over a network chooses what stands in Host.
     if is_demo(email, password) and not (is_open_at(request.host) and comes_from_here()):
         return _form(DEMO_ELSEWHERE, HTTPStatus.FORBIDDEN)
-    if too_many(email, request.remote_addr, now):
+    if too_many(email, request.remote_addr, now, browser):
         return _form("These were too many tries. Wait five minutes, then try again.", HTTPStatus.TOO_MANY_REQUESTS)
     user_id = check_password(session(), email, password)
     if user_id is None:
         message = "This address and password do not belong together. Check both and try again."
         return _form(message, HTTPStatus.UNPROCESSABLE_ENTITY)
-    give_back(email, request.remote_addr, now)
+    give_back(email, request.remote_addr, now, browser)
     session().commit()
     sign_in(user_id)
     record(session(), user_id, "user.logged_in", actor="user", now=now, subject_id=user_id)
     session().commit()
     target = local_path(request.form.get("next"), url_for("notebook.home"))
-    return make_response(redirect(target, HTTPStatus.SEE_OTHER))
+    response = make_response(redirect(target, HTTPStatus.SEE_OTHER))
+    know_again(response, email)
+    return response
 
 
 @bp.post("/logout")

@@ -1,10 +1,15 @@
-"""How often somebody may try to log in: by account and by address, and only failures count."""
+"""How often somebody may try to log in: by account and by address, and only failures count.
+
+A browser that has logged in to an account is counted by itself: whoever guesses elsewhere would keep its owner out.
+"""
 
 from __future__ import annotations
 
 import ipaddress
+import secrets
 from datetime import datetime, timedelta
 
+from flask import Response, request
 from sqlalchemy import update
 
 from memory.models import RateCount
@@ -15,28 +20,59 @@ WINDOW = timedelta(minutes=5)
 PER_ACCOUNT = 10
 # An office may share one address.
 PER_ADDRESS = 50
+# Of a browser that has logged in: what it is called, and a digest of that with the account.
+COOKIE = "known"
+_YEAR = 60 * 60 * 24 * 365
 
 
-def too_many(email: str, address: str | None, now: datetime) -> bool:
-    """Count a try and tell whether it is one too many.
+def too_many(email: str, address: str | None, now: datetime, browser: str = "") -> bool:
+    """Count a try and tell whether it is one too many; `browser` is what the cookie `COOKIE` says.
 
     Counted and committed before the password is looked at, so that tries in parallel gain nothing.
     """
-    account, place = _keys(email, address)
+    account, place = _keys(email, address, browser)
     tries = count_use(session(), account, WINDOW, now), count_use(session(), place, WINDOW, now)
     session().commit()
     return tries[0] > PER_ACCOUNT or tries[1] > PER_ADDRESS
 
 
-def give_back(email: str, address: str | None, now: datetime) -> None:
+def give_back(email: str, address: str | None, now: datetime, browser: str = "") -> None:
     """Take back the count of a try that succeeded; the caller commits."""
-    recent = RateCount.key.in_(_keys(email, address)), RateCount.window_start > now - WINDOW, RateCount.count > 0
-    session().execute(update(RateCount).where(*recent).values(count=RateCount.count - 1))
+    counted = RateCount.key.in_(_keys(email, address, browser))
+    recent = RateCount.window_start > now - WINDOW, RateCount.count > 0
+    session().execute(update(RateCount).where(counted, *recent).values(count=RateCount.count - 1))
 
 
-def _keys(email: str, address: str | None) -> tuple[str, str]:
-    keys = runtime().keys
-    account, place = keys.digest("login", email.strip().lower()), keys.digest("login from", _place(address or ""))
+def know_again(response: Response, email: str) -> None:
+    """Have the browser that has just logged in known again; what it keeps opens nothing."""
+    if _is_known(email, request.cookies.get(COOKIE, "")):
+        return
+    name = secrets.token_hex(16)
+    response.set_cookie(
+        COOKIE,
+        f"{name}.{_sign(email, name)}",
+        max_age=_YEAR,
+        path=request.root_path or "/",
+        secure=request.is_secure,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _is_known(email: str, browser: str) -> bool:
+    name, _, sign = browser.partition(".")
+    return secrets.compare_digest(sign.encode(), _sign(email, name).encode())
+
+
+def _sign(email: str, name: str) -> str:
+    return runtime().keys.digest("known browser", f"{name} {email.strip().lower()}").hex()[:32]
+
+
+def _keys(email: str, address: str | None, browser: str) -> tuple[str, str]:
+    keys, whose = runtime().keys, email.strip().lower()
+    if _is_known(email, browser):
+        whose = f"{whose} {browser}"
+    account, place = keys.digest("login", whose), keys.digest("login from", _place(address or ""))
     return f"login:{account.hex()}", f"login-from:{place.hex()}"
 
 
