@@ -66,8 +66,10 @@ def test_the_address_may_have_letters_that_browsers_take_for_no_address(door, ne
     assert _log_in(door, spelled(joerg.email)).status_code == 303
 
 
-def test_a_wrong_password_says_what_to_do_and_keeps_the_address(door: FlaskClient, ada) -> None:
+def test_a_wrong_password_says_what_to_do_and_keeps_the_address(door: FlaskClient, ada, caplog) -> None:
     response = _log_in(door, ada.email, "wrong")
+    # Whoever looks after the server sees where guesses come from.
+    assert f"a login was refused with 422, from {door.environ_base['REMOTE_ADDR']}" in caplog.messages
     assert response.status_code == 422
     assert "Check both and try again" in response.text
     assert f'value="{ada.email}"' in response.text

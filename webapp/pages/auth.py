@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from http import HTTPStatus
+from urllib.parse import quote
 
 from flask import Blueprint, Response, flash, make_response, redirect, render_template, request, url_for
 
@@ -13,6 +15,8 @@ from webapp.demo_login import is_demo, is_open_at
 from webapp.pages.tries import COOKIE, WINDOW, give_back, know_again, too_many
 from webapp.pages.visitor import local_path, log_out, sign_in
 from webapp.this_machine import comes_from_here
+
+logger = logging.getLogger(__name__)
 
 bp = Blueprint("auth", __name__)
 DEMO_ELSEWHERE = (
@@ -61,6 +65,9 @@ def logout() -> Response:
 
 
 def _form(error: str = "", status: int = HTTPStatus.OK) -> Response:
+    if error:
+        # Not for whom: what is typed there may be the password. Quoted: a proxy passes on what it was told.
+        logger.warning("a login was refused with %d, from %s", status, quote(request.remote_addr or "-", safe=":"))
     target = local_path(request.values.get("next"), "")
     email = request.form.get("email", "")
     response = make_response(render_template("auth/login.html", error=error, email=email, next=target), status)
