@@ -41,12 +41,14 @@ def test_the_record_tells_who_came_and_went(door: FlaskClient, ada) -> None:
     assert [row.action for row in rows(ada, told)] == ["user.logged_in", "user.logged_out"]
 
 
-def test_no_copy_of_a_cookie_opens_anything_after_the_log_out(door: FlaskClient, app: Flask, ada) -> None:
+@pytest.mark.parametrize("leave", ["/logout", "/login"])
+def test_no_copy_of_a_cookie_opens_anything_after_the_log_out(door: FlaskClient, app: Flask, ada, bob, leave) -> None:
     elsewhere = at_browser(app, ada)
     _log_in(door, ada.email)
     copied = door.get_cookie("session")
     assert copied is not None
-    door.post("/logout")
+    # So where somebody logs in in place of who was there.
+    assert door.post(leave, data={"email": bob.email, "password": "correct horse battery"}).status_code == 303
     door.set_cookie("session", copied.value)
     assert door.get("/memories").location == "/login?next=/memories"
     door.set_cookie("session", copied.value)

@@ -47,6 +47,8 @@ def check() -> Response:
         return _form(message, HTTPStatus.UNPROCESSABLE_ENTITY)
     give_back(email, request.remote_addr, now, browser)
     session().commit()
+    # What this browser was logged in to is left: no copy of that cookie opens anything either.
+    log_out()
     sign_in(user_id)
     record(session(), user_id, "user.logged_in", actor="user", now=now, subject_id=user_id)
     session().commit()
