@@ -82,6 +82,14 @@ class Cookies(SecureCookieSessionInterface):
     A proxy may have others beneath the same host.
     """
 
+    def get_cookie_name(self, app: Flask) -> str:
+        """Return the cookie's name. Over TLS browsers take one that begins so from this very host alone, over TLS.
+
+        Else a server beside it, as one with a longer name, could log its visitors in to an account of its own choice.
+        """
+        prefix = "" if not request.is_secure else "__Secure-" if request.root_path else "__Host-"
+        return prefix + super().get_cookie_name(app)
+
     def get_cookie_secure(self, app: Flask) -> bool:
         """Tell whether the cookie may travel over TLS only."""
         del app
@@ -102,6 +110,8 @@ def _configure(app: Flask, runtime: Runtime) -> None:
         SQLALCHEMY_DATABASE_URI=url,
         SQLALCHEMY_ENGINE_OPTIONS=engine_options(binary=True, limit=LONGEST_STATEMENT),
         MAX_CONTENT_LENGTH=LARGEST_BODY,
+        # Of two servers on one machine, at different ports, each gets the cookies of the other.
+        SESSION_COOKIE_NAME="commonplace",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
         PERMANENT_SESSION_LIFETIME=60 * 60 * 24 * 14,

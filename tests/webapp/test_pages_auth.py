@@ -45,13 +45,13 @@ def test_the_record_tells_who_came_and_went(door: FlaskClient, ada) -> None:
 def test_no_copy_of_a_cookie_opens_anything_after_the_log_out(door: FlaskClient, app: Flask, ada, bob, leave) -> None:
     elsewhere = at_browser(app, ada)
     _log_in(door, ada.email)
-    copied = door.get_cookie("session")
+    copied = door.get_cookie("commonplace")
     assert copied is not None
     # So where somebody logs in in place of who was there.
     assert door.post(leave, data={"email": bob.email, "password": "correct horse battery"}).status_code == 303
-    door.set_cookie("session", copied.value)
+    door.set_cookie("commonplace", copied.value)
     assert door.get("/memories").location == "/login?next=/memories"
-    door.set_cookie("session", copied.value)
+    door.set_cookie("commonplace", copied.value)
     assert door.post("/spaces", data={"slug": "in", "name": "In"}).location.startswith("/login")
     assert elsewhere.get("/memories").status_code == 200
 

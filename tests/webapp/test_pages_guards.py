@@ -288,7 +288,7 @@ def test_a_cookie_ends_with_its_account_or_password(app: Flask, ada, database_ur
 
 
 def test_a_made_up_cookie_opens_nothing(client: FlaskClient, ada) -> None:
-    client.set_cookie("session", "eyJ1c2VyIjoi.made.up")
+    client.set_cookie("commonplace", "eyJ1c2VyIjoi.made.up")
     assert client.get("/").location.startswith("/login")
 
 

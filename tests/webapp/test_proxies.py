@@ -106,12 +106,30 @@ def test_a_new_token_comes_with_the_address_that_agents_ask(reader: Client) -> N
     assert f"curl https://{HOST}{PREFIX}/v1/tools " in page
 
 
-def test_the_cookie_is_for_this_server_alone(client: Client, app: Flask, ada: Any) -> None:
-    cookie = log_in(client, ada).headers["Set-Cookie"].split("; ")
-    assert {"Secure", f"Path={PREFIX}"} <= {*cookie}
-    own = at_browser(app, ada).get_cookie("session")
+def _cookies(response: Any) -> dict[str, set[str]]:
+    """Return what is said of each cookie that an answer sets, by its name."""
+    set_there = (each.partition("=") for each in response.headers.getlist("Set-Cookie"))
+    return {name: {*said.split("; ")[1:]} for name, _, said in set_there}
+
+
+def test_the_cookies_are_for_this_server_alone(client: Client, app: Flask, ada: Any) -> None:
+    cookies = _cookies(log_in(client, ada))
+    assert {*cookies} == {"__Secure-commonplace", "known"}
+    assert all({"Secure", "HttpOnly", f"Path={PREFIX}"} <= said for said in cookies.values())
+    own = at_browser(app, ada).get_cookie("commonplace")
     assert own is not None
     assert (own.path, own.secure) == ("/", False)
+
+
+def test_the_cookie_of_a_whole_host_comes_from_that_alone(behind: Flask, ada: Any) -> None:
+    client = behind.test_client()
+    form = {"email": ada.email, "password": "correct horse battery"}
+    over_tls = {"X-Forwarded-Proto": "https", "X-Forwarded-For": new_address()}
+    # Browsers refuse one that is called so with another path, without `Secure`, or with a domain.
+    said = _cookies(client.post("/login", data=form, headers=over_tls))["__Host-commonplace"]
+    assert {"Secure", "Path=/"} <= said
+    assert "Domain" not in "".join(said)
+    assert client.get("/account", base_url="https://localhost", headers=over_tls).status_code == 200
 
 
 def test_the_choice_of_colours_is_kept_for_this_server_alone(client: Client) -> None:
