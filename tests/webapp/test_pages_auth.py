@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -13,7 +14,7 @@ from pages_browser import at_browser, new_address
 
 from memory.embedding.backfill import utc_now
 from webapp.pages.tries import COOKIE, PER_ACCOUNT, PER_ADDRESS, too_many
-from webapp.pages.visitor import local_path
+from webapp.pages.visitor import LONGEST_SESSION, local_path
 
 
 @pytest.fixture
@@ -160,6 +161,14 @@ def test_a_session_lasts_longer_than_the_browser(door: FlaskClient, ada) -> None
     assert "Expires=" in cookie
     assert "HttpOnly" in cookie
     assert "SameSite=Lax" in cookie
+
+
+def test_no_session_lasts_for_ever_by_being_used(door: FlaskClient, ada) -> None:
+    _log_in(door, ada.email)
+    for longer, status in ((timedelta(minutes=-1), 200), (timedelta(minutes=1), 303)):
+        with door.session_transaction() as cookie:
+            cookie["begun"] = (utc_now() - LONGEST_SESSION - longer).timestamp()
+        assert door.get("/account").status_code == status
 
 
 def test_each_login_is_a_new_session(door: FlaskClient, ada) -> None:

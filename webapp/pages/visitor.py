@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from uuid import UUID
 
@@ -24,6 +25,8 @@ from webapp.htmx import asked_address, current_page, go, wants_fragment
 from webapp.operations import is_incognito
 
 SCOPES = frozenset({"read", "write", "forget"})
+# A session that is used goes on, but not for ever: so would one that was stolen.
+LONGEST_SESSION = timedelta(days=90)
 # What a page asks while somebody writes: nobody is taken away from what is not saved yet.
 _BY_THEMSELVES = frozenset({"preferences.look"})
 # Where somebody saves what was written, or does something beside it; without scripts the page is left anyway, and Back
@@ -131,8 +134,10 @@ def recognise() -> bool:
 
 def _user_of_cookie() -> User | None:
     try:
-        user_id = UUID(cookie["user"])
+        user_id, begun = UUID(cookie["user"]), datetime.fromtimestamp(cookie["begun"], UTC)
     except (KeyError, ValueError):
+        return None
+    if utc_now() - begun > LONGEST_SESSION:
         return None
     act_as(session(), user_id)
     user = session().get(User, user_id)
@@ -156,7 +161,8 @@ def sign_in(user_id: UUID) -> None:
     user = session().get_one(User, user_id)
     cookie.clear()
     cookie.permanent = True
-    cookie.update(user=str(user_id), key=secrets.token_urlsafe(18), mark=_mark(user))
+    begun = int(utc_now().timestamp())
+    cookie.update(user=str(user_id), key=secrets.token_urlsafe(18), mark=_mark(user), begun=begun)
 
 
 def _session_id() -> str:
