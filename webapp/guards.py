@@ -29,9 +29,12 @@ ANY = ""
 
 # Bytes of a body that is read whoever sends it.
 _SMALL = 16 * 1024
+# Bytes of one for a view that takes no list of texts. Parsed, the smallest values take thirty times as much as sent.
+LARGEST_SINGLE = 4 * 1024 * 1024
 _NAMED = "session"
 _SCOPE = "required_scope"
 _STREAMED = "reads_its_own_body"
+_MANY = "takes_many_texts"
 _RECORDED = "records_the_call"
 
 
@@ -48,6 +51,12 @@ def needs(scope: str) -> Callable[[V], V]:
 def streamed(view: V) -> V:
     """Mark a view that reads its body itself as it comes; `object_required` leaves that alone."""
     setattr(view, _STREAMED, True)
+    return view
+
+
+def of_many(view: V) -> V:
+    """Mark a view whose body has a list of texts in it; `object_required` takes no more than 4 MiB for others."""
+    setattr(view, _MANY, True)
     return view
 
 
@@ -116,6 +125,7 @@ def object_required() -> None:
         abort(refusal)
     if _is_streamed():
         return
+    _limit()
     if _is_big():
         _let_go()
     empty = not request.get_data()
@@ -141,6 +151,11 @@ def _refuse_unread(body: dict[str, Any]) -> None:
     """Refuse a body that the view does not take: who asks in it for an undo would learn too late that there is none."""
     if body and "body" not in taken_by(current_app.view_functions[request.endpoint or ""]):
         raise InvalidError(next(iter(body)) or "body", "is not taken in a body here")
+
+
+def _limit() -> None:
+    if not getattr(current_app.view_functions[request.endpoint or ""], _MANY, False):
+        request.max_content_length = LARGEST_SINGLE
 
 
 def _is_big() -> bool:

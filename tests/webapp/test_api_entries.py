@@ -11,6 +11,8 @@ import pytest
 from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, memories_of, rows
 
 from memory.embedding.backfill import utc_now
+from webapp.factory import LARGEST_BODY
+from webapp.guards import LARGEST_SINGLE
 from webapp.pages.headers import HEADERS
 
 
@@ -213,9 +215,25 @@ def test_a_body_that_is_missing_is_told_in_our_words(reader):
     assert policy.json["errors"] == [{"field": "policy", "message": "must be a JSON object"}]
 
 
-def test_a_huge_body_answers_413(reader, app):
-    response = reader.post(ENTRIES, data=b"x" * (app.config["MAX_CONTENT_LENGTH"] + 1), content_type="application/json")
-    assert (response.status_code, response.mimetype) == (413, "application/problem+json")
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [
+        (ENTRIES, LARGEST_SINGLE),
+        ("/v1/tools/memory_search", LARGEST_SINGLE),
+        (f"{ENTRIES}/batch", LARGEST_BODY),
+        (f"/v1/conversations/{NOBODYS_ID}/messages", LARGEST_BODY),
+        (f"/v1/conversations/{NOBODYS_ID}/merge", LARGEST_BODY),
+        ("/v1/tool-calls", LARGEST_BODY),
+    ],
+)
+def test_a_huge_body_answers_413(reader, path, most):
+    def sent(size):
+        length = {"CONTENT_LENGTH": str(size)}
+        return reader.post(path, data=b"x", content_type="application/json", environ_overrides=length)
+
+    assert (sent(most + 1).status_code, sent(most + 1).mimetype) == (413, "application/problem+json")
+    # What does not come is cut off.
+    assert (sent(most).status_code, sent(most).json["detail"]) == (400, "the body was cut off; nothing was done")
 
 
 def test_a_problem_repeats_nothing_of_the_text(reader):

@@ -46,7 +46,7 @@ from webapp.conversations import (
     readable_thread,
     receive_message,
 )
-from webapp.guards import needs, streamed
+from webapp.guards import needs, of_many, streamed
 
 bp = api_blueprint("conversations", "Conversations and what was said in them", "/v1/conversations")
 
@@ -172,6 +172,7 @@ def read_episodes(path: ConversationPath, query: EpisodesQuery) -> Response:
 
 @bp.post("/<uuid:conversation_id>/messages", summary="Append messages", responses=new_or_known(AppendedAnswer))
 @needs("write")
+@of_many
 def append(path: ConversationPath, body: AppendBody) -> Response:
     """Answer once they are stored, all or none: 201 when something is new, 200 when all of it was known."""
     return _stored(add_messages(path.conversation_id, body.to_drafts()))
@@ -197,6 +198,7 @@ def stream(path: ConversationPath) -> Response:
 
 @bp.post("/<uuid:conversation_id>/merge", summary="Merge a client's history", responses={"200": MergedAnswer})
 @needs("write")
+@of_many
 def merge(path: ConversationPath, body: MergeBody) -> Response:
     """Keep what is here first and as it is, and append what is new in the client's history, in its order."""
     return jsonify(merge_history(path.conversation_id, body.to_offered()))

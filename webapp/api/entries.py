@@ -42,7 +42,7 @@ from webapp.api.schemas import (
 )
 from webapp.api.tool_calls import UsesQuery, own_calls_only, use_json
 from webapp.context import credential, session, utc_now
-from webapp.guards import needs
+from webapp.guards import needs, of_many
 from webapp.operations import (
     bring_back,
     change,
@@ -99,6 +99,7 @@ def create(body: EntryBody) -> Response:
 
 @bp.post("/batch", summary="Store up to 1,000 memories", responses={"200": BatchAnswer})
 @needs("write")
+@of_many
 def create_batch(body: BatchBody) -> Response:
     """Answer 200 with one outcome per entry, in order. A bad field stores nothing at all."""
     space = _space_of(body)

@@ -19,7 +19,7 @@ from webapp.api.blueprint import api_blueprint, new_or_known
 from webapp.api.record_answers import CallsAnswer, PathsAnswer, ReportedAnswer
 from webapp.api.schemas import Cursor, Happened, Line, Moment, Query, Strict, moment
 from webapp.context import credential, request_id, runtime, session, utc_now
-from webapp.guards import needs
+from webapp.guards import needs, of_many
 from webapp.operations import incognito_spaces, is_incognito, refuse_in_incognito, space_for
 
 bp = api_blueprint("tool-calls", "The record of tool calls", "/v1/tool-calls")
@@ -184,6 +184,7 @@ def paths(query: PathsQuery) -> Response:
 
 @bp.post("", summary="Report calls of an agent's own tools", responses=new_or_known(ReportedAnswer))
 @needs("write")
+@of_many
 def report(body: CallsBody) -> Response:
     """Answer 201 when at least one is new, else 200; a bad field stores none of them."""
     who = credential()
