@@ -1,4 +1,4 @@
-"""Clients that send or take less than any line does."""
+"""Clients that send or take less than any line does, and clients that do not stop."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
+from gunicorn.util import close_graceful
 
 from webapp.cli import web
 from webapp.cli.web import LONGEST_SILENCE, PacedSocket
@@ -62,3 +63,14 @@ def test_nobody_is_waited_for_who_reads_nothing(pair) -> None:
     paced.begin()
     with pytest.raises(BlockingIOError):
         paced.sendall(b"x" * 10_000_000)
+
+
+def test_what_a_client_goes_on_sending_is_waited_for_once() -> None:
+    ours, theirs = socket.socketpair()
+    paced = PacedSocket(fileno=ours.detach())
+    theirs.sendall(b"x" * 100_000)
+    paced.part()
+    close_graceful(paced)
+    # The rest was left unread, so it is told at once that nobody reads on.
+    with theirs, pytest.raises(ConnectionError):
+        theirs.recv(1)

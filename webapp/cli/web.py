@@ -134,6 +134,7 @@ class PacedSocket(socket.socket):
     silence: float = LONGEST_SILENCE
     _waited = 0.0
     _moved = 0
+    _parted = False
 
     def begin(self) -> None:
         """Count anew, for the next request."""
@@ -157,6 +158,18 @@ class PacedSocket(socket.socket):
             sent = super().send(left, flags)
             self._keep_pace(began, sent)
             left = left[sent:]
+
+    def part(self) -> None:
+        """Say that no more comes, and wait two seconds at most until the other side hangs up."""
+        self._parted = True
+        with suppress(OSError):
+            close_graceful(self.dup())
+
+    def shutdown(self, how: int) -> None:
+        """End one side of it, as `socket.shutdown` does; raises `OSError` once there is nothing left to wait for."""
+        if self._parted:
+            raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+        super().shutdown(how)
 
     def _keep_pace(self, began: float, moved: int) -> None:
         if self.gettimeout() is not None:
@@ -192,10 +205,7 @@ class _Worker(ThreadWorker):
         """
         kept = super().handle(conn)
         if not kept:
-            with suppress(OSError):
-                close_graceful(conn.sock.dup())
-                # The loop, which ends it, has nothing to wait for any more.
-                conn.sock.shutdown(socket.SHUT_RD)
+            conn.sock.part()
         return kept
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
