@@ -13,17 +13,22 @@ from uuid import uuid4
 import pytest
 from click.testing import CliRunner
 from secrets_of_tests import PASSWORD, SECRET
-from sqlalchemy import select, text
+from sqlalchemy import delete, select, text, update
 from sqlalchemy.orm import Session
 
+from memory.accounts import authenticate, create_token, create_user
 from memory.database import make_engine
 from memory.drafts import Draft
 from memory.embedding.backfill import utc_now
 from memory.erase import erase_user
-from memory.models import AuditEvent
+from memory.models import AuditEvent, User
 from memory.remember import remember
+from webapp import demo_login
 from webapp.cli import account, accounts, bring_in, erasure
+from webapp.cli.doctor import _admins
 from webapp.cli.main import main
+from webapp.cli.wiring import owner_session
+from webapp.demo_login import known_admin
 
 
 @pytest.fixture
@@ -209,6 +214,36 @@ def test_a_changed_report_is_not(run, report, spoil):
     assert (done.exit_code, done.stderr.startswith("This is no report")) == (1, True)
 
 
+@pytest.fixture
+def demo(runtime):
+    with owner_session(runtime) as session:
+        made = create_user(session, demo_login.EMAIL, demo_login.PASSWORD, soft_cap=9, now=utc_now(), role="admin").id
+        secret = create_token(session, made, "try", ["read", "service"], now=utc_now())
+    yield made, secret
+    with owner_session(runtime) as session:
+        session.execute(delete(User).where(User.email.in_([demo_login.EMAIL, BESIDE])))
+
+
+def test_the_demo_is_no_admin_beside_another_while_everybody_knows_its_password(run, runtime, ada, demo):
+    user_id, secret = demo
+    with owner_session(runtime) as session:
+        own = session.get_one(User, ada.id).password_hash
+        session.execute(update(User).where(User.id != user_id).values(role="user"))
+        # As the only one it stays.
+        assert f"{demo_login.EMAIL} is the only admin" in accounts.leave_demo_no_admin(session, now=utc_now())
+        session.get_one(User, user_id).password_hash = own
+        assert known_admin(session) is None
+        session.rollback()
+    assert not _admins(runtime).well
+    created = run("user", "create", "--email", BESIDE, "--admin", "--password", NEW)
+    assert f"{demo_login.EMAIL} is an admin no more" in created.stderr
+    assert _admins(runtime).well
+    with owner_session(runtime) as session:
+        # What acts for others is closed with it.
+        assert authenticate(session, secret, utc_now()) is None
+
+
+BESIDE = "beside-the-demo@example.org"
 NEW = "another horse battery"
 
 

@@ -9,11 +9,14 @@ from datetime import UTC, datetime
 from getpass import GetPassWarning
 
 import click
+from sqlalchemy.orm import Session
 
 from memory.accounts import create_user, set_password
 from memory.database import user_session
+from memory.errors import ConflictError
 from memory.roles import ROLES, set_disabled, set_role
 from webapp.cli.wiring import migrated_store, owner_session, user_named
+from webapp.demo_login import EMAIL, known_admin
 
 LISTED_AT_ONCE = 1000
 
@@ -45,7 +48,28 @@ def create_user_(email: str, password: str | None, admin: bool) -> None:
             role="admin" if admin else "user",
         )
         address = created.email
+        said = leave_demo_no_admin(session, now=datetime.now(UTC))
     click.echo(f"Created {address}.")
+    if said:
+        click.echo(said, err=True)
+
+
+def leave_demo_no_admin(session: Session, *, now: datetime) -> str:
+    """Make the demo a plain user where everybody knows its password, and return what to say of that, if anything.
+
+    The only admin it stays, as there must be one.
+    """
+    demo = known_admin(session)
+    if demo is None:
+        return ""
+    try:
+        set_role(session, demo, "user", now=now, actor="system")
+    except ConflictError:
+        return (
+            f"{EMAIL} is the only admin, and everybody on this machine knows its password: who has that may read all "
+            f"that is kept here. Make an admin with --admin, or set another password: user password --email {EMAIL}"
+        )
+    return f"{EMAIL} is an admin no more: everybody knows its password."
 
 
 @user.command("list")

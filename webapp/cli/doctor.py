@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import click
 from redis import Redis
 from redis.exceptions import RedisError
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.orm import Session
 
 import config
 from config import ConfigError, DataFolderError, Settings
@@ -21,10 +22,12 @@ from memory.embedding.http import HttpEmbedder
 from memory.enrichment.model import findings_by_model
 from memory.errors import DomainError, ServerError, ServerFolderError, first_line
 from memory.llm import ChatModelError, UselessAnswerError
+from memory.models import User
 from memory.schema_revision import current_revision, head_revision, is_newer
 from memory.telemetry import telemetry
 from tasks.runtime import Runtime, build
 from webapp.cli.wiring import ANOTHER_KEY, NEWER, USE_IT, has_key, has_role, refuses_password, unread_variables
+from webapp.demo_login import EMAIL, known_admin
 
 LEAST_FREE = 500 * 1024 * 1024
 
@@ -156,6 +159,16 @@ def _key(runtime: Runtime) -> Finding:
     return Finding("secret key", False, "the database was set up with another one", f"{lost}: {USE_IT}.")
 
 
+def _admins(runtime: Runtime) -> Finding:
+    with runtime.databases.as_owner() as engine, Session(engine) as session:
+        everybodys = known_admin(session) is not None
+        alone = session.scalar(select(User.id).where(User.email != EMAIL).limit(1)) is None
+    if not everybodys or alone:
+        return Finding("admins", True, "none has a password that everybody knows, beside other accounts")
+    advice = f"Set another: `commonplace user password --email {EMAIL}`, or make it a plain user: `user role`."
+    return Finding("admins", False, f"everybody on this machine knows the password of {EMAIL}, an admin", advice)
+
+
 def _queue(runtime: Runtime) -> Finding:
     if runtime.settings.redis_url is None:
         with runtime.sessions() as session:
@@ -237,4 +250,5 @@ def _unread(runtime: Runtime) -> Finding:
     return Finding("enrichment", True, f"{waiting} texts wait to be read; `commonplace backfill` reads them")
 
 
-_LOOKS = (_database, _extension, _schema, _role, _key, _queue, _model, _system_model, _chat_model, _backlog, _unread)
+_OF_DATABASE = (_database, _extension, _schema, _role, _key, _admins)
+_LOOKS = (*_OF_DATABASE, _queue, _model, _system_model, _chat_model, _backlog, _unread)
