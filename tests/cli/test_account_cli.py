@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -25,7 +26,7 @@ from memory.models import AuditEvent, User
 from memory.remember import remember
 from webapp import demo_login
 from webapp.cli import account, accounts, bring_in, erasure
-from webapp.cli.doctor import _admins
+from webapp.cli.doctor import _admins, _key
 from webapp.cli.main import main
 from webapp.cli.wiring import owner_session
 from webapp.demo_login import known_admin
@@ -244,6 +245,16 @@ def test_the_demo_is_no_admin_beside_another_while_everybody_knows_its_password(
 
 
 BESIDE = "beside-the-demo@example.org"
+
+
+def test_doctor_tells_of_a_secret_key_that_others_may_read(runtime, tmp_path):
+    (tmp_path / "secret.key").touch(mode=0o600)
+    looked_at = replace(runtime, settings=replace(runtime.settings, home=tmp_path))
+    assert _key(looked_at).well
+    (tmp_path / "secret.key").chmod(0o640)
+    assert _key(looked_at).says == "other accounts of this machine may read it"
+
+
 NEW = "another horse battery"
 
 

@@ -153,6 +153,10 @@ def _role(runtime: Runtime) -> Finding:
 
 
 def _key(runtime: Runtime) -> Finding:
+    kept = runtime.settings.home / "secret.key"
+    if kept.exists() and kept.stat().st_mode & 0o077:
+        # A copy that was put back may be so: whoever reads it makes a session of anybody's, and reads stored keys.
+        return Finding("secret key", False, "other accounts of this machine may read it", f"chmod 600 {kept}")
     if has_key(runtime):
         return Finding("secret key", True, "the database was set up with it")
     lost = "Keys of embedding endpoints cannot be read, and what was forgotten today is not known any more"
