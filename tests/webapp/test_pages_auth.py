@@ -106,11 +106,13 @@ def test_too_many_tries_at_one_account_are_stopped(door: FlaskClient, ada) -> No
 def test_who_guesses_elsewhere_does_not_keep_a_browser_out_that_has_logged_in(app: Flask, door, ada, bob) -> None:
     _log_in(door, ada.email)
     known, of_another = (each.get_cookie(COOKIE).value for each in (door, at_browser(app, bob)))
-    now = utc_now()
+    now, shared = utc_now(), new_address()
     with app.app_context():
         said = ["", of_another] * PER_ACCOUNT
         guesses = [too_many(ada.email, new_address(), now, each) for each in said[: PER_ACCOUNT + 1]]
-    assert guesses == [False] * PER_ACCOUNT + [True]
+        here = [too_many(f"nobody-{number}@example.org", shared, now) for number in range(PER_ADDRESS + 1)]
+    assert (guesses, here[-1]) == ([False] * PER_ACCOUNT + [True], True)
+    door.environ_base["REMOTE_ADDR"] = shared
     assert _log_in(door, ada.email).status_code == 303
     assert door.post("/account/password", data={"old": "wrong"}).status_code == 422
     with app.app_context():

@@ -30,15 +30,14 @@ def too_many(email: str, address: str | None, now: datetime, browser: str = "") 
 
     Counted and committed before the password is looked at, so that tries in parallel gain nothing.
     """
-    account, place = _keys(email, address, browser)
-    tries = count_use(session(), account, WINDOW, now), count_use(session(), place, WINDOW, now)
+    told = [count_use(session(), key, WINDOW, now) > most for key, most in _limits(email, address, browser).items()]
     session().commit()
-    return tries[0] > PER_ACCOUNT or tries[1] > PER_ADDRESS
+    return any(told)
 
 
 def give_back(email: str, address: str | None, now: datetime, browser: str = "") -> None:
     """Take back the count of a try that succeeded; the caller commits."""
-    counted = RateCount.key.in_(_keys(email, address, browser))
+    counted = RateCount.key.in_(_limits(email, address, browser))
     recent = RateCount.window_start > now - WINDOW, RateCount.count > 0
     session().execute(update(RateCount).where(counted, *recent).values(count=RateCount.count - 1))
 
@@ -68,12 +67,14 @@ def _sign(email: str, name: str) -> str:
     return runtime().keys.digest("known browser", f"{name} {email.strip().lower()}").hex()[:32]
 
 
-def _keys(email: str, address: str | None, browser: str) -> tuple[str, str]:
+def _limits(email: str, address: str | None, browser: str) -> dict[str, int]:
+    """Return under which keys a try is counted, and how many there may be of each."""
     keys, whose = runtime().keys, email.strip().lower()
     if _is_known(email, browser):
-        whose = f"{whose} {browser}"
+        # Not by its address either, which is that of everybody behind a proxy that does not tell them apart.
+        return {f"login:{keys.digest('login', f'{whose} {browser}').hex()}": PER_ACCOUNT}
     account, place = keys.digest("login", whose), keys.digest("login from", _place(address or ""))
-    return f"login:{account.hex()}", f"login-from:{place.hex()}"
+    return {f"login:{account.hex()}": PER_ACCOUNT, f"login-from:{place.hex()}": PER_ADDRESS}
 
 
 def _place(address: str) -> str:
