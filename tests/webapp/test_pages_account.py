@@ -16,6 +16,7 @@ from memory.database import user_session
 from memory.embedding.backfill import utc_now
 from memory.erase import is_genuine
 from memory.journal import record
+from webapp.pages.tries import COOKIE
 
 PASSWORD = "correct horse battery"
 NEW = "another horse battery"
@@ -212,6 +213,8 @@ def test_everything_is_erased_and_the_report_says_so(app, ada, browser):
     assert "Log out" not in response.text
     assert browser.get("/memories").location.startswith("/login")
     assert rows(ada, "SELECT FROM users") == []
+    # Nor does the browser tell that there was an account.
+    assert browser.get_cookie(COOKIE) is None
 
 
 def test_everything_is_erased_though_a_memory_is_being_changed(ada, browser):

@@ -101,7 +101,10 @@ def erase() -> Response:
     report = erase_account()
     sign_out()
     g.pop("visitor", None)
-    return make_response(render_template("account/erased.html", report=report, document=json.dumps(report, indent=2)))
+    page = render_template("account/erased.html", report=report, document=json.dumps(report, indent=2))
+    response = make_response(page)
+    response.delete_cookie(COOKIE, path=request.root_path or "/", secure=request.is_secure, httponly=True)
+    return response
 
 
 def _limited(field: str) -> Response:
