@@ -68,6 +68,10 @@ class ProviderAwayError(Exception):
         self.pause = pause
 
 
+class EndingError(Exception):
+    """This process ends, and what is not embedded yet is left to the next one."""
+
+
 class Absence(NamedTuple):
     """Why a provider is not asked, until when, and how often in a row it was asked for nothing."""
 
@@ -96,6 +100,11 @@ class Backfill:
         self._all_seen: AllSeen | None = None
         # Whose rows nobody can queue: they have no model, and get one by a setting or by the next sweep.
         self._without_model: frozenset[UUID] = frozenset()
+        self._ending = threading.Event()
+
+    def end_with(self, ending: threading.Event) -> None:
+        """Let every run end once this is set, with what it has not embedded given back as it was."""
+        self._ending = ending
 
     def sweep(self) -> int:
         """Find what a lost nudge left: users without the right model, memories that nobody queued.
@@ -152,7 +161,7 @@ class Backfill:
         """
         total = 0
         away: Away = {}
-        while done := self._patiently(lambda: self.step(away)):
+        while not self._ending.is_set() and (done := self._patiently(lambda: self.step(away))):
             total += done
             on_progress(done)
         return total
@@ -197,6 +206,10 @@ class Backfill:
                 times = 1 if absence is None else absence.times + 1
                 absence = Absence(error, self._clock() + max(error.pause, queue.backoff(times)), times)
                 away[provider] = absence
+            except EndingError:
+                self._release(user_id, claims.open(jobs))
+                claims.settle(jobs)
+                return
             else:
                 away.pop(provider, None)
                 return
@@ -251,7 +264,12 @@ class Backfill:
             return session.scalars(select(function)).all()
 
     def _embed(self, model: EmbeddingModel, jobs: list[Job], claims: Claims) -> None:
-        """Embed these, or those of them that the provider can; raises `ProviderAwayError` where that is none at all."""
+        """Embed these, or those of them that the provider can; raises `ProviderAwayError` where that is none at all.
+
+        Raises `EndingError` where this process ends.
+        """
+        if self._ending.is_set():
+            raise EndingError
         with user_session(self._sessions, model.user_id) as session:
             # An endpoint may have taken minutes for what came before: what was forgotten meanwhile is not sent to it.
             jobs = queue.still_waiting(session, jobs)
@@ -304,6 +322,9 @@ class Backfill:
             # This installation cannot run it any more: its key was encrypted with another secret.
             raise EmbeddingError(str(error), permanent=True, away=True) from error
         except Exception as error:
+            if self._ending.is_set():
+                # The interpreter takes the threads away that a model computes by: no text is to blame.
+                raise EndingError from error
             # The boundary to strangers' code: one text that it cannot bear must not stop everyone's.
             logger.exception("the embedding model %r failed", model.model)
             raise EmbeddingError(f"the model failed ({type(error).__name__})", permanent=True) from error
@@ -345,6 +366,10 @@ class Backfill:
         self.given_back += len(jobs)
         with user_session(self._sessions, model.user_id) as session:
             rest(session, model.user_id, model.id, str(error), pause=error.pause, now=self._clock())
+            queue.release(session, jobs, self._clock())
+
+    def _release(self, user_id: UUID, jobs: list[Job]) -> None:
+        with user_session(self._sessions, user_id) as session:
             queue.release(session, jobs, self._clock())
 
 

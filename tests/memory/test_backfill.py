@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import timedelta
 from typing import Any
@@ -55,6 +56,45 @@ def test_long_texts_are_stored_before_more_are_embedded(work, provider, monkeypa
     work.write(*(f"{number} " + "words of a long text. " * 40 for number in range(3)), "short", "shorter")
     work.backfill.run()
     assert (stored, work.states()) == ([0, 1, 2], ["ready"] * 5)
+
+
+def test_a_run_ends_with_its_process_and_gives_back_what_it_has_not_embedded(work, provider, monkeypatch):
+    monkeypatch.setattr("memory.embedding.backfill.PORTION", 1000)
+    ending = threading.Event()
+    work.backfill.end_with(ending)
+
+    def last(body):
+        ending.set()
+        return eight_wide(body)
+
+    provider.answer = last
+    work.write(*(f"{number} " + "words of a long text. " * 40 for number in range(3)))
+    work.backfill.run()
+    assert (sorted(work.states()), len(work.claim())) == (["pending", "pending", "ready"], 2)
+    assert work.book.all("SELECT attempts FROM embeddings ORDER BY attempts") == [1, 1, 1]
+
+
+class TakenAway(Providers):
+    """Whose model computes by threads that are gone once the process ends."""
+
+    def __init__(self, ending: threading.Event, *given: Any) -> None:
+        super().__init__(*given)
+        self.ending = ending
+
+    def embed_texts(self, *_: Any) -> Any:
+        self.ending.set()
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+
+def test_a_model_that_fails_as_its_process_ends_fails_no_text(work, runtime):
+    ending = threading.Event()
+    backfill = OneUser(runtime.sessions, TakenAway(ending, System("none"), runtime.keys), work.clock)
+    backfill.user_id = work.book.user_id
+    backfill.end_with(ending)
+    work.write()
+    backfill.run()
+    assert (work.states(), len(work.claim())) == (["pending"] * 4, 4)
+    assert work.book.all("SELECT failures FROM embedding_models") == [0]
 
 
 def test_what_is_forgotten_or_changed_while_others_are_embedded_is_not_sent(work, provider, monkeypatch):

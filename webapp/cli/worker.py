@@ -49,8 +49,15 @@ def worker(held: bool) -> None:
         logging.getLogger(reader).addFilter(away)
         logging.getLogger(reader).addFilter(left_out_in_a_line)
     consumer = huey.create_consumer(
-        workers=THREADS, periodic=True, initial_delay=0.1, max_delay=1.0, scheduler_interval=1
+        workers=THREADS,
+        periodic=True,
+        initial_delay=0.1,
+        max_delay=1.0,
+        scheduler_interval=1,
+        # At Ctrl-C, too: a task may take hours.
+        shutdown_timeout=ENDING,
     )
+    runtime.backfill.end_with(consumer.stop_flag)
     with in_order():
         consumer.run()
     _join([consumer.scheduler, *(thread for _, thread in consumer.worker_threads)])
