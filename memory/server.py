@@ -307,8 +307,11 @@ class EmbeddedServer:
 
     def _set_up(self) -> None:
         with psycopg.connect(self._url_of("postgres"), autocommit=True) as connection:
-            shown = {name: connection.execute(f"SHOW {name}").fetchone() for name in SETTINGS}
-            changed = {name: value for name, value in SETTINGS.items() if shown[name] != (value,)}
+            # As its files say, the last of which counts: not each is in force before the next start, and each command
+            # that wrote them again would fail where the disk is full.
+            rows = connection.execute("SELECT name, setting FROM pg_file_settings ORDER BY seqno")
+            written: dict[str, str] = dict(rows.fetchall())
+            changed = {name: value for name, value in SETTINGS.items() if written.get(name) != value}
             for name, value in changed.items():
                 connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
             if changed:

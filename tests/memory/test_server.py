@@ -267,10 +267,10 @@ def test_after_a_crash_the_file_system_is_written_at_once(own_server: EmbeddedSe
 
 
 def test_a_server_that_is_set_up_reads_its_settings_no_more(own_server: EmbeddedServer) -> None:
+    own_server._set_up()
     own_server.release()
     again = EmbeddedServer(own_server.folder.parent)
     try:
-        told = (again.folder / "log").read_text().count("reloading configuration files")
         again._set_up()
         with psycopg.connect(again.url) as connection:
             connection.execute("DO $$ BEGIN RAISE LOG 'said after that'; END $$")
@@ -280,4 +280,4 @@ def test_a_server_that_is_set_up_reads_its_settings_no_more(own_server: Embedded
             time.sleep(0.05)
     finally:
         again.release()
-    assert said.count("reloading configuration files") == told
+    assert said.count("reloading configuration files") == 1
