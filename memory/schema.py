@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
@@ -12,7 +14,9 @@ from sqlalchemy import Connection, Engine, text
 from memory.database import Databases
 from memory.keys import Keys
 from memory.models import Base
-from memory.schema_revision import MIGRATIONS
+from memory.schema_revision import MIGRATIONS, current_revision, head_revision
+
+logger = logging.getLogger(__name__)
 
 # Any number will do, as long as nothing else in this database locks it.
 MIGRATION_LOCK = 0x436F6D6D6F6E
@@ -25,12 +29,21 @@ _WITHHELD = {
     "audit_links": "INSERT, UPDATE, DELETE",
     "alembic_version": "INSERT, UPDATE, DELETE",
 }
+GOES_ON = (
+    "the database is brought from schema %s to %s, which takes seconds, or minutes where much is stored; "
+    "stopped meanwhile, it stays as it was, and the next start begins anew"
+)
 _RIGHTS = ("NOSUPERUSER", "NOCREATEDB", "NOCREATEROLE", "NOBYPASSRLS")
 
 
 def upgrade(engine: Engine, databases: Databases, keys: Keys, revision: str = "head") -> None:
-    """Migrate up to `revision` and set up the application's role; safe to run at once from several processes."""
+    """Migrate up to `revision` and set up the application's role; safe to run at once from several processes.
+
+    All of it is one transaction. Of a database that has a schema already it is said before, as it may take long.
+    """
     with engine.begin() as connection:
+        if (found := current_revision(connection)) not in {None, head_revision()}:
+            logger.warning(GOES_ON, found, head_revision())
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
         command.upgrade(_config(connection), revision)
         _admit_app_role(connection, databases, keys)
