@@ -264,13 +264,13 @@ class EmbeddedServer:
         with PostgresServer._lock:
             self._drop_stale_files()
             try:
-                listed = json.loads(pids.read_text())
+                listed = json.loads(pids.read_text(encoding="utf-8"))
             except (OSError, ValueError):
                 # A crash in mid-write leaves half a list: an empty one is right enough, as it only delays a stop.
                 pids.unlink(missing_ok=True)
                 return False
             users = [pid for pid in listed if is_running(pid)]
-            pids.write_text(json.dumps(users))
+            pids.write_text(json.dumps(users), encoding="utf-8")
             return bool(users)
 
     def _drop_stale_files(self) -> None:

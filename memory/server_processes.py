@@ -18,7 +18,7 @@ def pid_in(path: Path) -> int | None:
     """Return the number of the server that a pid file, or the lock of a socket, names; None without one."""
     try:
         # `initdb` fills a folder by one that serves nobody, and whose number stands there less than zero.
-        return abs(int(path.read_text().splitlines()[0]))
+        return abs(int(path.read_text(encoding="utf-8").splitlines()[0]))
     except (OSError, ValueError, IndexError):
         return None
 

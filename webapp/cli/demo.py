@@ -58,7 +58,7 @@ def fill(runtime: Runtime, user_id: UUID, now: datetime) -> None:
 
 
 def _fill(session: Session, user_id: UUID, runtime: Runtime, now: datetime) -> None:
-    data, cap = json.loads(DATA.read_text()), runtime.settings.soft_cap
+    data, cap = json.loads(DATA.read_text(encoding="utf-8")), runtime.settings.soft_cap
     for space in data["spaces"]:
         create_space(session, user_id, space["slug"], soft_cap=cap, now=now, actor="demo", name=space["name"])
     for theme in data["themes"]:

@@ -33,7 +33,8 @@ def to_html_file(view: NotebookView, now: datetime) -> str:
     """Return the notebook as one HTML file that asks for no other."""
     assert current_app.static_folder is not None
     # Written into the file: it must look right without this server.
-    sheet = Markup("<style>{}</style>").format(Markup((Path(current_app.static_folder) / "export.css").read_text()))  # noqa: S704 - ours
+    rules = (Path(current_app.static_folder) / "export.css").read_text(encoding="utf-8")
+    sheet = Markup("<style>{}</style>").format(Markup(rules))  # noqa: S704 - ours
     return render_template("notebook/export.html", view=view, cells=_seen(view), now=now, sheet=sheet)
 
 
