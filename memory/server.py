@@ -9,6 +9,7 @@ import logging
 import os
 import pwd
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -24,7 +25,16 @@ from memory.errors import ServerError, ServerFolderError, first_line
 from memory.server_folder import VERSION_FILE, is_half_made, refuse_another_owner
 from memory.server_library import PostgresServer, PostmasterInfo, ensure_user_exists
 from memory.server_log import keep_end, last_words, size
-from memory.server_processes import end_orphans, end_postmaster, is_postgres, is_running, named_in, pid_in, serves
+from memory.server_processes import (
+    ENDING_SECONDS,
+    end_orphans,
+    end_postmaster,
+    is_postgres,
+    is_running,
+    named_in,
+    pid_in,
+    serves,
+)
 from memory.server_start import PID_FILE, AnyFolderServer, RecoveringError, is_starting, postmaster_info, start
 
 logger = logging.getLogger(__name__)
@@ -74,7 +84,7 @@ class EmbeddedServer:
             self._check_folder()
             self._prune()
             self._server = self._joined()
-            self._identifier = _identifier(self._pgdata)
+            self._identifier, self._place = _identifier(self._pgdata), self._pgdata.stat()
         except ServerFolderError:
             raise
         except (subprocess.SubprocessError, OSError, RuntimeError, AssertionError, ValueError) as error:
@@ -153,14 +163,26 @@ class EmbeddedServer:
     def gone(self) -> bool:
         """Tell whether the data folder was deleted, after which no server can be started or told to stop in it.
 
-        What somebody has put in its place since is another folder.
+        What somebody has put in its place since is another folder, be it a copy, which may still be written.
         """
         try:
-            return _identifier(self._pgdata) != self._identifier
+            return _identifier(self._pgdata) != self._identifier or self._is_replaced()
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError:
             return False  # It is there, and cannot be read at this moment.
+
+    def _is_replaced(self) -> bool:
+        """Tell whether the folder is not the one that the server works in, or worked in where it does not run."""
+        process = self._server.get_postmaster_info().process
+        if process is None or not is_postgres(process.pid):
+            return not os.path.samestat(self._pgdata.stat(), self._place)
+        # By its name alone one that was deleted cannot be told from what is there now.
+        place = Path(f"/proc/{process.pid}/cwd")
+        try:
+            return not (place if place.exists() else Path(process.cwd())).samefile(self._pgdata)
+        except psutil.Error:
+            return False
 
     def left(self) -> bool:
         """Tell whether this process has let go of the server, which is stopped on purpose if nobody else uses it."""
@@ -251,11 +273,18 @@ class EmbeddedServer:
             self._reviving.release()
         self._prune()
         if self.gone():
-            self._end()
+            self.abandon()
 
-    def _end(self) -> None:
-        """End the server by its process id: with its folder, its pid file and the list of its users are gone."""
-        end_postmaster(self._server.get_postmaster_info().process, self._pgdata)
+    def abandon(self) -> None:
+        """Kill the server of a folder that is `gone`, with which its pid file and the list of its users are.
+
+        Ended in order, it would note where its last words are by the name of the folder, in what is there by now.
+        """
+        process = self._server.get_postmaster_info().process
+        with contextlib.suppress(psutil.Error):
+            if process is not None and serves(process, self._pgdata):
+                process.send_signal(signal.SIGKILL)
+                process.wait(ENDING_SECONDS)
         end_orphans(self._pgdata)
 
     def _prune(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -115,16 +116,33 @@ def launcher_of(postmaster: int) -> psutil.Process:
     raise AssertionError("the server has no autovacuum launcher")
 
 
-def test_whoever_leaves_a_deleted_folder_ends_its_server(server_home):
+def replace(home: Path) -> None:
+    """Put a copy in the place of a server's folder, as a backup that is put back is one."""
+    folder, backup = home / "postgres", home / "backup"
+    subprocess.run(["cp", "-a", folder, backup], check=True)
+    shutil.rmtree(folder)
+    subprocess.run(["cp", "-a", backup, folder], check=True)
+    (folder / "postmaster.pid").unlink()
+
+
+def control_of(folder: Path) -> bytes:
+    """Return what tells where a server's last words are; nothing where there is no folder."""
+    file = folder / "global" / "pg_control"
+    return file.read_bytes() if file.exists() else b""
+
+
+@pytest.mark.parametrize("put_away", [shutil.rmtree, replace])
+def test_whoever_leaves_a_deleted_folder_ends_its_server(server_home, put_away):
     with use(server_home) as user:
         postmaster = postmaster_of(user)
         ran = runs(postmaster)
-        shutil.rmtree(server_home)
+        put_away(server_home)
         said, _ = user.communicate(b"\n")
     left = runs(postmaster)
     if left:
         kill(postmaster)
     assert (user.returncode, said, ran, left) == (0, b"True\n", True, False)
+    assert control_of(server_home / "postgres") == control_of(server_home / "backup")
 
 
 def test_a_killed_server_whose_folder_was_deleted_leaves_no_process(server_home):

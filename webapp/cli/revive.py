@@ -21,7 +21,8 @@ def revive_if_dead(server: EmbeddedServer) -> bool:
     """
     # Who has left may have stopped it, and others may remove the folder then. Asked last, as it may leave meanwhile.
     if server.gone() and not server.left():
-        logger.error("the data folder %s was deleted", server.folder)
+        logger.error("the data folder %s was deleted or replaced", server.folder)
+        server.abandon()
         return False
     if server.alive() or server.left():
         return True

@@ -80,7 +80,8 @@ class _Supervisor:
             children.let_go(child)
         while not self.stopping.is_set():
             if self._server is not None and not look_after(self._server):
-                raise ServerError(f"the data folder {self._server.folder} was deleted")
+                said = f"the data folder {self._server.folder} was deleted or replaced"
+                raise ServerError(f"{said}: start again once all of it is there")
             self._start_missing()
             self.stopping.wait(WATCH_SECONDS)
 
