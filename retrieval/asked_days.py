@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from datetime import date, datetime, timedelta, tzinfo
 
-from retrieval.calendar_parts import part_told
+from retrieval.calendar_parts import day_told, part_told
 from retrieval.dates import DateHint, aware, hint_of, zone_of
 from retrieval.feasts import Feast, asked_in, year_of
 from retrieval.from_now import COUNT, season_told, told_from
@@ -67,7 +67,11 @@ def _first(question: str, now: datetime) -> tuple[DateHint | None, str]:
     """Return the first date that a question names, and the question with blanks in its place."""
     gone = not GONE.isdisjoint(words_of(question))
     # A season without "last" is of whatever year.
-    return take_date(with_months(question), aware(now), gone=gone, coming=gone, seasons=False)
+    hint, rest = take_date(with_months(question), aware(now), gone=gone, coming=gone, seasons=False)
+    # Notes have such a day without its month as well, and are found by its number: so a question is never for it alone.
+    if hint is None and gone and (day := day_told(now, question)) is not None:
+        return day[0], _without(question, *day[1])
+    return hint, rest
 
 
 def place_of(rest: str, question: str) -> int:

@@ -30,11 +30,10 @@ _QUARTER = re.compile(
     (?:,?\s+(?:of\s+)?(?:(?P<which>{_WHICH})\s+year\b(?!\s+{YEAR_TEXT})|(?:the\s+year\s+)?(?P<year>{YEAR_TEXT})\b))?""",
     re.IGNORECASE | re.VERBOSE,
 )
-# With a noun behind it "the 3rd" is of that. What was moved "to the 12th" was not then; a range has its first date
-# before that, which is blanks once it is taken.
+# With a noun behind it "the 3rd" is of that, and what was moved "to the 12th" was not then.
 _DAY = re.compile(
-    r"""(?:\b(?:on|by|for|from|till|until|between)|(?<=\s{3})(?:to|and|or|through))\s+(?P<said>the\s+(?P<day>\d\d?)(?:st|nd|rd|th))
-    (?=\s*(?:\Z|[?!.,;:\u2013-]|(?:and|or|to|till|until|through)\b))""",
+    r"""\b(?:on|for|from|since)\s+(?P<said>the\s+(?P<day>\d\d?)(?:st|nd|rd|th))
+    (?=\s*(?:\Z|[?!.,;:]))""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -60,20 +59,16 @@ def part_told(now: datetime, question: str, *, gone: bool, coming: bool) -> tupl
     return None
 
 
-def day_told(now: datetime, question: str, *, past: bool) -> tuple[DateHint, tuple[int, int]] | None:
-    """Return a day that a question tells by its number alone, and where; None where it tells none.
-
-    It is the latest until today where what is `past` is asked for, else the first from today on.
-    """
+def day_told(now: datetime, question: str) -> tuple[DateHint, tuple[int, int]] | None:
+    """Return the latest day that a question tells by its number alone, and where; None where it tells none."""
     found = _DAY.search(question)
     if found is None or not 1 <= (day := int(found["day"])) <= 31:
         return None
     today = now.date()
     for months in range(3):  # One of two months that follow each other has 31 days.
         try:
-            first = month_start(today.year, today.month + (-months if past else months))
-            meant = first.replace(day=day)
-            if meant <= today if past else meant >= today:
+            meant = month_start(today.year, today.month - months).replace(day=day)
+            if meant <= today:
                 hint = hint_of(meant, meant + timedelta(days=1), zone_of(now))
                 return (hint, found.span("said")) if hint is not None else None
         except (OverflowError, ValueError):  # that month lacks the day, or is beyond the calendar

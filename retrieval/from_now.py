@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from retrieval import weekdays
-from retrieval.calendar_parts import day_told
 from retrieval.closely import finds
 from retrieval.dates import MONTHS_OF, DateHint, hint_of, month_start, unit_days, zone_of
 from retrieval.months import YEAR_TEXT
@@ -105,8 +104,6 @@ def told_from(now: datetime, question: str, *, gone: bool, coming: bool) -> tupl
         hint = _weekday(found, now, gone=gone) if counted is None else None
         if hint is not None and (coming or hint.end is None or hint.end <= now):
             return hint, found.span()
-    if (coming or gone) and (day := day_told(now, question, past=gone)):
-        return day
     for pattern, read in _WAYS:
         first = pattern.search(question)
         if first is not None and (hint := read(first, now)) is not None:
