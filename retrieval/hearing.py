@@ -27,12 +27,12 @@ from retrieval.answers import (
 from retrieval.candidates import Source
 from retrieval.course import Course
 from retrieval.dates import zone_of
+from retrieval.eras import Era, as_asked_then, era_of
 from retrieval.from_then import tells_no_other
 from retrieval.passage import EMPTY
 from retrieval.query import Dense
 from retrieval.silence import Judge
 from retrieval.speakers import is_talk
-from retrieval.times import Era, as_asked_then, era_of
 from retrieval.types import Scored, Vector
 from retrieval.versions import overtakes, versions
 

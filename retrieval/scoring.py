@@ -12,6 +12,7 @@ from uuid import UUID
 from retrieval import asked_days, dates, times
 from retrieval.about import Asked
 from retrieval.answers import unquoted
+from retrieval.eras import Era, era_of
 from retrieval.fusion import clip, evidence, fuse, keyword_share
 from retrieval.policy import Policy
 from retrieval.silence import ALL, SHOWN_EARLY, log_odds
@@ -148,7 +149,7 @@ def look_again(scored: Sequence[Scored], policy: Policy, *, question: str, now: 
     read = [log_odds(each.candidate.sureness) for each in scored if each.candidate.sureness is not None]
     likeliest, usual = max(read, default=0.0), sum(read) / max(1, len(read))
     when = policy.time_boost > 0 and times.asks_when(question)
-    change = policy.change_boost > 0 and times.era_of(question) is times.Era.NOW
+    change = policy.change_boost > 0 and era_of(question) is Era.NOW
     again = []
     for each in scored:
         sureness = each.candidate.sureness

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from memory.embedding.likeness import cosine_of
 from memory.remember import SITTING
-from retrieval import times
+from retrieval import eras, times
+from retrieval.eras import Era
 from retrieval.policy import Policy
-from retrieval.times import Era
 from retrieval.types import Score, Scored
 
 # By so much one stands before another: more than a tie, and too little to be seen in a score.
@@ -60,12 +60,12 @@ def asked_for_first(scored: Sequence[Scored], policy: Policy, *, question: str, 
 
     Such a one gains what it lacks to stand there, so that its score says it.
     """
-    era = times.era_of(question)
+    era = eras.era_of(question)
     if not scored or policy.alpha == 0 or era is None:
         return [*scored]
     best, *rest = scored
     # What tells what was is no news of it.
-    if era is not Era.NOW and times.tells_the_past(best.candidate.text):
+    if era is not Era.NOW and eras.tells_the_past(best.candidate.text):
         return [*scored]
     likely = (each for each in rest if overtakes(each, each.candidate.sureness, policy, era=era))
     first = versions(best, likely, policy, era=era, unrelated=unrelated)

@@ -71,6 +71,7 @@ OLDEST = [1, 2, 3, 4, 5]
         ("Who was my manager before Petr?", JUST_BEFORE),
         ("Who led the choir previously?", JUST_BEFORE),
         ("Where did we use to live?", JUST_BEFORE),
+        ("What did Ada do before?", JUST_BEFORE),
         ("Who had it originally?", OLDEST),
         ("What was the original plan?", OLDEST),
         ("When was the first lesson?", AS_RANKED),
