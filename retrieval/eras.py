@@ -29,6 +29,8 @@ _WAS = re.compile(
 )
 # And what is as well: "Where do I live, and where was I before?"
 _IS = re.compile(r"\b(?:is|are|am|now|today|current(?:ly)?)\b|\A(?!.*\bdid\b).*\b(?:do|does)\b", re.IGNORECASE)
+# "Who is our former GP?" is he no more; the old one may be.
+_NO_MORE = re.compile(rf"\b(?:is|are)\s+{_WHOSE}(?:former|previous|earlier|original|initial)\b", re.IGNORECASE)
 _WANTS = re.compile(r"\b(?:wh(?:at|ich|o(?:se|m)?|ere|en|y)|how)\b", re.IGNORECASE)
 # As a note has it that was written while it was so.
 _THEN = ((r"\bwas\b", "is"), (r"\bwere\b", "are"), (r"\bdid(?=\s+(?:i|we|you|they)\b)", "do"), (r"\bdid\b", "does"))
@@ -60,7 +62,8 @@ def era_of(question: str) -> Era | None:
     first, before = (each.search(question) is not None for each in (_FIRST, _BEFORE))
     if not first and not before:
         return Era.NOW if _ORDINAL.search(question) is None else None
-    if _WANTS.search(question) is None or _WAS.search(question) is None or _IS.search(question) is not None:
+    past = _WAS.search(question) is not None and _IS.search(question) is None
+    if _WANTS.search(question) is None or not (past or _NO_MORE.search(question)):
         return None
     return Era.FIRST if first else Era.BEFORE
 

@@ -72,6 +72,7 @@ OLDEST = [1, 2, 3, 4, 5]
         ("Who led the choir previously?", JUST_BEFORE),
         ("Where did we use to live?", JUST_BEFORE),
         ("What did Ada do before?", JUST_BEFORE),
+        ("Who is our former GP?", JUST_BEFORE),
         ("Who had it originally?", OLDEST),
         ("What was the original plan?", OLDEST),
         ("When was the first lesson?", AS_RANKED),
