@@ -268,13 +268,15 @@ LIVED = [
 ]
 
 
-def after_change(found, policy=PLAIN):
-    return ids(look_again(asked_for(found, "where do they live?", "live", policy=policy), policy, question="", now=NOW))
+def after_change(found, policy=PLAIN, question="Where do they live?"):
+    ranked = asked_for(found, question.lower(), "live", policy=policy)
+    return ids(look_again(ranked, policy, question=question, now=NOW))
 
 
 def test_what_has_become_of_a_thing_comes_before_what_was():
     assert after_change(LIVED) == [2, 1]
     assert after_change(LIVED, replace(PLAIN, change_boost=0)) == [1, 2]
+    assert after_change(LIVED, question="Where did they live before?") == [1, 2]
 
 
 @pytest.mark.parametrize("other", [{"places": ()}, {"speaker": "Ann"}], ids=["of another thing", "in a talk"])
