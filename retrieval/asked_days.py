@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta, tzinfo
 
 from retrieval.calendar_parts import day_told, part_told
+from retrieval.counted_from import counted_told
 from retrieval.dates import DateHint, aware, hint_of, zone_of
 from retrieval.feasts import Feast, asked_in, year_of
 from retrieval.from_now import COUNT, season_told, told_from
@@ -122,7 +123,7 @@ def take_date(
     told = season or part_told(now, question, gone=gone, coming=coming)
     if told is None and (year := YEAR.search(question)):
         return DateHint(year=int(year[1]), zone=zone), _without(question, *year.span())
-    if told := told or told_from(now, question, gone=gone, coming=coming):
+    if told := told or counted_told(now, question) or told_from(now, question, gone=gone, coming=coming):
         return told[0], _without(question, *told[1])
     return None, question
 

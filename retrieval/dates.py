@@ -145,6 +145,18 @@ def unit_days(today: date, unit: str, back: int) -> tuple[date, date]:
     return first, month_start(first.year, first.month + months)
 
 
+def moved(day: date, unit: str, steps: int) -> date:
+    """Return the day so many days, weeks, months, quarters or years on, before it where `steps` is below 0.
+
+    Raises `OverflowError` or `ValueError` beyond the calendar.
+    """
+    if unit in {"day", "week"}:
+        return day + steps * timedelta(days=1 if unit == "day" else 7)
+    month = month_start(day.year, day.month + steps * MONTHS_OF[unit])
+    # A month may lack the last days of this one.
+    return min(month + timedelta(days=day.day - 1), month_start(month.year, month.month + 1) - timedelta(days=1))
+
+
 def aware(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 

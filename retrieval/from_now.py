@@ -13,18 +13,18 @@ from itertools import chain
 
 from retrieval import weekdays
 from retrieval.closely import finds
-from retrieval.dates import MONTHS_OF, DateHint, hint_of, month_start, unit_days, zone_of
+from retrieval.dates import DateHint, hint_of, month_start, moved, unit_days, zone_of
 from retrieval.months import YEAR_TEXT
 
 # Northern hemisphere, by the first month of three.
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _STEPS = {"a": 1, "an": 1} | {word: number for number, word in enumerate(_NUMBERS)}
+STEPS = rf"\d{{1,4}}|{'|'.join(_STEPS)}"
 # "In a quarter of an hour" is today.
-_STEP = rf"(\d{{1,4}}|{'|'.join(_STEPS)})\s+(day|week|fortnight|month|quarter(?!\s+of\b)|year)s?"
+_STEP = rf"({STEPS})\s+(day|week|fortnight|month|quarter(?!\s+of\b)|year)s?"
 _AGO = re.compile(rf"(?<!\bhalf\s)\b{_STEP}\s+ago\b", re.IGNORECASE)
 _AHEAD = re.compile(rf"\b(?:in\s+{_STEP}(?:['\u2019]?\s+time)?|{_STEP}\s+from\s+(?:now|today))\b", re.IGNORECASE)
-_DAYS = {"day": 1, "week": 7, "fortnight": 14}
 # As many as people mean by these, and a little more.
 _COUNTS = {word: number for number, word in enumerate(_NUMBERS) if number > 1} | {"couple of": 2, "few": 5}
 COUNT = rf"(?P<count>\d{{1,4}}|{'|'.join(_COUNTS)})".replace(" ", r"\s+")
@@ -37,11 +37,11 @@ _WITHIN = re.compile(
 # Of minutes and hours no note tells another day.
 _CLOCK = re.compile(
     rf"""\b(?:(?:(?:over|within|in)\s+(?:the\s+)?)?(?:last|past)\s+(?:{COUNT}\s+)?(?P<unit>hour|minute)s?
-      | (?P<ago>half\s+an|\d{{1,4}}|{"|".join(_STEPS)})\s+(?P<units>hour|minute)s?\s+ago)\b""",
+      | (?P<ago>half\s+an|{STEPS})\s+(?P<units>hour|minute)s?\s+ago)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 _HALVES_AGO = re.compile(
-    rf"""\b(?:half\s+a\s+year|(?P<years>\d{{1,4}}|{"|".join(_STEPS)})\s+(?:years?\s+and\s+a\s+half|and\s+a\s+half\s+years))
+    rf"""\b(?:half\s+a\s+year|(?P<years>{STEPS})\s+(?:years?\s+and\s+a\s+half|and\s+a\s+half\s+years))
     \s+ago\b""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -147,7 +147,7 @@ def every_told(kept: datetime, text: str) -> Iterator[tuple[DateHint, re.Match[s
 
 
 def _ago(found: re.Match[str], now: datetime) -> DateHint | None:
-    return _span(now, found[2].lower(), _steps(found[1]))
+    return _span(now, found[2].lower(), steps_of(found[1]))
 
 
 def _about_ago(found: re.Match[str], now: datetime) -> DateHint | None:
@@ -157,11 +157,11 @@ def _about_ago(found: re.Match[str], now: datetime) -> DateHint | None:
 
 
 def _ahead(found: re.Match[str], now: datetime) -> DateHint | None:
-    return _span(now, (found[2] or found[4]).lower(), -_steps(found[1] or found[3]))
+    return _span(now, (found[2] or found[4]).lower(), -steps_of(found[1] or found[3]))
 
 
 def _halves_ago(found: re.Match[str], now: datetime) -> DateHint | None:
-    return _span(now, "month", 12 * _steps(found["years"] or "zero") + 6)
+    return _span(now, "month", 12 * steps_of(found["years"] or "zero") + 6)
 
 
 def _clock(found: re.Match[str], now: datetime) -> DateHint | None:
@@ -171,7 +171,7 @@ def _clock(found: re.Match[str], now: datetime) -> DateHint | None:
     try:
         if not ago:
             return DateHint(start=moment - _count(found["count"]) * of_one, end=moment)
-        back = (0.5 if ago.startswith("half") else _steps(ago)) * of_one
+        back = (0.5 if ago.startswith("half") else steps_of(ago)) * of_one
         return DateHint(start=moment - 1.5 * back, end=moment - 0.5 * back) if back else None
     except OverflowError:  # before year 1
         return None
@@ -182,7 +182,8 @@ def _count(said: str | None) -> int:
     return int(count) if count.isdigit() else _COUNTS[count]
 
 
-def _steps(said: str) -> int:
+def steps_of(said: str) -> int:
+    """Return the number that one of `STEPS` says."""
     return int(said) if said.isdigit() else _STEPS[said.lower()]
 
 
@@ -194,16 +195,10 @@ def _within(found: re.Match[str], now: datetime) -> DateHint | None:
         now.date(),
     )
     steps = _count(found["count"]) * (1 if ahead else -1)
+    if unit == "fortnight":
+        unit, steps = "week", 2 * steps
     try:
-        if days := _DAYS.get(unit):
-            other = today + timedelta(days=steps * days)
-        else:
-            month = month_start(today.year, today.month + steps * MONTHS_OF[unit])
-            # A month may lack the last days of this one.
-            other = min(
-                month + timedelta(days=today.day - 1), month_start(month.year, month.month + 1) - timedelta(days=1)
-            )
-        first, last = sorted((today, other))
+        first, last = sorted((today, moved(today, unit, steps)))
         span = hint_of(first, last + timedelta(days=1), zone_of(now))
         return replace(span, start=now.astimezone(UTC)) if span is not None and ahead else span
     except (OverflowError, ValueError):
