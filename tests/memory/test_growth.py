@@ -84,8 +84,9 @@ def much(owner, book):
     with owner.begin() as connection:
         for statement in (ROOM, MEMORIES, MODEL, VECTORS, CALLS):
             connection.execute(text(statement), {"many": MANY, "user_id": book.user_id})
-        for table in ("memories", "embeddings", "tool_calls"):
-            connection.execute(text(f"ANALYZE {table}"))
+    # What the tests before had is gone, but is looked at until it is swept up.
+    with owner.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("VACUUM (ANALYZE) memories, embeddings, tool_calls"))
     return book
 
 
