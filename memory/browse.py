@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, Uuid, any_, func, select, tuple_
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from memory.cursors import check_limit, from_cursor, to_cursor
+from memory.cursors import check_limit, from_cursor, from_number_cursor, to_cursor
 from memory.driver import fetch
 from memory.models import (
     Conversation,
@@ -33,6 +33,14 @@ MOST_COUNTED = FEW
 MOST_LISTED = 10_000
 
 Conditions = Sequence[ColumnElement[bool]]
+# "changed": what was last edited, repeated or moved comes first; "important": what has the highest importance.
+Order = Literal["newest", "oldest", "changed", "important"]
+_COLUMNS: dict[Order, InstrumentedAttribute[Any]] = {
+    "newest": Memory.created_at,
+    "oldest": Memory.created_at,
+    "changed": Memory.updated_at,
+    "important": Memory.importance,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +89,37 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some entries, newest first, and the cursor of the next page (None at the end)."""
+    """Some entries in their order, and the cursor of the next page (None at the end)."""
 
     entries: Sequence[Entry]
     next_cursor: str | None
 
 
 def list_entries(
-    session: Session, user_id: UUID, filters: Filters, *, limit: int, cursor: str | None, now: datetime
+    session: Session,
+    user_id: UUID,
+    filters: Filters,
+    *,
+    limit: int,
+    cursor: str | None,
+    now: datetime,
+    order: Order = "newest",
 ) -> Page:
-    """Return a page of entries by (created_at, id), newest first; raises `InvalidError` for a bad cursor."""
+    """Return a page of entries in an order, equals by id; raises `InvalidError` for a cursor of another list."""
     conditions, _ = _conditions(session, user_id, filters)
     conditions = [*conditions, *_having(session, filters, most=_most_looked_up(filters))]
-    return _page(session, user_id, conditions, limit=limit, cursor=cursor, now=now)
+    return _page(session, user_id, conditions, limit=limit, cursor=cursor, now=now, order=order)
 
 
 def list_counted(
-    session: Session, user_id: UUID, filters: Filters, *, limit: int, cursor: str | None, now: datetime
+    session: Session,
+    user_id: UUID,
+    filters: Filters,
+    *,
+    limit: int,
+    cursor: str | None,
+    now: datetime,
+    order: Order = "newest",
 ) -> tuple[Page, int, bool]:
     """Return a page of entries, how many there are in all, and whether there are more than were counted.
 
@@ -105,7 +127,7 @@ def list_counted(
     """
     conditions, many = _conditions(session, user_id, filters)
     narrowed = [*conditions, *_having(session, filters, most=_most_looked_up(filters))]
-    page = _page(session, user_id, narrowed, limit=limit, cursor=cursor, now=now)
+    page = _page(session, user_id, narrowed, limit=limit, cursor=cursor, now=now, order=order)
     if cursor is None and page.next_cursor is None:
         return page, len(page.entries), False
     most = MOST_LISTED if filters.words is None else MOST_COUNTED
@@ -118,24 +140,41 @@ def list_counted(
 
 
 def _page(
-    session: Session, user_id: UUID, conditions: Conditions, *, limit: int, cursor: str | None, now: datetime
+    session: Session,
+    user_id: UUID,
+    conditions: Conditions,
+    *,
+    limit: int,
+    cursor: str | None,
+    now: datetime,
+    order: Order,
 ) -> Page:
     check_limit(limit, LARGEST_PAGE)
     statement = _entries(user_id, now).where(*conditions)
+    column = _COLUMNS[order]
     if cursor is not None:
-        statement = statement.where(tuple_(Memory.created_at, Memory.id) < from_cursor(cursor))
-    statement = statement.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(limit + 1)
+        ended = from_number_cursor(cursor) if order == "important" else from_cursor(cursor)
+        keys = tuple_(column, Memory.id)
+        statement = statement.where(keys > ended if order == "oldest" else keys < ended)
+    statement = statement.order_by(*_in_order(order)).limit(limit + 1)
     entries = _with_sources(session, user_id, [_to_entry(row) for row in session.execute(statement)])
     more = len(entries) > limit
     last = entries[limit - 1].memory if more else None
-    return Page(entries[:limit], to_cursor(last.created_at, last.id) if last else None)
+    return Page(entries[:limit], to_cursor(getattr(last, column.key), last.id) if last else None)
 
 
-def list_ids(session: Session, user_id: UUID, filters: Filters, *, most: int, now: datetime) -> Sequence[UUID]:
-    """Return the ids of the memories that the filters leave, the newest first, at most `most`."""
+def _in_order(order: Order) -> Sequence[ColumnElement[Any]]:
+    keys = (_COLUMNS[order], Memory.id)
+    return [key.asc() if order == "oldest" else key.desc() for key in keys]
+
+
+def list_ids(
+    session: Session, user_id: UUID, filters: Filters, *, most: int, now: datetime, order: Order = "newest"
+) -> Sequence[UUID]:
+    """Return the ids of the memories that the filters leave, the first in an order, at most `most`."""
     conditions, _ = _conditions(session, user_id, filters)
     statement = _ids(user_id, now).where(*conditions, *_having(session, filters, most=MOST_LISTED))
-    return session.scalars(statement.order_by(Memory.created_at.desc(), Memory.id.desc()).limit(most)).all()
+    return session.scalars(statement.order_by(*_in_order(order)).limit(most)).all()
 
 
 def _count(session: Session, user_id: UUID, conditions: Conditions, *, now: datetime, most: int) -> int:

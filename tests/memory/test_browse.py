@@ -238,6 +238,72 @@ def test_a_bad_cursor_is_named(page, cursor):
     assert caught.value.field == "cursor"
 
 
+@pytest.fixture
+def in_order(book, shelf):
+    """The texts of all pages, of one memory each."""
+    with book.session() as session:
+        ids = dict(session.execute(text("SELECT text, id FROM memories")).all())
+    for name, importance in (("three", 0.6), ("four", 0.4), ("one", 1.0), ("two", 0.0)):
+        book.do(update, ids[name], {"importance": importance})
+
+    def _in_order(order):
+        found, asked = [], {"limit": 1, "now": utc_now(), "order": order}
+        with book.session() as session:
+            page = list_entries(session, book.user_id, Filters(), cursor=None, **asked)
+            while True:
+                found += [entry.memory.text for entry in page.entries]
+                if page.next_cursor is None:
+                    return found
+                page = list_entries(session, book.user_id, Filters(), cursor=page.next_cursor, **asked)
+
+    return _in_order
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("newest", ["four", "three", "two", "one"]),
+        ("oldest", ["one", "two", "three", "four"]),
+        ("changed", ["two", "one", "four", "three"]),
+        ("important", ["one", "three", "four", "two"]),
+    ],
+)
+def test_pages_are_in_the_order_that_is_asked_for(in_order, order, expected):
+    assert in_order(order) == expected
+
+
+def test_equals_are_listed_once_each(book, shelf):
+    asked = {"limit": 1, "now": utc_now(), "order": "important"}
+    with book.session() as session:
+        session.execute(text("UPDATE memories SET importance = 0.5"))
+        page = list_entries(session, book.user_id, Filters(), cursor=None, **asked)
+        found = [*page.entries]
+        while page.next_cursor is not None:
+            page = list_entries(session, book.user_id, Filters(), cursor=page.next_cursor, **asked)
+            found += page.entries
+        assert sorted(entry.memory.text for entry in found) == ["four", "one", "three", "two"]
+
+
+def test_of_those_that_fit_the_first_in_the_order_are_taken(book, shelf):
+    with book.session() as session:
+        oldest = list_ids(session, book.user_id, Filters(), most=1, now=utc_now(), order="oldest")
+        assert [get_entry(session, book.user_id, each, now=utc_now()).memory.text for each in oldest] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "asked"), [("newest", "important"), ("important", "newest"), ("important", "oldest")]
+)
+def test_where_a_list_ended_says_nothing_of_one_in_another_order(book, shelf, ended, asked):
+    def listed(order, cursor):
+        with book.session() as session:
+            return list_entries(
+                session, book.user_id, Filters(), limit=1, cursor=cursor, now=utc_now(), order=order
+            ).next_cursor
+
+    with pytest.raises(InvalidError, match="cursor"):
+        listed(asked, listed(ended, None))
+
+
 @pytest.mark.parametrize("limit", [0, 201, -1])
 def test_a_page_has_a_reasonable_size(page, limit):
     with pytest.raises(InvalidError, match="limit"):

@@ -6,10 +6,12 @@ import gzip
 import json
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 from api_agent import ENTRIES, NOBODYS_ID, Agent, add_space, embed, fields, memories_of, rows
 
+from memory.cursors import to_cursor
 from memory.embedding.backfill import utc_now
 from webapp.factory import LARGEST_BODY
 from webapp.guards import LARGEST_SINGLE
@@ -386,6 +388,9 @@ def test_filters_combine(agent, shelf):
         ({"limit": 0}, "limit"),
         ({"limit": 201}, "limit"),
         ({"limit": 10**30}, "limit"),
+        ({"order": "loudest"}, "order"),
+        ({"order": "important", "cursor": to_cursor(datetime(2026, 3, 1, tzinfo=UTC), UUID(int=1))}, "cursor"),
+        ({"cursor": to_cursor(0.5, UUID(int=1))}, "cursor"),
         ({"cursor": "x"}, "cursor"),
         ({"cursor": "\x00"}, "cursor"),
         ({"cursor": "é"}, "cursor"),
@@ -410,6 +415,22 @@ def test_a_cursor_walks_through_everything_once(agent):
         if cursor is None:
             break
     assert sorted(seen) == [f"Entry number {n}" for n in range(7)]
+
+
+def test_the_least_recent_or_the_most_important_may_come_first(agent):
+    agent.post(
+        f"{ENTRIES}/batch",
+        {"entries": [{"text": f"Entry number {n}", "created_at": f"2024-01-0{n}T00:00:00+00:00"} for n in (3, 1, 2)]},
+    )
+    (newest, second, oldest) = agent.get(ENTRIES).json["entries"]
+    agent.patch(f"{ENTRIES}/{second['id']}", {"importance": 1.0})
+    assert [each["id"] for each in agent.get(ENTRIES, order="oldest").json["entries"]] == [
+        oldest["id"],
+        second["id"],
+        newest["id"],
+    ]
+    assert agent.get(ENTRIES, order="important").json["entries"][0]["id"] == second["id"]
+    assert agent.get(ENTRIES, order="changed").json["entries"][0]["id"] == second["id"]
 
 
 def test_a_cursor_is_not_moved_by_what_is_added(agent):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -38,6 +38,29 @@ def test_the_list_counts_and_shows_memories(reader: FlaskClient, ada) -> None:
     text = reader.get("/memories").text
     assert "1 memory, newest first" in " ".join(text.split())
     assert TEXT in text
+
+
+@pytest.mark.parametrize(
+    ("order", "words", "first"),
+    [("", "newest first", "Omega is last"), ("?order=oldest", "oldest first", "Alpha is here")],
+)
+def test_the_list_is_in_the_order_that_is_chosen_and_so_is_what_follows(
+    reader: FlaskClient, ada, order: str, words: str, first: str
+) -> None:
+    for day, text in enumerate(["Alpha is here", *(f"of day {each}" for each in range(1, 20)), "Omega is last"], 1):
+        stored(ada, text, created_at=datetime(2026, 3, day, tzinfo=UTC))
+    page = reader.get(f"/memories{order}").text
+    last = {"Omega is last": "Alpha is here", "Alpha is here": "Omega is last"}[first]
+    assert f"21 memories, {words}" in " ".join(page.split())
+    assert (first in page, last in page) == (True, False)
+    further = re.search(r'href="(/memories\?[^"]*cursor=[^"]*)"', page)
+    assert further is not None
+    rest = reader.get(further[1].replace("&amp;", "&")).text
+    assert (first in rest, last in rest) == (False, True)
+
+
+def test_an_order_that_is_none_is_refused(reader: FlaskClient) -> None:
+    assert reader.get("/memories?order=loudest").status_code == 422
 
 
 FITTING = [

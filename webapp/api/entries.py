@@ -64,10 +64,10 @@ bp = api_blueprint("entries", "Memories, one by one", "/v1/memory/entries")
 STATUS = {"created": 201, "merged": 200, "refused": 409}
 
 
-@bp.get("", summary="List memories, newest first", responses={"200": EntriesAnswer})
+@bp.get("", summary="List memories", responses={"200": EntriesAnswer})
 @needs("read")
 def list_(query: EntryQuery) -> Response:
-    """Answer a page; `next_cursor` is null at the end."""
+    """Answer a page, in the order that is asked for; `next_cursor`, of that order, is null at the end."""
     scope = scope_for(query.space)
     if is_incognito(scope):
         return jsonify({"entries": [], "next_cursor": None, "skipped": "incognito"})
@@ -79,7 +79,15 @@ def list_(query: EntryQuery) -> Response:
     values["status"] = None if query.status == "any" else query.status
     values["outside"] = None if scope else incognito_spaces() or None
     filters = Filters(**values)
-    page = list_entries(session(), credential().user_id, filters, limit=query.limit, cursor=query.cursor, now=utc_now())
+    page = list_entries(
+        session(),
+        credential().user_id,
+        filters,
+        limit=query.limit,
+        cursor=query.cursor,
+        now=utc_now(),
+        order=query.order,
+    )
     entries = [entry_json(without_foreign_source(e)) for e in page.entries]
     return jsonify({"entries": entries, "next_cursor": page.next_cursor})
 

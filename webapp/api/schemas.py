@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from memory.browse import Entry, Source
+from memory.browse import Entry, Order, Source
 from memory.drafts import (
     MAX_SOURCE_ID_LENGTH,
     MAX_SOURCE_IDS,
@@ -358,6 +358,7 @@ class EntryQuery(Query):
     manually_saved: bool | None = None
     created_after: Moment | None = None
     created_before: Moment | None = None
+    order: Order = "newest"
     limit: int = Field(50, ge=1, le=200)
     cursor: Cursor | None = None
 

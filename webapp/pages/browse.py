@@ -1,4 +1,4 @@
-"""All memories, newest first."""
+"""All memories, a page at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webapp.htmx import at_address, render, wants_fragment
 from webapp.operations import is_incognito, space_for
 from webapp.pages.bulk import offer
 from webapp.pages.closed import closed_page
-from webapp.pages.forms import BrowseForm, parse
+from webapp.pages.forms import ORDERS, BrowseForm, parse
 from webapp.pages.queries import choices, listing
 from webapp.pages.restorables import restorables
 from webapp.pages.visitor import guarded
@@ -34,6 +34,7 @@ def index() -> Response:
         listing=listing(form),
         choices=choices(form.space),
         types=TYPES,
+        orders=ORDERS,
         bulk=offer(),
         pick=True,
         restorables=restorables(),

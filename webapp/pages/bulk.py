@@ -268,8 +268,9 @@ def _chosen(form: AskForm) -> list[UUID]:
     if not form.every:
         return _open(unpack(form.ids))
     now = utc_now()
-    filters = replace(_filters().to_filters(now), outside=incognito_spaces() or None)
-    return _open(list_ids(session(), credential().user_id, filters, most=bulk.MOST, now=now))
+    narrowed = _filters()
+    filters = replace(narrowed.to_filters(now), outside=incognito_spaces() or None)
+    return _open(list_ids(session(), credential().user_id, filters, most=bulk.MOST, now=now, order=narrowed.order))
 
 
 def _open(ids: Sequence[UUID]) -> list[UUID]:

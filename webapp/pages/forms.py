@@ -11,7 +11,7 @@ from flask import request
 from pydantic import BaseModel, Field, Json
 from werkzeug.datastructures import MultiDict
 
-from memory.browse import Filters
+from memory.browse import Filters, Order
 from memory.drafts import Draft
 from memory.errors import InvalidError
 from memory.spaces import DEFAULT_SPACE
@@ -47,6 +47,15 @@ class SearchForm(BaseModel):
         return {name: "true" if value is True else value for name, value in given.items()}
 
 
+# How the page tells the orders of the list.
+ORDERS: dict[Order, str] = {
+    "newest": "newest first",
+    "oldest": "oldest first",
+    "changed": "last changed first",
+    "important": "most important first",
+}
+
+
 class BrowseForm(BaseModel):
     """Which memories to list; `q` are words of theirs, the last of which may still be typed."""
 
@@ -61,6 +70,7 @@ class BrowseForm(BaseModel):
     saved: bool | None = None
     older: int | None = Field(None, ge=1, le=36_500)
     unrecalled: int | None = Field(None, ge=1, le=36_500)
+    order: Order = "newest"
     cursor: Line | None = None
 
     def to_filters(self, now: datetime) -> Filters:
@@ -85,9 +95,14 @@ class BrowseForm(BaseModel):
         return {name: str(value).lower() if value is True else str(value) for name, value in given.items()}
 
     @property
+    def in_order(self) -> str:
+        """Return the order of the list in words."""
+        return ORDERS[self.order]
+
+    @property
     def narrows_further(self) -> bool:
         """Tell whether anything is chosen by what the page keeps folded."""
-        return not self.chosen().keys() <= {"q", "space", "theme", "type"}
+        return not self.chosen().keys() <= {"q", "space", "theme", "type", "order"}
 
 
 class RememberForm(BaseModel):

@@ -145,7 +145,9 @@ def listing(form: BrowseForm) -> Listing:
     hidden = frozenset() if form.space else incognito_spaces()
     # Asked of the database, not of the page: else they are counted, and a page of them alone has nothing to show.
     filters = replace(filters, outside=hidden or None)
-    page, total, over = list_counted(session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now)
+    page, total, over = list_counted(
+        session(), user_id, filters, limit=PAGE, cursor=form.cursor, now=now, order=form.order
+    )
     return Listing(page, total, over, sorted(hidden))
 
 
