@@ -33,7 +33,8 @@ MOST_COUNTED = FEW
 MOST_LISTED = 10_000
 
 Conditions = Sequence[ColumnElement[bool]]
-# "changed": what was last edited, repeated or moved comes first; "important": what has the highest importance.
+# "changed": what was last edited, repeated or moved comes first; "important": what has the highest importance. Both are
+# put in order when they are asked for, which takes some 0.1 s of 100,000 memories: every write would pay for an index.
 Order = Literal["newest", "oldest", "changed", "important"]
 _COLUMNS: dict[Order, InstrumentedAttribute[Any]] = {
     "newest": Memory.created_at,
