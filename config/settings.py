@@ -44,6 +44,7 @@ class Settings:
     redis_url: str | None
     secret_key: bytes
     searches_per_minute: int
+    page_searches_per_minute: int
     embedding_model: str
     llamacpp_url: str | None
     llamacpp_model: str
@@ -74,6 +75,7 @@ def load(env: Mapping[str, str] | None = None) -> Settings:
         redis_url=redis_url(env),
         secret_key=_secret(env, home),
         searches_per_minute=_number(env, "COMMONPLACE_SEARCHES_PER_MINUTE", 10, int, 0, 1_000_000),
+        page_searches_per_minute=_number(env, "COMMONPLACE_PAGE_SEARCHES_PER_MINUTE", 240, int, 0, 1_000_000),
         embedding_model=env.get("COMMONPLACE_EMBEDDING_MODEL") or "bundled",
         llamacpp_url=_url(env, "COMMONPLACE_LLAMACPP_URL", {"http", "https"}),
         llamacpp_model=env.get("COMMONPLACE_LLAMACPP_MODEL") or "default",

@@ -52,7 +52,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000)
 # A measurement asks more often than a person may.
-UNLIMITED = {"COMMONPLACE_SEARCHES_PER_MINUTE": "0"}
+UNLIMITED = {"COMMONPLACE_SEARCHES_PER_MINUTE": "0", "COMMONPLACE_PAGE_SEARCHES_PER_MINUTE": "0"}
 
 
 @dataclass(frozen=True, slots=True)

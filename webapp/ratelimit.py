@@ -27,14 +27,14 @@ _results: OrderedDict[_Key, tuple[Result, datetime]] = OrderedDict()
 _lock = threading.Lock()
 
 
-def over_limit(session: Session, user_id: UUID, per_minute: int, now: datetime) -> bool:
-    """Count a search and tell whether it is one too many; 0 means no limit.
+def over_limit(session: Session, of: str, per_minute: int, now: datetime) -> bool:
+    """Count a search `of` somebody and tell whether it is one too many; 0 means no limit.
 
     Commits the count, so that searches of one user do not wait for one another's.
     """
     if per_minute <= 0:
         return False
-    used = count_use(session, f"search:{user_id}", WINDOW, now)
+    used = count_use(session, f"search:{of}", WINDOW, now)
     session.commit()
     return used > per_minute
 

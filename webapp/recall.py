@@ -100,8 +100,11 @@ def find(
 
 def _answered(query: Query, policy: Policy, scope: Scope, now: datetime) -> Result:
     """Return what is found, or over the limit of searches what was found lately; it is recorded either way."""
-    most = runtime().settings.searches_per_minute
-    if over_limit(session(), query.user_id, most, now):
+    who, settings = credential(), runtime().settings
+    # Apart, so that no agent keeps its owner from searching.
+    by_person = who.token_id is None
+    most = settings.page_searches_per_minute if by_person else settings.searches_per_minute
+    if over_limit(session(), f"{'pages' if by_person else 'agents'}:{who.user_id}", most, now):
         g.retry_after = seconds_left(now)
         result = remembered(session(), query, policy, now)
         log_search(result, query, request_id())

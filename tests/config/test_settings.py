@@ -25,6 +25,7 @@ def env(tmp_path):
 def test_the_defaults_are_those_of_the_readme(env):
     settings = config.load(env)
     assert (settings.soft_cap, settings.searches_per_minute, settings.token_budget) == (200, 10, 1000)
+    assert settings.page_searches_per_minute == 240
 
 
 def test_a_search_has_the_limits_of_retrieval_where_nothing_is_set(env):

@@ -20,7 +20,8 @@ from webapp.ratelimit import seconds_left
 
 @pytest.fixture(scope="module")
 def limited_app(runtime):
-    application = create_app(replace(runtime, settings=replace(runtime.settings, searches_per_minute=2)))
+    settings = replace(runtime.settings, searches_per_minute=2, page_searches_per_minute=2)
+    application = create_app(replace(runtime, settings=settings))
     configure(runtime)
     return application
 
@@ -240,8 +241,22 @@ def pages_about(limited_app, ada, *questions):
 
 def test_the_page_says_that_nothing_was_searched_and_when_to_try_again(agent, limited_app, ada):
     *_, page = pages_about(limited_app, ada, "bees", "honey", "summer")
-    assert "There were too many searches in this minute, yours here and those of your agents together" in page
+    assert "There were too many searches in this minute, so this one was not made." in page
     assert "Search again in a minute." in page
+
+
+def test_agents_that_search_much_keep_their_owner_from_nothing(agent, limited_app, ada):
+    for _ in range(3):
+        answer = search(agent, "honey")
+    (page,) = pages_about(limited_app, ada, "summer")
+    assert answer["degraded"] == ["rate_limited"]
+    assert "too many searches" not in page
+    assert "<mark>summer</mark>" in page
+
+
+def test_an_owner_who_searches_much_keeps_no_agent_from_it(agent, limited_app, ada):
+    pages_about(limited_app, ada, "bees", "honey", "summer")
+    assert search(agent)["degraded"] == []
 
 
 @pytest.mark.parametrize(

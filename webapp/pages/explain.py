@@ -41,8 +41,8 @@ NOTICES = {
         "or an answer was kept back. Search again in a moment."
     ),
     "rate_limited": Notice(
-        "There were too many searches in this minute, yours here and those of your agents together, so this one was "
-        "not made. If the same question was answered before, that answer is shown. Search again in a minute."
+        "There were too many searches in this minute, so this one was not made. If the same question was answered "
+        "before, that answer is shown. Search again in a minute."
     ),
     "incognito": Notice("Incognito is on: nothing is recalled. End it to search."),
     "memory_off": Notice("Memory is off in this space: nothing is recalled from it."),
