@@ -18,6 +18,7 @@ from retrieval.feasts import Feast, asked_in, year_of
 from retrieval.from_now import COUNT, season_told, told_from
 from retrieval.months import ISO, MONTHS, YEAR, in_digits, part_before, with_months
 from retrieval.namesakes import named_month
+from retrieval.tense import asks_what_was_done
 from retrieval.weekdays import NAME
 
 # With one of these a question speaks of what has been, whatever else it says: "What was due in May?"
@@ -66,7 +67,7 @@ def timeless(question: str, now: datetime) -> str:
 
 def _first(question: str, now: datetime) -> tuple[DateHint | None, str]:
     """Return the first date that a question names, and the question with blanks in its place."""
-    gone = not GONE.isdisjoint(words_of(question))
+    gone = not GONE.isdisjoint(words_of(question)) or asks_what_was_done(question)
     # A season without "last" is of whatever year.
     hint, rest = take_date(with_months(question), aware(now), gone=gone, coming=gone, seasons=False)
     # Notes have such a day without its month as well, and are found by its number: so a question is never for it alone.

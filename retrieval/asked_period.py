@@ -16,6 +16,7 @@ from retrieval.feasts import NAME as FEAST
 from retrieval.feasts import Feast, asked_in
 from retrieval.months import MONTH, YEAR, YEAR_TEXT, with_months
 from retrieval.namesakes import named_month
+from retrieval.tense import asks_what_was_done
 from retrieval.weekdays import NAME
 
 # A question of these and a date asks for whatever there is of that time.
@@ -141,7 +142,8 @@ def _is_to_come(words: frozenset[str]) -> bool:
 def _is_gone(question: str) -> bool:
     """Tell whether a question speaks of what has been, or was kept."""
     words = words_of(_NEW_YEAR.sub(" ", question))
-    return not _is_to_come(words) and (not (GONE | _KEPT).isdisjoint(words) or _FROM.search(question) is not None)
+    said = not (GONE | _KEPT).isdisjoint(words) or asks_what_was_done(question)
+    return not _is_to_come(words) and (said or _FROM.search(question) is not None)
 
 
 def _in_turn(first: Period, last: Period, feast: Feast | None, now: datetime) -> list[Period]:

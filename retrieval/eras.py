@@ -7,6 +7,7 @@ from enum import Enum, auto
 
 from retrieval.feasts import NAME as FEAST
 from retrieval.months import MONTH
+from retrieval.tense import VERB
 from retrieval.weekdays import NAME as DAY
 
 _WHOSE = r"(?P<whose>\b(?:the|my|our|your|his|her|its|their|\w+['\u2019]s)\s+)"
@@ -23,8 +24,7 @@ _FIRST = re.compile(rf"{_WHOSE}(?:original|initial)\b\s*|\b(?:originally|initial
 # The first of several is no version of the others.
 _ORDINAL = re.compile(rf"{_WHOSE}first\b", re.IGNORECASE)
 _WAS = re.compile(
-    r"""\b(?:was|were|did|had|used)\b
-      | \A\W*(?:who|what)\s+(?:\w+ed|took|led|drove|wrote|made|ran|won|held|kept|taught|gave|sold|bought|built)\b""",
+    rf"""\b(?:was|were|did|had|used)\b | \A\W*(?:who|what)\s+{VERB}\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 # And what is as well: "Where do I live, and where was I before?"

@@ -73,7 +73,7 @@ _ABOUT = {"few": (5, 2), "couple of": (3, 1)}
 _ABOUT_AGO = re.compile(r"\b(?:a\s+)?(few|couple\s+of)\s+(day|week|month|year)s\s+ago\b", re.IGNORECASE)
 # A day of the week alone is one where nothing follows that it may be of: "the Monday meeting".
 _WEEKDAY = re.compile(
-    rf"""(?<![\w-])(?P<at>(?:on|at|over)\s+(?:the\s+)?)?(?:the\s+)?(?:(?P<which>{weekdays.WHICH})\s+)?
+    rf"""(?<![\w-])(?P<at>(?:on|at|over(?=.*weekend))\s+(?:the\s+)?)?(?:the\s+)?(?:(?P<which>{weekdays.WHICH})\s+)?
     (?P<day>{weekdays.NAME}|weekend)(?:\s+(?P<beyond>before\s+last|after\s+next)|,?\s+(?:of\s+)?(?P<week>last|this|next)\s+week)?
     (?:\s+(?:morning|afternoon|evening|night))?
     (?![\w-]|['\u2019]s|\s+(?:of|before|after)\b)

@@ -126,6 +126,9 @@ def test_a_day_of_the_week_is_no_time_where_more_is_asked_or_any_is_meant(questi
         ("What did I eat on Monday?", "11-23"),
         ("Who came to dinner last Friday?", "11-27"),
         ("What did we cook last weekend?", "11-21"),
+        ("Who called on Tuesday?", "11-24"),
+        ("Which machine broke on Monday morning?", "11-23"),
+        ("How many visitors came over the weekend?", "11-28"),
     ],
 )
 def test_what_was_kept_on_a_day_that_is_over_is_preferred(question, first):
@@ -144,6 +147,10 @@ def test_what_was_kept_on_a_day_that_is_over_is_preferred(question, first):
         "Who came every Friday?",
         "Can I get treatment from her on Monday?",
         "Who takes the notes on Tuesday?",
+        "Which bins are emptied on Tuesday?",
+        "What bed is free on Tuesday?",
+        "Who is needed on Tuesday?",
+        "Who took over the Friday desk?",
         "Am I free at the weekend?",
         "Can Gethin play this Saturday?",
         "How many came to the last Sunday clinic?",
