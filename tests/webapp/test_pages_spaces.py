@@ -113,7 +113,7 @@ def test_the_list_tells_the_switches(reader: FlaskClient, agent: Agent) -> None:
 def test_a_space_that_is_full_says_so(
     reader: FlaskClient, agent: Agent, kitchen: str, path: str, cap: int, is_full: bool
 ) -> None:
-    agent.patch("/v1/spaces/kitchen", {"soft_cap": cap})
+    assert agent.patch("/v1/spaces/kitchen", {"soft_cap": cap}).status_code == 200
     assert ('<span class="flag">full</span>' in reader.get(path).text) == is_full
 
 

@@ -381,6 +381,12 @@ RETENTION = (
 )
 
 
+LETS_GO = (
+    "How many memories a lower `soft_cap` may let go for good with the next that is stored. Without it a cap that lets "
+    "some go is refused, and says how many; with it, it needs the scope forget."
+)
+
+
 class SpaceBody(Strict):
     """A new space."""
 
@@ -398,6 +404,7 @@ class SpacePatch(Patch):
 
     name: Annotated[Line, described_as(**NOT_BLANK, maxLength=200)] | None = None
     soft_cap: int | None = Field(None, ge=1, le=10_000_000)
+    lets_go: int | None = Field(None, ge=1, description=LETS_GO)
     retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None

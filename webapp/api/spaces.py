@@ -9,7 +9,9 @@ from typing import Any, Literal
 from flask import Response, abort, jsonify, make_response
 from pydantic import Field
 
+from memory.capacity import beyond
 from memory.errors import InvalidError
+from memory.models import Space
 from memory.space_contents import contents_of
 from memory.space_removal import remove_space
 from memory.spaces import create_space, page_spaces, update_space
@@ -80,13 +82,16 @@ def read(path: SpacePath) -> Response:
 @needs("write")
 def patch(path: SpacePath, body: SpacePatch) -> Response:
     """Change the settings that were sent."""
-    changes = body.model_dump(exclude_unset=True)
+    changes = body.model_dump(exclude_unset=True, exclude={"lets_go"})
     if not changes:
         raise InvalidError("body", "must change at least one field")
-    slug, who = space_in_address(path.slug).slug, credential()
+    space, who = space_in_address(path.slug), credential()
+    slug = space.slug
     if "name" in changes:
         # Switches can be set while incognito, and a name is somebody's words.
         refuse_in_incognito(space_for(None).id)
+    if "soft_cap" in changes:
+        _check_cap(space, changes["soft_cap"], body.lets_go or 0)
     space = update_space(session(), who.user_id, slug, _checked(changes), now=utc_now(), actor=who.actor)
     # Before the commit: somebody may remove it right after.
     answer = space_json(space)
@@ -133,6 +138,16 @@ def delete(path: SpacePath, query: RemovalQuery) -> Response:
     )
     session().commit()
     return jsonify({"space": slug, "removed": True, "contents": query.contents, **done})
+
+
+def _check_cap(space: Space, soft_cap: int, agreed: int) -> None:
+    """Raise `InvalidError` for a soft cap that lets more memories go than was agreed to."""
+    lost = beyond(session(), space, soft_cap, utc_now()) if soft_cap < space.soft_cap else 0
+    if lost > agreed:
+        said = f"lets {lost} of its memories go for good as soon as anything is stored there"
+        raise InvalidError("soft_cap", f"{said}; send lets_go {lost} as well if that is meant")
+    if lost:
+        require_scope("forget")
 
 
 def _refuse_confined() -> None:
