@@ -1,4 +1,4 @@
-"""`commonplace export`, `import export`, `erase-report verify` and `user password`."""
+"""`commonplace export`, `import export`, `import memories`, `erase-report verify` and `user password`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memory.erase import erase_user
 from memory.models import AuditEvent, User
 from memory.remember import remember
 from webapp import demo_login
-from webapp.cli import account, accounts, bring_in, erasure
+from webapp.cli import account, accounts, bring_in, bring_notes, erasure
 from webapp.cli.doctor import _admins, _key
 from webapp.cli.main import main
 from webapp.cli.wiring import owner_session
@@ -36,6 +36,7 @@ from webapp.demo_login import known_admin
 def run(monkeypatch, runtime):
     monkeypatch.setattr(account, "migrated_store", lambda: runtime)
     monkeypatch.setattr(bring_in, "migrated_store", lambda: runtime)
+    monkeypatch.setattr(bring_notes, "migrated_store", lambda: runtime)
     monkeypatch.setattr(accounts, "migrated_store", lambda: runtime)
     monkeypatch.setattr(erasure.config, "load", lambda: runtime.settings)
     return lambda *words, typed=None: CliRunner().invoke(main, [str(word) for word in words], input=typed)
@@ -117,6 +118,51 @@ def test_an_export_may_keep_a_weight_of_an_earlier_version(run, bees, bob, tmp_p
     path.write_text(json.dumps(taken))
     done = run("import", "export", path, "--email", bob.email)
     assert (done.exit_code == 0, weight in done.stderr) == (comes_in, not comes_in)
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """A folder of notes from elsewhere."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "home.md").write_text("# Keys\n\n- The spare key is at Bob's.\n- The shed has none.\n")
+    (tmp_path / "notes" / "mem0.json").write_text('{"results": [{"memory": "Loves hiking"}]}')
+    return tmp_path / "notes"
+
+
+def test_notes_from_elsewhere_come_in_once(run, ada, notes):
+    first, again = (run("import", "memories", notes, "--email", ada.email) for _ in range(2))
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert "3 brought in" in first.stdout
+    assert "0 brought in; 3 there already" in again.stdout
+    kept = json.loads(run("export", "--email", ada.email).stdout)["memories"]
+    assert {(each["text"], *each["tags"], *each["source_ids"]) for each in kept} == {
+        ("The spare key is at Bob's.", "keys", "notes/home.md"),
+        ("The shed has none.", "keys", "notes/home.md"),
+        ("Loves hiking", "notes/mem0.json"),
+    }
+
+
+def test_notes_are_shown_before_they_come_in(run, ada, notes):
+    done = run("import", "memories", notes, "--email", ada.email, "--dry-run")
+    assert done.stdout.splitlines() == [
+        "The spare key is at Bob's.",
+        "The shed has none.",
+        "Loves hiking",
+        "3 in all. Nothing was stored.",
+    ]
+    assert json.loads(run("export", "--email", ada.email).stdout)["memories"] == []
+
+
+def test_a_note_that_cannot_be_read_keeps_all_out(run, ada, notes):
+    (notes / "z.jsonl").write_text('{"text": ""}')
+    done = run("import", "memories", notes, "--email", ada.email)
+    assert (done.exit_code, "notes/z.jsonl, line 1: has no text" in done.stderr) == (1, True)
+    assert json.loads(run("export", "--email", ada.email).stdout)["memories"] == []
+
+
+def test_a_folder_without_notes_says_so(run, ada, tmp_path):
+    done = run("import", "memories", tmp_path, "--email", ada.email)
+    assert (done.exit_code, "nothing in it that could be a memory" in done.stderr) == (1, True)
 
 
 def test_an_account_that_has_something_takes_no_export(run, bees, tmp_path):

@@ -6,9 +6,10 @@ from webapp.cli.lazy import Lazy, LazyGroup
 
 import_group = LazyGroup(
     "import",
-    help="Bring in an export, or conversations from elsewhere.",
+    help="Bring in an export, or memories and conversations from elsewhere.",
     lazy={
         "export": Lazy("webapp.cli.bring_in:import_export", "Bring an export into an account that has nothing yet."),
+        "memories": Lazy("webapp.cli.bring_notes:import_memories", "Bring in Markdown, text or JSON from elsewhere."),
         "locomo": Lazy("evals.cli:import_locomo", "Import the conversations of a LoCoMo file, a space for each."),
     },
 )

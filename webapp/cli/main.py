@@ -27,7 +27,9 @@ COMMANDS = {
     "erase-report": Lazy("webapp.cli.erasure:erase_report", "Reports of accounts that were erased."),
     "eval": Lazy("evals.cli:eval_group", "Measure how well the search finds what was said."),
     "export": Lazy("webapp.cli.account:export_", "Write everything that is kept of a user as one JSON document."),
-    "import": Lazy("webapp.cli.imports:import_group", "Bring in an export, or conversations from elsewhere."),
+    "import": Lazy(
+        "webapp.cli.imports:import_group", "Bring in an export, or memories and conversations from elsewhere."
+    ),
     "migrate": Lazy("webapp.cli.migrate:migrate", "Bring the database's schema up to date."),
     "preferences": Lazy("webapp.cli.preferences:preferences", "How a user likes things done."),
     "token": Lazy("webapp.cli.tokens:token", "Agents' credentials."),

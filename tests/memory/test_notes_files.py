@@ -1,0 +1,174 @@
+"""What is a memory in files from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from memory.errors import InvalidError
+from memory.notes_files import drafts_of, files_in
+
+DOCUMENT = """---
+tags: [personal, home]
+date: 2026-03-01
+type: fact
+---
+# About me
+
+I live in Lisbon, near the tram stop.
+It is on the third floor.
+
+- I'm allergic to walnuts.
+- Ana's birthday is 12 March.
+  She likes orchids.
+
+## The router
+
+To start it again:
+
+1. Pull the plug.
+2. Wait a minute.
+
+| name | password |
+|---|---|
+| Wifi | swordfish |
+
+# Rent
+
+900 a month
+"""
+
+
+@pytest.fixture
+def drafts(tmp_path):
+    def _drafts(text, name="notes.md"):
+        path = tmp_path / name
+        path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
+        return list(drafts_of(path, name))
+
+    return _drafts
+
+
+def test_paragraphs_and_items_are_memories_of_a_document(drafts):
+    assert [draft.text for draft in drafts(DOCUMENT)] == [
+        "I live in Lisbon, near the tram stop.\nIt is on the third floor.",
+        "I'm allergic to walnuts.",
+        "Ana's birthday is 12 March.\nShe likes orchids.",
+        "To start it again:\n\n1. Pull the plug.\n2. Wait a minute.",
+        "| name | password |\n|---|---|\n| Wifi | swordfish |",
+        "900 a month",
+    ]
+
+
+def test_headings_and_front_matter_tell_more_of_them(drafts):
+    first, *_, wifi, rent = drafts(DOCUMENT)
+    assert (first.type, first.created_at, first.source_ids) == ("fact", datetime(2026, 3, 1, tzinfo=UTC), ("notes.md",))
+    assert first.tags == ("personal", "home", "about me")
+    assert wifi.tags == ("personal", "home", "about me", "the router")
+    assert rent.tags == ("personal", "home", "rent")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("one\n\ntwo", ["one", "two"]),
+        ("Buy:\n\nmilk", ["Buy:", "milk"]),
+        ("Shopping:", ["Shopping:"]),
+        ("Shopping:\n\n# Later\n\nrest", ["Shopping:", "rest"]),
+        ("* a\n* b\n  * c\n  * d", ["a", "b\n* c\n* d"]),
+        ("1) first\n2) second", ["first", "second"]),
+        ("- [ ] call the plumber", ["[ ] call the plumber"]),
+        ("```sh\nmake up\n```", ["```sh\nmake up\n```"]),
+        ("> said Ana\n> twice", ["> said Ana\n> twice"]),
+        ("---\n\nafter a line", ["after a line"]),
+        ("# Only a heading", []),
+        ("", []),
+    ],
+)
+def test_of_plain_text_each_block_is_one(drafts, text, expected):
+    assert [draft.text for draft in drafts(text, "notes.txt")] == expected
+
+
+def test_a_document_without_a_date_is_as_old_as_its_file(drafts, tmp_path):
+    drafts("one")
+    os.utime(tmp_path / "notes.md", (1_700_000_000, 1_700_000_000))
+    (draft,) = drafts_of(tmp_path / "notes.md", "notes.md")
+    assert draft.created_at == datetime.fromtimestamp(1_700_000_000, UTC)
+
+
+MEM0 = {
+    "results": [
+        {
+            "id": "7",
+            "memory": "Loves hiking",
+            "created_at": "2024-07-01T10:00:00-07:00",
+            "categories": ["hobbies"],
+            "metadata": None,
+        },
+        {"memory": "Works at Acme", "categories": None},
+    ]
+}
+
+
+def test_objects_are_memories_with_what_they_tell(drafts):
+    hiking, acme = drafts(MEM0, "mem0.json")
+    assert (hiking.text, hiking.tags) == ("Loves hiking", ("hobbies",))
+    assert hiking.created_at == datetime(2024, 7, 1, 10, tzinfo=timezone(timedelta(hours=-7)))
+    assert (acme.text, acme.created_at, acme.type) == ("Works at Acme", None, "note")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (["one", "two"], ["one", "two"]),
+        ({"memories": [{"content": "one"}]}, ["one"]),
+        ([{"text": "one", "type": "preference", "tags": "a, #b"}], ["one"]),
+        ({"text": "one"}, ["one"]),
+        ({"results": []}, []),
+    ],
+)
+def test_lists_and_objects_of_many_shapes_are_understood(drafts, value, expected):
+    assert [draft.text for draft in drafts(value, "all.json")] == expected
+
+
+def test_type_and_tags_of_an_object_are_taken_over(drafts):
+    (draft,) = drafts('{"text": "one", "type": "preference", "tags": "a, #b"}\n\n', "all.jsonl")
+    assert (draft.type, draft.tags) == ("preference", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.jsonl", '{"text": "one"}\n{"text": ', "a.jsonl, line 2: is no JSON"),
+        ("a.jsonl", '{"text": "one"}\n{"id": 3}', "a.jsonl, line 2: has no text"),
+        ("a.jsonl", "[1]", "a.jsonl, line 1: must be an object or a text"),
+        ("a.json", "[" * 100_000, "a.json: is no JSON"),
+        ("a.json", "3", "a.json: must be a list of memories"),
+        ("a.json", '[{"text": "one", "created_at": "soon"}]', "a.json, number 1: created_at must be a day"),
+        ("a.json", '[{"text": "one"}, {"text": "\\u0000two"}]', "a.json, number 2: text must not contain NUL"),
+        ("a.md", "---\ntags: &a [b]\n---\none", "a.md: document: line 2: not YAML"),
+        ("a.md", "---\ndate: soon\n---\none", "a.md: date must be a day"),
+        ("a.csv", "one", "a.csv: is none of .json, .jsonl, .markdown, .md, .txt"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_place(drafts, name, text, said):
+    with pytest.raises(InvalidError) as error:
+        drafts(text, name)
+    assert said in str(error.value)
+
+
+def test_a_file_that_is_not_utf8_is_named(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(InvalidError, match=r"a\.txt: is not UTF-8"):
+        list(drafts_of(tmp_path / "a.txt", "a.txt"))
+
+
+def test_the_files_of_a_folder_are_those_that_can_be_read_and_are_not_hidden(tmp_path):
+    for name in ("b.md", "a/c.TXT", "a/d.png", ".obsidian/e.json", "a/.f.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert [str(each.relative_to(tmp_path)) for each in files_in(tmp_path)] == ["a/c.TXT", "b.md"]
+    assert files_in(tmp_path / "a" / "d.png") == [tmp_path / "a" / "d.png"]
