@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Select, Uuid, any_, func, select, tuple_
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from memory.cursors import check_limit, from_cursor, from_number_cursor, to_cursor
+from memory.cursors import check_limit, from_cursor, to_cursor
 from memory.driver import fetch
 from memory.models import (
     Conversation,
@@ -152,16 +152,16 @@ def _page(
 ) -> Page:
     check_limit(limit, LARGEST_PAGE)
     statement = _entries(user_id, now).where(*conditions)
-    column = _COLUMNS[order]
+    column, named = _COLUMNS[order], None if order == "newest" else order
     if cursor is not None:
-        ended = from_number_cursor(cursor) if order == "important" else from_cursor(cursor)
+        ended = from_cursor(cursor, named, float if order == "important" else datetime)
         keys = tuple_(column, Memory.id)
         statement = statement.where(keys > ended if order == "oldest" else keys < ended)
     statement = statement.order_by(*_in_order(order)).limit(limit + 1)
     entries = _with_sources(session, user_id, [_to_entry(row) for row in session.execute(statement)])
     more = len(entries) > limit
     last = entries[limit - 1].memory if more else None
-    return Page(entries[:limit], to_cursor(getattr(last, column.key), last.id) if last else None)
+    return Page(entries[:limit], to_cursor(getattr(last, column.key), last.id, named) if last else None)
 
 
 def _in_order(order: Order) -> Sequence[ColumnElement[Any]]:

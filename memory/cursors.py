@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from memory.errors import InvalidError
@@ -16,34 +17,28 @@ def check_limit(limit: int, largest: int) -> None:
         raise InvalidError("limit", f"must be between 1 and {largest}")
 
 
-def to_cursor(key: datetime | float, row_id: UUID) -> str:
-    """Return the cursor of a list that is ordered by a moment or a number, then by id."""
-    told = key.isoformat() if isinstance(key, datetime) else key
-    return base64.urlsafe_b64encode(json.dumps([told, str(row_id)]).encode()).decode()
+def to_cursor(key: datetime | float, row_id: UUID, order: str | None = None) -> str:
+    """Return the cursor of a list that is ordered by a moment or a number, then by id.
+
+    `order` names the order of a list that can have several.
+    """
+    told = [key.isoformat() if isinstance(key, datetime) else key, str(row_id)]
+    return base64.urlsafe_b64encode(json.dumps([*told, order] if order else told).encode()).decode()
 
 
-def from_cursor(cursor: str) -> tuple[datetime, UUID]:
-    """Return the moment and the id in a cursor; raises `InvalidError` for a word that is none of such a list."""
-    key, row_id = _keys(cursor)
-    if not isinstance(key, datetime):
-        raise _unknown()
-    return key, row_id
+def from_cursor(cursor: str, order: str | None = None, kind: type = datetime) -> tuple[Any, UUID]:
+    """Return the keys in a cursor, the first of which is of a `kind`.
 
-
-def from_number_cursor(cursor: str) -> tuple[float, UUID]:
-    """Return the number and the id in a cursor; raises `InvalidError` for a word that is none of such a list."""
-    key, row_id = _keys(cursor)
-    if isinstance(key, datetime):
-        raise _unknown()
-    return key, row_id
-
-
-def _keys(cursor: str) -> tuple[datetime | float, UUID]:
+    Raises `InvalidError` for a word that is none, or one of another order.
+    """
     try:
-        key, row_id = json.loads(base64.urlsafe_b64decode(cursor))
-        return key if isinstance(key, float) else datetime.fromisoformat(key), UUID(row_id)
+        key, row_id, *rest = json.loads(base64.urlsafe_b64decode(cursor))
+        keys = datetime.fromisoformat(key) if kind is datetime else key, UUID(row_id)
     except (ValueError, TypeError, AttributeError, RecursionError):
         raise _unknown() from None
+    if not isinstance(keys[0], kind) or rest != [order] * (order is not None):
+        raise _unknown()
+    return keys
 
 
 def _unknown() -> InvalidError:

@@ -43,7 +43,7 @@ def test_what_is_typed_goes_with_the_filters(log_in: LogIn, library: Any) -> Non
 def test_what_is_folded_filters_as_it_is_chosen(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/memories")
     expect(page.get_by_label("Status")).to_be_hidden()
-    page.get_by_text("Status, age, vector, tag and more").click()
+    page.get_by_text("Status, age, vector, tag, source and more").click()
     page.get_by_label("Status").select_option("archived")
     expect(page.get_by_text("No memory fits these filters.")).to_be_visible()
     expect(page.get_by_label("Status")).to_be_visible()
@@ -73,7 +73,7 @@ def test_back_leads_to_the_page_that_was_loaded_last(log_in: LogIn, library: Any
     expect(page).to_have_url(re.compile(r"/memories/[\w-]+$"))
     page.go_back()
     expect(page.locator("article.entry", has_text=said)).to_be_in_viewport()
-    page.get_by_role("link", name="back to the newest").click()
+    page.get_by_role("link", name="back to the first").click()
     expect(page.locator("article.entry")).to_have_count(20)
 
 

@@ -291,7 +291,7 @@ def test_of_those_that_fit_the_first_in_the_order_are_taken(book, shelf):
 
 
 @pytest.mark.parametrize(
-    ("ended", "asked"), [("newest", "important"), ("important", "newest"), ("important", "oldest")]
+    ("ended", "asked"), [("newest", "important"), ("important", "newest"), ("newest", "oldest"), ("oldest", "changed")]
 )
 def test_where_a_list_ended_says_nothing_of_one_in_another_order(book, shelf, ended, asked):
     def listed(order, cursor):

@@ -391,6 +391,11 @@ def test_filters_combine(agent, shelf):
         ({"order": "loudest"}, "order"),
         ({"order": "important", "cursor": to_cursor(datetime(2026, 3, 1, tzinfo=UTC), UUID(int=1))}, "cursor"),
         ({"cursor": to_cursor(0.5, UUID(int=1))}, "cursor"),
+        ({"order": "oldest", "cursor": to_cursor(datetime(2026, 3, 1, tzinfo=UTC), UUID(int=1))}, "cursor"),
+        (
+            {"order": "important", "cursor": to_cursor(datetime(2026, 3, 1, tzinfo=UTC), UUID(int=1), "important")},
+            "cursor",
+        ),
         ({"cursor": "x"}, "cursor"),
         ({"cursor": "\x00"}, "cursor"),
         ({"cursor": "é"}, "cursor"),
