@@ -68,6 +68,6 @@ def _check_room(session: Session, space: Space, more: int, now: datetime) -> Non
     if more and wanted > space.soft_cap:
         raise InvalidError(
             "soft_cap",
-            f"the space {space.slug!r} keeps {space.soft_cap:,} and would have {wanted:,}, of which the weakest "
-            f"{wanted - space.soft_cap:,} would go for good; one of {wanted} keeps them all",
+            f"is too low: the space {space.slug!r} keeps {space.soft_cap:,} and would have {wanted:,}, of which the "
+            f"weakest {wanted - space.soft_cap:,} would go for good; {wanted} keeps them all",
         )

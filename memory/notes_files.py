@@ -40,22 +40,26 @@ def files_in(path: Path) -> list[Path]:
 
 
 def drafts_of(path: Path, name: str) -> Iterator[Draft]:
-    """Give what a file has, each with the file's `name` as its source.
+    """Give what a file has; see `drafts_in`."""
+    return drafts_in(path.read_bytes(), name, datetime.fromtimestamp(path.stat().st_mtime, UTC))
+
+
+def drafts_in(content: bytes, name: str, changed_at: datetime) -> Iterator[Draft]:
+    """Give what a file of this `name` has, which is the source of each; `changed_at` is when it was last written.
 
     Raises `InvalidError` that names the file, and the line or the number of what cannot be a memory.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _wrong(name, "is not UTF-8") from None
-    kind = path.suffix.lower()
+    kind = Path(name).suffix.lower()
     if kind not in WRITTEN | OBJECTS:
         raise _wrong(name, f"is none of {', '.join(sorted(WRITTEN | OBJECTS))}")
     source = (name[-MAX_SOURCE_ID_LENGTH:],)
     if kind in OBJECTS:
         yield from _from_objects(text, name, source, by_line=kind == ".jsonl")
     else:
-        changed_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         about, body = _parted(text, name) if kind in MARKDOWN else ({}, text)
         yield from _from_writing(about, body, name, source, changed_at)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -11,6 +12,7 @@ from uuid import UUID
 from flask import g
 
 from memory import edit, incognito
+from memory.bringing import bring_in
 from memory.browse import Entry, get_entry
 from memory.bulk import set_status_many
 from memory.drafts import Draft
@@ -123,6 +125,29 @@ def store(drafts: Sequence[Draft], space: str | None) -> list[Outcome]:
     if any(outcome.outcome == "created" for outcome in outcomes):
         nudge()
     return [as_told(outcome) for outcome in outcomes]
+
+
+def bring(drafts: Sequence[Draft], space: str | None) -> Counter[str]:
+    """Bring in notes from elsewhere, as `memory.bringing.bring_in` does, then nudge the embedder.
+
+    Raises `RefusedError` in incognito.
+    """
+    who, target = credential(), space_for(space)
+    refuse_in_incognito(target.id, len(drafts))
+    counts = bring_in(
+        session(),
+        who.user_id,
+        target.slug,
+        drafts,
+        soft_cap=None,
+        keys=runtime().keys,
+        now=utc_now(),
+        actor=who.actor,
+    )
+    session().commit()
+    if counts["created"]:
+        nudge()
+    return counts
 
 
 def as_told(outcome: Outcome) -> Outcome:

@@ -117,7 +117,7 @@ def test_a_filter_that_does_not_exist_is_refused(reader: FlaskClient, query: str
 )
 def test_what_narrows_the_list_is_never_folded_away(reader: FlaskClient, query: str, is_open: bool) -> None:
     text = reader.get(f"/memories{query}").text
-    opening, _, folded = text.partition("<summary>Status, age, vector, tag and more</summary>")
+    opening, _, folded = text.partition("<summary>Status, age, vector, tag, source and more</summary>")
     assert ("open" in opening.rpartition("<details")[2], 'name="status"' in folded) == (is_open, True)
 
 

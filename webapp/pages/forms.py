@@ -64,6 +64,7 @@ class BrowseForm(BaseModel):
     theme: Line | None = None
     type: MemoryType | None = None
     tag: Line | None = None
+    source: Line | None = None
     status: MemoryStatus | Literal["any"] = "active"
     embedding: EmbeddingState | None = None
     pinned: bool | None = None
@@ -80,6 +81,7 @@ class BrowseForm(BaseModel):
             theme=self.theme,
             type=self.type,
             tag=self.tag,
+            source_id=self.source,
             status=None if self.status == "any" else self.status,
             embedding=self.embedding,
             pinned=self.pinned,

@@ -1,0 +1,88 @@
+"""Bring in notes that were kept elsewhere, from files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from http import HTTPStatus
+from pathlib import PurePath
+
+from flask import Response, flash, make_response, redirect, render_template, request, url_for
+
+from memory.drafts import Draft
+from memory.errors import InvalidError, RefusedError
+from memory.notes_files import OBJECTS, WRITTEN, drafts_in
+from webapp.context import session, utc_now
+from webapp.operations import bring
+from webapp.pages.forms import LARGEST_FORM
+from webapp.pages.queries import offered_spaces
+from webapp.pages.visitor import guarded
+from webapp.pages.words import counted
+from webapp.plain import in_one_sentence
+
+bp = guarded("remember_files")
+
+# Of one form: whoever waits for it sees nothing of its progress.
+MOST = 2000
+KINDS = ",".join(sorted(WRITTEN | OBJECTS))
+
+
+@bp.get("/remember/files")
+def index() -> Response:
+    """Show the form."""
+    return _page(request.args.get("space"))
+
+
+@bp.post("/remember/files")
+def save() -> Response:
+    """Store what the files have: all of it or nothing."""
+    space = request.form.get("space") or None
+    try:
+        drafts = _drafts()
+        counts = bring(drafts, space)
+    except InvalidError as error:
+        session().rollback()
+        return _page(space, HTTPStatus.UNPROCESSABLE_ENTITY, wrong=in_one_sentence(error))
+    except RefusedError:
+        return _page(space, HTTPStatus.UNPROCESSABLE_ENTITY, wrong="Nothing is stored while this session is incognito")
+    flash(_said(counts))
+    sources = {draft.source_ids[0] for draft in drafts}
+    shown = {"source": sources.pop()} if len(sources) == 1 else {"order": "changed", "space": space}
+    return make_response(redirect(url_for("browse.index", **shown), HTTPStatus.SEE_OTHER))
+
+
+def _said(counts: Counter[str]) -> str:
+    """Return what became of all that the files had."""
+    more = {
+        "merged": "merged into what says the same",
+        "there": "there already",
+        "refused": "not taken, as it was forgotten before or is only what was recalled from here",
+    }
+    told = [f"{counts[name]:,} {words}" for name, words in more.items() if counts[name]]
+    return ", ".join([f"{counted(counts['created'], 'memory', 'memories')} brought in", *told]) + "."
+
+
+def _drafts() -> list[Draft]:
+    """Return what the files of the form have; raises `InvalidError`."""
+    found: list[Draft] = []
+    for each in request.files.getlist("files"):
+        # Some programs tell where it was.
+        if name := PurePath(each.filename or "").name:
+            found += drafts_in(each.read(), name, utc_now())
+    if not found:
+        raise InvalidError("files", "have nothing that could be a memory: choose at least one with text in it")
+    if len(found) > MOST:
+        raise InvalidError("files", f"would be {len(found):,} memories, and {MOST:,} are taken at once: choose fewer")
+    return found
+
+
+def _page(space: str | None, status: int = HTTPStatus.OK, *, wrong: str = "") -> Response:
+    page = render_template(
+        "remember/files.html",
+        space=space,
+        spaces=offered_spaces(space),
+        kinds=KINDS,
+        most=MOST,
+        largest=LARGEST_FORM // 2**20,
+        wrong=wrong,
+    )
+    return make_response(page, status)
