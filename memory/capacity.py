@@ -38,28 +38,45 @@ ON CONFLICT (user_id, memory_id) DO UPDATE SET
     total = excluded.total, computed_at = excluded.computed_at
 """).bindparams(bindparam("stale", type_=Interval()))
 
+# What weighs more since it was scored, or less, keeps the rest of its score.
+_REWEIGH = text("""
+INSERT INTO last_scores (user_id, memory_id, relevance, recency, importance, total, computed_at)
+SELECT s.user_id, s.memory_id, s.relevance, s.recency, m.importance, s.total, s.computed_at
+FROM memories m JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
+WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
+  AND NOT m.pinned AND NOT m.manually_saved AND s.importance <> m.importance
+ORDER BY m.id
+ON CONFLICT (user_id, memory_id) DO UPDATE SET
+    importance = excluded.importance,
+    total = last_scores.relevance + last_scores.recency + excluded.importance
+""")
+
 # By the parts and not by the total: a search weighs that by its own policy, in which what it found is worth a fraction
 # of what no search has looked at, and would go first.
 # Of the rows themselves those are read alone that the scores leave in question, for the age of each.
+# Where one of them was scored with another importance than it has by now, none goes, and all are weighed anew first: to
+# compare every row of a full space would be to read it whole at every write.
 # What another transaction holds stays, for a later write to trim. Whoever waited for it, and has changed other memories
 # in this transaction, would wait for who waits for those: the embedder and the recorder lock them by their ids.
 _TRIM = text("""
 WITH scored AS (
-    SELECT m.id, s.relevance + s.recency + s.importance AS score
+    SELECT m.id, s.relevance + s.recency + s.importance AS score, s.importance
     FROM memories m JOIN last_scores s ON s.user_id = m.user_id AND s.memory_id = m.id
     WHERE m.user_id = :user_id AND m.space_id = :space_id AND m.status = 'active'
       AND NOT m.pinned AND NOT m.manually_saved AND (m.expires_at IS NULL OR m.expires_at > :now)
       AND m.id <> ALL(:spared)
     ORDER BY score FETCH FIRST :overage ROWS WITH TIES
 ), lowest AS (
-    SELECT m.id FROM memories m JOIN scored ON scored.id = m.id WHERE m.user_id = :user_id
+    SELECT m.id, m.importance <> scored.importance AS is_outdated
+    FROM memories m JOIN scored ON scored.id = m.id WHERE m.user_id = :user_id
     ORDER BY scored.score, m.created_at, m.id LIMIT :overage
 ), locked AS (
-    SELECT id FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM lowest) FOR UPDATE SKIP LOCKED
+    SELECT id FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM lowest)
+      AND NOT EXISTS (SELECT FROM lowest WHERE is_outdated) FOR UPDATE SKIP LOCKED
 ), gone AS (
     DELETE FROM memories WHERE user_id = :user_id AND id IN (SELECT id FROM locked) RETURNING id
 )
-SELECT lowest.id, gone.id IS NOT NULL AS is_gone FROM lowest LEFT JOIN gone ON gone.id = lowest.id
+SELECT lowest.id, is_outdated, gone.id IS NOT NULL AS is_gone FROM lowest LEFT JOIN gone ON gone.id = lowest.id
 """)
 
 
@@ -68,10 +85,11 @@ def enforce_capacity(
 ) -> tuple[UUID, ...]:
     """Delete the lowest sums of relevance, recency and importance beyond the soft cap and return their ids.
 
-    Scores that are missing or older than 24 hours are computed first, with relevance 0. Pinned and manually saved
-    rows are never touched: if they alone exceed the cap, an audit event says so. What has expired and waits for the
-    worker does not count, and is left to it; what another transaction holds, to a later write. What is `spared`
-    was just made active or brought back: old as it is, it would be the first to go. The caller holds the space's lock.
+    Scores that are missing or older than 24 hours are computed first, with relevance 0, and nothing goes by an
+    importance that it has no more. Pinned and manually saved rows are never touched: if they alone exceed the cap, an
+    audit event says so. What has expired and waits for the worker does not count, and is left to it; what another
+    transaction holds, to a later write. What is `spared` was just made active or brought back: old as it is, it would
+    be the first to go. The caller holds the space's lock.
     """
     # The trigger has counted what was just flushed; the loaded object has not seen it.
     active = session.scalar(select(Space.documents).where(Space.user_id == space.user_id, Space.id == space.id))
@@ -83,7 +101,11 @@ def enforce_capacity(
     scope = {"user_id": space.user_id, "space_id": space.id}
     tau = float(space.policy.get("tau_days", DEFAULT_TAU_DAYS)) * 86_400
     session.execute(_REFRESH, {**scope, "now": now, "tau": tau, "stale": STALE_AFTER})
-    lowest = session.execute(_TRIM, {**scope, "overage": overage, "now": now, "spared": list(spared)}).all()
+    trim = {**scope, "overage": overage, "now": now, "spared": list(spared)}
+    lowest = session.execute(_TRIM, trim).all()
+    while any(row.is_outdated for row in lowest):
+        session.execute(_REWEIGH, scope)
+        lowest = session.execute(_TRIM, trim).all()
     trimmed = tuple(row.id for row in lowest if row.is_gone)
     details = {"space": space.slug, "ids": [str(memory_id) for memory_id in trimmed]}
     if trimmed:

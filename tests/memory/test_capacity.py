@@ -257,6 +257,29 @@ def test_fresh_scores_are_used_as_they_are(book, cap):
     assert texts(book) == {"apples"}
 
 
+def test_nothing_goes_by_an_importance_that_it_has_no_more(book, cap):
+    cap(3)
+    ids = [book.write(words, importance=n / 10).id for n, words in enumerate(WORDS[:4], 1)]
+    with book.session() as session:
+        update(session, book.user_id, ids[1], {"importance": 1.0}, keys=book.runtime.keys, now=utc_now(), actor="t")
+    book.write("elderflowers", importance=0.5)
+    assert texts(book) == {WORDS[1], WORDS[3], "elderflowers"}
+    importance, total = (
+        book.one(f"SELECT {part} FROM last_scores WHERE memory_id = :id", id=ids[1]) for part in ("importance", "total")
+    )
+    assert (importance, total) == (1.0, pytest.approx(2.0, abs=1e-3))
+
+
+def test_what_is_said_again_outlasts_what_was_said_once(book, cap):
+    cap(2)
+    for words in WORDS[:3]:
+        book.write(words, importance=0.5)
+    for _ in range(3):
+        book.write(WORDS[1])
+    book.write("elderflowers", importance=0.6)
+    assert texts(book) == {WORDS[1], "elderflowers"}
+
+
 def test_what_a_search_found_is_worth_more_than_what_none_has_looked_at(book, cap):
     goal = book.write("My goal is the thesis about bridges", importance=0.9).id
     with book.session() as session:
