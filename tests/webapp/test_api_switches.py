@@ -365,6 +365,14 @@ def test_a_default_lists_nothing_of_the_space(diary, query):
     assert "Dear diary, I love bees" not in diary.texts(**query)
 
 
+def test_a_default_is_not_taken_along_with_everything_else(diary):
+    answer = diary.get("/v1/export")
+    assert (answer.status_code, answer.json["reason"]) == (409, "incognito")
+    assert "incognito by default: diary;" in answer.json["detail"]
+    diary.post(END)
+    assert "Dear diary" in diary.get("/v1/export").text
+
+
 def test_a_default_tells_of_no_theme_that_the_space_alone_has(diary, ada):
     diary.store("Love of bees", theme="bees", importance=0.4)
     diary.patch(f"{ENTRIES}/{diary.store('Old love of bees', theme='old')}", {"status": "archived"})
