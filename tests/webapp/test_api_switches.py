@@ -389,6 +389,18 @@ def test_a_default_tells_of_no_theme_that_the_space_alone_has(diary, ada):
     assert "love" in diary.get("/v1/memory/themes").text
 
 
+def test_who_asks_is_told_of_no_theme_that_only_a_space_with_memory_off_has(agent, ada):
+    add_space(ada, "work")
+    agent.store("Work on bees", space="work", theme="hives")
+    agent.store("Bees at work", space="work", theme="bees")
+    agent.store("Love of bees", theme="bees")
+    switch(agent, space="work", memory_enabled=False)
+    told = [ask.json["themes"] for ask in (agent.tool("memory_list_themes"), agent.get("/v1/memory/themes"))]
+    # The list is its owner's, who may read what is there.
+    wanted = [{"bees": 1}, {"bees": 2, "hives": 1}]
+    assert [{theme["slug"]: theme["memories"] for theme in themes} for themes in told] == wanted
+
+
 def test_a_theme_that_the_space_alone_had_is_not_told_of_when_its_memory_is_forgotten(diary, ada):
     memory_id = rows(ada, "SELECT m.id FROM memories m JOIN spaces s ON s.id = m.space_id WHERE s.slug = 'diary'")[0][0]
     assert diary.delete(f"{ENTRIES}/{memory_id}").status_code == 200

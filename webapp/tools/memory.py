@@ -38,7 +38,7 @@ from webapp.api.schemas import (
 )
 from webapp.context import credential, session, zone
 from webapp.guards import may_read
-from webapp.operations import change, implied_space, incognito_spaces, remove, skipped, space_for, store, visible_entry
+from webapp.operations import change, implied_space, remove, silent_spaces, skipped, space_for, store, visible_entry
 from webapp.recall import find
 from webapp.recording import hits_of, recalled
 from webapp.sources import NO_SOURCE, unknown_sources
@@ -261,7 +261,7 @@ def _list_themes(_arguments: NoArguments) -> ToolResult:
     if why := skipped(space):
         return ToolResult({"themes": [], "degraded": [why]}, {"degraded": [why]}, private=True)
     only = implied_space()
-    outside = incognito_spaces() if only is None else ()
+    outside = silent_spaces() if only is None else ()
     rows = list_themes(session(), credential().user_id, space_id=only, outside=outside)
     themes = [{"slug": theme.slug, "display_name": named(theme)[0], "memories": total} for theme, total in rows]
     return ToolResult({"themes": themes}, {"count": len(themes)})
