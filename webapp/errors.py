@@ -109,7 +109,7 @@ def field_errors(error: ValidationError) -> list[dict[str, str]]:
     """Return pydantic's findings as {field, message}, the field as a dotted path."""
     return [
         {"field": ".".join(str(part) for part in found["loc"]) or "body", "message": _message(found)}
-        for found in error.errors(include_url=False, include_input=False)
+        for found in error.errors(include_url=False)
     ]
 
 
@@ -118,9 +118,9 @@ def _message(found: Mapping[str, Any]) -> str:
     said = found.get("ctx", {})
     match found["type"]:
         case "too_long":
-            return f"must have at most {said['max_length']}, not {said['actual_length']}"
+            return f"must have at most {_so_many(said['max_length'], found)}, not {said['actual_length']}"
         case "too_short":
-            return f"must have at least {said['min_length']}, not {said['actual_length']}"
+            return f"must have at least {_so_many(said['min_length'], found)}, not {said['actual_length']}"
         case "model_type" | "dict_type":
             return "must be a JSON object"
         case "string_unicode":
@@ -129,6 +129,12 @@ def _message(found: Mapping[str, Any]) -> str:
             return str(said["error"])
         case _:
             return str(found["msg"])
+
+
+def _so_many(number: int, found: Mapping[str, Any]) -> str:
+    """Say how many of what a value must have: of a text its characters, of a list what the field is called after."""
+    unit = "character" if number == 1 else "characters"
+    return f"{number} {unit}" if isinstance(found["input"], str) else str(number)
 
 
 def invalid_request(error: ValidationError) -> Response:

@@ -207,8 +207,8 @@ def test_half_a_character_is_refused(talk, delta):
 def test_every_field_of_a_head_is_told_in_our_words(talk):
     head = {"role": "user", "client_id": "x" * 257, "model": "", "created_at": 1_700_000_000}
     assert send(talk, lines(head, {"delta": "a"}, {"done": True})).json["errors"] == [
-        {"field": "client_id", "message": "must have at most 256, not 257"},
-        {"field": "model", "message": "must have at least 1, not 0"},
+        {"field": "client_id", "message": "must have at most 256 characters, not 257"},
+        {"field": "model", "message": "must have at least 1 character, not 0"},
         {"field": "created_at", "message": "must be a date and time with a zone, such as 2024-05-01T09:00:00Z"},
     ]
 

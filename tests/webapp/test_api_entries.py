@@ -505,6 +505,8 @@ def test_a_deeply_nested_cursor_is_refused(reader):
     ("path", "body", "said"),
     [
         (f"{ENTRIES}/batch", {"entries": []}, "entries: must have at least 1, not 0"),
+        ("/v1/conversations", {"external_id": ""}, "external_id: must have at least 1 character, not 0"),
+        ("/v1/conversations", {"title": "x" * 501}, "title: must have at most 500 characters, not 501"),
         (f"{ENTRIES}/batch", {"entries": [{"text": "a"}] * 1001}, "entries: must have at most 1000, not 1001"),
         (
             "/v1/tool-calls",
