@@ -97,9 +97,14 @@ class Providers:
             return False
         return any(map(self._on_system, user_models(session, user_id))) or self.system_healthy()
 
+    @property
+    def embeds_for_all(self) -> bool:
+        """Tell whether the server itself embeds for whoever sets nothing, be it away at the moment."""
+        return bool(self.system.llamacpp_url) or self.system.local_model != NO_LOCAL_MODEL
+
     def embeds(self, session: Session, user_id: UUID) -> bool:
         """Tell whether anything is set up that embeds for the user, be it away at the moment."""
-        if self.system.llamacpp_url or self.system.local_model != NO_LOCAL_MODEL:
+        if self.embeds_for_all:
             return True
         setting = session.get(ProviderSetting, user_id)
         return setting is not None and setting.enabled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -11,6 +12,7 @@ from flask import render_template
 from pages_browser import HTMX, at_browser, follow, stored
 from sqlalchemy import text
 
+from memory.embedding.providers import NO_LOCAL_MODEL
 from tasks.app import huey
 from webapp.pages.admin import alerts_of
 
@@ -112,6 +114,18 @@ def test_an_alarm_is_announced_once(desk, ada):
     assert all("given up on, 100% of those of the last hour: look" in each for each in (page, again))
 
 
+def test_a_server_that_embeds_nothing_is_not_told_to_run_a_worker(desk, ada, monkeypatch):
+    stored(ada, "Ada keeps bees on the roof")
+    with ada.session() as session:
+        session.execute(text("UPDATE memories SET updated_at = updated_at - interval '1 hour'"))
+    as_it_is = desk.get("/admin").text
+    providers = ada.runtime.providers
+    monkeypatch.setattr(providers, "system", replace(providers.system, local_model=NO_LOCAL_MODEL, llamacpp_url=None))
+    page = desk.get("/admin").text
+    signs = ("does a worker run?", "The server itself embeds nothing")
+    assert [[sign in each for sign in signs] for each in (as_it_is, page)] == [[True, False], [False, True]]
+
+
 def test_what_failed_is_tried_again_for_everybody(desk, ada):
     stored(ada, "Ada keeps bees on the roof")
     ada.embed()
@@ -134,6 +148,14 @@ def test_no_time_is_told_of_what_was_not_done(app, times, said):
     with app.test_request_context():
         text = render_template("admin/_state.html", numbers=numbers, alerts=(), told=0, queue=None, counted=())
     assert text.count(said) == 2
+
+
+@pytest.mark.parametrize(("provider", "asks"), [("the local model", True), (None, False)])
+def test_the_numbers_are_asked_for_anew_while_somebody_is_at_them(app, provider, asks):
+    numbers = {"embedding_backlog": 1, "search": {"p50": None}, "embed": {"p50": None}}
+    told = {"numbers": numbers, "alerts": (), "told": 0, "queue": None, "counted": (), "provider": provider}
+    with app.test_request_context():
+        assert ("hx-trigger" in render_template("admin/_state.html", **told)) == asks
 
 
 def test_only_admins_are_shown_the_way(app, desk, ada):
@@ -160,7 +182,8 @@ def test_numbers_that_are_out_of_hand_are_told():
     (unread,) = alerts_of({**quiet, "enrichment_backlog": 12345})
     assert unread.startswith("12,345 texts wait to be read")
     assert alerts_of({**quiet, "enrichment_backlog": 999}) == []
-    # Where nobody is to read them, they wait for nothing.
+    # Where nobody is to read or embed them, they wait for nothing.
+    assert alerts_of({**quiet, "embedding_backlog": 10_000, "embedding_backlog_age": 900}, embeds=False) == []
     assert alerts_of({**quiet, "enrichment_backlog": 12345}, reads=False) == []
 
 

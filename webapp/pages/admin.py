@@ -158,7 +158,8 @@ def _state(owner: Session) -> dict[str, Any]:
     numbers = {**telemetry(session(), utc_now()), "embedding_building": count_building(owner)}
     told = request.args.get("told", 0, type=int)
     known = {"told": told, "counted": COUNTED.values(), "queue": depth(), "provider": _provider()}
-    alerts = [*alerts_of(numbers, reads=runtime().settings.enrichment), *_of_reader()]
+    embeds, reads = runtime().providers.embeds_for_all, runtime().settings.enrichment
+    alerts = [*alerts_of(numbers, embeds=embeds, reads=reads), *_of_reader()]
     return {"numbers": numbers, "alerts": alerts, **known}
 
 
@@ -173,13 +174,17 @@ def _of_reader() -> list[str]:
     ]
 
 
-def alerts_of(numbers: dict[str, Any], *, reads: bool = True) -> list[str]:
-    """Return what of the numbers an admin should look at, in words; `reads` tells whether workers read for names."""
+def alerts_of(numbers: dict[str, Any], *, embeds: bool = True, reads: bool = True) -> list[str]:
+    """Return what of the numbers an admin should look at, in words.
+
+    `embeds` tells whether the server itself makes vectors, and `reads` whether workers read for names. Where only
+    endpoints of users embed, most of what waits may wait for nothing, and what is stuck is listed by itself.
+    """
     age, waiting = numbers.get("embedding_backlog_age") or 0, numbers.get("embedding_backlog") or 0
     failures, failing = numbers.get("tool_failures") or 0, numbers.get("embedding_failure_rate") or 0
     calls, errors = numbers.get("tool_calls") or 0, numbers.get("embedding_errors") or 0
     found = []
-    if age > OLD_BACKLOG or waiting >= DEEP_BACKLOG:
+    if embeds and (age > OLD_BACKLOG or waiting >= DEEP_BACKLOG):
         wait, minutes = counted(waiting, "text waits", "texts wait"), counted(int(age // 60), "minute")
         found.append(f"{wait} for a vector, the oldest for {minutes}: does a worker run?")
     if errors:
@@ -199,7 +204,9 @@ def alerts_of(numbers: dict[str, Any], *, reads: bool = True) -> list[str]:
     return found
 
 
-def _provider() -> str:
+def _provider() -> str | None:
+    if not runtime().providers.embeds_for_all:
+        return None
     system = runtime().providers.system
     if system.llamacpp_url is None:
         return f"the local model ({system.local_model})"
