@@ -33,13 +33,15 @@ class Standing:
     """The user's models with how far each is, the active one first; the user's own setting, if any.
 
     `locked` is true while the system's own endpoint embeds, and nothing can be set. `is_read_elsewhere` is true where
-    the server has a language model that texts are sent to, whatever embeds them.
+    the server has a language model that texts are sent to, whatever embeds them. `embeds` is false where nothing is set
+    up that makes vectors, by the server or by the user.
     """
 
     models: Sequence[tuple[EmbeddingModel, Progress]]
     setting: ProviderSetting | None
     locked: bool
     is_read_elsewhere: bool
+    embeds: bool
 
     @property
     def stays_here(self) -> bool:
@@ -84,7 +86,8 @@ def standing() -> Standing:
     setting = setting_of(session(), who.user_id)
     told = list(zip(models, progress, strict=True))
     locked = runtime().providers.is_fixed(session(), who.user_id)
-    return Standing(told, setting, locked, runtime().chat_model is not None)
+    embeds = runtime().providers.embeds(session(), who.user_id)
+    return Standing(told, setting, locked, runtime().chat_model is not None, embeds)
 
 
 def failing_endpoints() -> list[str]:

@@ -17,7 +17,7 @@ from sqlalchemy import event
 
 from memory.embedding.backfill import Backfill, utc_now
 from memory.embedding.models import reconcile
-from memory.embedding.providers import Providers
+from memory.embedding.providers import NO_LOCAL_MODEL, Providers
 from memory.keys import Keys
 from memory.llm import ChatModel, ChatModelError
 from tasks.runtime import build
@@ -46,6 +46,14 @@ def models(person):
 
 def test_without_a_setting_the_page_says_what_embeds(browser):
     assert "no text leaves this machine" in browser.get("/providers").text
+
+
+def test_where_nothing_embeds_the_page_promises_no_model(runtime, browser, monkeypatch):
+    signs = ("A worker adopts one", "searches find by words alone")
+    as_it_is, providers = browser.get("/providers").text, runtime.providers
+    monkeypatch.setattr(providers, "system", replace(providers.system, local_model=NO_LOCAL_MODEL, llamacpp_url=None))
+    page = browser.get("/providers").text
+    assert [[sign in each for sign in signs] for each in (as_it_is, page)] == [[True, False], [False, True]]
 
 
 @pytest.fixture
