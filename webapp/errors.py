@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -105,18 +105,29 @@ def _back() -> str:
     return came_from if came_from.startswith(request.root_url) and came_from != request.url else ""
 
 
-def field_errors(error: ValidationError) -> list[dict[str, str]]:
-    """Return pydantic's findings as {field, message}, the field as a dotted path."""
+def field_errors(error: ValidationError, takes: Collection[str] | None = None) -> list[dict[str, str]]:
+    """Return pydantic's findings as {field, message}, the field as a dotted path; `takes` names the fields there are.
+
+    Who is told those can name the one that was meant: a model sees nothing but the answer.
+    """
     return [
-        {"field": ".".join(str(part) for part in found["loc"]) or "body", "message": _message(found)}
+        {"field": ".".join(str(part) for part in found["loc"]) or "body", "message": _message(found, takes)}
         for found in error.errors(include_url=False)
     ]
 
 
-def _message(found: Mapping[str, Any]) -> str:
+def _message(found: Mapping[str, Any], takes: Collection[str] | None) -> str:
     """Return what is wrong in the words of our own checks where pydantic's speak of how it validates."""
     said = found.get("ctx", {})
     match found["type"]:
+        case "extra_forbidden" if takes is not None and len(found["loc"]) == 1:
+            return f"is no argument; there are {', '.join(takes) or 'none'}"
+        case "extra_forbidden":
+            return "is not taken here"
+        case "list_type":
+            return "must be a list"
+        case "uuid_parsing" | "uuid_type":
+            return "must be an id of ours, whole, as an answer has it"
         case "too_long":
             return f"must have at most {_so_many(said['max_length'], found)}, not {said['actual_length']}"
         case "too_short":
@@ -137,11 +148,11 @@ def _so_many(number: int, found: Mapping[str, Any]) -> str:
     return f"{number} {unit}" if isinstance(found["input"], str) else str(number)
 
 
-def invalid_request(error: ValidationError) -> Response:
-    """Answer a request whose fields do not fit."""
+def invalid_request(error: ValidationError, takes: Collection[str] | None = None) -> Response:
+    """Answer a request whose fields do not fit; `takes` names those there are, for who has called a tool."""
     if not _asks_a_program():
         return answer(HTTPStatus.UNPROCESSABLE_ENTITY, in_words(error))
-    errors = field_errors(error)
+    errors = field_errors(error, takes)
     detail = "; ".join(f"{found['field']}: {found['message']}" for found in errors[:3])
     return answer(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors=errors)
 

@@ -331,8 +331,16 @@ def test_a_bad_policy_is_recorded_as_a_failure(agent, ada):
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("memory_get", {"item_id": str(UUID(int=7))}, "NotFoundError: there is no such memory"),
-        ("memory_search", {"query": "bees", "space": "attic"}, "InvalidError: space: there is no space 'attic'"),
+        (
+            "memory_get",
+            {"item_id": str(UUID(int=7))},
+            "NotFoundError: there is no such memory; it may be forgotten, or the id of something else: search for it",
+        ),
+        (
+            "memory_search",
+            {"query": "bees", "space": "attic"},
+            "InvalidError: space: there is no space 'attic'; there are default",
+        ),
         ("memory_add", {"content": " "}, "InvalidError: content: must not be empty"),
     ],
 )
@@ -348,7 +356,11 @@ def test_a_failure_is_recorded_with_what_the_caller_was_told(agent, ada, tool, a
 def test_who_names_a_space_as_people_do_is_told_its_name_here(agent, ada, tool, arguments):
     add_space(ada, "the-cafe")
     assert agent.tool(tool, space="The Café", **arguments).json["detail"].endswith("; do you mean 'the-cafe'?")
-    assert agent.tool(tool, space="The Cafés", **arguments).json["detail"].endswith("there is no space 'The Cafés'")
+    assert (
+        agent.tool(tool, space="The Cafés", **arguments)
+        .json["detail"]
+        .endswith("there is no space 'The Cafés'; there are default, the-cafe")
+    )
 
 
 def test_a_failure_in_incognito_is_recorded_by_its_kind_alone(agent, ada):

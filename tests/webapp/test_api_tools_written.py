@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from api_agent import fields
+from api_agent import NOBODYS_ID, Agent, add_space, fields
 
 from webapp.tools import TOOLS
 
@@ -84,3 +84,61 @@ def test_a_theme_whose_name_would_lose_something_is_refused(agent, theme):
 @pytest.mark.parametrize("theme", ["", " "])
 def test_a_search_of_an_empty_theme_is_of_any(agent, bees, theme):
     assert agent.found("bees on the roof", theme=theme) == ["Ada keeps bees on the roof"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("memory_get", {"id": NOBODYS_ID}, "id: is no argument; there are item_id"),
+        ("memory_list_themes", {"limit": 3}, "limit: is no argument; there are none"),
+        ("query_memory", {"query": "bees", "limit": 3}, "limit: is no argument; there are query, types"),
+        ("memory_get", {"item_id": "018f2b6e"}, "item_id: must be an id of ours, whole, as an answer has it"),
+        ("memory_get", {"item_id": [NOBODYS_ID]}, "item_id: must be an id of ours, whole, as an answer has it"),
+        ("memory_add", {"type": "note", "content": "Bees", "tags": "roof, bees"}, "tags: must be a list"),
+        ("memory_search", {"query": "bees", "theme": "roofs"}, "; memory_list_themes answers those there are"),
+        (
+            "memory_update",
+            {"item_id": NOBODYS_ID},
+            "of content, type, theme, tags, importance, status, supersedes",
+        ),
+    ],
+)
+def test_a_model_is_told_what_to_call_instead(agent, tool, arguments, said):
+    assert said in agent.tool(tool, **arguments).json["detail"]
+
+
+@pytest.mark.parametrize(
+    "moment", ["yesterday", "2024-05-01", "2024-05-01T09:00:00", "May 2024", "", "2024-13-01T00:00:00Z"]
+)
+def test_a_moment_that_is_none_is_answered_with_how_one_is_written(agent, moment):
+    told = "must be a date and time with a zone, such as 2024-05-01T09:00:00Z"
+    assert agent.tool("fact_search", at=moment).json["errors"] == [{"field": "at", "message": told}]
+    stated = {"subject": "Ada", "predicate": "sells", "object": "honey", "valid_from": moment}
+    assert agent.tool("fact_add", **stated).json["detail"] == f"valid_from: {told}"
+
+
+@pytest.mark.parametrize("tool", ["memory_search", "memory_add", "fact_search", "episode_search"])
+def test_who_names_a_space_that_there_is_not_is_told_those_there_are(agent, ada, tool):
+    add_space(ada, "studio")
+    given = {**needed(TOOLS[tool], NOBODYS_ID), "space": "work"}
+    assert agent.tool(tool, **given).json["detail"] == "space: there is no space 'work'; there are default, studio"
+
+
+def test_no_more_than_ten_spaces_are_told(agent, ada):
+    for number in range(10):
+        add_space(ada, f"project-{number}")
+    assert agent.tool("memory_search", query="bees", space="work").json["detail"].endswith("project-8 and more")
+
+
+def test_a_token_that_may_not_read_is_told_the_names_of_no_spaces(agent, ada):
+    add_space(ada, "studio")
+    writer = Agent(agent.client, ada.new_token("write"))
+    refused = writer.tool("memory_add", type="note", content="Bees", space="work")
+    assert refused.json["detail"] == "space: there is no space 'work'; leave it out"
+
+
+def test_a_confined_token_is_told_the_name_of_no_other_space(agent, ada):
+    confined = Agent(agent.client, ada.new_token("read", space=add_space(ada, "studio")))
+    for space in ("default", "work"):
+        told = confined.tool("memory_search", query="bees", space=space).json["detail"]
+        assert told == f"space: there is no space '{space}'; leave it out"

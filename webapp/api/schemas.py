@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 from uuid import UUID
@@ -14,8 +15,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationError,
     ValidationInfo,
     WithJsonSchema,
+    WrapValidator,
     field_validator,
     model_validator,
 )
@@ -69,14 +72,17 @@ def _storable(value: str) -> str:
     return value
 
 
-def _written_out(value: Any) -> Any:
-    """Refuse a number, which stands for a moment only to who knows from when it counts and in what.
+def _written_out(value: Any, read: Callable[[Any], datetime]) -> datetime:
+    """Return the moment that is written; a number is none but to who knows from when it counts and in what.
 
     A leap second, which RFC 3339 has and Python has not, is taken for the one before.
     """
-    if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value)):
-        raise PydanticCustomError("moment", "must be a date and time with a zone, such as 2024-05-01T09:00:00Z")
-    return _LEAP.sub(":59", value, count=1) if isinstance(value, str) else value
+    try:
+        if not isinstance(value, int | float) and not (isinstance(value, str) and _NUMBER.fullmatch(value)):
+            return read(_LEAP.sub(":59", value, count=1) if isinstance(value, str) else value)
+    except ValidationError:
+        pass  # Words, a day alone, or a time without a zone: all that helps is to see how it is written.
+    raise PydanticCustomError("moment", "must be a date and time with a zone, such as 2024-05-01T09:00:00Z")
 
 
 def _in_utc(value: datetime) -> datetime:
@@ -137,7 +143,7 @@ def kinds_of(annotation: Any) -> list[Any]:
 # Texts that go into a column or a comparison as they are; a memory's own text is checked by its draft.
 Line = Annotated[str, AfterValidator(_storable)]
 # PostgreSQL holds moments that Python cannot read back: one of those would break every list it is in.
-Moment = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_in_utc)]
+Moment = Annotated[AwareDatetime, WrapValidator(_written_out), AfterValidator(_in_utc)]
 Expiry = Annotated[Moment, AfterValidator(_ahead), Field(description="A moment to come.")]
 Happened = Annotated[Moment, AfterValidator(_happened)]
 # What a page before told; read where it is used.

@@ -18,6 +18,7 @@ from webapp.guards import ANY, lacking, needs, recorded
 from webapp.operations import was_incognito
 from webapp.recording import Recording, failure
 from webapp.tools import TOOLS, Tool
+from webapp.tools.advice import advised
 
 _CONTENT = frozenset({"content", "tags", "theme", "source_ids", "subject", "predicate", "object"})
 
@@ -76,8 +77,9 @@ def run_recorded(tool: Tool, given: dict[str, Any]) -> Response:
     try:
         arguments = tool.arguments.model_validate(given)
     except ValidationError as error:
-        response = invalid_request(error)
-        found = "; ".join(f"{e['field']}: {e['message']}" for e in field_errors(error)[:3])
+        takes = tool.arguments.model_fields
+        response = invalid_request(error, takes)
+        found = "; ".join(f"{e['field']}: {e['message']}" for e in field_errors(error, takes)[:3])
         # What is no valid call is not kept: it may hold a text that was just refused. The names of arguments that there
         # are not are words of the caller's, too.
         told = "" if was_incognito(given.get("space")) else f": {found}"
@@ -88,8 +90,11 @@ def run_recorded(tool: Tool, given: dict[str, Any]) -> Response:
         result = tool.run(arguments)
     except Exception as error:
         session().rollback()
-        recording.done(_without_content(given), question=question, success=False, error=failure(error))
-        raise
+        refused = advised(error)
+        recording.done(_without_content(given), question=question, success=False, error=failure(refused))
+        if refused is error:
+            raise
+        raise refused from error
     recording.done(
         {} if result.private else given,
         question=None if result.private else question,

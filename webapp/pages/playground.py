@@ -94,7 +94,7 @@ def _answer(tool: Tool, given: dict[str, Any]) -> Response:
     except Exception as error:
         # As for an agent: what was refused comes as problem details, and what is ours goes on to the log.
         return _refusal(error)
-    return response if wrong is None else _invalid(wrong)
+    return response if wrong is None else _unfit(field_errors(wrong, tool.arguments.model_fields))
 
 
 def _refusal(error: Exception) -> Response:
@@ -102,10 +102,6 @@ def _refusal(error: Exception) -> Response:
     if response.is_json:
         return response
     return problem(HTTPStatus(response.status_code), str(error))
-
-
-def _invalid(error: ValidationError) -> Response:
-    return _unfit(field_errors(error))
 
 
 def _unfit(found: list[dict[str, str]]) -> Response:

@@ -243,7 +243,8 @@ def _update(arguments: UpdateArguments) -> ToolResult:
     if "content" in changes:
         changes["text"] = changes.pop("content")
     if not changes:
-        raise InvalidError("body", "must change at least one field")
+        fields = [name for name in UpdateArguments.model_fields if name != "item_id"]
+        raise InvalidError("body", f"must change at least one field, of {', '.join(fields)}")
     with _text_is_content():
         entry = change(arguments.item_id, changes)
     shown = changed_json(entry)
