@@ -27,6 +27,8 @@ TOOLS: dict[str, type[BaseModel]] = {
     "/v1/tools/entity_search": tool_answers.EntitySearchAnswer,
     "/v1/tools/fact_add": answers.StatedFactAnswer,
     "/v1/tools/fact_search": tool_answers.FactSearchAnswer,
+    "/v1/tools/fact_update": answers.ChangedFactAnswer,
+    "/v1/tools/fact_delete": answers.DeletedAnswer,
     "/v1/tools/query_memory": tool_answers.QueryMemoryAnswer,
     "/v1/tools/memory_add": tool_answers.AddedAnswer,
     "/v1/tools/memory_get": tool_answers.ItemAnswer,

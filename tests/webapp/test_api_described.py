@@ -295,7 +295,9 @@ def state_facts(agent):
     agent.get(f"/v1/facts/{fact}")
     agent.patch(f"/v1/facts/{fact}", {"confidence": 0.5})
     agent.tool("fact_add", subject="Ada", predicate="knows", object="Bob")
-    assert agent.tool("fact_search", query="Ada").json["facts"]
+    found = agent.tool("fact_search", query="Ada").json["facts"]
+    agent.tool("fact_update", fact_id=found[0]["id"], confidence=0.5)
+    agent.tool("fact_delete", fact_id=found[0]["id"])
     agent.delete(f"/v1/facts/{fact}")
 
 

@@ -416,6 +416,70 @@ def test_a_tool_states_and_another_finds(agent, ada):
     ]
 
 
+def test_a_tool_ends_a_fact_that_nothing_follows(agent):
+    fact = agent.tool("fact_add", subject="Robin", predicate="works at", object="Acme", valid_from=SPRING).json["id"]
+    ended = agent.tool("fact_update", fact_id=fact, valid_until=SUMMER).json
+    assert ended == {"id": fact, "valid_from": SPRING, "valid_until": SUMMER, "ended": []}
+    assert agent.tool("fact_search", query="Robin").json["facts"] == []
+    assert [each["id"] for each in agent.tool("fact_search", query="Robin", at=SPRING).json["facts"]] == [fact]
+    assert fields(agent.tool("fact_update", fact_id=fact, valid_until="2024-01-01T00:00:00Z")) == ["valid_until"]
+
+
+def test_a_tool_puts_right_what_was_never_so(agent, ada):
+    fact = agent.tool("fact_add", subject="Robin", predicate="works at", object="Acne Ltd").json["id"]
+    agent.tool("fact_update", fact_id=fact, object="Acme Ltd", confidence=0.5)
+    (found,) = agent.tool("fact_search", query="Robin").json["facts"]
+    assert (found["object"], found["confidence"]) == ("Acme Ltd", 0.5)
+    assert "Acne" not in str(rows(ada, "SELECT arguments FROM tool_calls"))
+
+
+def test_a_tool_deletes_a_fact_for_good(agent, ada):
+    fact = agent.tool("fact_add", subject="Robin", predicate="takes", object="ramipril").json["id"]
+    assert agent.tool("fact_delete", fact_id=fact).json == {"id": fact, "deleted": True}
+    assert spans(agent) == {}
+    assert "ramipril" not in str(rows(ada, "SELECT arguments FROM tool_calls"))
+    calls = rows(ada, "SELECT operation, success FROM tool_calls ORDER BY id")
+    assert calls == [("create", True), ("delete", True)]
+    assert agent.tool("fact_delete", fact_id=fact).status_code == 404
+
+
+@pytest.mark.parametrize(("tool", "change"), [("fact_update", {"object": "Porto"}), ("fact_delete", {})])
+def test_no_tool_changes_a_fact_that_its_caller_does_not_see(client, ada, bob, agent, tool, change):
+    fact = state(agent, "Bern")["id"]
+    scopes = ("read", "write", "forget")
+    confined = Agent(client, ada.new_token(*scopes, space=add_space(ada, "work")))
+    for other in (confined, Agent(client, bob.new_token(*scopes))):
+        refused = other.tool(tool, fact_id=fact, **change)
+        assert (refused.status_code, refused.json["detail"][:21]) == (404, "there is no such fact")
+    assert told(agent) == ["Bern"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "scopes", "status"),
+    [
+        ("fact_update", ("read", "forget"), 403),
+        ("fact_delete", ("read", "write"), 403),
+        ("fact_update", ("write",), 200),
+        ("fact_delete", ("forget",), 200),
+    ],
+)
+def test_a_tool_of_facts_needs_the_scope_of_what_it_does(client, ada, agent, tool, scopes, status):
+    change = {"confidence": 0.5} if tool == "fact_update" else {}
+    response = Agent(client, ada.new_token(*scopes)).tool(tool, fact_id=state(agent, "Bern")["id"], **change)
+    assert response.status_code == status
+    assert "Bern" not in response.text
+
+
+def test_in_incognito_a_tool_changes_no_fact_but_deletes_it(agent):
+    fact = state(agent, "Bern")["id"]
+    hidden = agent.in_session("s")
+    hidden.post("/v1/memory/incognito/start", {"session": "s"})
+    assert hidden.tool("fact_update", fact_id=fact, object="Porto").json["reason"] == "incognito"
+    assert told(agent) == ["Bern"]
+    assert hidden.tool("fact_delete", fact_id=fact).status_code == 200
+    assert told(agent) == []
+
+
 def test_there_is_more_than_was_asked_for(agent):
     for name in ("Ada", "Bob"):
         state(agent, name, predicate="knows", single=False)

@@ -25,16 +25,21 @@ def bees(agent):
     return agent.store("Ada keeps bees on the roof", type="fact")
 
 
-def needed(tool, id_: str) -> dict[str, Any]:
+@pytest.fixture
+def honey(agent):
+    return agent.tool("fact_add", subject="Ada", predicate="sells", object="honey").json["id"]
+
+
+def needed(tool, id_: str, fact_id: str = NOBODYS_ID) -> dict[str, Any]:
     """Return arguments enough for a tool."""
     given = {"query": "bees", "content": "Ada sells honey", "type": "note", "item_id": id_, "importance": 0.5}
-    given |= {"subject": "Ada", "predicate": "sells", "object": "honey"}
+    given |= {"subject": "Ada", "predicate": "sells", "object": "honey", "confidence": 0.5, "fact_id": fact_id}
     return {name: given[name] for name in tool.arguments.model_fields if name in given}
 
 
 @pytest.mark.parametrize(("tool", "name"), OPTIONAL, ids=lambda each: getattr(each, "name", each))
-def test_null_is_as_left_out(agent, bees, tool, name):
-    assert agent.tool(tool.name, **{**needed(tool, bees), name: None}).status_code < 300
+def test_null_is_as_left_out(agent, bees, honey, tool, name):
+    assert agent.tool(tool.name, **{**needed(tool, bees, honey), name: None}).status_code < 300
 
 
 @pytest.mark.parametrize(("tool", "name"), NEEDED, ids=lambda each: getattr(each, "name", each))
@@ -101,6 +106,8 @@ def test_a_search_of_an_empty_theme_is_of_any(agent, bees, theme):
             {"item_id": NOBODYS_ID},
             "of content, type, theme, tags, importance, status, supersedes",
         ),
+        ("fact_update", {"fact_id": NOBODYS_ID}, "of valid_until, object, valid_from, confidence"),
+        ("fact_delete", {"fact_id": NOBODYS_ID}, "there is no such fact; it may be forgotten, or the id of something"),
     ],
 )
 def test_a_model_is_told_what_to_call_instead(agent, tool, arguments, said):

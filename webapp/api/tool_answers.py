@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field, RootModel
 
 from webapp.api.answers import (
     EMBEDDING,
+    ChangedFactAnswer,
     Degraded,
     DeletedAnswer,
     EntryAnswer,
@@ -279,6 +280,7 @@ class ToolAnswer(
         | DeletedAnswer
         | ListedThemesAnswer
         | StatedFactAnswer
+        | ChangedFactAnswer
         | FactSearchAnswer
     ]
 ):

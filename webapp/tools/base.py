@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import model_validator
 
+from memory.errors import InvalidError
 from retrieval.query import DEFAULT_LIMIT, DEFAULT_TOKEN_BUDGET, LARGEST_LIMIT, LARGEST_TOKEN_BUDGET
 from webapp.api.schemas import Strict, kinds_of
 from webapp.tools.schema import schema_of, strict
@@ -48,6 +49,15 @@ class Arguments(Strict):
             # A schema that requires every field leaves them no other way to say nothing.
             if value is not None or name not in fields
         }
+
+
+def changes_in(arguments: Arguments, named: str) -> dict[str, Any]:
+    """Return what is to be changed in what the argument `named` names; raises `InvalidError` where that is nothing."""
+    changes = arguments.model_dump(exclude_unset=True, exclude={named})
+    if not changes:
+        fields = [name for name in type(arguments).model_fields if name != named]
+        raise InvalidError("body", f"must change at least one field, of {', '.join(fields)}")
+    return changes
 
 
 def _listed(value: Any) -> Any:

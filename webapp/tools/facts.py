@@ -1,4 +1,4 @@
-"""The tools of facts: to state one, and to look up what is or was true."""
+"""The tools of facts: to state one, look up what is or was true, put it right or end it, and take it back."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pydantic import Field
 from memory.facts import MOST, FactFilters, Statement
 from webapp.api.schemas import NOT_BLANK, Limit, Line, Moment, Share, described_as
 from webapp.context import runtime, utc_now
-from webapp.facts import fact_json, find_facts, state_fact
-from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult
+from webapp.facts import correct_fact, delete_fact, fact_json, find_facts, state_fact
+from webapp.tools.base import MOST_RESULTS, WHICH_SPACE, Arguments, Tool, ToolResult, changes_in
 
 Subject = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["subject"])]
 Predicate = Annotated[Line, described_as(**NOT_BLANK, maxLength=MOST["predicate"])]
@@ -52,6 +52,21 @@ class FindArguments(Arguments):
     limit: Limit | None = Field(None, description=MOST_RESULTS)
 
 
+class NamedFact(Arguments):
+    """Which fact."""
+
+    fact_id: UUID = Field(description="The fact's id, as fact_search or fact_add answered it.")
+
+
+class CorrectArguments(NamedFact):
+    """What to change in a fact."""
+
+    valid_until: Moment | None = Field(None, description="Until when it was true, where nothing else is instead.")
+    object: Object | None = Field(None, description="What it is to say, where what it says was never so.")
+    valid_from: Moment | None = Field(None, description="Since when it is true.")
+    confidence: Share | None = Field(None, description="How sure it is, 0 to 1.")
+
+
 def _state(arguments: StateArguments) -> ToolResult:
     kept = state_fact(Statement(**arguments.model_dump(exclude={"space"})), arguments.space)
     answer = {**kept.json(), "created": kept.created}
@@ -71,6 +86,16 @@ def _find(arguments: FindArguments) -> ToolResult:
     return ToolResult(answer, summary, affected=ids, hits=None if skipped else len(ids), private=bool(skipped))
 
 
+def _correct(arguments: CorrectArguments) -> ToolResult:
+    kept = correct_fact(arguments.fact_id, changes_in(arguments, "fact_id"))
+    return ToolResult(kept.json(), affected=(str(kept.id),))
+
+
+def _delete(arguments: NamedFact) -> ToolResult:
+    delete_fact(arguments.fact_id)
+    return ToolResult({"id": str(arguments.fact_id), "deleted": True}, affected=(str(arguments.fact_id),))
+
+
 FACT_TOOLS = (
     Tool(
         "fact_add",
@@ -87,4 +112,12 @@ FACT_TOOLS = (
         "read",
         _find,
     ),
+    Tool(
+        "fact_update",
+        "Say until when a fact was true, or put right what was never so. For what is true instead use fact_add.",
+        CorrectArguments,
+        "write",
+        _correct,
+    ),
+    Tool("fact_delete", "Delete a fact for good, when the user asks to.", NamedFact, "forget", _delete),
 )

@@ -42,7 +42,16 @@ from webapp.operations import change, implied_space, remove, silent_spaces, skip
 from webapp.recall import find
 from webapp.recording import hits_of, recalled
 from webapp.sources import NO_SOURCE, unknown_sources
-from webapp.tools.base import LEAST_EVIDENCE, MOST_RESULTS, MOST_TOKENS, WHICH_SPACE, Arguments, Tool, ToolResult
+from webapp.tools.base import (
+    LEAST_EVIDENCE,
+    MOST_RESULTS,
+    MOST_TOKENS,
+    WHICH_SPACE,
+    Arguments,
+    Tool,
+    ToolResult,
+    changes_in,
+)
 from webapp.tools.shown import answer_json, named, remarks, why_json
 
 # Of a conversation, in what `query_memory` says of where a memory comes from.
@@ -239,12 +248,9 @@ def _get(arguments: ItemArguments) -> ToolResult:
 
 
 def _update(arguments: UpdateArguments) -> ToolResult:
-    changes = arguments.model_dump(exclude_unset=True, exclude={"item_id"})
+    changes = changes_in(arguments, "item_id")
     if "content" in changes:
         changes["text"] = changes.pop("content")
-    if not changes:
-        fields = [name for name in UpdateArguments.model_fields if name != "item_id"]
-        raise InvalidError("body", f"must change at least one field, of {', '.join(fields)}")
     with _text_is_content():
         entry = change(arguments.item_id, changes)
     shown = changed_json(entry)
