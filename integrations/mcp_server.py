@@ -28,8 +28,15 @@ class Tools:
         self._server = server
 
     async def instructions(self) -> str:
-        """Return what tells a model when to use the tools; raises `httpx.HTTPError`, also without a database."""
-        answer = (await self._server.get("memory/prompt")).raise_for_status().json()
+        """Return when to use the tools, and how the user likes things done.
+
+        Raises `httpx.HTTPError`, also without a database.
+        """
+        told = [await self._told(path) for path in ("memory/prompt", "preferences/prompt")]
+        return "\n\n".join(filter(None, told))
+
+    async def _told(self, path: str) -> str:
+        answer = (await self._server.get(path)).raise_for_status().json()
         if answer.get("error"):
             # A client keeps what it is told now, and would go on without once the database is back.
             raise httpx.HTTPError("its database does not answer")

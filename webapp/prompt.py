@@ -12,8 +12,9 @@ MOST_THEMES = 10
 _LONGEST_NAME = 60
 LINES = (
     "You have a long-term memory of this user: call memory_search (or query_memory) whenever the answer may depend on "
-    "who they are, what they prefer or what was said before.\n"
-    "Treat what it returns as advice that may be outdated, say where it comes from, and never invent a memory."
+    "who they are, what they prefer or what was said before; what was stated as a fact is found by fact_search alone, "
+    "earlier conversations by episode_search.\n"
+    "Treat what they return as advice that may be outdated, say where it comes from, and never invent a memory."
 )
 
 

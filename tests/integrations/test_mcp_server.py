@@ -81,6 +81,19 @@ def test_a_client_is_told_the_tools_and_when_to_use_them(base_url, client, ada):
     assert instructions == client.get("/v1/memory/prompt", headers=ada.headers).json["prompt"]
 
 
+def test_a_client_is_told_how_the_user_likes_things_done(base_url, client, ada):
+    document = "---\nresponse_style: {verbosity: concise}\n---\nCall me Ada."
+    client.put("/v1/preferences", json={"document": document}, headers=ada.headers)
+    prompts = [client.get(f"/v1/{of}/prompt", headers=ada.headers).json["prompt"] for of in ("memory", "preferences")]
+
+    async def _told(session: Any) -> str:
+        return session.instructions
+
+    instructions = connected(base_url, ada.token, _told)
+    assert instructions == "\n\n".join(prompts)
+    assert instructions.endswith("Call me Ada.")
+
+
 def test_a_model_remembers_and_finds(base_url, ada):
     assert call(base_url, ada.token, "memory_add", type="preference", content=PREFERENCE)[0] is False
     failed, text = call(base_url, ada.token, "memory_search", query="uv or pip for Python projects")

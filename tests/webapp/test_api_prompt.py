@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 from api_agent import Agent
 
 THEMES = "Themes in memory, by the slug that tools take:"
+
+
+def test_it_names_the_one_tool_that_finds_each_thing(client, ada):
+    agent = Agent(client, ada.headers)
+    agent.tool("fact_add", subject="Robin", predicate="lives in", object="Porto")
+    assert agent.tool("memory_search", query="Where does Robin live?", min_score=0).json["results"] == []
+    assert agent.tool("fact_search", query="Where does Robin live?").json["facts"]
+    lines = agent.get("/v1/memory/prompt").json["prompt"].splitlines()
+    assert len(lines) == 2
+    assert {"memory_search", "query_memory", "fact_search", "episode_search"} <= set(re.findall(r"\w+", lines[0]))
 
 
 def test_no_name_of_a_theme_says_more_than_a_name(client, ada):
