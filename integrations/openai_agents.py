@@ -77,6 +77,12 @@ def _headers(token: str, user: str | None, session: str | None, conversation: st
     return headers
 
 
+def _name(error: Exception) -> str:
+    """Name an error; 401 is a token that opens nothing any more, 403 one without the scope `read`."""
+    name = type(error).__name__
+    return f"{name} {error.response.status_code}" if isinstance(error, httpx.HTTPStatusError) else name
+
+
 @dataclass(frozen=True, slots=True)
 class _Server:
     """A server's tool. A connection for each call, as an agent may run in another event loop every time."""
@@ -94,7 +100,7 @@ class _Server:
                 return await self._post({"query": query, **({"types": types} if types else {})})
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError) as error:
             # No more than its name: the error may quote the address, the answer or the question.
-            logger.warning("memory is out of reach, the agent goes on without it: %s", type(error).__name__)
+            logger.warning("memory is out of reach, the agent goes on without it: %s", _name(error))
             return {"memories": [], "metadata": {"count": 0, "truncated": False}, "error": True}
 
     async def _post(self, arguments: dict[str, Any]) -> dict[str, Any]:

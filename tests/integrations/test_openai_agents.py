@@ -293,6 +293,14 @@ def test_the_log_of_a_failure_tells_no_secret(ask, ada, caplog):
     assert logged == ["memory is out of reach, the agent goes on without it: ConnectError"]
 
 
+def test_the_log_tells_a_token_that_is_refused_from_a_server_that_is_away(ask, base_url, ada, caplog):
+    writer = ada.new_token("write")["Authorization"].removeprefix("Bearer ")
+    for token in ("cp_wrong", writer):
+        ask(base_url, token)
+    logged = [record.getMessage()[-19:] for record in caplog.records if record.name == "integrations.openai_agents"]
+    assert logged == ["HTTPStatusError 401", "HTTPStatusError 403"]
+
+
 def test_the_module_stands_alone():
     code = (
         "import integrations.openai_agents, sys;"
