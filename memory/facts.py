@@ -42,7 +42,7 @@ class Statement:
     """A fact that somebody states, checked: raises `InvalidError` on the field that does not fit.
 
     Unless it is `single`, others of its subject and predicate stay true beside it. Without `valid_from` it is true
-    from when it is stated.
+    from when it is stated, without `valid_until` it still is.
     """
 
     subject: str
@@ -51,6 +51,7 @@ class Statement:
     confidence: float = 1.0
     single: bool = True
     valid_from: datetime | None = None
+    valid_until: datetime | None = None
     source_message_id: UUID | None = None
     keys: Mapping[str, str] = field(init=False)
 
@@ -147,7 +148,8 @@ def state(
     One that is stated again while it is true stays one, with the higher confidence. One that began before another which
     contradicts it ends when that begins. Raises `RefusedError` where memory is off, for what was forgotten in the
     space less than a day ago, for what says a text that can still be brought back, and for what is marked as recalled;
-    `InvalidError` for a source message that is not in the space.
+    `InvalidError` for a source message that is not in the space, an end that is before the beginning, and one that
+    would end what is known to go on: that is to be corrected.
     """
     (space,) = lock_spaces(session, user_id, {space_id}) or (None,)
     if space is None:
@@ -158,7 +160,12 @@ def state(
     if said.source_message_id is not None:
         _check_message(session, user_id, space_id, said.source_message_id)
     begins = said.valid_from or now
+    over = said.valid_until
+    if over is not None and over <= begins:
+        raise InvalidError("valid_until", "must be after valid_from, which is now unless it is given")
     known = _same(session, user_id, space_id, said, true_at=begins)
+    if known is not None and over is not None and (known.valid_until is None or known.valid_until > over):
+        raise InvalidError("valid_until", f"is to be changed in the fact that says this already, {known.id}")
     if known is not None:
         known.confidence = max(known.confidence, said.confidence)
         known.source_message_id = known.source_message_id or said.source_message_id
@@ -175,6 +182,7 @@ def state(
         single=said.single,
         source_message_id=said.source_message_id,
         valid_from=begins,
+        valid_until=over,
         created_at=now,
     )
     session.add(fact)

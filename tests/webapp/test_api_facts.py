@@ -425,6 +425,36 @@ def test_a_tool_ends_a_fact_that_nothing_follows(agent):
     assert fields(agent.tool("fact_update", fact_id=fact, valid_until="2024-01-01T00:00:00Z")) == ["valid_until"]
 
 
+def test_a_tool_states_what_is_over(agent):
+    state(agent, "Lisbon", valid_from=AUTUMN)
+    over = {"subject": "Robin", "predicate": "lives in", "valid_from": SPRING, "valid_until": SUMMER}
+    assert agent.tool("fact_add", object="Bern", **over).json["ended"] == []
+    assert spans(agent) == {"Bern": (SPRING, SUMMER), "Lisbon": (AUTUMN, None)}
+    assert agent.tool("fact_add", object="Bern", **over).json["created"] is False
+    assert told(agent) == ["Lisbon"]
+
+
+def test_what_is_stated_ends_at_the_latest_when_the_next_begins(agent):
+    state(agent, "Lisbon", valid_from=SUMMER)
+    for created in (True, False):
+        kept = state(agent, "Bern", valid_from=SPRING, valid_until=AUTUMN)
+        assert (kept["valid_until"], kept["created"]) == (SUMMER, created)
+
+
+@pytest.mark.parametrize("more", [{"valid_from": SUMMER}, {"valid_from": AUTUMN}, {}])
+def test_no_fact_ends_before_it_begins(agent, more):
+    refused = agent.tool("fact_add", subject="Robin", predicate="lives in", object="Bern", valid_until=SUMMER, **more)
+    said = "valid_until: must be after valid_from, which is now unless it is given"
+    assert (refused.json["detail"], spans(agent)) == (said, {})
+
+
+def test_what_goes_on_is_not_ended_by_stating_it_again(agent):
+    fact = state(agent, "Bern", valid_from=SPRING)["id"]
+    again = {"subject": "Robin", "predicate": "lives in", "object": "Bern", "valid_from": SPRING}
+    assert fact in agent.tool("fact_add", **again, valid_until=SUMMER).json["detail"]
+    assert spans(agent) == {"Bern": (SPRING, None)}
+
+
 def test_a_tool_puts_right_what_was_never_so(agent, ada):
     fact = agent.tool("fact_add", subject="Robin", predicate="works at", object="Acne Ltd").json["id"]
     agent.tool("fact_update", fact_id=fact, object="Acme Ltd", confidence=0.5)

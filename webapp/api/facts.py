@@ -52,6 +52,7 @@ class FactBody(Strict):
     confidence: Share = 1.0
     single: bool = True
     valid_from: Moment | None = None
+    valid_until: Moment | None = None
     source_message_id: UUID | None = None
     space: Slug | None = None
 

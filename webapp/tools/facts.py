@@ -29,6 +29,7 @@ class StateArguments(Arguments):
     )
     confidence: Share = Field(1.0, description="How sure it is, 0 to 1.")
     valid_from: Moment | None = Field(None, description="Since when it is true; default: now.")
+    valid_until: Moment | None = Field(None, description="Until when it was true; default: it still is.")
     source_message_id: UUID | None = Field(None, description="The stored message that said so.")
     space: Line | None = Field(None, description=WHICH_SPACE)
 
