@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -112,6 +113,27 @@ def test_a_search_of_an_empty_theme_is_of_any(agent, bees, theme):
 )
 def test_a_model_is_told_what_to_call_instead(agent, tool, arguments, said):
     assert said in agent.tool(tool, **arguments).json["detail"]
+
+
+CALL = re.compile(r"call memory_update with \w+ id and \w+(?: one)? as supersedes")
+
+
+def test_a_model_is_told_how_what_it_adds_replaces_another(agent, bees):
+    first = agent.tool("memory_add", type="fact", content="The kiln is booked for 3 March").json["id"]
+    added = agent.tool("memory_add", type="fact", content="The kiln is booked for 5 March").json
+    assert added["trace"]["possible_update_of"] == [first]
+    assert CALL.search(TOOLS["memory_add"].description)
+    agent.tool("memory_update", item_id=added["id"], supersedes=first)
+    assert agent.found("When is the kiln booked?") == ["The kiln is booked for 5 March"]
+
+
+def test_a_model_is_told_what_to_do_with_two_memories_that_would_say_the_same(agent):
+    first, second = (agent.store(f"The kiln is booked for {day} March") for day in (3, 5))
+    refused = agent.tool("memory_update", item_id=first, content="The kiln is booked for 5 March")
+    assert (refused.status_code, second in refused.json["detail"]) == (409, True)
+    assert CALL.search(refused.json["detail"])
+    agent.tool("memory_update", item_id=second, supersedes=first)
+    assert agent.found("When is the kiln booked?") == ["The kiln is booked for 5 March"]
 
 
 @pytest.mark.parametrize(

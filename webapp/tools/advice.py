@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.errors import InvalidError, NotFoundError
+from memory.errors import ConflictError, InvalidError, NotFoundError
 from memory.spaces import page_spaces
 from webapp.context import credential, session
 from webapp.guards import may_read
@@ -17,6 +17,8 @@ def advised(error: Exception) -> Exception:
             return InvalidError("space", f"{said}; {_spaces()}")
         case InvalidError(field="theme", message=said) if said.startswith("there is no theme"):
             return InvalidError("theme", f"{said}; memory_list_themes answers those there are")
+        case ConflictError(message=said) if said.startswith("another memory of this space has this text"):
+            return ConflictError(f"{said}; call memory_update with that id and this one as supersedes", error.field)
         case NotFoundError() if (said := str(error)).startswith("there is no such"):
             return NotFoundError(f"{said}; it may be forgotten, or the id of something else: search for it")
     return error

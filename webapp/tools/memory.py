@@ -285,7 +285,9 @@ MEMORY_TOOLS = (
     ),
     Tool(
         "memory_add",
-        "Remember one self-contained statement about the user or their work. Repeats are merged.",
+        "Remember one self-contained statement about the user or their work. Repeats are merged. Where the answer "
+        "names an older one in possible_update_of that this replaces, call memory_update with this id and that as "
+        "supersedes.",
         AddArguments,
         "write",
         _add,
