@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -33,6 +34,9 @@ LARGEST_PAGE = 200
 # A name stands in a text by itself, but for scripts that have no blanks between words.
 _BEGINS = rf"(?:(?<!\w)|(?={UNSPACED.pattern}))"
 _ENDS = rf"(?:(?!\w)|(?<={UNSPACED.pattern}))"
+# Who asks says “I”, and whoever writes that down may say “the user”: where one of these stands in a text, all do.
+_ONESELF = re.compile(r"(?<!\w)(?:i|me|my|mine|myself|user)(?!\w)")
+_NAMES_OF_ONESELF = "i, me, myself, the user"
 # Characters; the first two are compared, and so in an index.
 MOST = {"subject": 200, "predicate": 200, "object": 2000}
 
@@ -265,7 +269,7 @@ def list_facts(
     if filters.predicate is not None:
         statement = statement.where(Fact.predicate_key == key_of(filters.predicate))
     if filters.naming is not None:
-        words = key_of(filters.naming)
+        words = _with_oneself(key_of(filters.naming))
         statement = statement.where(or_(_stands_in(Fact.subject_key, words), _stands_in(Fact.object_key, words)))
     if filters.at is not None:
         statement = statement.where(_is_true(filters.at))
@@ -276,6 +280,15 @@ def list_facts(
     found = [(fact, slug) for fact, slug in rows[:limit] if secrets is None or not _is_secret(fact, secrets)]
     last = rows[limit - 1][0] if len(rows) > limit else None
     return FactPage(found, to_cursor(last.valid_from, last.id) if last else None)
+
+
+def _with_oneself(words: str) -> str:
+    """Return a text with every name of the user, where it has one.
+
+    >>> _with_oneself("where do i live?"), _with_oneself("where does ida live?")
+    ('where do i live?, i, me, myself, the user', 'where does ida live?')
+    """
+    return f"{words}, {_NAMES_OF_ONESELF}" if _ONESELF.search(words) else words
 
 
 def _stands_in(name: InstrumentedAttribute[str], words: str) -> ColumnElement[bool]:

@@ -416,6 +416,19 @@ def test_a_tool_states_and_another_finds(agent, ada):
     ]
 
 
+@pytest.mark.parametrize("subject", ["user", "The user", "I", "me"])
+@pytest.mark.parametrize(
+    "question", ["Where do I live?", "Where does the user live?", "What's my address?", "the user's town"]
+)
+def test_the_user_is_found_by_whatever_they_are_called(agent, subject, question):
+    state(agent, "Porto", subject=subject)
+    state(agent, "Faro", subject="Ida")
+    assert [each["object"] for each in agent.tool("fact_search", query=question).json["facts"]] == ["Porto"]
+    assert [each["object"] for each in agent.tool("fact_search", query="Where does Ida live?").json["facts"]] == [
+        "Faro"
+    ]
+
+
 def test_a_tool_ends_a_fact_that_nothing_follows(agent):
     fact = agent.tool("fact_add", subject="Robin", predicate="works at", object="Acme", valid_from=SPRING).json["id"]
     ended = agent.tool("fact_update", fact_id=fact, valid_until=SUMMER).json
