@@ -36,7 +36,11 @@ class Tools:
         return "\n\n".join(filter(None, told))
 
     async def _told(self, path: str) -> str:
-        answer = (await self._server.get(path)).raise_for_status().json()
+        response = await self._server.get(path)
+        if response.is_client_error:
+            # As the server says it: that a token is not valid, or which scope it lacks.
+            raise httpx.HTTPError(f"{response.status_code}, {response.json()['detail']}")
+        answer = response.raise_for_status().json()
         if answer.get("error"):
             # A client keeps what it is told now, and would go on without once the database is back.
             raise httpx.HTTPError("its database does not answer")

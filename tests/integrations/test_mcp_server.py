@@ -172,6 +172,17 @@ def test_what_cannot_be_served_ends_and_says_why(args, token, said):
     assert done.stdout == b""
 
 
+def test_a_token_that_cannot_be_used_ends_it_and_says_why(base_url, ada):
+    writer = ada.new_token("write")["Authorization"].removeprefix("Bearer ")
+    for token, why in (
+        (writer, "403, the token lacks the scope read"),
+        ("cp_x", "401, a valid bearer token is needed"),
+    ):
+        command = [sys.executable, FOLDER / "mcp_server.py", base_url]
+        done = subprocess.run(command, env={"TOKEN": token}, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        assert (done.returncode, done.stderr.decode().strip()) == (1, f"no memory at {base_url}: {why}")
+
+
 @pytest.fixture
 def another_service(told: bytes) -> Iterator[str]:
     """Return the address of something that answers whatever it is asked with these bytes."""
