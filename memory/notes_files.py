@@ -27,7 +27,8 @@ _TEXTS = ("text", "memory", "content", "fact", "note", "data")
 _MOMENTS = ("created_at", "created", "date", "timestamp")
 _TAGS = ("tags", "categories")
 _LISTS = ("results", "memories", "entries", "items", "data")
-_PARSER = MarkdownIt("commonmark").enable("table")
+# What is in a block is kept as it was written: to look for links and emphasis would take most of the time.
+_PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
 _MARKER = re.compile(r"[ ]{0,3}(?:[-*+]|\d{1,9}[.)])[ \t]*")
 
 
