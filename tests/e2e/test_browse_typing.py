@@ -50,6 +50,18 @@ def test_what_is_folded_filters_as_it_is_chosen(log_in: LogIn, library: Any) -> 
     expect(page).to_have_url(re.compile(r"status=archived"))
 
 
+@pytest.mark.parametrize("width", [320, 390, 700, 1280])
+def test_the_order_of_the_list_is_read_whole(log_in: LogIn, library: Any, width: int) -> None:
+    page = log_in(library, at="/memories?order=important")
+    page.set_viewport_size({"width": width, "height": 800})
+    order = page.get_by_label("Order")
+    given, needed = [
+        order.evaluate("(each, width) => { each.style.width = width; return each.offsetWidth; }", width)
+        for width in ("", "max-content")
+    ]
+    assert given >= needed
+
+
 def test_back_leads_to_the_list_before_the_first_letter(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at="/search")
     page.goto("/memories")

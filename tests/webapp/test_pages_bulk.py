@@ -224,6 +224,14 @@ def test_all_that_fit_the_filters_can_be_taken(ada, browser, three):
     assert "Archive 2 memories?" in page
 
 
+@pytest.mark.parametrize(("order", "first"), [("", "newest first"), ("order=oldest", "oldest first")])
+def test_of_more_than_are_taken_at_once_it_says_which(ada, browser, three, monkeypatch, order, first):
+    monkeypatch.setattr(bulk, "MOST", 2)
+    page = ask(browser, [], "archive", path=f"/memories/bulk?{order}", every="true").text
+    assert f"These are the first 2, {first}; the rest can follow after." in page
+    assert ("kettle" in page, "lamp" in page) == (not order, bool(order))
+
+
 def test_all_that_fit_are_still_meant_while_a_field_is_asked_for_again(browser, three):
     again = ask(browser, [], "tag", every="true")
     assert (again.status_code, hidden(again, "every"), hidden(again, "id")) == (422, ["true"], [])

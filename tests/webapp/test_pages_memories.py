@@ -11,6 +11,7 @@ from api_agent import add_space
 from flask import Flask
 from flask.testing import FlaskClient
 from pages_browser import HTMX, at_browser, flashes, stored
+from sqlalchemy import text as sql
 
 from memory import bulk
 from memory.database import user_session
@@ -57,6 +58,19 @@ def test_the_list_is_in_the_order_that_is_chosen_and_so_is_what_follows(
     assert further is not None
     rest = reader.get(further[1].replace("&amp;", "&")).text
     assert (first in rest, last in rest) == (False, True)
+
+
+def test_who_has_the_last_changed_first_sees_when_that_was(reader: FlaskClient, ada) -> None:
+    stored(ada, "Ada keeps bees", created_at=utc_now() - timedelta(days=90))
+    with ada.session() as session:
+        session.execute(sql("UPDATE memories SET updated_at = now() - interval '4 days'"))
+    stored(ada, "Ada keeps hens")
+    pages = [
+        " ".join(re.sub(r"<[^>]*>", " ", reader.get(address).text).split())
+        for address in ("/memories", "/memories?order=changed")
+    ]
+    assert ["stored or changed 4 days ago" in page for page in pages] == [False, True]
+    assert pages[1].count("stored or changed") == 1
 
 
 def test_an_order_that_is_none_is_refused(reader: FlaskClient) -> None:

@@ -152,7 +152,7 @@ def ask() -> Response:
     """Count what would be touched, show some of it, and ask."""
     if is_incognito(None):
         return make_response(render_template("memories/closed.html"))
-    form = parse(AskForm, request.args)
+    form, narrowed = parse(AskForm, request.args), _filters()
     ids = _chosen(form)
     if not ids:
         return _to_list("Choose some memories first: tick them, or take all that fit.")
@@ -179,7 +179,8 @@ def ask() -> Response:
         ids=ids,
         items=listed(ids[:SHOWN]),
         most=bulk.MOST,
-        filters=_filters().chosen(),
+        in_order=narrowed.in_order,
+        filters=narrowed.chosen(),
     )
     return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
 

@@ -47,12 +47,12 @@ class SearchForm(BaseModel):
         return {name: "true" if value is True else value for name, value in given.items()}
 
 
-# How the page tells the orders of the list.
+# What each order of the list has first.
 ORDERS: dict[Order, str] = {
-    "newest": "newest first",
-    "oldest": "oldest first",
-    "changed": "last changed first",
-    "important": "most important first",
+    "newest": "newest",
+    "oldest": "oldest",
+    "changed": "last changed",
+    "important": "most important",
 }
 
 
@@ -99,7 +99,7 @@ class BrowseForm(BaseModel):
     @property
     def in_order(self) -> str:
         """Return the order of the list in words."""
-        return ORDERS[self.order]
+        return f"{ORDERS[self.order]} first"
 
     @property
     def narrows_further(self) -> bool:
