@@ -128,8 +128,13 @@ def test_the_counts_of_the_list_follow_what_is_forgotten(log_in: LogIn, reader: 
     expect(forgotten.locator("summary")).to_be_visible()
 
 
-def test_the_focus_stays_where_a_memory_went_for_good(log_in: LogIn, reader: Any) -> None:
-    page = log_in(reader, at="/memories?q=bakery")
+@pytest.mark.parametrize("others", [0, 1], ids=["alone", "beside another"])
+def test_the_focus_stays_where_a_memory_went_for_good(log_in: LogIn, reader: Any, others: int) -> None:
+    page = log_in(reader, at="/memories?q=shelf")
+    for _ in range(others):
+        page.get_by_role("button", name="Forget", exact=True).first.click()
+        expect(page.get_by_text("1 memory forgotten in the last ten minutes")).to_be_visible()
+    page.goto("/memories?q=bakery")
     page.get_by_role("button", name="Forget", exact=True).press("Enter")
     # It has the focus once it is wired; before that a button does what it does without scripts.
     expect(page.get_by_role("button", name="Undo")).to_be_focused()

@@ -60,6 +60,13 @@ def test_the_list_is_in_the_order_that_is_chosen_and_so_is_what_follows(
     assert (first in rest, last in rest) == (False, True)
 
 
+def test_who_restores_from_the_list_is_told_there(reader: FlaskClient, ada) -> None:
+    kept = stored(ada, TEXT)
+    reader.post(f"/memories/{kept}/forget")
+    reader.post(f"/memories/{kept}/restore", data={"next": "/memories?q=nothing"})
+    assert "Brought back." in flashes(reader.get("/memories?q=nothing"))
+
+
 def test_who_has_the_last_changed_first_sees_when_that_was(reader: FlaskClient, ada) -> None:
     stored(ada, "Ada keeps bees", created_at=utc_now() - timedelta(days=90))
     with ada.session() as session:

@@ -120,6 +120,8 @@ def forget(memory_id: UUID) -> Response:
 def restore(memory_id: UUID) -> Response:
     """Undo a forgetting."""
     entry = bring_back(memory_id)
+    if not wants_fragment():
+        flash("Brought back.")
     back = _back(url_for("memory.show", memory_id=memory_id))
     return swap_or_go("memories/_row.html", back, entry=entry, **beside_list())
 
