@@ -149,9 +149,9 @@ def move_many(
 ) -> Mapping[str, list[UUID]]:
     """Move memories into a space; returns those that moved, by the name of the space that they came from.
 
-    A memory stays when the space has the same text, when that text was just forgotten there, or when it is tied to
-    another memory of its own space. Raises `InvalidError` for an unknown space, `RefusedError` when the space stores
-    nothing or has not room for all of them.
+    Memories that are tied to one another move together. They stay when one of them is not among these, when the space
+    has the text of one, or when that was just forgotten there. Raises `InvalidError` for an unknown space,
+    `RefusedError` when the space stores nothing or has not room for all of them.
     """
     locked = lock_memories(session, user_id, ids, get_space(session, user_id, space).id)
     # Read anew: it may have been removed while we waited for it.
@@ -167,20 +167,19 @@ def move_many(
     stones = graveyard(session, user_id, target.id, keys, now)
     moved: dict[str, list[UUID]] = defaultdict(list)
 
-    def act(memory: Memory, origin: Space) -> bool:
-        if _is_tied(session, memory):
-            return False
+    def is_kept_away(memory: Memory) -> bool:
         if memory.status == "active" and find_twin(session, memory, target.id, memory.text_digest, now) is not None:
-            return False
-        if stones.bars(memory.text, memory.simhash):
-            return False
-        moved[origin.slug].append(memory.id)
-        details = {"from": origin.slug, "to": target.slug}
-        _move(session, memory, target, now)
-        record(session, user_id, "memory.moved", actor=actor, now=now, subject_id=memory.id, details=details)
-        return True
+            return True
+        return stones.bars(memory.text, memory.simhash)
 
-    _each(session, memories, act)
+    for group in _tied_groups(session, user_id, memories):
+        if any(is_kept_away(memory) for memory, _ in group):
+            continue
+        for memory, origin in group:
+            moved[origin.slug].append(memory.id)
+            details = {"from": origin.slug, "to": target.slug}
+            _move(session, memory, target, now)
+            record(session, user_id, "memory.moved", actor=actor, now=now, subject_id=memory.id, details=details)
     session.flush()
     return dict(moved)
 
@@ -214,12 +213,28 @@ def _move(session: Session, memory: Memory, target: Space, now: datetime) -> Non
     memory.space_id, memory.updated_at = target.id, now
 
 
-def _is_tied(session: Session, memory: Memory) -> bool:
-    linked = select(PossibleUpdate.memory_id).where(
-        PossibleUpdate.user_id == memory.user_id,
-        or_(PossibleUpdate.memory_id == memory.id, PossibleUpdate.older_id == memory.id),
-    )
-    return memory.supersedes is not None or session.scalar(linked.limit(1)) is not None or _has_newer(session, memory)
+def _tied_groups(session: Session, user_id: UUID, memories: Sequence[Locked]) -> Sequence[Sequence[Locked]]:
+    """Return the memories, those that are tied in one group; none that is tied to a memory that is not among them."""
+    locked = {memory.id: (memory, space) for memory, space in memories}
+    ids, older, newer = list(locked), PossibleUpdate.older_id, PossibleUpdate.memory_id
+    updates = select(newer, older).where(PossibleUpdate.user_id == user_id, or_(newer.in_(ids), older.in_(ids)))
+    replacing = or_(Memory.id.in_(ids), Memory.supersedes.in_(ids))
+    replaced = select(Memory.id, Memory.supersedes).where(Memory.user_id == user_id, replacing)
+    ties: dict[UUID, set[UUID]] = defaultdict(set)
+    for one, other in [*session.execute(updates), *session.execute(replaced)]:
+        if other is not None:
+            ties[one].add(other)
+            ties[other].add(one)
+    groups, seen = [], set[UUID]()
+    for memory_id in locked:
+        group, new = set[UUID](), {memory_id} - seen
+        while new:
+            group |= new
+            new = set[UUID]().union(*(ties[each] for each in new)) - group
+        seen |= group
+        if group and group <= locked.keys():
+            groups.append([locked[each] for each in sorted(group)])
+    return groups
 
 
 def _has_newer(session: Session, memory: Memory) -> bool:

@@ -47,3 +47,40 @@ def locking(book):
 @pytest.mark.parametrize("act", ACTS)
 def test_memories_and_their_spaces_are_locked_once_for_all(locking, second_space, act):
     assert locking(act, 2) == locking(act, 12)
+
+
+OLDER, NEWER = "The train to Basel leaves at 9 from platform 3.", "The train to Basel leaves at 9 from platform 4."
+
+
+@pytest.fixture(params=["update", "replaced"])
+def tied(book, change, request):
+    """Two memories of which one may be an update of the other, or replaces it; one more that is tied to neither."""
+    ids = [book.write(text).id for text in (OLDER, NEWER, "Ines sings in the choir")]
+    if request.param == "replaced":
+        change(ids[1], supersedes=ids[0])
+    return ids
+
+
+def moved(book, ids, space):
+    return {slug: set(each) for slug, each in book.do(bulk.move_many, ids, space).items()}
+
+
+def test_what_is_tied_moves_together_and_back(book, second_space, tied):
+    before = book.all("SELECT to_jsonb(p) FROM possible_updates p"), [book.load(each).supersedes for each in tied]
+    assert moved(book, tied, second_space) == {"default": set(tied)}
+    after = book.all("SELECT to_jsonb(p) FROM possible_updates p"), [book.load(each).supersedes for each in tied]
+    assert after == before
+    assert moved(book, tied, "default") == {second_space: set(tied)}
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_what_is_tied_to_a_memory_that_stays_does_too(book, second_space, tied, left):
+    assert moved(book, [tied[1 - left], tied[2]], second_space) == {"default": {tied[2]}}
+
+
+@pytest.mark.parametrize("forgotten", [False, True], ids=["the same is there", "the same was forgotten there"])
+def test_nothing_of_what_is_tied_moves_where_one_may_not(book, drop, second_space, tied, forgotten):
+    same = book.write(NEWER, space=second_space).id
+    if forgotten:
+        drop(same)
+    assert moved(book, tied, second_space) == {"default": {tied[2]}}

@@ -218,6 +218,7 @@ def done() -> Response:
     slips = [Slip(who.user_id, _BACK[form.act], until, tuple(ids), about) for about, ids in back.items()]
     page = render_template(
         "memories/bulk_done.html",
+        act=form.act,
         said=f"{counted(len(changed), 'memory', 'memories')} {WORDS[form.act][1]}",
         value=form.about,
         left=form.left,
