@@ -172,6 +172,20 @@ def test_a_filter_that_does_not_exist_is_refused(reader: FlaskClient, path: str,
     assert reader.get(f"{path}?{query}").status_code == 422
 
 
+def test_a_search_is_told_from_another_by_its_question(reader: FlaskClient, agent: Agent) -> None:
+    agent.store(TEXT)
+    for question in ("Which nuts is Ada allergic to?", "What about <b>hazelnuts</b>?"):
+        agent.tool("memory_search", query=question)
+    report(agent, {"arguments": {"query": ["a", "list"]}}, {"arguments": {}})
+    lines = [words(each) for each in re.findall(r"<summary.*?</summary>", reader.get("/record").text, re.S)]
+    assert lines == [
+        f"{NOTES} update test just now",
+        f"{NOTES} update test just now",
+        "memory_search search “What about <b>hazelnuts</b>?” 1 hit test just now",
+        "memory_search search “Which nuts is Ada allergic to?” 1 hit test just now",
+    ]
+
+
 @pytest.mark.parametrize("query", ["since=0001-01-01", "until=9999-12-30"])
 def test_the_first_and_the_last_day_can_be_asked_for(reader: FlaskClient, query: str) -> None:
     assert reader.get(f"/record?{query}").status_code == 200
@@ -497,7 +511,8 @@ def test_a_call_in_a_space_that_is_incognito_by_default_tells_no_words(
     assert ("idden" in calls.text, calls.text.count("open "), len(calls.json["calls"])) == (False, 2, 8)
     pages = ["/record", *(f"/record/calls/{call['id']}" for call in calls.json["calls"])]
     texts = [reader.get(page).text for page in pages]
-    assert ("idden ring" in "".join(texts), texts[0].count("open ")) == (False, 2)
+    # A question stands in the line of its call, and among the arguments.
+    assert ("idden ring" in "".join(texts), texts[0].count("open ")) == (False, 3)
     agent.post("/v1/memory/incognito/end")
     assert agent.get("/v1/tool-calls").text.count("hidden ring") == 6
 
