@@ -36,7 +36,7 @@ def test_what_is_typed_goes_with_the_filters(log_in: LogIn, library: Any) -> Non
     page = log_in(library, at="/memories?q=shelf")
     expect(page.locator(".count")).to_contain_text("30 memories")
     page.get_by_label("Type").select_option("fact")
-    expect(page.get_by_text("No memory has these words.")).to_be_visible()
+    expect(page.get_by_text("No active memory has these words.")).to_be_visible()
     expect(page).to_have_url(re.compile(r"q=shelf&type=fact|type=fact&q=shelf"))
 
 

@@ -220,7 +220,7 @@ def test_browse_filter_and_load_more(log_in: LogIn, library: Any, scripts: bool)
     page.get_by_label("Type").select_option("decision")
     if not scripts:
         page.get_by_role("button", name="Filter").click()
-    expect(page.get_by_text("No memory fits these filters")).to_be_visible()
+    expect(page.get_by_text("No active memory fits these filters")).to_be_visible()
 
 
 @BOTH

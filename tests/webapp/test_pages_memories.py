@@ -10,7 +10,7 @@ import pytest
 from api_agent import add_space
 from flask import Flask
 from flask.testing import FlaskClient
-from pages_browser import HTMX, at_browser, flashes, stored
+from pages_browser import HTMX, at_browser, flashes, follow, stored
 from sqlalchemy import text as sql
 
 from memory import bulk
@@ -112,7 +112,8 @@ def test_a_filter_takes_out_what_does_not_fit(reader: FlaskClient, ada, query: s
         create_theme(session, ada.id, "house", now=utc_now(), actor="test")
     text = reader.get(f"/memories?{query}").text
     assert TEXT not in text
-    assert "No memory fits these filters" in text
+    kind = "memory" if "status" in query else "active memory"
+    assert f"No {kind} fits these filters." in " ".join(text.split())
 
 
 @pytest.mark.parametrize(
@@ -492,8 +493,28 @@ def test_words_go_along_to_what_is_done_with_all_that_fit(reader: FlaskClient, a
 def test_where_no_memory_has_the_words_the_page_offers_another_search(reader: FlaskClient, ada) -> None:
     stored(ada, TEXT)
     text = reader.get("/memories?q=window").text
-    assert "No memory has these words." in text
+    assert "No active memory has these words." in " ".join(text.split())
     assert 'href="/search?q=window"' in text
+
+
+def test_what_is_out_of_search_is_one_step_from_a_list_without_it(reader: FlaskClient, ada) -> None:
+    stored(ada, "The kettle is new.")
+    kept = stored(ada, TEXT)
+    with ada.session() as session:
+        bulk.set_status_many(session, ada.id, [kept], "archived", keys=ada.runtime.keys, now=utc_now(), actor="user")
+    page = reader.get("/memories?q=studio&order=oldest").text
+    assert TEXT in follow(reader, page, "look among archived and replaced ones too")
+    assert "look among" not in reader.get("/memories?q=nothing&status=any").text
+
+
+def test_who_has_nothing_but_what_is_archived_is_not_told_that_nothing_is_kept(reader: FlaskClient, ada) -> None:
+    kept = stored(ada, TEXT)
+    assert "Nothing is active" not in reader.get("/memories").text
+    with ada.session() as session:
+        bulk.set_status_many(session, ada.id, [kept], "archived", keys=ada.runtime.keys, now=utc_now(), actor="user")
+    page = reader.get("/memories").text
+    assert ("Nothing is active." in page, "Nothing is remembered" in page) == (True, False)
+    assert TEXT in follow(reader, page, "Read what is archived")
 
 
 def test_words_with_a_nul_are_refused(reader: FlaskClient) -> None:

@@ -11,7 +11,7 @@ from api_agent import Agent, add_space, rows
 from api_talk import Talk
 from flask import Flask
 from flask.testing import FlaskClient
-from pages_browser import HTMX, at_browser, stored
+from pages_browser import HTMX, at_browser, follow, stored
 from sqlalchemy import text, update
 
 from memory.models import Memory, Space
@@ -202,3 +202,20 @@ def test_conversations_are_not_offered_in_incognito(talker) -> None:
 def test_the_search_page_says_where_conversations_are_searched(reader: FlaskClient) -> None:
     page = reader.get("/search").text
     assert 'What was said in <a href="/conversations">conversations</a> is searched there.' in page
+
+
+# --- what is out of search ---
+
+
+@pytest.mark.parametrize(("space", "told"), [({}, False), ({"space": "studio"}, True)])
+def test_where_little_is_found_archived_memories_are_told_of(studio: FlaskClient, ada, space, told) -> None:
+    label = "Archived memories of Studio are not searched"
+    assert label not in asked(studio, q="harbour", **space)
+    with ada.session() as session:
+        session.execute(update(Memory).where(Memory.text == RENT).values(status="archived"))
+    page = asked(studio, q="harbour", **space)
+    assert (label in page, "Archived memories of" in page) == (told, told)
+    if told:
+        assert RENT in follow(studio, page, label)
+    studio.post("/incognito/start")
+    assert "Archived memories of" not in asked(studio, q="harbour", **space)

@@ -12,7 +12,7 @@ from webapp.operations import is_incognito, space_for
 from webapp.pages.bulk import offer
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import ORDERS, BrowseForm, parse
-from webapp.pages.queries import choices, listing
+from webapp.pages.queries import archived, choices, listing
 from webapp.pages.restorables import restorables
 from webapp.pages.visitor import guarded
 from webapp.providers import failing_endpoints
@@ -26,13 +26,15 @@ def index() -> Response:
     form = parse(BrowseForm, request.args)
     if is_incognito(space_for(form.space) if form.space else None):
         return closed_page()
+    listed, offered = listing(form), choices(form.space)
     fragment = "memories/_page.html" if form.cursor else "memories/_list.html"
     page = render(
         "memories/index.html",
         fragment,
         form=form,
-        listing=listing(form),
-        choices=choices(form.space),
+        listing=listed,
+        choices=offered,
+        archived=None if listed.total or offered.memories else archived(),
         types=TYPES,
         orders=ORDERS,
         bulk=offer(),

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from memory.browse import Entry, Page, get_entry, list_counted, possible_updates
+from memory.browse import Entry, Filters, Page, get_entry, list_counted, list_ids, possible_updates
 from memory.models import Memory, PossibleUpdate, Space
 from memory.said import said_words
 from memory.spaces import DEFAULT_SPACE, SpaceOffer, offer_spaces
@@ -134,6 +134,14 @@ def in_conversations(form: SearchForm) -> dict[str, Any] | None:
     words = {word.lower(): stem(word) for word in _WORD.findall(form.q[:MAX_QUERY]) if stem(word) in wanted}
     said = said_words(session(), credential().user_id, space, words)
     return {"q": " ".join(said), "space": space} if said else None
+
+
+def archived(space: str | None = None) -> dict[str, str] | None:
+    """Return where the archived memories of a space, or of all that are open, are listed; None where there are none."""
+    hidden = frozenset() if space else incognito_spaces()
+    filters = Filters(space=space, outside=hidden or None, status="archived")
+    there = list_ids(session(), credential().user_id, filters, most=1, now=utc_now())
+    return {"status": "archived"} | ({"space": space} if space else {}) if there else None
 
 
 def listing(form: BrowseForm) -> Listing:

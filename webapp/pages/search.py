@@ -10,6 +10,7 @@ from flask import session as cookie
 
 from memory.errors import ConflictError
 from memory.models import TYPES
+from memory.spaces import DEFAULT_SPACE
 from retrieval.policy import NAMED, PolicyError
 from retrieval.query import LARGEST_LIMIT, Result
 from webapp.context import runtime, session
@@ -17,7 +18,7 @@ from webapp.htmx import at_address, render, wants_fragment
 from webapp.operations import was_incognito
 from webapp.pages.explain import Answer, explain
 from webapp.pages.forms import LONGEST_QUESTION, SearchForm, parse
-from webapp.pages.queries import choices, elsewhere, in_conversations
+from webapp.pages.queries import archived, choices, elsewhere, in_conversations
 from webapp.pages.visitor import guarded
 from webapp.ratelimit import LIMITED
 from webapp.recall import find
@@ -48,6 +49,7 @@ def index() -> Response:
         searched=offered.name_of(form.space),
         elsewhere=elsewhere(form) if little and offered.number > 1 else (),
         conversations=in_conversations(form) if little else None,
+        archived=archived(form.space or DEFAULT_SPACE) if little else None,
         types=TYPES,
         policies=tuple(NAMED),
         usual=runtime().settings.max_results,
