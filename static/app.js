@@ -87,6 +87,6 @@ addEventListener("htmx:beforeRequest", ({ detail: { xhr } }) => (xhr.before = do
 addEventListener("htmx:afterSettle", ({ detail: { elt, xhr } }) => {
   const before = xhr?.before;
   if (!before || document.activeElement !== document.body) return;
-  const next = [WRONG, ".cell-form button", "button, a[href], [tabindex]"].map((each) => elt.querySelector(each)).find(Boolean);
+  const next = [WRONG, ".cell-form button", ".desk-pick input, button, a[href], [tabindex]"].map((each) => elt.querySelector(each)).find(Boolean);
   seen((before.isConnected ? before : document.getElementById(before.id)) ?? next)?.focus({ preventScroll: true });
 });

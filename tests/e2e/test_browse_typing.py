@@ -89,6 +89,13 @@ def test_back_leads_to_the_page_that_was_loaded_last(log_in: LogIn, library: Any
     expect(page.locator("article.entry")).to_have_count(20)
 
 
+def test_who_loads_more_by_the_keyboard_misses_no_memory(log_in: LogIn, library: Any) -> None:
+    page = log_in(library, at="/memories")
+    page.get_by_role("link", name="Load more").press("Enter")
+    expect(page.locator("article.entry")).to_have_count(33)
+    expect(page.locator(".desk-pick input").nth(20)).to_be_focused()
+
+
 def test_a_pause_in_typing_asks_once(log_in: LogIn, library: Any) -> None:
     page = log_in(library, at=None)
     page.clock.install()
