@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 from api_agent import Agent, add_space, embed, rows, waited_for
-from pages_browser import at_browser, flashes, stored
+from pages_browser import at_browser, flashes, follow, stored
 from pages_markup import problems_of
 from sqlalchemy import text
 
@@ -404,6 +404,23 @@ def test_it_is_asked_in_a_sentence_and_leads_back_to_the_same_list(app, ada, for
     form = {**chosen, "about": form.get("tag") or form.get("target", "")}
     done = led(browser, browser.post("/memories/bulk/do?q=sea&type=note", data=form))
     assert 'href="/memories?q=sea&amp;type=note"' in done.text
+
+
+def test_one_memory_is_moved_and_archived_from_its_own_page(ada, browser, three):
+    page = browser.get(f"/memories/{three[0]}").text
+    assert ">Move<" not in page
+    assert "Archive 1 memory?" in follow(browser, page, "Archive")
+    add_space(ada, "work")
+    asked = follow(browser, browser.get(f"/memories/{three[0]}").text, "Move")
+    assert ("Where shall it be?" in asked, "Leave it" in asked, 'role="alert"' in asked) == (True, True, False)
+    # Where it is would be no move.
+    assert re.search(r'value="work"\s+selected', asked)
+    done = do(browser, three[:1], "move", target="work")
+    assert f'href="/memories/{three[0]}">Open the memory' in done.text
+    again = follow(browser, browser.get(f"/memories/{three[0]}").text, "Move")
+    assert re.search(r'value="default"\s+selected', again)
+    do(browser, three[:1], "archive")
+    assert ">Archive<" not in browser.get(f"/memories/{three[0]}").text
 
 
 def lock_memory(session, user_id, place):

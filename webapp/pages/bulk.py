@@ -23,7 +23,7 @@ from memory.errors import InvalidError
 from memory.forget import UNDO_WINDOW
 from memory.ids import pack, unpack
 from memory.models import Memory, Space
-from memory.spaces import lock_spaces
+from memory.spaces import DEFAULT_SPACE, lock_spaces
 from tasks.embedding import nudge
 from webapp.api.schemas import Line
 from webapp.command_answers import listed
@@ -158,14 +158,19 @@ def ask() -> Response:
         return _to_list("Choose some memories first: tick them, or take all that fit.")
     word, these = WORDS[form.act][0], counted(len(ids), "memory", "memories")
     value, problem, question = "", "", f"{word} {these}"
+    # The page of a memory leaves the space to be chosen here.
+    is_open = form.act == "move" and not form.about
     try:
         value = form.value
     except InvalidError as error:
         # Asked for here, where what was chosen is still chosen.
         said = f"the tag {error.message}" if error.field == "tag" else error.message
         problem = f"{said[:1].upper()}{said[1:]}."
+        if is_open:
+            problem = "Where shall it be?" if len(ids) == 1 else "Where shall they be?"
     else:
         question = _ASKED.get(form.act, f"{word} {{these}}").format(these=these, value=value)
+    items, places = listed(ids[:SHOWN]), offered_spaces()
     page = render_template(
         "memories/bulk.html",
         act=form.act,
@@ -173,16 +178,18 @@ def ask() -> Response:
         asked=question,
         value=value,
         problem=problem,
+        is_open=is_open,
         about=form.about,
         every=form.every,
-        places=offered_spaces(),
+        places=places,
+        target=next((slug for slug, _ in places if any(item.space != slug for item in items)), DEFAULT_SPACE),
         ids=ids,
-        items=listed(ids[:SHOWN]),
+        items=items,
         most=bulk.MOST,
         in_order=narrowed.in_order,
         filters=narrowed.chosen(),
     )
-    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
+    return make_response(page, HTTPStatus.UNPROCESSABLE_ENTITY if problem and not is_open else HTTPStatus.OK)
 
 
 @bp.post("/memories/bulk/do")
@@ -222,6 +229,7 @@ def done() -> Response:
         said=f"{counted(len(changed), 'memory', 'memories')} {WORDS[form.act][1]}",
         value=form.about,
         left=form.left,
+        only=next(iter(changed)) if len(changed) == 1 and not forgot else None,
         undone=bool(changed) and not still,
         slips=[seal(runtime().keys, each) for each in slips] if until > now else (),
         filters=_filters().chosen(),

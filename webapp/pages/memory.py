@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from memory.browse import Entry
 from memory.errors import InvalidError, NotFoundError, RefusedError
 from memory.forget import UNDO_WINDOW
+from memory.ids import pack
 from memory.models import TYPES, Space
 from webapp.context import credential, session, utc_now
 from webapp.htmx import render, swap_or_go, wants_fragment
@@ -32,10 +33,11 @@ from webapp.operations import (
     visible_entry,
 )
 from webapp.pages.beside import beside_list
+from webapp.pages.bulk import WORDS
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import RememberForm, begun_with, by_lines, last_day_of, parse
 from webapp.pages.history import past_of
-from webapp.pages.queries import opened
+from webapp.pages.queries import offered_spaces, opened
 from webapp.pages.recalls import recalled_of
 from webapp.pages.record import used_in
 from webapp.pages.remember import desk
@@ -77,10 +79,18 @@ def show(memory_id: UUID) -> Response:
         "memories/_memory.html",
         opened=found,
         entry=found.entry,
+        packed=pack([memory_id]),
+        acts=_further_acts(found.entry),
         used=used_in(memory_id),
         past=past_of(found.entry),
         recalled=recalled_of(memory_id),
     )
+
+
+def _further_acts(entry: Entry) -> list[tuple[str, str]]:
+    """Return what is done to a memory as to many, and how the page calls it."""
+    able = {"move": len(offered_spaces().pairs) > 1, "archive": entry.memory.status == "active"}
+    return [(act, WORDS[act][0]) for act, is_able in able.items() if is_able]
 
 
 def _forgotten(memory_id: UUID) -> Response:
