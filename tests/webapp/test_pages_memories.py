@@ -497,6 +497,18 @@ def test_where_no_memory_has_the_words_the_page_offers_another_search(reader: Fl
     assert 'href="/search?q=window"' in text
 
 
+@pytest.mark.parametrize(("days", "told"), [((9, 2), "newer"), ((2, 9), "older"), ((5, 5), "newer")])
+def test_which_of_two_is_the_newer_goes_by_their_days(reader: FlaskClient, ada, days, told: str) -> None:
+    then = utc_now()
+    first, second = (
+        stored(ada, f"The train to Basel leaves at {hour} on Mondays.", created_at=then - timedelta(days=day))
+        for hour, day in zip((9, 8), days, strict=True)
+    )
+    other = {"newer": "older", "older": "newer"}[told]
+    pages = [" ".join(reader.get(f"/memories/{each}").text.split()) for each in (first, second)]
+    assert [f"{word}, differs in number" in page for page, word in zip(pages, (told, other), strict=True)] == [True] * 2
+
+
 def test_what_is_out_of_search_is_one_step_from_a_list_without_it(reader: FlaskClient, ada) -> None:
     stored(ada, "The kettle is new.")
     kept = stored(ada, TEXT)
