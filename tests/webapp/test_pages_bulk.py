@@ -416,7 +416,7 @@ def test_one_memory_is_moved_and_archived_from_its_own_page(ada, browser, three)
     # Where it is would be no move.
     assert re.search(r'value="work"\s+selected', asked)
     done = do(browser, three[:1], "move", target="work")
-    assert f'href="/memories/{three[0]}">Open the memory' in done.text
+    assert f'href="/memories/{three[0]}">Open the memory</a> · <a ' in " ".join(done.text.split())
     again = follow(browser, browser.get(f"/memories/{three[0]}").text, "Move")
     assert re.search(r'value="default"\s+selected', again)
     do(browser, three[:1], "archive")
