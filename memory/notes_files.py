@@ -27,8 +27,11 @@ _TEXTS = ("text", "memory", "content", "fact", "note", "data")
 _MOMENTS = ("created_at", "created", "date", "timestamp")
 _TAGS = ("tags", "categories")
 _LISTS = ("results", "memories", "entries", "items", "data")
-# What is in a block is kept as it was written: to look for links and emphasis would take most of the time.
-_PARSER = MarkdownIt("commonmark").enable("table").disable("inline")
+# What is in a block is kept as it was written, addresses for links as well: to look for links and emphasis would take
+# most of the time.
+_PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "reference"])
+# To Python more signs end a line, to JSON and Markdown none of these: any may stand in a text.
+_LINE_END = re.compile(r"\r\n?")
 _MARKER = re.compile(r"[ ]{0,3}(?:[-*+]|\d{1,9}[.)])[ \t]*")
 
 
@@ -51,7 +54,7 @@ def drafts_in(content: bytes, name: str, changed_at: datetime) -> Iterator[Draft
     Raises `InvalidError` that names the file, and the line or the number of what cannot be a memory.
     """
     try:
-        text = content.decode("utf-8-sig")
+        text = _LINE_END.sub("\n", content.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise _wrong(name, "is not UTF-8") from None
     kind = Path(name).suffix.lower()
@@ -91,16 +94,22 @@ def _from_writing(
 
 def _blocks(body: str) -> Iterator[tuple[str, list[str]]]:
     """Give each block of a document that is one memory, with the headings that it stands under."""
-    lines = body.splitlines()
+    lines = body.split("\n")
     headings: dict[int, str] = {}
     lead: tuple[int, int] | None = None
     for token, inside in _top_level(_PARSER.parse(body)):
         if token.type == "heading_open":
-            level = int(token.tag[1:])
-            said = inside[0].content.strip().casefold() if inside else ""
-            headings = {at: word for at, word in headings.items() if at < level}
-            if said and len(said) <= MAX_TAG_LENGTH:
-                headings[level] = said
+            if lead is not None:
+                yield _written(lines, lead), list(headings.values())
+                lead = None
+            said = inside[0].content.strip() if inside else ""
+            if _is_title(token, said):
+                level = int(token.tag[1:])
+                headings = {at: word for at, word in headings.items() if at < level}
+                headings |= {level: said.casefold()} if said else {}
+            else:
+                yield said, list(headings.values())
+            continue
         spans = _spans(token, inside)
         if lead is not None and token.type != "paragraph_open" and spans:
             spans, lead = [(lead[0], spans[-1][1])], None
@@ -111,6 +120,14 @@ def _blocks(body: str) -> Iterator[tuple[str, list[str]]]:
         yield from ((said, list(headings.values())) for span in spans if (said := _written(lines, span)))
     if lead is not None:
         yield _written(lines, lead), list(headings.values())
+
+
+def _is_title(token: Token, said: str) -> bool:
+    """Tell whether a heading is one to who wrote it: not a text that a line of dashes parts from what follows.
+
+    One that is too long for a tag says something by itself.
+    """
+    return token.markup != "-" and len(said) <= MAX_TAG_LENGTH and "\n" not in said
 
 
 def _top_level(tokens: Sequence[Token]) -> Iterator[tuple[Token, Sequence[Token]]]:
@@ -125,7 +142,7 @@ def _top_level(tokens: Sequence[Token]) -> Iterator[tuple[Token, Sequence[Token]
 
 def _spans(token: Token, inside: Sequence[Token]) -> list[tuple[int, int]]:
     """Return the lines of a block, from the first on to the one behind its last; of a list those of each item."""
-    if token.type in {"heading_open", "hr"} or token.map is None:
+    if token.type == "hr" or token.map is None:
         return []
     if token.type in {"bullet_list_open", "ordered_list_open"}:
         return [
@@ -148,7 +165,7 @@ def _written(lines: Sequence[str], span: tuple[int, int]) -> str:
 
 def _from_objects(text: str, name: str, source: tuple[str, ...], *, by_line: bool) -> Iterator[Draft]:
     if by_line:
-        rows = [(f"line {at}", line) for at, line in enumerate(text.splitlines(), 1) if line.strip()]
+        rows = [(f"line {at}", line) for at, line in enumerate(text.split("\n"), 1) if line.strip()]
         found = [(place, _read(line, f"{name}, {place}")) for place, line in rows]
     else:
         values = _read(text, name)

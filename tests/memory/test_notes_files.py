@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memory.errors import InvalidError
-from memory.notes_files import drafts_of, files_in
+from memory.notes_files import drafts_in, drafts_of, files_in
 
 DOCUMENT = """---
 tags: [personal, home]
@@ -85,11 +88,54 @@ def test_headings_and_front_matter_tell_more_of_them(drafts):
         ("> said Ana\n> twice", ["> said Ana\n> twice"]),
         ("---\n\nafter a line", ["after a line"]),
         ("# Only a heading", []),
+        ("Rent is 900\n---\nThe key is at Bob's\n---\n", ["Rent is 900", "The key is at Bob's"]),
+        ("Title\n===\n\none", ["one"]),
+        ("one\ntwo\n===\n\nthree", ["one\ntwo", "three"]),
+        (f"# {'bees ' * 20}\n\none", [("bees " * 20).strip(), "one"]),
+        ("one [a]\n\n[a]: swordfish", ["one [a]", "[a]: swordfish"]),
         ("", []),
     ],
 )
 def test_of_plain_text_each_block_is_one(drafts, text, expected):
     assert [draft.text for draft in drafts(text, "notes.txt")] == expected
+
+
+BLOCKS = (
+    "* *",
+    "* *:",
+    "*\n---",
+    "- *\n- *",
+    "- *\n  *\n\n  *\n  - *\n    *\n+ *",
+    "1. *\n   1. *\n2. *",
+    "```\n*\n\n- *\n```",
+    "| * | * |\n|---|---|\n| * | * |",
+    "> *\n*\n> - *",
+    "<div>\n*\n</div>",
+    "    *\n    *",
+    "[*]: *",
+    "# Heading",
+    "---",
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(BLOCKS), st.sampled_from(("\n", "\n\n"))), min_size=1))
+def test_each_word_of_a_document_is_in_one_memory(blocks):
+    template = "".join(block + end for block, end in blocks)
+    words = [f"word{number}x" for number in range(template.count("*"))]
+    document = template.replace("*", "%s") % tuple(words)
+    found = " ".join(draft.text for draft in drafts_in(document.encode(), "a.txt", datetime.now(UTC)))
+    assert sorted(re.findall(r"word\d+x", found)) == sorted(words)
+
+
+def test_what_leads_to_nothing_stands_under_its_own_heading(drafts):
+    shopping, rest = drafts("# Now\n\nShopping:\n\n# Later\n\nrest")
+    assert (shopping.tags, rest.tags) == (("now",), ("later",))
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\x0b", "\x0c", "\x85"])
+def test_a_sign_that_may_end_a_line_ends_none(drafts, sign):
+    assert [draft.text for draft in drafts(f"# One\n\nbees{sign}hives\n\n- honey\n")] == [f"bees{sign}hives", "honey"]
+    assert [draft.text for draft in drafts('{"text": "bees\u2028hives"}', "a.jsonl")] == ["bees\u2028hives"]
 
 
 def test_a_document_without_a_date_is_as_old_as_its_file(drafts, tmp_path):
