@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -121,6 +121,13 @@ def strip_recalled(
     nothing is left.
     """
     return strip_all_recalled(session, user_id, [text], now=now, since=since)[0]
+
+
+def authored(session: Session, user_id: UUID, message_id: UUID, text: str, *, now: datetime) -> str:
+    """Return what of a stored message's text its author said: not what this server had recalled to it before."""
+    # Its id tells when a message was stored, whatever time its sender gave it; a stream may have ended later.
+    stored_at = datetime.fromtimestamp((message_id.int >> 80) / 1000, UTC)
+    return strip_recalled(session, user_id, text, now=now, since=stored_at - WINDOW).text
 
 
 def strip_all_recalled(

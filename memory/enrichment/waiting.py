@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from sqlalchemy import Row
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
-from memory.recalled import WINDOW, strip_recalled
+from memory.recalled import authored
 from memory.spaces import DEFAULT_SPACE
 
 
@@ -102,12 +102,7 @@ def _own_words(session: Session, user_id: UUID, episode: Row[Any], now: datetime
         "reply_id": episode.reply_id,
     }
     texts = [
-        _said(session, user_id, row, now) if row.recalled else row.content for row in session.execute(_TURN, turn).all()
+        authored(session, user_id, row.id, row.content, now=now) if row.recalled else row.content
+        for row in session.execute(_TURN, turn).all()
     ]
     return "\n\n".join(text for text in texts if text.strip())
-
-
-def _said(session: Session, user_id: UUID, message: Row[Any], now: datetime) -> str:
-    # Its id tells when a message was stored, whatever time its sender gave it; a stream may have ended later.
-    stored_at = datetime.fromtimestamp((message.id.int >> 80) / 1000, UTC)
-    return strip_recalled(session, user_id, message.content, now=now, since=stored_at - WINDOW).text
