@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -219,6 +219,11 @@ def where_said(session: Session, user_id: UUID, ids: Sequence[UUID]) -> dict[UUI
     return {memory_id: (message, conversation) for memory_id, message, conversation in rows}
 
 
+def find_sources(session: Session, user_id: UUID, message_ids: Collection[UUID | None]) -> Mapping[UUID | None, Source]:
+    """Return by their ids where messages are; those that are not there are not in it."""
+    return {row.id: Source(*row) for row in session.execute(_sources(user_id, message_ids))} if message_ids else {}
+
+
 def _sources(user_id: UUID, ids: Collection[UUID | None]) -> Select[*tuple[Any, ...]]:
     return (
         select(Message.id, Message.conversation_id, Message.sequence, Conversation.space_id)
@@ -364,7 +369,7 @@ def _with_sources(session: Session, user_id: UUID, entries: list[Entry]) -> list
     ids = {entry.memory.source_message_id for entry in entries} - {None}
     if not ids:
         return entries
-    sources: dict[UUID | None, Source] = {row.id: Source(*row) for row in session.execute(_sources(user_id, ids))}
+    sources = find_sources(session, user_id, ids)
     return [replace(entry, source=sources.get(entry.memory.source_message_id)) for entry in entries]
 
 

@@ -14,13 +14,16 @@ from sqlalchemy.orm import Session
 from memory.drafts import check_moment, check_not_ahead, check_text
 from memory.embedding.cache import drop_cached
 from memory.errors import ConflictError, InvalidError, NotFoundError
+from memory.fact_texts import extracted_from
 from memory.ids import among, new_id
-from memory.journal import record, release_calls
+from memory.journal import record, redact, release_calls
 from memory.keys import Keys
 from memory.models import Conversation, EntityMention, Episode, Memory, Message, Space
+from memory.needles import Needles
 from memory.payloads import check_json
 from memory.session_state import drop_states
 from memory.spaces import lock_spaces
+from memory.telling import begin_to_tell
 from memory.unsynchronised import run_unsynchronised
 
 LONGEST_NAME = 256
@@ -36,6 +39,7 @@ class Deletion:
 
     messages: int
     episodes: int
+    facts: int
     memories_unlinked: int
 
 
@@ -258,8 +262,8 @@ def delete_conversation(
 ) -> Deletion:
     """Delete a conversation with its messages, episodes, mentions and links from calls of tools, for good.
 
-    Memories learned from it stay, without their source; only those of the space `within` are counted. Raises
-    `NotFoundError`.
+    So go the facts that were extracted from it, and what calls tell of them. Memories learned from it stay, without
+    their source. Of both only those of the space `within` are counted. Raises `NotFoundError`.
     """
     get_conversation(session, user_id, conversation_id, within=within)
     # Memories of any space may come from here, and what they are in is locked before they are.
@@ -267,11 +271,14 @@ def delete_conversation(
     conversation = lock_conversation(session, user_id, conversation_id, within=within, to_delete=True)
     # Memories before episodes, as the embedder locks them, and calls before cached vectors, as whoever purges does.
     unlinked = _unlink_memories(session, conversation, within)
+    begin_to_tell(session)
+    facts = len(extracted_from(session, [conversation_id], within=within))
+    redact(session, (), Needles(()), [conversation_id])
     release_calls(session, [conversation_id])
     episodes = drop_episodes(session, user_id, [conversation_id], keys)
     run_unsynchronised(session, delete(Message).where(*_said_in(conversation)))
     drop_states(session, user_id, [conversation_id])
-    done = Deletion(conversation.message_count, episodes, unlinked)
+    done = Deletion(conversation.message_count, episodes, facts, unlinked)
     session.expire(conversation)
     session.delete(conversation)
     record(

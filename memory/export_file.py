@@ -28,6 +28,12 @@ from memory.models import Base
 
 # Came to the format later: a document of before is one that has none.
 _LATER = frozenset({"facts", "wordings"})
+# So did these columns, with what was so before.
+_LATER_COLUMNS = {
+    ("spaces", "extract_facts"): False,
+    ("conversations", "extracted_through"): 0,
+    ("facts", "extracted"): False,
+}
 # Of a number, and of the bytes of a JSON value.
 LARGEST = 10**9
 # The parser names each value by all the values that it is in: a file of nothing but brackets would fill the memory of
@@ -130,7 +136,8 @@ def _model_of(section: str) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for column in columns_of(Base.metadata.tables[section]):
         kind = _kind(column)
-        fields[column.name] = (kind | None, None) if column.nullable else (kind, ...)
+        before = _LATER_COLUMNS.get((section, column.name), ...)
+        fields[column.name] = (kind | None, None) if column.nullable else (kind, before)
     made: type[BaseModel] = create_model(section, __config__=ConfigDict(extra="forbid"), **fields)
     return made
 

@@ -1,8 +1,8 @@
-"""What facts say, and the end of those that say what a forgotten memory said, or that go with their space."""
+"""What facts say, and the end of those that say what a forgotten memory said, or that go with where they came from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Protocol
 from uuid import UUID
@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from memory.ids import among
-from memory.models import Fact
+from memory.models import Fact, Message
 from memory.needles import Needles
 from memory.redaction import Secrets
 from memory.unsynchronised import run_unsynchronised
@@ -33,21 +33,42 @@ def sentence(parts: _Parts) -> str:
     return f"{parts.subject} {parts.predicate} {parts.object}"
 
 
-def facts_saying(session: Session, needles: Needles, space_id: UUID | None = None) -> Sequence[UUID]:
-    """Return the facts that say one of the texts, and those of the space `space_id`.
+def facts_saying(
+    session: Session, needles: Needles, space_id: UUID | None = None, conversation_ids: Collection[UUID] = ()
+) -> Sequence[UUID]:
+    """Return the facts that say one of the texts, those of the space `space_id`, and what conversations alone bear out.
 
     Works with the user whom the transaction is confined to, as `drop_facts` does.
     """
-    return [*_saying(session, needles), *_within(session, space_id)]
+    return [*_saying(session, needles), *_within(session, space_id), *extracted_from(session, conversation_ids)]
 
 
-def drop_facts(session: Session, needles: Needles, space_id: UUID | None = None) -> Sequence[UUID]:
+def extracted_from(
+    session: Session, conversation_ids: Collection[UUID], *, within: UUID | None = None
+) -> Sequence[UUID]:
+    """Return the facts that were read out of conversations, and that nobody has stated or corrected since.
+
+    Of the user whom the transaction is confined to, and of the space `within`.
+    """
+    if not conversation_ids:
+        return ()
+    said = select(Message.id).where(
+        Message.user_id == func.app_user(), among(Message.conversation_id, conversation_ids)
+    )
+    mine = (Fact.user_id == func.app_user(), Fact.extracted, Fact.source_message_id.in_(said))
+    here = () if within is None else (Fact.space_id == within,)
+    return session.scalars(select(Fact.id).where(*mine, *here)).all()
+
+
+def drop_facts(
+    session: Session, needles: Needles, space_id: UUID | None = None, conversation_ids: Collection[UUID] = ()
+) -> Sequence[UUID]:
     """Delete what `facts_saying` returns, and return it; the caller commits.
 
     Whoever states one meanwhile is waited for before, as `memory.telling` says.
     """
     session.flush()
-    said = facts_saying(session, needles, space_id)
+    said = facts_saying(session, needles, space_id, conversation_ids)
     if said:
         found = (Fact.user_id == func.app_user(), among(Fact.id, said))
         # In one order, as two may forget what the same facts say.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,7 @@ from memory.scripts import UNSPACED
 from memory.spaces import lock_spaces
 from memory.telling import begin_to_tell
 from memory.text import normalise, simhash64
-from memory.tombstones import graveyard, refusal
+from memory.tombstones import bury, graveyard, refusal
 from memory.unsynchronised import run_unsynchronised
 
 LARGEST_PAGE = 200
@@ -86,7 +86,9 @@ class Stated:
 class FactFilters:
     """Which facts to list; None means any. With `at`, those that were true then; spaces of `hidden` are left out.
 
-    `naming` is a text, as a question: those whose subject or object stands in it, as words of their own.
+    `naming` is a text, as a question: those whose subject or object stands in it, as words of their own. Those
+    `extracted` were read out of a conversation, and nobody has confirmed or corrected them since; with `conversation`,
+    those that stand in a message of it.
     """
 
     space_id: UUID | None = None
@@ -94,6 +96,8 @@ class FactFilters:
     predicate: str | None = None
     naming: str | None = None
     at: datetime | None = None
+    extracted: bool | None = None
+    conversation: UUID | None = None
     hidden: Collection[str] = ()
 
 
@@ -145,15 +149,26 @@ def end_contradicted(
 
 
 def state(
-    session: Session, user_id: UUID, space_id: UUID, said: Statement, *, keys: Keys, now: datetime, actor: str
+    session: Session,
+    user_id: UUID,
+    space_id: UUID,
+    said: Statement,
+    *,
+    keys: Keys,
+    now: datetime,
+    actor: str,
+    extracted: bool = False,
 ) -> Stated:
     """Keep a fact in a space; what it contradicts ends when it begins, and is never deleted.
 
     One that is stated again while it is true stays one, with the higher confidence. One that began before another which
-    contradicts it ends when that begins. Raises `RefusedError` where memory is off, for what was forgotten in the
-    space less than a day ago, for what says a text that can still be brought back, and for what is marked as recalled;
-    `InvalidError` for a source message that is not in the space, an end that is before the beginning, and one that
-    would end what is known to go on: that is to be corrected.
+    contradicts it ends when that begins. What a model has `extracted` changes nothing that was stated, and stands
+    beside what it contradicts of that; what is stated counts as extracted no longer.
+
+    Raises `RefusedError` where memory is off, for what was forgotten in the space less than a day ago, for what says a
+    text that can still be brought back, and for what is marked as recalled; `InvalidError` for a source message that is
+    not in the space, an end that is before the beginning, and one that would end what is known to go on: that is to be
+    corrected.
     """
     (space,) = lock_spaces(session, user_id, {space_id}) or (None,)
     if space is None:
@@ -167,14 +182,23 @@ def state(
     over = said.valid_until
     if over is not None and over <= begins:
         raise InvalidError("valid_until", "must be after valid_from, which is now unless it is given")
-    known = _same(session, user_id, space_id, said, true_at=begins)
+    if extracted and said.single and _was_stated(session, user_id, space_id, said):
+        said = replace(said, single=False)
+    known = _same(session, user_id, space_id, said, true_at=begins, of_any=extracted)
+    if known is not None and extracted and not known.extracted:
+        return Stated(known, created=False, ended=())
     if known is not None and over is not None and (known.valid_until is None or known.valid_until > over):
         raise InvalidError("valid_until", f"is to be changed in the fact that says this already, {known.id}")
     if known is not None:
         known.confidence = max(known.confidence, said.confidence)
         known.source_message_id = known.source_message_id or said.source_message_id
+        known.extracted = extracted
+        ended: Sequence[UUID] = ()
+        if known.single != said.single and not extracted:
+            known.single = said.single
+            ended = _ended_by(session, known)
         session.flush()
-        return Stated(known, created=False, ended=())
+        return Stated(known, created=False, ended=ended)
     fact = Fact(
         user_id=user_id,
         space_id=space_id,
@@ -185,6 +209,7 @@ def state(
         confidence=said.confidence,
         single=said.single,
         source_message_id=said.source_message_id,
+        extracted=extracted,
         valid_from=begins,
         valid_until=over,
         created_at=now,
@@ -237,18 +262,41 @@ def _is_true(moment: datetime) -> ColumnElement[bool]:
 
 
 def _same(
-    session: Session, user_id: UUID, space_id: UUID, said: Statement, *, true_at: datetime, beside: UUID | None = None
+    session: Session,
+    user_id: UUID,
+    space_id: UUID,
+    said: Statement,
+    *,
+    true_at: datetime,
+    beside: UUID | None = None,
+    of_any: bool = False,
 ) -> Fact | None:
-    """Return the fact that says this already and is true at a moment, if it is not the one `beside`."""
+    """Return the fact that says this already and is true at a moment, if it is not the one `beside`.
+
+    One that was stated comes first, and is the only one of its subject and predicate if this is, but with `of_any`.
+    """
     about = select(Fact).where(
         Fact.user_id == user_id,
         Fact.space_id == space_id,
         *(getattr(Fact, name) == key for name, key in said.keys.items()),
-        Fact.single == said.single,
+        *(() if of_any else ((Fact.single == said.single) | Fact.extracted,)),
         Fact.id.is_distinct_from(beside),
         _is_true(true_at),
     )
-    return session.scalars(about.limit(1)).first()
+    return session.scalars(about.order_by(Fact.extracted, Fact.id).limit(1)).first()
+
+
+def _was_stated(session: Session, user_id: UUID, space_id: UUID, said: Statement) -> bool:
+    """Tell whether somebody has stated what is the only one of this subject and predicate."""
+    stated = select(Fact.id).where(
+        Fact.user_id == user_id,
+        Fact.space_id == space_id,
+        Fact.subject_key == said.keys["subject_key"],
+        Fact.predicate_key == said.keys["predicate_key"],
+        Fact.single,
+        ~Fact.extracted,
+    )
+    return session.scalars(stated.limit(1)).first() is not None
 
 
 def list_facts(
@@ -273,6 +321,11 @@ def list_facts(
         statement = statement.where(or_(_stands_in(Fact.subject_key, words), _stands_in(Fact.object_key, words)))
     if filters.at is not None:
         statement = statement.where(_is_true(filters.at))
+    if filters.extracted is not None:
+        statement = statement.where(Fact.extracted == filters.extracted)
+    if filters.conversation is not None:
+        said = select(Message.id).where(Message.user_id == user_id, Message.conversation_id == filters.conversation)
+        statement = statement.where(Fact.source_message_id.in_(said))
     if cursor is not None:
         statement = statement.where(tuple_(Fact.valid_from, Fact.id) < from_cursor(cursor))
     rows = session.execute(statement.order_by(Fact.valid_from.desc(), Fact.id.desc()).limit(limit + 1)).all()
@@ -332,6 +385,7 @@ def correct_fact(
 ) -> Stated:
     """Change `object`, `confidence`, `valid_from` or `valid_until` of a fact; None for the last makes it true again.
 
+    Whoever does has looked at it: it counts as stated from then on, as it does with False for `extracted`.
     What contradicts it and began before ends when it begins. Raises `NotFoundError`, `RefusedError` as `state` does,
     and `InvalidError` on a field that does not fit: it cannot be true beyond the next one that contradicts it.
     """
@@ -349,9 +403,11 @@ def correct_fact(
         redact(session, [fact_id], Needles(()))
     new = {"object": said.object, "confidence": said.confidence, "valid_from": begins, "valid_until": until}
     fields = sorted(name for name, value in new.items() if value != getattr(fact, name))
+    if fact.extracted and (fields or changes.get("extracted") is False):
+        fields.append("extracted")
     if not fields:
         return Stated(fact, created=False, ended=())
-    for name, value in {**new, **said.keys}.items():
+    for name, value in {**new, **said.keys, "extracted": False}.items():
         setattr(fact, name, value)
     ended = _ended_by(session, fact)
     details = {"fields": fields, "ended": [str(each) for each in ended]}
@@ -382,9 +438,15 @@ def _check_span(session: Session, fact: Fact, begins: datetime, until: datetime 
         )
 
 
-def delete_fact(session: Session, user_id: UUID, fact_id: UUID, *, now: datetime, actor: str) -> None:
-    """Delete a fact for good, and what calls said of it; what it had ended stays ended. Raises `NotFoundError`."""
-    session.delete(_locked(session, user_id, fact_id, now)[0])
+def delete_fact(session: Session, user_id: UUID, fact_id: UUID, *, keys: Keys, now: datetime, actor: str) -> None:
+    """Delete a fact for good, and what calls said of it; what it had ended stays ended. Raises `NotFoundError`.
+
+    One that was extracted leaves a tombstone, as a forgotten memory does: it may be said again any moment.
+    """
+    fact, space = _locked(session, user_id, fact_id, now)
+    if fact.extracted:
+        bury(session, {fact.id: [sentence(fact)]}, keys, now, user_id=user_id, space_id=space.id)
+    session.delete(fact)
     session.flush()
     redact(session, [fact_id], Needles(()))
     record(session, user_id, "fact.deleted", actor=actor, now=now, subject_id=fact_id)

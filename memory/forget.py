@@ -79,7 +79,7 @@ def forget_locked(
     """
     user_id, memory_id, replaced = memory.user_id, memory.id, memory.supersedes
     others = texts_of(session, user_id, [memory_id])
-    bury(session, {memory: others}, keys, now, user_id=user_id, space_id=space.id)
+    bury(session, {memory_id: [memory.text, *others]}, keys, now, user_id=user_id, space_id=space.id)
     texts = [memory.text, *others]
     until = None
     if undo is not None:
@@ -137,7 +137,7 @@ def forget_all(
     due: to look for what they say takes minutes, and their tombstones, which are many, are all that anyone waits for.
     """
     rows = _set_aside(session, user_id, memories, now)
-    said = {memory: texts_in(rows[memory.id])[1:] for memory in memories}
+    said = {memory_id: texts_in(row) for memory_id, row in rows.items()}
     bury(session, said, keys, now, user_id=user_id, space_id=space_id)
     ids = [*rows, *restorable]
     mine = (Forgotten.user_id == user_id, among(Forgotten.id, ids))

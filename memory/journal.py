@@ -54,20 +54,21 @@ def redact(
 ) -> int:
     """Blank every tool call that tells of one of the memories, and every cell of a notebook that says a text.
 
-    A fact that says one is deleted, as if it were one of the memories, and so is each of the space `facts_of`. The
-    calls of these conversations are locked as well, for `release_calls`. Returns how many calls were blanked. Works
+    A fact that says one is deleted, as if it were one of the memories, and so is each of the space `facts_of`. These
+    conversations are about to be deleted: what was extracted from them goes, and their calls are locked as well, for
+    `release_calls`. Returns how many calls were blanked. Works
     with the user whom the transaction is confined to; the caller commits. Who tells, states or writes anything is
     waited for, if a text is to be found, and waits from then on until that.
     """
     session.flush()
     calls = Calls(session, needles)
     if needles:
-        calls.look([*memory_ids, *facts_saying(session, needles, facts_of)])
+        calls.look([*memory_ids, *facts_saying(session, needles, facts_of, conversation_ids)])
         # Only now: all of the record may take long, and what was told meanwhile is soon looked through. Nothing else is
         # locked before: who is waited for may have to wait for that.
         wait_for_tellers(session)
         blank(session, needles)
-    calls.look([*memory_ids, *drop_facts(session, needles, facts_of)])
+    calls.look([*memory_ids, *drop_facts(session, needles, facts_of, conversation_ids)])
     return calls.blank(conversation_ids)
 
 

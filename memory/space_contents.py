@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, aliased
 
 from memory.ids import among
 from memory.keys import Keys
-from memory.models import STATUSES, Conversation, Entity, Fact, Forgotten, Memory, Space, Token
+from memory.models import STATUSES, Conversation, Entity, Fact, Forgotten, Memory, Message, Space, Token
 from memory.spaces import DEFAULT_SPACE, get_space
 from memory.tombstones import Graveyard, graveyard, undo_ends
 
@@ -157,6 +157,7 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
     memories = _memories(session, space)
     conversations = _conversations(session, space)
     facts = _facts(session, space, now)
+    elsewhere = _extracted_elsewhere(session, space)
     entities = session.scalar(select(func.count()).select_from(_within(space, Entity, Entity.id).subquery()))
     tokens = session.scalars(_open_tokens(space)).all()
     forgotten = session.scalars(unpurged(space, now).where(undo_ends() > now)).all()
@@ -169,6 +170,7 @@ def count(session: Session, space: Space, pool: Space, stones: Graveyard, now: d
         "entities": entities or 0,
         "facts": facts["total"],
         "facts_true": facts["true_now"],
+        "facts_elsewhere": elsewhere,
         "tokens": len(tokens),
         "forgotten": len(forgotten),
     }
@@ -220,6 +222,14 @@ def _facts(session: Session, space: Space, now: datetime) -> dict[str, Any]:
     return dict(session.execute(_within(space, Fact, *columns).order_by(None)).mappings().one())
 
 
+def _extracted_elsewhere(session: Session, space: Space) -> int:
+    """Return how many facts of other spaces were extracted from conversations that are here: they go with these."""
+    here = select(Conversation.id).where(Conversation.user_id == space.user_id, Conversation.space_id == space.id)
+    said = select(Message.id).where(Message.user_id == space.user_id, Message.conversation_id.in_(here))
+    facts = (Fact.user_id == space.user_id, Fact.extracted, Fact.space_id != space.id)
+    return session.scalar(select(func.count()).where(*facts, Fact.source_message_id.in_(said))) or 0
+
+
 def _digest(item_id: Any, *states: Any) -> ColumnElement[str | None]:
     """Return the digest of all rows in the order of their ids; NULL without any."""
     said = func.concat_ws(":", item_id, *states)
@@ -257,7 +267,7 @@ def _plans(
             "conversations_deleted": total["conversations"],
             "messages_deleted": total["messages"],
             "episodes_deleted": total["episodes"],
-            "facts_deleted": total["facts"],
+            "facts_deleted": total["facts"] + total["facts_elsewhere"],
             **gone,
         },
     }

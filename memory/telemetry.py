@@ -52,9 +52,21 @@ def advance_totals(session: Session, now: datetime) -> None:
 
 def telemetry(session: Session, now: datetime) -> dict[str, Any]:
     """Return the numbers behind `/metrics`; ages and times are in seconds, latencies and rates of the last hour."""
-    numbers, failed, waiting, full = session.execute(
-        select(func.telemetry(now), func.vectors_given_up(now), func.enrichment_backlog(now), func.full_spaces())
+    numbers, failed, waiting, unread, full = session.execute(
+        select(
+            func.telemetry(now),
+            func.vectors_given_up(now),
+            func.enrichment_backlog(now),
+            func.extraction_backlog(),
+            func.full_spaces(),
+        )
     ).one()
     tried = failed + numbers["embed"]["count"]
     rate = failed / tried if tried else 0.0
-    return {**numbers, "embedding_failure_rate": rate, "enrichment_backlog": waiting, "full_spaces": full}
+    return {
+        **numbers,
+        "embedding_failure_rate": rate,
+        "enrichment_backlog": waiting,
+        "extraction_backlog": unread,
+        "full_spaces": full,
+    }

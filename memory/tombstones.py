@@ -234,29 +234,29 @@ def undo_ends() -> ColumnElement[datetime]:
 
 def bury(
     session: Session,
-    said: Mapping[Memory, Collection[str]],
+    said: Mapping[UUID, Sequence[str]],
     keys: Keys,
     now: datetime,
     *,
     user_id: UUID,
     space_id: UUID,
 ) -> None:
-    """Leave tombstones in a space for 24 hours: of what memories say, and of each text that they said before.
+    """Leave tombstones in a space for 24 hours: of what memories or facts say, and of each text that they said before.
 
-    Whoever told a memory first may say it again as it was. What another active memory of the space says, or what would
-    be merged into one, stays free.
+    By its id `said` has the text of each, and behind it those of before. Whoever told a memory first may say it again
+    as it was. What was said before stays free where another active memory of the space says it, or what would be
+    merged into one.
     """
     stones: list[Stone] = []
     former: list[tuple[Stone, str]] = []
-    for memory, before in said.items():
+    for memory_id, texts in said.items():
         mine: set[bytes] = set()
-        texts = (memory.text, *before)
         for place, words, text in ((n, each, form) for n, each in enumerate(texts) for form in _spellings(each)):
             normalised = normalise(text)
             stone = Stone(
                 user_id=user_id,
                 space_id=space_id,
-                memory_id=memory.id,
+                memory_id=memory_id,
                 digest=keys.digest("tombstone", caseless(_material(text, normalised))),
                 marks_digest=_marks(keys, text),
                 simhash=to_signed(simhash64(normalised)),
@@ -268,7 +268,7 @@ def bury(
                 stones.append(stone)
                 if place:
                     former.append((stone, words))
-    free = _said_by_others(session, {memory.id for memory in said}, former, keys, now)
+    free = _said_by_others(session, said.keys(), former, keys, now)
     if kept := [stone._asdict() for stone in stones if stone not in free]:
         session.execute(insert(Tombstone), kept)
 

@@ -108,7 +108,7 @@ def delete_fact(fact_id: UUID) -> None:
     """Delete a fact for good; as with any forgetting, an incognito session may do so too."""
     who = credential()
     visible_fact(fact_id)
-    facts.delete_fact(session(), who.user_id, fact_id, now=utc_now(), actor=who.actor)
+    facts.delete_fact(session(), who.user_id, fact_id, keys=runtime().keys, now=utc_now(), actor=who.actor)
     session().commit()
 
 
@@ -122,6 +122,7 @@ def fact_json(fact: Fact, slug: str) -> dict[str, Any]:
         "object": fact.object,
         "confidence": fact.confidence,
         "single": fact.single,
+        "extracted": fact.extracted,
         "source_message_id": str(fact.source_message_id) if fact.source_message_id else None,
         "valid_from": moment(fact.valid_from),
         "valid_until": moment(fact.valid_until),

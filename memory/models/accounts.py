@@ -29,11 +29,15 @@ class User(Base):
 class Space(Base):
     """A namespace. `documents` and `tokens` count active memories and their words, kept by a trigger for BM25.
 
-    After `retention_days` memories that nobody wanted are archived (`memory.retention`); 0 keeps them for ever.
+    After `retention_days` memories that nobody wanted are archived (`memory.retention`); 0 keeps them for ever. With
+    `extract_facts` a language model reads what is said here (`memory.extraction`).
     """
 
     __tablename__ = "spaces"
-    __table_args__ = (UniqueConstraint("user_id", "slug"),)
+    __table_args__ = (
+        UniqueConstraint("user_id", "slug"),
+        Index("ix_spaces_extracting", "user_id", "id", postgresql_where=text("extract_facts")),
+    )
 
     user_id: Mapped[Owner]
     id: Mapped[Id]
@@ -43,6 +47,7 @@ class Space(Base):
     incognito_default: Mapped[bool] = mapped_column(server_default=text("false"), default=False)
     soft_cap: Mapped[int]
     retention_days: Mapped[int] = mapped_column(server_default=text("180"), default=180)
+    extract_facts: Mapped[bool] = mapped_column(server_default=text("false"), default=False)
     policy: Mapped[Document]
     documents: Mapped[int] = mapped_column(BigInteger, server_default=text("0"), default=0)
     tokens: Mapped[int] = mapped_column(BigInteger, server_default=text("0"), default=0)

@@ -30,7 +30,7 @@ class Conversation(Base):
     """A thread of messages. Its space is its scope, looked up whenever something is searched.
 
     `episodes` and `tokens_indexed` count what BM25 needs to know of it, kept by a trigger; `total_tokens` counts
-    cl100k tokens of its messages.
+    cl100k tokens of its messages. Up to the message `extracted_through` it was read for facts.
     """
 
     __tablename__ = "conversations"
@@ -53,6 +53,7 @@ class Conversation(Base):
     total_tokens: Mapped[int] = mapped_column(BigInteger, server_default=sql("0"), default=0)
     episodes: Mapped[int] = mapped_column(server_default=sql("0"), default=0)
     tokens_indexed: Mapped[int] = mapped_column(BigInteger, server_default=sql("0"), default=0)
+    extracted_through: Mapped[int] = mapped_column(server_default=sql("0"), default=0)
     extra: Mapped[Document] = mapped_column("metadata")
     created_at: Mapped[Moment]
     updated_at: Mapped[Moment]

@@ -15,7 +15,8 @@ _HAS_MESSAGE = text("source_message_id IS NOT NULL")
 class Fact(Base):
     """Subject, predicate and object, true from `valid_from` until `valid_until`; without the latter until now.
 
-    The keys are what is compared. Of facts that are `single` one of a subject and predicate is true at a time.
+    The keys are what is compared. Of facts that are `single` one of a subject and predicate is true at a time. What was
+    `extracted` a model has read out of a message, and nobody has stated or corrected it since.
     """
 
     __tablename__ = "facts"
@@ -44,6 +45,7 @@ class Fact(Base):
     object_key: Mapped[str]
     confidence: Mapped[float]
     single: Mapped[bool] = mapped_column(server_default=text("true"), default=True)
+    extracted: Mapped[bool] = mapped_column(server_default=text("false"), default=False)
     source_message_id: Mapped[UUID | None]
     valid_from: Mapped[Moment]
     valid_until: Mapped[Moment | None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -312,6 +313,25 @@ def test_backfill_reads_what_waits_and_embeds_what_it_found(run, client, ada):
     assert re.search(r"^[1-9]\d* read for names and tags, 0 waiting\.$", said, re.MULTILINE)
     (entity,) = client.get("/v1/entities", headers=ada.headers).json["entities"]
     assert (entity["name"], entity["needs_embedding"]) == ("Beatrice", False)
+
+
+def test_backfill_has_conversations_read_for_facts(run, client, ada):
+    client.patch("/v1/spaces/default", json={"extract_facts": True}, headers=ada.headers)
+    talk = client.post("/v1/conversations", json={}, headers=ada.headers).json["id"]
+    said = {"message": {"role": "user", "content": "I moved to Lisbon"}}
+    client.post(f"/v1/conversations/{talk}/messages", json=said, headers=ada.headers)
+    with ada.session() as session:
+        # It has rested for long enough.
+        session.execute(text("UPDATE conversations SET updated_at = now() - interval '1 hour'"))
+    with chat_endpoint() as endpoint:
+        fact = {"message": 1, "subject": "user", "predicate": "lives in", "object": "Lisbon"}
+        endpoint.said = json.dumps({"facts": [fact]})
+        assert "1 messages read" not in run("backfill", "--no-extract", COMMONPLACE_LLM_URL=endpoint.url).stdout
+        done = run("backfill", COMMONPLACE_LLM_URL=endpoint.url)
+    assert "1 messages read for facts, 0 waiting." in done.stdout
+    (found,) = client.get("/v1/facts", headers=ada.headers).json["facts"]
+    assert (found["object"], found["extracted"]) == ("Lisbon", True)
+    client.patch("/v1/spaces/default", json={"extract_facts": False}, headers=ada.headers)
 
 
 def test_a_schema_that_a_newer_version_made_is_told_in_one_line(run, fresh_database):

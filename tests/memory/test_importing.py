@@ -134,6 +134,21 @@ def test_a_document_from_before_there_was_a_section_comes_in(full, bobs_book, la
     assert exported(bobs_book)[later] == []
 
 
+def test_a_document_from_before_facts_were_extracted_comes_in(full, bobs_book):
+    document = exported(full)
+    for section, column in (
+        ("spaces", "extract_facts"),
+        ("conversations", "extracted_through"),
+        ("facts", "extracted"),
+    ):
+        for row in document[section]:
+            del row[column]
+    bring_in(bobs_book, document)
+    assert bobs_book.all("SELECT DISTINCT extract_facts FROM spaces") == [False]
+    assert bobs_book.all("SELECT DISTINCT extracted_through FROM conversations") == [0]
+    assert bobs_book.all("SELECT DISTINCT extracted FROM facts") == [False]
+
+
 def test_what_comes_in_is_contradicted_by_what_is_stated_then(full, bobs_book):
     bring_in(bobs_book, exported(full))
     space = bobs_book.one("SELECT id FROM spaces WHERE slug = 'studio'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from api_agent import NOBODYS_ID, Agent, add_space, fields, rows
@@ -10,14 +11,16 @@ from api_talk import Talk
 
 from memory.database import user_session
 from memory.embedding.backfill import utc_now
+from memory.facts import Statement, state
 from memory.forget import UNDO_WINDOW
 from memory.purge import purge
+from memory.spaces import get_space
 
 FACTS = "/v1/facts"
 SPRING, SUMMER, AUTUMN = (f"2024-{month:02}-01T00:00:00+00:00" for month in (3, 6, 9))
 
 
-def state(agent, object_, subject="Robin", predicate="lives in", **more):
+def stated(agent, object_, subject="Robin", predicate="lives in", **more):
     """State a fact and return the answer."""
     response = agent.post(FACTS, {"subject": subject, "predicate": predicate, "object": object_, **more})
     assert response.status_code in {200, 201}, response.json
@@ -37,59 +40,59 @@ def spans(agent, **query):
 
 
 def test_a_newer_fact_ends_what_it_contradicts(agent):
-    older = state(agent, "Bern", valid_from=SPRING)
-    newer = state(agent, "Lisbon", subject=" ROBIN ", predicate="Lives  in", valid_from=SUMMER)
+    older = stated(agent, "Bern", valid_from=SPRING)
+    newer = stated(agent, "Lisbon", subject=" ROBIN ", predicate="Lives  in", valid_from=SUMMER)
     assert (older["created"], older["ended"], newer["ended"]) == (True, [], [older["id"]])
     assert told(agent) == ["Lisbon"]
     assert spans(agent) == {"Bern": (SPRING, SUMMER), "Lisbon": (SUMMER, None)}
 
 
 def test_a_name_is_the_same_in_every_unicode_form(agent):
-    older = state(agent, "Bern", subject="Zoe\u0308", valid_from=SPRING)
-    assert state(agent, "Lisbon", subject="Zo\u00eb", valid_from=SUMMER)["ended"] == [older["id"]]
+    older = stated(agent, "Bern", subject="Zoe\u0308", valid_from=SPRING)
+    assert stated(agent, "Lisbon", subject="Zo\u00eb", valid_from=SUMMER)["ended"] == [older["id"]]
     assert agent.post(FACTS, {"subject": "\ufdfa" * 200, "predicate": "is", "object": "long"}).status_code == 422
 
 
 def test_what_was_true_can_be_asked(agent):
-    state(agent, "Bern", valid_from=SPRING)
-    state(agent, "Lisbon", valid_from=SUMMER)
+    stated(agent, "Bern", valid_from=SPRING)
+    stated(agent, "Lisbon", valid_from=SUMMER)
     asked = ["2024-02-01T00:00:00Z", SPRING, "2024-05-31T23:59:59Z", SUMMER]
     assert [told(agent, at=moment) for moment in asked] == [[], ["Bern"], ["Bern"], ["Lisbon"]]
 
 
 def test_one_that_is_told_late_ends_when_the_next_begins(agent):
-    state(agent, "Porto", valid_from=AUTUMN)
-    state(agent, "Bern", valid_from=SPRING)
+    stated(agent, "Porto", valid_from=AUTUMN)
+    stated(agent, "Bern", valid_from=SPRING)
     assert spans(agent) == {"Bern": (SPRING, AUTUMN), "Porto": (AUTUMN, None)}
-    state(agent, "Lisbon", valid_from=SUMMER)
+    stated(agent, "Lisbon", valid_from=SUMMER)
     assert spans(agent) == {"Bern": (SPRING, SUMMER), "Lisbon": (SUMMER, AUTUMN), "Porto": (AUTUMN, None)}
 
 
 def test_what_is_not_single_stays_true_beside_others(agent):
     for name in ("Ada", "Bob"):
-        state(agent, name, predicate="knows", single=False)
+        stated(agent, name, predicate="knows", single=False)
     assert sorted(told(agent, predicate="KNOWS")) == ["Ada", "Bob"]
 
 
 @pytest.mark.parametrize("other", [{"subject": "Ada"}, {"predicate": "was born in"}, {"space": "work"}])
 def test_what_is_about_something_else_contradicts_nothing(agent, ada, other):
     add_space(ada, "work")
-    state(agent, "Bern")
-    assert state(agent, "Lisbon", **other)["ended"] == []
+    stated(agent, "Bern")
+    assert stated(agent, "Lisbon", **other)["ended"] == []
     assert sorted(told(agent)) == ["Bern", "Lisbon"]
 
 
 def test_one_that_is_told_again_stays_one_with_the_higher_confidence(agent):
-    first = state(agent, "Bern", confidence=0.4)
+    first = stated(agent, "Bern", confidence=0.4)
     again = agent.post(FACTS, {"subject": "robin", "predicate": "lives in", "object": "BERN", "confidence": 0.8})
     assert (again.status_code, again.json) == (200, {**first, "created": False})
-    state(agent, "Bern", confidence=0.1)
+    stated(agent, "Bern", confidence=0.1)
     assert [fact["confidence"] for fact in agent.get(FACTS).json["facts"]] == [0.8]
 
 
 def test_one_that_comes_back_is_true_again_from_then(agent):
     for place, since in (("Bern", SPRING), ("Lisbon", SUMMER), ("Bern", AUTUMN)):
-        state(agent, place, valid_from=since)
+        stated(agent, place, valid_from=since)
     found = agent.get(FACTS, ended=True).json["facts"]
     assert [(fact["object"], fact["valid_until"]) for fact in found] == [
         ("Bern", None),
@@ -101,7 +104,7 @@ def test_one_that_comes_back_is_true_again_from_then(agent):
 def test_a_fact_has_the_message_that_said_it_until_that_is_deleted(agent):
     talk = Talk(agent)
     message = talk.say("I live in Bern now")["id"]
-    fact = state(agent, "Bern", source_message_id=message)["id"]
+    fact = stated(agent, "Bern", source_message_id=message)["id"]
     assert agent.get(f"{FACTS}/{fact}").json["source_message_id"] == message
     agent.delete(talk.path)
     assert agent.get(f"{FACTS}/{fact}").json["source_message_id"] is None
@@ -118,21 +121,21 @@ def correct(agent, fact, **changes):
 
 
 def test_one_that_is_ended_stays_on_record(agent):
-    fact = state(agent, "Bern", valid_from=SPRING)["id"]
+    fact = stated(agent, "Bern", valid_from=SPRING)["id"]
     answer = {"id": fact, "valid_from": SPRING, "valid_until": SUMMER, "ended": []}
     assert correct(agent, fact, valid_until=SUMMER).json == answer
     assert (told(agent), told(agent, ended=True)) == ([], ["Bern"])
 
 
 def test_one_that_was_ended_can_be_made_true_again(agent):
-    fact = state(agent, "Bern", valid_from=SPRING)["id"]
+    fact = stated(agent, "Bern", valid_from=SPRING)["id"]
     correct(agent, fact, valid_until=SUMMER)
     assert correct(agent, fact, valid_until=None).json["valid_until"] is None
     assert told(agent) == ["Bern"]
 
 
 def test_what_is_wrong_is_put_right(agent, ada):
-    fact = state(agent, "Bremen", valid_from=SUMMER)["id"]
+    fact = stated(agent, "Bremen", valid_from=SUMMER)["id"]
     assert correct(agent, fact, object="Bern", confidence=0.5, valid_from=SPRING).status_code == 200
     found = agent.get(f"{FACTS}/{fact}").json
     assert [found[name] for name in ("object", "confidence", "valid_from")] == ["Bern", 0.5, SPRING]
@@ -142,7 +145,7 @@ def test_what_is_wrong_is_put_right(agent, ada):
 
 def test_one_that_is_moved_after_what_contradicts_it_ends_that(agent):
     bern, lisbon = (
-        state(agent, place, valid_from=since)["id"] for place, since in (("Bern", SPRING), ("Lisbon", SUMMER))
+        stated(agent, place, valid_from=since)["id"] for place, since in (("Bern", SPRING), ("Lisbon", SUMMER))
     )
     assert correct(agent, bern, valid_from=AUTUMN, valid_until=None).json["ended"] == [lisbon]
     assert spans(agent) == {"Lisbon": (SUMMER, AUTUMN), "Bern": (AUTUMN, None)}
@@ -164,8 +167,8 @@ def test_one_that_is_moved_after_what_contradicts_it_ends_that(agent):
     ],
 )
 def test_a_correction_that_does_not_fit_changes_nothing(agent, changes, field):
-    fact = state(agent, "Bern", valid_from=SPRING)["id"]
-    state(agent, "Lisbon", valid_from=SUMMER)
+    fact = stated(agent, "Bern", valid_from=SPRING)["id"]
+    stated(agent, "Lisbon", valid_from=SUMMER)
     before = agent.get(FACTS, ended=True).json
     response = correct(agent, fact, **changes)
     assert (response.status_code, fields(response)) == (422, [field])
@@ -174,14 +177,14 @@ def test_a_correction_that_does_not_fit_changes_nothing(agent, changes, field):
 
 def test_what_is_known_already_is_not_made_of_another(agent):
     for name in ("Ada", "Bob"):
-        fact = state(agent, name, predicate="knows", single=False)["id"]
+        fact = stated(agent, name, predicate="knows", single=False)["id"]
     assert fields(correct(agent, fact, object="ADA")) == ["object"]
     assert correct(agent, fact, object="BOB").status_code == 200
     assert sorted(told(agent)) == ["Ada", "BOB"]
 
 
 def test_a_correction_that_changes_nothing_is_no_event(agent, ada):
-    fact = state(agent, "Bern", valid_from=SPRING)["id"]
+    fact = stated(agent, "Bern", valid_from=SPRING)["id"]
     assert correct(agent, fact, object="Bern", confidence=1, valid_from=SPRING, valid_until=None).status_code == 200
     assert rows(ada, "SELECT 1 FROM audit_events WHERE action = 'fact.corrected'") == []
 
@@ -213,16 +216,16 @@ def test_all_there_were_and_those_of_a_moment_are_not_asked_at_once(agent):
     ],
 )
 def test_a_question_brings_the_facts_of_what_it_names(agent, question, named):
-    state(agent, "Bern")
-    state(agent, "C++", subject="Ada", predicate="writes")
-    state(agent, "Straße", subject="Wege", predicate="heißt")
-    state(agent, "\u0130zmir", subject="Jos\u00e9", predicate="comes from")
-    state(agent, "東京", subject="Yuki", predicate="lives in")
+    stated(agent, "Bern")
+    stated(agent, "C++", subject="Ada", predicate="writes")
+    stated(agent, "Straße", subject="Wege", predicate="heißt")
+    stated(agent, "\u0130zmir", subject="Jos\u00e9", predicate="comes from")
+    stated(agent, "東京", subject="Yuki", predicate="lives in")
     assert set(told(agent, q=question)) == named
 
 
 def test_one_that_is_deleted_is_gone(agent, ada):
-    fact = state(agent, "Bern")["id"]
+    fact = stated(agent, "Bern")["id"]
     assert agent.delete(f"{FACTS}/{fact}").json == {"id": fact, "deleted": True}
     assert (told(agent, ended=True), agent.get(f"{FACTS}/{fact}").status_code) == ([], 404)
     actions = [
@@ -254,7 +257,7 @@ def test_a_bad_field_states_nothing(agent, ada, body, field):
 
 def test_pages_have_each_fact_once(agent):
     for number in range(5):
-        state(agent, f"island {number}", predicate="has seen", single=False)
+        stated(agent, f"island {number}", predicate="has seen", single=False)
     first = agent.get(FACTS, limit=3).json
     rest = agent.get(FACTS, limit=3, cursor=first["next_cursor"]).json
     assert [fact["object"][-1] for fact in first["facts"] + rest["facts"]] == list("43210")
@@ -267,7 +270,7 @@ def test_pages_have_each_fact_once(agent):
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
 def test_nobody_else_meets_a_fact(agent, stranger, client, ada, method):
-    fact = state(agent, "Bern")["id"]
+    fact = stated(agent, "Bern")["id"]
     confined = Agent(client, ada.new_token("read", "write", "forget", space=add_space(ada, "work")))
     for who in (stranger, confined):
         body = {"json": {"object": "Lisbon"}} if method == "PATCH" else {}
@@ -277,12 +280,12 @@ def test_nobody_else_meets_a_fact(agent, stranger, client, ada, method):
 
 
 def test_the_database_shows_nobody_the_facts_of_others(agent, bob):
-    state(agent, "Bern")
+    stated(agent, "Bern")
     assert rows(bob, "SELECT 1 FROM facts") == []
 
 
 def test_incognito_states_and_tells_nothing(agent):
-    fact = state(agent, "Bern")["id"]
+    fact = stated(agent, "Bern")["id"]
     hidden = agent.in_session("s")
     hidden.post("/v1/memory/incognito/start", {"session": "s"})
     body = {"subject": "Robin", "predicate": "lives in", "object": "Lisbon"}
@@ -294,7 +297,7 @@ def test_incognito_states_and_tells_nothing(agent):
 
 def test_a_space_that_is_incognito_by_default_tells_none(agent, ada):
     add_space(ada, "diary")
-    state(agent, "Bern", space="diary")
+    stated(agent, "Bern", space="diary")
     agent.patch("/v1/spaces/diary", {"incognito_default": True})
     assert told(agent) == []
 
@@ -308,7 +311,7 @@ def test_with_memory_off_nothing_is_stated(agent, ada):
 
 def test_with_memory_off_what_is_there_stays_as_it_is(agent, ada):
     add_space(ada, "work")
-    fact = state(agent, "Bern", space="work")["id"]
+    fact = stated(agent, "Bern", space="work")["id"]
     agent.patch("/v1/spaces/work", {"memory_enabled": False})
     assert correct(agent, fact, object="Lisbon").status_code == 409
     assert told(agent) == ["Bern"]
@@ -319,8 +322,8 @@ def test_with_memory_off_what_is_there_stays_as_it_is(agent, ada):
 
 def test_what_is_forgotten_for_good_is_no_fact(agent, ada):
     memory = agent.store("Robin lives in Bern, near the river")
-    state(agent, "Bern, near the river")
-    state(agent, "Ada", predicate="knows")
+    stated(agent, "Bern, near the river")
+    stated(agent, "Ada", predicate="knows")
     agent.delete(f"/v1/memory/entries/{memory}")
     assert [each for (each,) in rows(ada, "SELECT object FROM facts")] == ["Ada"]
 
@@ -328,7 +331,7 @@ def test_what_is_forgotten_for_good_is_no_fact(agent, ada):
 @pytest.mark.parametrize("corrected", [False, True])
 def test_what_was_forgotten_is_not_stated(agent, ada, corrected):
     memory = agent.store("Robin lives in Bern, near the river.")
-    fact = state(agent, "Lisbon")["id"]
+    fact = stated(agent, "Lisbon")["id"]
     agent.delete(f"/v1/memory/entries/{memory}")
     body = {"subject": "Robin", "predicate": "lives in", "object": "Bern, near the River"}
     refused = correct(agent, fact, object=body["object"]) if corrected else agent.post(FACTS, body)
@@ -360,7 +363,7 @@ def test_what_is_marked_as_recalled_is_not_stated(agent):
 
 def test_what_can_be_brought_back_is_told_by_no_fact_until_then(agent, ada, runtime):
     memory = agent.store("Robin lives in Bern, near the river")
-    fact = state(agent, "Bern, near the river")["id"]
+    fact = stated(agent, "Bern, near the river")["id"]
     agent.delete(f"/v1/memory/entries/{memory}", undo=True)
     assert (told(agent), agent.get(f"{FACTS}/{fact}").status_code) == ([], 404)
     assert "river" not in agent.get("/v1/export").text
@@ -382,8 +385,8 @@ def test_what_can_be_brought_back_is_told_by_no_fact_until_then(agent, ada, runt
 )
 def test_facts_of_a_removed_space_move_end_or_go(agent, ada, contents, true_now, ever):
     add_space(ada, "work")
-    state(agent, "Bern", valid_from=SPRING)
-    state(agent, "Lisbon", valid_from=SUMMER, space="work")
+    stated(agent, "Bern", valid_from=SPRING)
+    stated(agent, "Lisbon", valid_from=SUMMER, space="work")
     expect = agent.get("/v1/spaces/work/contents").json["expect"]
     removed = agent.delete("/v1/spaces/work", contents=contents, expect=expect)
     assert removed.status_code == 200, removed.json
@@ -421,8 +424,8 @@ def test_a_tool_states_and_another_finds(agent, ada):
     "question", ["Where do I live?", "Where does the user live?", "What's my address?", "the user's town"]
 )
 def test_the_user_is_found_by_whatever_they_are_called(agent, subject, question):
-    state(agent, "Porto", subject=subject)
-    state(agent, "Faro", subject="Ida")
+    stated(agent, "Porto", subject=subject)
+    stated(agent, "Faro", subject="Ida")
     assert [each["object"] for each in agent.tool("fact_search", query=question).json["facts"]] == ["Porto"]
     assert [each["object"] for each in agent.tool("fact_search", query="Where does Ida live?").json["facts"]] == [
         "Faro"
@@ -439,7 +442,7 @@ def test_a_tool_ends_a_fact_that_nothing_follows(agent):
 
 
 def test_a_tool_states_what_is_over(agent):
-    state(agent, "Lisbon", valid_from=AUTUMN)
+    stated(agent, "Lisbon", valid_from=AUTUMN)
     over = {"subject": "Robin", "predicate": "lives in", "valid_from": SPRING, "valid_until": SUMMER}
     assert agent.tool("fact_add", object="Bern", **over).json["ended"] == []
     assert spans(agent) == {"Bern": (SPRING, SUMMER), "Lisbon": (AUTUMN, None)}
@@ -448,9 +451,9 @@ def test_a_tool_states_what_is_over(agent):
 
 
 def test_what_is_stated_ends_at_the_latest_when_the_next_begins(agent):
-    state(agent, "Lisbon", valid_from=SUMMER)
+    stated(agent, "Lisbon", valid_from=SUMMER)
     for created in (True, False):
-        kept = state(agent, "Bern", valid_from=SPRING, valid_until=AUTUMN)
+        kept = stated(agent, "Bern", valid_from=SPRING, valid_until=AUTUMN)
         assert (kept["valid_until"], kept["created"]) == (SUMMER, created)
 
 
@@ -462,7 +465,7 @@ def test_no_fact_ends_before_it_begins(agent, more):
 
 
 def test_what_goes_on_is_not_ended_by_stating_it_again(agent):
-    fact = state(agent, "Bern", valid_from=SPRING)["id"]
+    fact = stated(agent, "Bern", valid_from=SPRING)["id"]
     again = {"subject": "Robin", "predicate": "lives in", "object": "Bern", "valid_from": SPRING}
     assert fact in agent.tool("fact_add", **again, valid_until=SUMMER).json["detail"]
     assert spans(agent) == {"Bern": (SPRING, None)}
@@ -488,7 +491,7 @@ def test_a_tool_deletes_a_fact_for_good(agent, ada):
 
 @pytest.mark.parametrize(("tool", "change"), [("fact_update", {"object": "Porto"}), ("fact_delete", {})])
 def test_no_tool_changes_a_fact_that_its_caller_does_not_see(client, ada, bob, agent, tool, change):
-    fact = state(agent, "Bern")["id"]
+    fact = stated(agent, "Bern")["id"]
     scopes = ("read", "write", "forget")
     confined = Agent(client, ada.new_token(*scopes, space=add_space(ada, "work")))
     for other in (confined, Agent(client, bob.new_token(*scopes))):
@@ -508,13 +511,13 @@ def test_no_tool_changes_a_fact_that_its_caller_does_not_see(client, ada, bob, a
 )
 def test_a_tool_of_facts_needs_the_scope_of_what_it_does(client, ada, agent, tool, scopes, status):
     change = {"confidence": 0.5} if tool == "fact_update" else {}
-    response = Agent(client, ada.new_token(*scopes)).tool(tool, fact_id=state(agent, "Bern")["id"], **change)
+    response = Agent(client, ada.new_token(*scopes)).tool(tool, fact_id=stated(agent, "Bern")["id"], **change)
     assert response.status_code == status
     assert "Bern" not in response.text
 
 
 def test_in_incognito_a_tool_changes_no_fact_but_deletes_it(agent):
-    fact = state(agent, "Bern")["id"]
+    fact = stated(agent, "Bern")["id"]
     hidden = agent.in_session("s")
     hidden.post("/v1/memory/incognito/start", {"session": "s"})
     assert hidden.tool("fact_update", fact_id=fact, object="Porto").json["reason"] == "incognito"
@@ -525,13 +528,13 @@ def test_in_incognito_a_tool_changes_no_fact_but_deletes_it(agent):
 
 def test_there_is_more_than_was_asked_for(agent):
     for name in ("Ada", "Bob"):
-        state(agent, name, predicate="knows", single=False)
+        stated(agent, name, predicate="knows", single=False)
     found = agent.tool("fact_search", limit=1).json
     assert (len(found["facts"]), found["more"]) == (1, True)
 
 
 def test_incognito_finds_nothing_by_a_tool(agent, ada):
-    state(agent, "Bern")
+    stated(agent, "Bern")
     hidden = agent.in_session("s")
     hidden.post("/v1/memory/incognito/start", {"session": "s"})
     assert hidden.tool("fact_search", query="Robin").json == {"facts": [], "more": False, "degraded": ["incognito"]}
@@ -541,8 +544,8 @@ def test_incognito_finds_nothing_by_a_tool(agent, ada):
 
 def test_with_memory_off_a_tool_finds_nothing_and_the_list_is_its_owners(agent, ada):
     add_space(ada, "work")
-    state(agent, "Bern", space="work")
-    state(agent, "Ada", predicate="knows")
+    stated(agent, "Bern", space="work")
+    stated(agent, "Ada", predicate="knows")
     agent.patch("/v1/spaces/work", {"memory_enabled": False})
     off = {"facts": [], "more": False, "degraded": ["memory_off"]}
     assert agent.tool("fact_search", query="Robin", space="work").json == off
@@ -571,8 +574,62 @@ def test_what_can_be_brought_back_is_told_by_no_call_that_stated_it(agent):
 
 def test_a_space_that_is_incognito_by_default_shows_no_call_that_found_a_fact_of_it(agent, ada):
     add_space(ada, "diary")
-    state(agent, "Bern", space="diary")
+    stated(agent, "Bern", space="diary")
     agent.tool("fact_search", query="Robin")
     assert "Robin" in agent.get("/v1/tool-calls").text
     agent.patch("/v1/spaces/diary", {"incognito_default": True})
     assert "Robin" not in agent.get("/v1/tool-calls").text
+
+
+# What a model has read
+
+
+@pytest.fixture
+def talk(agent):
+    talk = Talk(agent)
+    talk.turn("I live in Bern now", "Good to know.")
+    return talk
+
+
+def read_out(ada, talk, object_="Bern", **more):
+    """Keep a fact as a worker does that had it read out of the first message; returns its id."""
+    said = Statement("user", "lives in", object_, source_message_id=UUID(talk.messages()[0]["id"]), **more)
+    with ada.session() as session:
+        space = get_space(session, ada.id, "default")
+        now, keys = utc_now(), ada.runtime.keys
+        kept = state(session, ada.id, space.id, said, keys=keys, now=now, actor="test", extracted=True)
+        return str(kept.fact.id)
+
+
+def test_what_a_model_has_read_is_told_apart(agent, ada, talk):
+    read_out(ada, talk)
+    stated(agent, "Lisbon", subject="Robin")
+    assert {fact["object"]: fact["extracted"] for fact in agent.get(FACTS).json["facts"]} == {
+        "Bern": True,
+        "Lisbon": False,
+    }
+    assert (told(agent, extracted=True), told(agent, extracted=False)) == (["Bern"], ["Lisbon"])
+
+
+def test_the_facts_of_a_conversation_can_be_asked_for(agent, ada, talk, bob, client):
+    read_out(ada, talk)
+    stated(agent, "Lisbon", subject="Robin")
+    assert (told(agent, conversation=talk.id), told(agent, conversation=NOBODYS_ID)) == (["Bern"], [])
+    assert told(Agent(client, bob.headers), conversation=talk.id) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "status"), [({"extracted": False}, 200), ({"confidence": 0.9}, 200), ({"extracted": True}, 422)]
+)
+def test_whoever_looks_at_it_says_so(agent, ada, talk, change, status):
+    fact = read_out(ada, talk, confidence=0.7)
+    assert agent.patch(f"{FACTS}/{fact}", change).status_code == status
+    assert agent.get(f"{FACTS}/{fact}").json["extracted"] is (status == 422)
+
+
+def test_it_goes_with_its_conversation_and_what_calls_said_of_it(agent, ada, talk):
+    fact = read_out(ada, talk)
+    agent.post("/v1/tools/fact_search", {"query": "Where do I live?"})
+    answer = agent.delete(talk.path).json
+    assert (answer["facts"], agent.get(f"{FACTS}/{fact}").status_code) == (1, 404)
+    assert rows(ada, "SELECT arguments FROM tool_calls WHERE tool = 'fact_search'") == [({"redacted": True},)]

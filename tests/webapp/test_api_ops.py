@@ -20,6 +20,7 @@ METRICS = [
     "commonplace_embedding_backlog",
     "commonplace_embedding_backlog_age_seconds",
     "commonplace_enrichment_backlog",
+    "commonplace_extraction_backlog",
     'commonplace_embed_seconds{quantile="0.5"}',
     'commonplace_embed_seconds{quantile="0.95"}',
     'commonplace_search_seconds{quantile="0.5"}',
@@ -93,6 +94,16 @@ def test_what_waits_to_be_read_is_counted(client, ada, numbers):
     embed(ada)
     enricher.enrich_user(ada.id)
     assert numbers()["commonplace_enrichment_backlog"] == before
+
+
+def test_what_waits_to_be_read_for_facts_is_counted_where_a_space_wants_it(client, ada, numbers):
+    agent, before = Agent(client, ada.headers), numbers()["commonplace_extraction_backlog"]
+    Talk(agent).turn("I moved to Lisbon", "How nice!")
+    assert numbers()["commonplace_extraction_backlog"] == before
+    agent.patch("/v1/spaces/default", {"extract_facts": True})
+    assert numbers()["commonplace_extraction_backlog"] == before + 2
+    agent.patch("/v1/spaces/default", {"extract_facts": False})
+    assert numbers()["commonplace_extraction_backlog"] == before
 
 
 def test_the_backlog_is_counted(client, ada, numbers):

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
+from html import unescape
+from uuid import UUID
 
 import pytest
 from api_agent import add_space, rows
+from api_talk import Talk
 from pages_browser import at_browser
+
+from memory.embedding.backfill import utc_now
+from memory.facts import Statement, state
+from memory.spaces import get_space
 
 FACT = {"subject": "Robin", "predicate": "lives in", "object": "Bern"}
 
@@ -211,3 +218,61 @@ def test_while_incognito_no_fact_is_shown_or_put_right(reader, fact):
 def test_a_day_before_the_calendar_in_the_zone_brings_the_form_back(reader, agent):
     agent.ask("PUT", "/v1/preferences", json={"document": "---\ntime_zone: Pacific/Auckland\n---\n"})
     assert reader.post("/facts", data={**FACT, "since": "0001-01-01"}).status_code == 422
+
+
+# What a model has read
+
+
+@pytest.fixture
+def read(agent, ada):
+    """A fact that was read out of the second message of a conversation."""
+    talk = Talk(agent)
+    talk.turn("Hello", "Hello!")
+    message = UUID(talk.say("I live in Bern now")["id"])
+    with ada.session() as session:
+        space = get_space(session, ada.id, "default")
+        said = Statement("user", "lives in", "Bern", 0.7, source_message_id=message)
+        keys, now = ada.runtime.keys, utc_now()
+        state(session, ada.id, space.id, said, keys=keys, now=now, actor="test", extracted=True)
+    return talk
+
+
+def test_what_a_model_has_read_leads_to_where_it_was_said(reader, read):
+    page = reader.get("/facts").text
+    assert "read by a model out of" in page
+    assert f'href="{read.page}?at=3#m-3"' in page
+    stated(reader, object="Lisbon")
+    only = words(reader.get("/facts", query_string={"extracted": "yes"}))
+    assert ("lives in Bern" in only, "lives in Lisbon" in only) == (True, False)
+
+
+def test_who_confirms_it_has_stated_it(reader, read, ada):
+    fact = the_id(ada)
+    assert "That is right" in reader.get("/facts").text
+    page = words(reader.post(f"/facts/{fact}/confirm", follow_redirects=True))
+    assert ("It counts as stated by you." in page, "That is right" in page, "from message 3" in page) == (
+        True,
+        False,
+        True,
+    )
+    assert rows(ada, "SELECT extracted FROM facts") == [(False,)]
+
+
+def test_who_goes_through_a_list_stays_in_it(reader, read, ada):
+    fact, listed = the_id(ada), "http://localhost/facts?extracted=yes"
+    for address, before, after in (
+        (f"/facts/{fact}/confirm", listed, "/facts?extracted=yes"),
+        (f"/facts/{fact}/end", f"http://localhost/facts/{fact}", "/facts"),
+        (f"/facts/{fact}/delete", "http://elsewhere.example/facts?x=1", "/facts"),
+    ):
+        assert reader.post(address, headers={"Referer": before}).location == after
+
+
+def test_its_conversation_leads_to_it_and_says_that_it_goes_along(reader, read, ada):
+    (link,) = re.findall(r'href="(/facts[^"]*)">1 fact<', reader.get(read.page).text)
+    page = words(reader.get(unescape(link)))
+    assert ("lives in Bern" in page, "Of one conversation" in page) == (True, True)
+    assert "1 fact that a model read out of it goes, too." in words(reader.get(f"{read.page}/delete"))
+    gone = words(reader.post(f"{read.page}/delete", follow_redirects=True))
+    assert "1 fact that a model had read out of it went, too." in gone
+    assert rows(ada, "SELECT 1 FROM facts") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -15,8 +16,10 @@ from pages_markup import problems_of
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
+from memory.llm import ChatModel
 from memory.models import Space
 from memory.spaces import slug_of
+from tasks.runtime import Runtime
 from webapp.pages.space_forms import fates
 
 SETTINGS = {"name": "Kitchen", "soft_cap": "200", "retention_days": "180", "memory_enabled": "true"}
@@ -516,3 +519,33 @@ def test_every_page_is_well_formed(reader: FlaskClient, kitchen: str, path: str)
     response = reader.get(path)
     assert response.status_code == 200
     assert problems_of(response.text) == []
+
+
+# Facts out of conversations
+
+
+@only_looks
+def test_without_a_language_model_nothing_offers_to_have_facts_read(reader: FlaskClient, kitchen: str) -> None:
+    assert 'name="extract_facts"' not in reader.get("/spaces/kitchen").text
+
+
+def test_whoever_has_facts_read_is_told_what_is_sent_and_how_far_it_is(
+    app: Flask, runtime: Runtime, reader: FlaskClient, agent: Agent, kitchen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Talk(agent, space="kitchen").turn("The kettle is new", "Good to know.")
+    model = ChatModel("http://127.0.0.1:9", "small")
+    monkeypatch.setitem(app.extensions, "commonplace", replace(runtime, chat_model=model))
+    # Two of them were said there before.
+    assert "4 messages would be sent to it" in reader.get("/spaces/kitchen").text
+    page = reader.post("/spaces/kitchen", data={**SETTINGS, "extract_facts": "true"}, follow_redirects=True).text
+    assert "0 of 4 messages are read" in " ".join(page.split())
+    assert agent.patch("/v1/spaces/kitchen", {"name": "Kitchen"}).json["extract_facts"] is True
+    agent.patch("/v1/spaces/kitchen", {"extract_facts": False})
+
+
+def test_it_is_switched_by_the_interface(agent: Agent, kitchen: str) -> None:
+    assert agent.get("/v1/spaces/kitchen").json["extract_facts"] is False
+    for wanted in (True, False):
+        assert agent.patch("/v1/spaces/kitchen", {"extract_facts": wanted}).json["extract_facts"] is wanted
+    made = agent.post("/v1/spaces", {"slug": "attic", "extract_facts": True}).json
+    assert made["extract_facts"] is True

@@ -196,6 +196,7 @@ class SpaceAnswer(BaseModel):
     name: str
     memory_enabled: bool
     incognito_default: bool
+    extract_facts: bool
     soft_cap: int
     retention_days: int
     policy: dict[str, Any]
@@ -450,6 +451,9 @@ class FactAnswer(BaseModel):
     object: str
     confidence: float
     single: bool
+    extracted: bool = Field(
+        description="Whether a language model read it out of that message, and nobody has stated or corrected it since."
+    )
     source_message_id: str | None
     valid_from: str = Moment
     valid_until: str | None

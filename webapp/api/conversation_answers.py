@@ -59,6 +59,7 @@ class DeletedConversationAnswer(BaseModel):
     deleted: bool
     messages: int
     episodes: int
+    facts: int = Field(description="Those that were extracted from it, and go with it.")
     memories_unlinked: int
 
 

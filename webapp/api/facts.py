@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 from uuid import UUID
 
 from flask import Response, jsonify
@@ -30,7 +30,8 @@ class FactPath(BaseModel):
 class FactsQuery(Query):
     """Filters of the list: `at` is the moment at which they are true, now without it; `ended` lists all there were.
 
-    `q` is a text, as a question: those whose subject or object it names.
+    `q` is a text, as a question: those whose subject or object it names. With `extracted` those that a language model
+    read out of conversations, or all others; with `conversation` those of a message there.
     """
 
     space: Slug | None = None
@@ -39,6 +40,8 @@ class FactsQuery(Query):
     predicate: Line | None = Field(None, min_length=1, max_length=MOST["predicate"])
     at: Moment | None = None
     ended: bool = False
+    extracted: bool | None = None
+    conversation: UUID | None = None
     limit: int = Field(50, ge=1, le=LARGEST_PAGE)
     cursor: Cursor | None = None
 
@@ -58,7 +61,10 @@ class FactBody(Strict):
 
 
 class FactPatch(Patch):
-    """What to change; with null for `valid_until` it is true again."""
+    """What to change; with null for `valid_until` it is true again.
+
+    Whatever is changed, and false for `extracted` alone, says that somebody has looked at what a model read.
+    """
 
     nullable: ClassVar = frozenset({"valid_until"})
 
@@ -66,6 +72,7 @@ class FactPatch(Patch):
     confidence: Share | None = None
     valid_from: Moment | None = None
     valid_until: Moment | None = None
+    extracted: Literal[False] | None = None
 
 
 @bp.get("", summary="List facts, the latest first", responses={"200": FactsAnswer})
@@ -75,7 +82,14 @@ def list_(query: FactsQuery) -> Response:
     if query.at is not None and query.ended:
         raise InvalidError("ended", "asks for all there were, and at for those of a moment: say one of them")
     at = query.at or (None if query.ended else utc_now())
-    filters = FactFilters(subject=query.subject, predicate=query.predicate, naming=query.q, at=at)
+    filters = FactFilters(
+        subject=query.subject,
+        predicate=query.predicate,
+        naming=query.q,
+        at=at,
+        extracted=query.extracted,
+        conversation=query.conversation,
+    )
     page, skipped = find_facts(query.space, filters, limit=query.limit, cursor=query.cursor)
     shown = [fact_json(fact, slug) for fact, slug in page.facts]
     told = {"skipped": skipped} if skipped else {}

@@ -30,6 +30,10 @@ _GAUGES = {
         "Share of the vectors of the last hour that were given up on",
     ),
     "commonplace_enrichment_backlog": ("enrichment_backlog", "Memories and episodes that wait to be read for names"),
+    "commonplace_extraction_backlog": (
+        "extraction_backlog",
+        "Messages that wait to be read for facts, where spaces want it",
+    ),
     "commonplace_memories": ("memories", "Memories stored"),
     "commonplace_users": ("users", "Users"),
 }

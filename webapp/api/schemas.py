@@ -387,6 +387,12 @@ RETENTION = (
 )
 
 
+EXTRACT_FACTS = (
+    "Whether the server's language model reads what is said, and was said before, in the conversations of the space, "
+    "and keeps the facts that the user tells there. Without such a model nothing is read."
+)
+
+
 LETS_GO = (
     "How many memories a lower `soft_cap` may let go for good with the next that is stored. Without it a cap that lets "
     "some go is refused, and says how many; with it, it needs the scope forget."
@@ -402,6 +408,7 @@ class SpaceBody(Strict):
     retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
+    extract_facts: bool | None = Field(None, description=EXTRACT_FACTS)
     policy: Weights | None = None
 
 
@@ -414,6 +421,7 @@ class SpacePatch(Patch):
     retention_days: int | None = Field(None, ge=0, le=LONGEST_RETENTION, description=RETENTION)
     memory_enabled: bool | None = None
     incognito_default: bool | None = None
+    extract_facts: bool | None = Field(None, description=EXTRACT_FACTS)
     policy: Weights | None = None
 
 
@@ -571,6 +579,7 @@ def space_json(space: Space) -> dict[str, Any]:
         "name": space.name,
         "memory_enabled": space.memory_enabled,
         "incognito_default": space.incognito_default,
+        "extract_facts": space.extract_facts,
         "soft_cap": space.soft_cap,
         "retention_days": space.retention_days,
         "policy": space.policy,

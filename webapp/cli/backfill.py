@@ -11,7 +11,9 @@ from tqdm import tqdm
 from memory.embedding.backfill import utc_now
 from memory.embedding.indexes import maintain_indexes
 from memory.enrichment.enrich import Enricher
+from memory.extraction.extract import Extractor
 from memory.jobs import count_building
+from memory.llm import ChatModel
 from memory.operators import retry_failed_of_all
 from memory.telemetry import telemetry
 from retrieval.candidates import EXACT_SCAN_LIMIT
@@ -23,8 +25,9 @@ from webapp.cli.running import migrated_runtime
 @click.option("--index/--no-index", default=True, help="Also build the vector indexes that grown spaces need.")
 @click.option("--retry-failed", is_flag=True, help="Also try again what could not be embedded before.")
 @click.option("--enrich/--no-enrich", default=True, help="Also read what waits for names and tags, where that is on.")
-def backfill(index: bool, retry_failed: bool, enrich: bool) -> None:
-    """Embed everything that waits, and read it for names and tags, with progress bars.
+@click.option("--extract/--no-extract", default=True, help="Also read conversations for facts, where a space wants it.")
+def backfill(index: bool, retry_failed: bool, enrich: bool, extract: bool) -> None:
+    """Embed everything that waits, and read it for names, tags and facts, with progress bars.
 
     Exits with 1 if something could not be embedded.
     """
@@ -37,6 +40,7 @@ def backfill(index: bool, retry_failed: bool, enrich: bool) -> None:
         read = _enrich(runtime)
         # The entities that were found want vectors.
         done += _embed(runtime) if read else 0
+    heard = _extract(runtime, runtime.chat_model) if extract and runtime.chat_model else 0
     if index:
         with runtime.databases.as_owner() as owner:
             maintain_indexes(owner, EXACT_SCAN_LIMIT)
@@ -44,6 +48,10 @@ def backfill(index: bool, retry_failed: bool, enrich: bool) -> None:
     waiting, failed = _waiting(runtime), numbers["embedding_errors"]
     click.echo(f"{done} embedded, {waiting} waiting, {failed} failed.")
     click.echo(f"{read} read for names and tags, {numbers['enrichment_backlog']} waiting.")
+    if heard or numbers["extraction_backlog"]:
+        click.echo(
+            f"{heard} message{'' if heard == 1 else 's'} read for facts, {numbers['extraction_backlog']} waiting."
+        )
     if runtime.backfill.given_back:
         raise SystemExit(1)
 
@@ -67,6 +75,15 @@ def _enrich(runtime: Runtime) -> int:
     enricher, total = Enricher(runtime.sessions, utc_now, runtime.chat_model), 0
     with tqdm(total=_numbers(runtime)["enrichment_backlog"], unit="text", desc="reading", disable=None) as bar:
         while done := enricher.step():
+            total += done
+            bar.update(done)
+    return total
+
+
+def _extract(runtime: Runtime, chat_model: ChatModel) -> int:
+    extractor, total = Extractor(runtime.sessions, runtime.keys, utc_now, chat_model), 0
+    with tqdm(total=_numbers(runtime)["extraction_backlog"], unit="message", desc="facts", disable=None) as bar:
+        while done := extractor.step():
             total += done
             bar.update(done)
     return total

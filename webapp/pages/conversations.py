@@ -26,6 +26,7 @@ from webapp.pages.reading import (
     ReadingForm,
     ThreadForm,
     ThreadsForm,
+    count_facts,
     count_learned,
     read_stretch,
     read_whole,
@@ -128,7 +129,9 @@ def ask(conversation_id: UUID) -> Response:
     thread = visible_thread(conversation_id)
     if _closed(thread):
         return closed_page()
-    return make_response(render_template("conversations/delete.html", thread=thread, memories=count_learned(thread)))
+    facts = count_facts(thread, extracted=True)
+    page = render_template("conversations/delete.html", thread=thread, memories=count_learned(thread), facts=facts)
+    return make_response(page)
 
 
 @bp.post("/conversations/<uuid:conversation_id>/delete")
@@ -137,7 +140,8 @@ def delete(conversation_id: UUID) -> Response:
     done = delete_thread(conversation_id)
     stay = f" {counted(done.memories_unlinked, 'memory', 'memories')} learned from it stayed."
     gone = f"Deleted, with {counted(done.messages, 'message')} and {counted(done.episodes, 'episode')}."
-    flash(gone + (stay if done.memories_unlinked else ""))
+    read = f" {counted(done.facts, 'fact')} that a model had read out of it went, too."
+    flash(gone + (read if done.facts else "") + (stay if done.memories_unlinked else ""))
     return make_response(redirect(url_for("conversations.index"), HTTPStatus.SEE_OTHER))
 
 
@@ -150,6 +154,7 @@ def _changed(conversation_id: UUID, changes: dict[str, Any]) -> Response:
     here = url_for("conversations.show", conversation_id=conversation_id)
     title = thread.conversation.title or "Untitled" if "title" in changes else ""
     told: dict[str, Any] = {"thread": thread, "spaces": offered_spaces(thread.space), "given": None, "problem": {}}
+    told["facts"] = count_facts(thread)
     return swap_or_go("conversations/_head.html", here, title=title, **told)
 
 
@@ -163,5 +168,6 @@ def _page(fragment: str, thread: Thread, form: ReadingForm, status: int = HTTPSt
         reading=read_stretch(thread, form),
         longest=LONGEST_SHOWN,
         spaces=offered_spaces(thread.space),
+        facts=count_facts(thread),
         **{"given": None, "problem": {}, **more},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from http import HTTPStatus
@@ -11,13 +12,14 @@ from uuid import UUID
 from flask import Response, flash, make_response, redirect, render_template, request, url_for
 from pydantic import BaseModel, Field, ValidationError
 
+from memory.browse import Source, find_sources
 from memory.errors import InvalidError, RefusedError
 from memory.facts import FactFilters, FactPage, Statement
 from retrieval.dates import local, midnight
 from webapp.api.schemas import Line
-from webapp.context import utc_now, zone
+from webapp.context import credential, session, utc_now, zone
 from webapp.facts import correct_fact, delete_fact, find_facts, readable_fact, state_fact
-from webapp.htmx import render
+from webapp.htmx import current_page, render
 from webapp.operations import is_incognito, space_for
 from webapp.pages.closed import closed_page
 from webapp.pages.forms import parse
@@ -34,12 +36,17 @@ Day = Annotated[date, Field(ge=date(1, 1, 2), le=date(9999, 12, 30))]
 
 
 class FactsForm(BaseModel):
-    """Which facts to list: of a subject, and of the end of a day, or all that there ever were."""
+    """Which facts to list: of a subject, and of the end of a day, or all that there ever were.
+
+    Those that were read out of conversations, or that stand in a message of one, alone.
+    """
 
     space: Line | None = None
     subject: Annotated[Line, Field(max_length=200)] | None = None
     day: Day | None = None
     ended: Literal["yes"] | None = None
+    extracted: Literal["yes"] | None = None
+    conversation: UUID | None = None
     cursor: Line | None = None
 
     def chosen(self) -> dict[str, str]:
@@ -86,9 +93,10 @@ class FactForm(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of facts and the spaces that can be chosen."""
+    """A page of facts, the places of the messages that say them, and the spaces that can be chosen."""
 
     page: FactPage
+    sources: Mapping[UUID | None, Source]
     spaces: Offered
 
 
@@ -147,6 +155,13 @@ def end(fact_id: UUID) -> Response:
     return _to("It is true no longer, and stays on record.")
 
 
+@bp.post("/facts/<uuid:fact_id>/confirm")
+def confirm(fact_id: UUID) -> Response:
+    """Say that what was read out of a conversation is so: it counts as stated from then on."""
+    correct_fact(readable_fact(fact_id)[0].id, {"extracted": False})
+    return _to("It counts as stated by you.")
+
+
 @bp.post("/facts/<uuid:fact_id>/delete")
 def delete(fact_id: UUID) -> Response:
     """Delete a fact for good."""
@@ -170,7 +185,9 @@ def _wrong(error: ValidationError | InvalidError | RefusedError) -> tuple[dict[s
 
 def _to(said: str) -> Response:
     flash(said)
-    return make_response(redirect(url_for("facts.index"), HTTPStatus.SEE_OTHER))
+    # Who goes through a list of them stays in it.
+    before, listed = current_page(), url_for("facts.index")
+    return make_response(redirect(before if before.partition("?")[0] == listed else listed, HTTPStatus.SEE_OTHER))
 
 
 def _again(problem: dict[str, str], status: HTTPStatus) -> Response:
@@ -184,6 +201,13 @@ def _context(form: FactsForm) -> dict[str, Any]:
     now = utc_now()
     # A day is over at the next midnight: what was true at its end is what was true then.
     over = midnight(form.day + timedelta(days=1), zone()) - timedelta(microseconds=1) if form.day else now
-    filters = FactFilters(subject=form.subject, at=None if form.ended else over)
+    filters = FactFilters(
+        subject=form.subject,
+        at=None if form.ended else over,
+        extracted=True if form.extracted else None,
+        conversation=form.conversation,
+    )
     page, _ = find_facts(form.space or None, filters, limit=PAGE, cursor=form.cursor)
-    return {"form": form, "listing": Listing(page, offered_spaces(form.space)), "now": now, "problem": {}, "given": {}}
+    sources = find_sources(session(), credential().user_id, {fact.source_message_id for fact, _ in page.facts} - {None})
+    listing = Listing(page, sources, offered_spaces(form.space))
+    return {"form": form, "listing": listing, "now": now, "problem": {}, "given": {}}

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy import func, select
 
 from memory.errors import InvalidError, NotFoundError
-from memory.models import Memory, Message, Space
+from memory.models import Fact, Memory, Message, Space
 from memory.threads import Filters, Thread, ThreadPage, words_of
 from memory.transcript import list_messages
 from webapp.api.schemas import Line, Question
@@ -187,6 +187,22 @@ def _learned(ids: Collection[UUID]) -> Mapping[UUID, Sequence[Memory]]:
 def _sent(ids: Collection[UUID]) -> frozenset[UUID]:
     kept = select(Message.id).where(Message.user_id == credential().user_id, Message.id.in_(ids))
     return frozenset(session().scalars(kept.where(Message.payload.is_not(None))))
+
+
+def count_facts(thread: Thread, *, extracted: bool = False) -> int:
+    """Return how many facts stand in a conversation, or were `extracted` from it; what is incognito is left out."""
+    said = select(Message.id).where(
+        Message.user_id == credential().user_id, Message.conversation_id == thread.conversation.id
+    )
+    mine = (
+        select(func.count())
+        .select_from(Fact)
+        .join(Space, (Space.user_id == Fact.user_id) & (Space.id == Fact.space_id))
+    )
+    mine = mine.where(Fact.user_id == credential().user_id, Fact.source_message_id.in_(said))
+    if extracted:
+        mine = mine.where(Fact.extracted)
+    return session().scalar(mine.where(Space.slug.not_in(incognito_spaces()))) or 0
 
 
 def count_learned(thread: Thread) -> int:

@@ -59,6 +59,7 @@ class SettingsForm(ShownForm):
     retention_days: int = Field(ge=0, le=LONGEST_RETENTION)
     memory_enabled: bool = False
     incognito_default: bool = False
+    extract_facts: bool = False
 
     def changes(self, space: Space) -> dict[str, Any]:
         """Return what was changed in the form and differs from the space."""
@@ -111,18 +112,22 @@ def weights_of(space: Space) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A space with the number of its conversations."""
+    """A space with the number of its conversations, of their messages, and of those that were read for facts."""
 
     space: Space
-    conversations: int
+    conversations: int = 0
+    messages: int = 0
+    read: int = 0
 
 
 def rooms(spaces: Sequence[Space]) -> Sequence[Room]:
     """Return spaces of the user with what is told beside them."""
     held = (Conversation.user_id == credential().user_id, Conversation.space_id.in_([space.id for space in spaces]))
-    grouped = select(Conversation.space_id, func.count()).where(*held)
-    counts = {space_id: number for space_id, number in session().execute(grouped.group_by(Conversation.space_id))}  # noqa: C416 - a dict of rows does not type-check
-    return [Room(space, counts.get(space.id, 0)) for space in spaces]
+    read = func.least(Conversation.extracted_through, Conversation.message_count)
+    counted = (func.count(), func.sum(Conversation.message_count), func.sum(read))
+    grouped = select(Conversation.space_id, *counted).where(*held).group_by(Conversation.space_id)
+    counts = {space_id: numbers for space_id, *numbers in session().execute(grouped)}
+    return [Room(space, *counts.get(space.id, ())) for space in spaces]
 
 
 def address_of(name: str, slug: str, field: str) -> str:

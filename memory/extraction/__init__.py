@@ -1,0 +1,1 @@
+"""Facts read out of conversations by a language model, where one is set and a space wants it."""

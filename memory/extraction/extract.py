@@ -1,0 +1,148 @@
+"""Fact extraction: what waits is read outside of any transaction, and what was found is kept where it still fits."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, sessionmaker
+
+from memory.database import user_session
+from memory.errors import InvalidError, RefusedError
+from memory.extraction.reading import USER, facts_by_model
+from memory.extraction.waiting import FULL, QUIET, Part, next_part
+from memory.facts import Statement, state
+from memory.journal import record
+from memory.keys import Keys
+from memory.llm import ChatModel, ChatModelError, UselessAnswerError
+from memory.models import Conversation
+from memory.spaces import lock_spaces
+
+logger = logging.getLogger(__name__)
+
+ACTOR = "extraction"
+# A conversation that an endpoint refuses to read, as some do by its words, is tried again after so long.
+APART = timedelta(hours=1)
+# After so many in a row it is the endpoint, and no conversation. So it is where it has answered none for an hour.
+_MOST_REFUSED = 3
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one call of `step` has come to."""
+
+    refused: int = 0
+    is_away: bool = False
+
+
+class Extractor:
+    """The worker's loop over conversations that wait to be read. One instance per process."""
+
+    def __init__(
+        self, sessions: sessionmaker[Session], keys: Keys, clock: Callable[[], datetime], chat_model: ChatModel
+    ) -> None:
+        self._sessions = sessions
+        self._keys = keys
+        self._clock = clock
+        self._chat_model = chat_model
+        self._last: UUID | None = None
+        self._apart: dict[UUID, datetime] = {}
+        self._answered: datetime | None = None
+
+    def step(self) -> int:
+        """Read one part for each user who has something waiting, in turn; returns how many messages were settled.
+
+        0 says that nothing is left to be read by now, or that the model does not answer.
+        """
+        now = self._clock()
+        self._apart = {each: until for each, until in self._apart.items() if until > now}
+        with self._sessions() as session:
+            waiting = select(func.users_with_unread_conversations(now - QUIET, FULL))
+            users = sorted(session.scalars(waiting))
+        total, run = 0, _Run()
+        # Where it left off: nobody's backlog keeps the others waiting.
+        for user_id in sorted(users, key=lambda user: (self._last is not None and user <= self._last, user)):
+            total += self.extract_for(user_id, run)
+            if run.is_away or run.refused >= _MOST_REFUSED:
+                break
+            self._last = user_id
+        return total
+
+    def extract_for(self, user_id: UUID, run: _Run | None = None) -> int:
+        """Read the next part that waits of one user's conversations; returns how many messages were settled."""
+        run = run or _Run()
+        with user_session(self._sessions, user_id) as session:
+            part = next_part(session, user_id, now=self._clock(), apart=self._apart)
+        if part is None:
+            return 0
+        try:
+            read, found = self._read(part)
+        except ChatModelError as error:
+            run.is_away, run.refused = error.away, run.refused + 1
+            if not error.away:
+                self._apart[part.conversation_id] = self._clock() + APART
+            logger.warning("conversations wait to be read for facts: %s", error)
+            return 0
+        return self._settle(user_id, read, found)
+
+    def _read(self, part: Part) -> tuple[Part, Sequence[Statement]]:
+        """Return as much of a part as the model has an answer to, with the facts in it.
+
+        What it has no useful answer to by itself is done without, if it has one to others. Raises `ChatModelError`
+        where it gives none.
+        """
+        while any(said.role == USER for said in part.said):
+            try:
+                found = facts_by_model(self._chat_model, part, now=self._clock())
+            except UselessAnswerError as error:
+                if len(part.said) > 1:
+                    part = part.half()
+                    continue
+                if not self._answers():
+                    raise
+                logger.warning("a message is not read for facts: %s", error)
+                break
+            self._answered = self._clock()
+            return part, found
+        return part, ()
+
+    def _answers(self) -> bool:
+        """Tell whether the model has given a useful answer lately."""
+        return self._answered is not None and self._answered > self._clock() - APART
+
+    def _settle(self, user_id: UUID, part: Part, found: Sequence[Statement]) -> int:
+        """Keep what was found, and that the part was read; nothing where the conversation has changed meanwhile."""
+        now = self._clock()
+        with user_session(self._sessions, user_id) as session:
+            (space,) = lock_spaces(session, user_id, {part.space_id}) or (None,)
+            if space is None or not space.extract_facts or not space.memory_enabled or space.incognito_default:
+                return 0
+            key = (user_id, part.conversation_id)
+            conversation = session.get(Conversation, key, with_for_update={"key_share": True})
+            if conversation is None or conversation.archived_at is not None:
+                return 0
+            if (conversation.space_id, conversation.extracted_through) != (part.space_id, part.after):
+                return 0
+            done = Counter(self._keep(session, user_id, part.space_id, statement, now) for statement in found)
+            conversation.extracted_through = part.upto
+            # What was said, and when it changed, stays as it is: nobody has touched it.
+            details = {"messages": part.length, **done}
+            subject = part.conversation_id
+            record(
+                session, user_id, "conversation.extracted", actor=ACTOR, now=now, subject_id=subject, details=details
+            )
+        return part.length
+
+    def _keep(self, session: Session, user_id: UUID, space_id: UUID, said: Statement, now: datetime) -> str:
+        """Keep one fact, and return what became of it."""
+        try:
+            kept = state(session, user_id, space_id, said, keys=self._keys, now=now, actor=ACTOR, extracted=True)
+        except (InvalidError, RefusedError):
+            # What was forgotten, as any writer is told; here nobody is there to be told.
+            return "refused"
+        return "facts" if kept.created else "known"

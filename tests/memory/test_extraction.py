@@ -1,0 +1,346 @@
+"""Facts are read out of conversations by a model, kept where they still fit, and nothing is lost or made up."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from chat_endpoint import chat_endpoint
+from enrichment_desk import Desk
+from sqlalchemy import text as sql
+
+from memory.conversations import change_conversation, delete_conversation
+from memory.embedding.backfill import utc_now
+from memory.extraction.extract import APART, Extractor
+from memory.extraction.waiting import FULL, LONGEST_PART, QUIET
+from memory.facts import Statement, correct_fact, delete_fact, state
+from memory.llm import ChatModel
+from memory.markers import closing, opening
+from memory.spaces import get_space, update_space
+
+LISBON = {"message": 1, "subject": "user", "predicate": "lives in", "object": "Lisbon", "single": True}
+
+
+class Model:
+    """A language model that answers with these facts, and what it was given to read."""
+
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+        self.says()
+
+    def says(self, *facts):
+        self.endpoint.said = json.dumps({"facts": facts})
+
+    def does(self, act):
+        """Do this whenever it is asked, before it answers."""
+        self.endpoint.meanwhile = act
+
+    @property
+    def read(self):
+        return [request["messages"][1]["content"] for request in self.endpoint.requests]
+
+
+class ReadingDesk(Desk):
+    """Conversations of one person, which a worker reads for facts once they have rested."""
+
+    def __init__(self, book, model):
+        super().__init__(book)
+        self.later = QUIET
+        self.chat_model = ChatModel(model.endpoint.url, "small")
+        self.extractor = Extractor(
+            book.runtime.sessions, book.runtime.keys, lambda: utc_now() + self.later, self.chat_model
+        )
+
+    def extract(self):
+        """Read one part; returns how many messages were settled."""
+        return self.extractor.extract_for(self.user_id)
+
+    def set(self, **changes):
+        self.book.do(update_space, "default", changes)
+
+    def move(self, talk, space):
+        with self.book.session() as session:
+            target = get_space(session, self.user_id, space)
+            change_conversation(session, self.user_id, talk, {"space": target}, now=utc_now(), actor="test")
+
+    def state(self, object_, **more):
+        """State where the user has lived for nine days; returns the fact."""
+        with self.book.session() as session:
+            space = get_space(session, self.user_id, "default")
+            said = Statement("User", "lives in", object_, valid_from=utc_now() - timedelta(days=9), **more)
+            keys = self.book.runtime.keys
+            return state(session, self.user_id, space.id, said, keys=keys, now=utc_now(), actor="test").fact.id
+
+    @property
+    def facts(self):
+        """What is true now, in words."""
+        return self.book.all(
+            "SELECT concat_ws(' ', subject, predicate, object) FROM facts WHERE valid_until IS NULL ORDER BY id"
+        )
+
+
+@pytest.fixture
+def model():
+    with chat_endpoint() as endpoint:
+        yield Model(endpoint)
+
+
+@pytest.fixture
+def desk(book, model):
+    desk = ReadingDesk(book, model)
+    desk.set(extract_facts=True)
+    yield desk
+    # What is left unread here is nothing to the worker of another test.
+    desk.set(extract_facts=False)
+
+
+def test_what_the_user_tells_becomes_a_fact_with_the_message_that_says_it(desk, model, book):
+    talk = desk.conversation()
+    desk.turn(talk, "I moved to Lisbon in May", "How nice!")
+    model.says({**LISBON, "confidence": 0.9})
+    assert desk.extract() == 2
+    with book.session() as session:
+        (fact,) = session.execute(sql("SELECT * FROM facts")).mappings()
+    assert (fact["subject"], fact["predicate"], fact["object"]) == ("user", "lives in", "Lisbon")
+    assert (fact["extracted"], fact["single"], fact["confidence"]) == (True, True, 0.9)
+    said = book.one("SELECT created_at FROM messages WHERE id = :id", id=fact["source_message_id"])
+    assert fact["valid_from"] == said
+    assert re.fullmatch(
+        r"The part to read:\n\[1\] [-\d]+ user: I moved .* May\n\[2\] .* assistant: How nice!", model.read[0]
+    )
+    assert book.all("SELECT details->>'facts' FROM audit_events WHERE action = 'conversation.extracted'") == ["1"]
+
+
+def test_nothing_is_read_twice(desk, model):
+    talk = desk.conversation()
+    desk.turn(talk, "I moved to Lisbon in May")
+    assert (desk.extract(), desk.extract(), len(model.read)) == (2, 0, 1)
+    desk.turn(talk, "And I like it")
+    assert desk.extract() == 2
+    before, _, read = model.read[1].partition("The part to read:")
+    assert ("Lisbon" in before, "Lisbon" in read, "I like it" in read) == (True, False, True)
+
+
+def test_a_conversation_is_read_once_it_rests_or_there_is_much_of_it(desk, model):
+    desk.later = timedelta()
+    talk = desk.conversation()
+    for number in range(FULL // 2 - 1):
+        desk.turn(talk, f"This is number {number}")
+    assert desk.extract() == 0
+    desk.turn(talk, "And the last one")
+    assert desk.extract() == FULL
+
+
+def test_a_long_conversation_is_read_in_parts(desk, model):
+    talk = desk.conversation()
+    for _ in range(3):
+        desk.turn(talk, "word " * (LONGEST_PART // 8), "Yes.")
+    assert [desk.extract() for _ in range(4)] == [2, 2, 2, 0]
+    assert all(len(read) < 1.3 * LONGEST_PART for read in model.read)
+
+
+@pytest.mark.parametrize(
+    "switch", [{"extract_facts": False}, {"memory_enabled": False}, {"incognito_default": True}], ids=str
+)
+def test_where_a_space_does_not_want_it_nothing_is_sent(desk, model, switch):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    desk.set(**switch)
+    assert (desk.extract(), model.read) == (0, [])
+
+
+def test_what_is_archived_is_left_alone(desk, model, book):
+    talk = desk.conversation()
+    desk.turn(talk, "I moved to Lisbon in May")
+    book.do(change_conversation, talk, {"archived": True})
+    assert (desk.extract(), model.read) == (0, [])
+
+
+def test_what_nobody_said_is_not_kept(desk, model):
+    """Neither another place, nor what the assistant alone says, nor a wrong number, nor what can be no fact."""
+    talk = desk.conversation()
+    desk.turn(talk, "Flat 12 in Lisbon is where I live", "Porto is nice, too. Robin would like it.")
+    model.says(
+        {**LISBON, "object": "Berlin"},
+        {**LISBON, "message": 2, "object": "Porto"},
+        {**LISBON, "message": 9},
+        {**LISBON, "object": "flat 13"},
+        {**LISBON, "subject": "Maria"},
+        {**LISBON, "confidence": 0.4},
+        {**LISBON, "predicate": " "},
+        {**LISBON, "object": "Lisbon " * 400},
+        {**LISBON, "object": "Lis\u0000bon"},
+        {**LISBON, "predicate": "lives at", "object": "flat 12"},
+    )
+    desk.extract()
+    assert desk.facts == ["user lives in Lisbon", "user lives at flat 12"]
+
+
+def test_who_agrees_says_what_was_asked(desk, model):
+    talk = desk.conversation()
+    desk.turn(talk, "Which database?", "Shall we take PostgreSQL for Commonplace?")
+    desk.turn(talk, "Yes")
+    model.says({"message": 3, "subject": "Commonplace", "predicate": "uses", "object": "PostgreSQL"})
+    desk.extract()
+    assert desk.facts == ["Commonplace uses PostgreSQL"]
+
+
+def test_what_was_recalled_is_no_news(desk, model):
+    block = (
+        f"{opening('recalled-memories', 'abcdef0123')}\nI live in Lisbon\n{closing('recalled-memories', 'abcdef0123')}"
+    )
+    desk.turn(desk.conversation(), f"{block}\nWhat is the weather like?")
+    desk.extract()
+    assert ("Lisbon" in model.read[0], "weather" in model.read[0]) == (False, True)
+
+
+def test_what_is_known_of_it_is_told_and_a_newer_fact_ends_the_older(desk, model):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.says(LISBON)
+    desk.extract()
+    desk.turn(desk.conversation(), "I live in Porto now")
+    model.says({**LISBON, "object": "Porto"})
+    desk.extract()
+    assert "Known:\nuser | lives in | Lisbon" in model.read[1]
+    assert desk.facts == ["user lives in Porto"]
+
+
+def test_what_a_model_reads_ends_nothing_that_somebody_has_stated(desk, model):
+    desk.state("Faro")
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.says(LISBON)
+    desk.extract()
+    assert desk.facts == ["User lives in Faro", "user lives in Lisbon"]
+
+
+def test_what_was_stated_stays_so_when_it_is_read_again(desk, model, book):
+    desk.state("Lisbon", confidence=0.6)
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.says({**LISBON, "single": False, "confidence": 1.0})
+    desk.extract()
+    assert book.all("SELECT extracted::text || confidence FROM facts") == ["false0.6"]
+
+
+def test_stated_or_put_right_it_is_extracted_no_longer(desk, model, book):
+    for name in ("Lisbon", "Porto"):
+        desk.turn(desk.conversation(), f"I also live in {name}")
+        model.says({**LISBON, "object": name, "single": False})
+        desk.extract()
+    lisbon, porto = book.all("SELECT id FROM facts ORDER BY id")
+    assert book.do(correct_fact, lisbon, {"object": "Lisboa"}).fact.id == lisbon
+    with book.session() as session:
+        said = Statement("user", "lives in", "Porto")
+        space = get_space(session, desk.user_id, "default")
+        keys, now = book.runtime.keys, utc_now()
+        stated = state(session, desk.user_id, space.id, said, keys=keys, now=now, actor="test")
+        assert (stated.fact.id, stated.created, stated.fact.single) == (porto, False, True)
+    assert book.all("SELECT extracted FROM facts") == [False, False]
+
+
+def test_a_fact_goes_with_the_conversation_that_it_was_read_out_of(desk, model, book):
+    desk.space("work")
+    talks = [desk.conversation() for _ in range(3)]
+    for talk, name in zip(talks, ("Lisbon", "Porto", "Faro"), strict=True):
+        desk.turn(talk, f"I have lived in {name}")
+        model.says({**LISBON, "object": name, "single": False})
+        desk.extract()
+    ids = book.all("SELECT id FROM facts ORDER BY id")
+    book.do(correct_fact, ids[1], {"confidence": 1.0})
+    desk.move(talks[0], "work")
+    done = [book.do(delete_conversation, talk).facts for talk in talks[:2]]
+    # One was moved, and what was read out of it goes all the same; the other's was confirmed.
+    assert (done, desk.facts) == ([1, 0], ["user lives in Porto", "user lives in Faro"])
+
+
+def test_a_deleted_one_does_not_come_back_with_the_next_conversation(desk, model, book):
+    for _ in range(2):
+        desk.turn(desk.conversation(), "I moved to Lisbon in May")
+        model.says(LISBON)
+        desk.extract()
+        for fact in book.all("SELECT id FROM facts"):
+            book.do(delete_fact, fact)
+    details = "SELECT details - 'messages' FROM audit_events WHERE action = 'conversation.extracted' ORDER BY id"
+    assert book.all(details) == [{"facts": 1}, {"refused": 1}]
+
+
+def test_what_a_person_has_stated_and_deleted_can_be_stated_again(desk, book):
+    book.do(delete_fact, desk.state("Lisbon"))
+    desk.state("Lisbon")
+    assert desk.facts == ["User lives in Lisbon"]
+
+
+@pytest.mark.parametrize("meanwhile", ["archive", "move", "off", "delete", "say"])
+def test_what_changes_while_the_model_reads_decides(desk, model, book, meanwhile):
+    desk.space("work")
+    talk = desk.conversation()
+    desk.turn(talk, "I moved to Lisbon in May")
+    model.says(LISBON)
+
+    def change():
+        if meanwhile == "move":
+            desk.move(talk, "work")
+        elif meanwhile == "off":
+            desk.set(extract_facts=False)
+        elif meanwhile == "delete":
+            book.do(delete_conversation, talk)
+        elif meanwhile == "archive":
+            book.do(change_conversation, talk, {"archived": True})
+        else:
+            desk.turn(talk, "And in June to Porto")
+
+    model.does(change)
+    kept = meanwhile == "say"
+    assert (desk.extract(), desk.facts) == ((2, ["user lives in Lisbon"]) if kept else (0, []))
+
+
+# The model fails
+
+
+def test_while_the_model_is_away_all_waits(desk, model):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.endpoint.status = 503
+    assert desk.extract() == 0
+    model.endpoint.status = 200
+    desk.chat_model._breaker.worked()
+    assert desk.extract() == 2
+
+
+def test_a_message_that_the_model_makes_nothing_of_is_done_without(desk, model):
+    """The part is halved until the message is alone; the others are read."""
+    talk = desk.conversation()
+    for words in ("I moved to Lisbon", "poison", "I like it there"):
+        desk.turn(talk, words)
+    model.says(LISBON)
+    good = model.endpoint.said
+
+    def refuse_poison():
+        read = model.read[-1].partition("The part to read:")[2]
+        model.endpoint.said = "Sorry." if "user: poison" in read else good
+
+    model.does(refuse_poison)
+    read = [desk.extract() for _ in range(5)]
+    assert (sum(read), read[-1]) == (6, 0)
+    assert desk.facts == ["user lives in Lisbon"]
+
+
+def test_a_model_that_answers_nothing_useful_reads_nothing_away(desk, model, book):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    model.endpoint.said = "Sure! Here you are."
+    assert (desk.extract(), desk.extract()) == (0, 0)
+    assert book.one("SELECT extracted_through FROM conversations") == 0
+    model.says(LISBON)
+    # Not asked again at once, which would be every minute.
+    assert desk.extract() == 0
+    desk.later = QUIET + APART
+    assert desk.extractor.step() >= 2
+    assert desk.facts == ["user lives in Lisbon"]
+
+
+def test_a_conversation_that_the_endpoint_refuses_keeps_no_other_waiting(desk, model):
+    desk.turn(desk.conversation(), "I moved to Lisbon in May")
+    desk.turn(desk.conversation(), "something that a filter refuses")
+    model.says(LISBON)
+    model.does(lambda: setattr(model.endpoint, "status", 400 if "filter" in model.read[-1] else 200))
+    assert [desk.extract(), desk.extract(), desk.extract()] == [0, 2, 0]
+    assert desk.facts == ["user lives in Lisbon"]
